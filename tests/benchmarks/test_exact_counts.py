@@ -14,6 +14,7 @@ from tests.benchmarks.peers.python_checkers import MINICHECK, MUSIL
 from tests.benchmarks.peers.spin import Spin
 from tests.benchmarks.peers.stagewright import ONE_WORKER
 from tests.benchmarks.peers.tlc import Tlc
+from tests.thorough import some_of
 
 CASE = {case.name: case for case in CASES}
 SMALL = [("two_phase_commit", (3,)), ("ewd840", (3,)), ("tablet_barrier", (2, 2))]
@@ -31,24 +32,26 @@ def run_once(peer: Peer, name: str, size: Size, folder: Path) -> dict[str, objec
     return dict(run.answer.details)
 
 
-@pytest.mark.parametrize(("name", "size"), [*MIDDLE, ("tablet_barrier", (3, 4))])
+@pytest.mark.parametrize(("name", "size"), some_of([*MIDDLE, ("tablet_barrier", (3, 4))]))
 def test_c_reference_counts_exactly(name: str, size: Size, tmp_path: Path) -> None:
     assert run_once(GccReference(), name, size, tmp_path)
 
 
 @pytest.mark.parametrize("peer", [Spin(), Tlc(), MINICHECK, MUSIL], ids=lambda p: p.name)
-@pytest.mark.parametrize(("name", "size"), SMALL)
+@pytest.mark.parametrize(("name", "size"), some_of(SMALL))
 def test_peer_counts_exactly(peer: Peer, name: str, size: Size, tmp_path: Path) -> None:
     run_once(peer, name, size, tmp_path)
 
 
 @pytest.mark.parametrize(
     ("name", "size", "transitions"),
-    [
-        ("two_phase_commit", (5,), None),
-        ("ewd840", (3,), 1_625),
-        ("tablet_barrier", (2, 2), None),
-    ],
+    some_of(
+        [
+            ("two_phase_commit", (5,), None),
+            ("ewd840", (3,), 1_625),
+            ("tablet_barrier", (2, 2), None),
+        ]
+    ),
 )
 def test_definition_and_c_reference_are_one_model(
     name: str, size: Size, transitions: int | None, tmp_path: Path

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings, strategies as st
 from tests.random_machines.definitions import RandomMachine, bounded_machines, machines
 from tests.random_machines.explored import Explored, TooLargeError
+from tests.thorough import examples
 
 from stagewright.checker.engines import EngineKind
 from stagewright.checker.limits import Limits
@@ -116,7 +117,7 @@ def test_a_search_that_is_cut_off_draws_the_edges_of_whole_levels(most: int) -> 
 
 
 @pytest.mark.slow
-@settings(max_examples=25, suppress_health_check=PATIENT, phases=[Phase.generate])
+@settings(max_examples=examples(36), suppress_health_check=PATIENT, phases=[Phase.generate])
 @given(machine=st.one_of(machines(), bounded_machines()))
 def test_of_random_machines_too(machine: RandomMachine) -> None:
     definition = machine.definition

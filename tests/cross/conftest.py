@@ -14,8 +14,8 @@ from tests.thorough import THOROUGH
 
 from stagewright.spec.verdict import Outcome
 
-MACHINES = 900 if THOROUGH else 150
-EXAMPLES = 2400 if THOROUGH else 400  # of which some repeat, and some are too large
+MACHINES = 900 if THOROUGH else 70
+EXAMPLES = 2400 if THOROUGH else 200  # of which some repeat, and some are too large
 MOST_STATES = 250
 PATIENT = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 

@@ -8,6 +8,7 @@ from random import Random
 
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 from tests.random_machines.definitions import RandomMachine, machines
+from tests.thorough import examples
 
 from stagewright.checker.check import check
 from stagewright.checker.engines import EngineKind
@@ -19,7 +20,7 @@ from stagewright.spec.scope import Scope
 from stagewright.spec.values import FrozenMap
 from stagewright.spec.verdict import Outcome, Report
 
-MACHINES = 60
+MACHINES = examples(60)
 MOST_STATES = 500
 WITNESSES = (PropertyKind.SOMETIMES, PropertyKind.SOMETIMES_STEP)
 PATIENT = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]

@@ -24,7 +24,7 @@ from stagewright.spec.values import FrozenMap
 from stagewright.spec.verdict import Outcome, Step
 
 EXAMPLES = (
-    1200 if THOROUGH else 400
+    1200 if THOROUGH else 200
 )  # of which some repeat: see `test_enough_machines_of_all_kinds_were_met`
 RUNTIME_STATES = 6
 PATIENT = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]

@@ -20,8 +20,8 @@ from stagewright.spec.definition import Fairness, Property, PropertyKind
 from stagewright.spec.nodes import Apply, Node, Op, children
 from stagewright.spec.verdict import Outcome
 
-MACHINES = 300 if THOROUGH else 60
-ON_FAIR_RUNS = 150 if THOROUGH else 6  # of each verdict
+MACHINES = 300 if THOROUGH else 20
+ON_FAIR_RUNS = 150 if THOROUGH else 2  # of each verdict
 WEAK, STRONG = Fairness.WEAK, Fairness.STRONG
 
 # One process: what it meets is explored once.

@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from tests.thorough import some_of
 
 from stagewright.commands import run_command_line
 from stagewright.commands.new import examples
@@ -21,7 +22,7 @@ def test_examples_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert sorted(re.findall(r"^\| \[(.+?)\]", page, re.MULTILINE)) == listed
 
 
-@pytest.mark.parametrize("name", examples())
+@pytest.mark.parametrize("name", some_of(examples()))
 def test_an_example_does_what_its_page_says(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -63,7 +63,7 @@ from stagewright.spec.sorts import (
 )
 from stagewright.spec.terms.binding import UNBOUNDED
 
-MOST_MEMBERS = 3  # of any sort that is summed over
+MOST_MEMBERS = 3  # of any entity sort or enum that is summed over
 _CHANGES = (Op.APPEND, Op.REMOVE, Op.INSERT)
 
 Makers = list[Callable[[], Node | None]]
@@ -437,14 +437,15 @@ class Expressions:
         return Apply(op, tuple(numbers), IntSort(*reduce(interval, map(_bounds, numbers))))
 
     def _folded(self, quantity: Quantity, depth: int) -> Node | None:
-        sorts: list[BoundSort] = [*ENTITIES, *ENUMS, IntSort(-1, 1), BOOL]
+        sorts: list[BoundSort] = [MAIL, *ENTITIES, *ENUMS, IntSort(-1, 1), BOOL]
         bound = self.bound(self.choices.pick(sorts))
         body = self.within(bound)._number(depth)
         if body is None:
             return None
         low, high = _bounds(body)
         if quantity is Quantity.TOTAL:
-            low, high = min(low, low * MOST_MEMBERS), max(high, high * MOST_MEMBERS)
+            most = MOST_MEMBERS * (len(COLOUR.members) if bound.sort == MAIL else 1)
+            low, high = min(low, low * most), max(high, high * most)
         return Quantified(quantity, bound, body, IntSort(low, high))
 
     def _both(self, op: Op, sort: Sort, result: Sort, depth: int) -> Node | None:

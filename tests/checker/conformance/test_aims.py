@@ -8,6 +8,7 @@ from hypothesis import assume, given, settings
 from tests.checker.conformance.machines import Counter, Fragile
 from tests.random_machines.definitions import RandomMachine, machines
 from tests.random_machines.explored import Explored, TooLargeError
+from tests.thorough import examples
 
 from stagewright.checker.conformance.aims import aimed_refusals, aimed_tour
 from stagewright.checker.conformance.divergence import Walk
@@ -112,7 +113,7 @@ def small(machine: RandomMachine) -> Explored:
     return found
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(machines())
 def test_what_any_run_does_is_reached_and_nothing_else_is(machine: RandomMachine) -> None:
     found = small(machine)

@@ -34,6 +34,7 @@ from functools import cache
 import pytest
 from tests.checker.conformance.faulty import FAULTS
 from tests.checker.conformance.hand_written import HandWrittenTablet
+from tests.thorough import some_of
 
 from stagewright.checker.conformance import Fault
 from stagewright.checker.conformance.judge import Judge
@@ -50,6 +51,8 @@ DEFINITION = define(TabletMigration, "scylla-2026.2")
 SCOPE = scope_of(DEFINITION)
 SUITES = ("tour", "refusals", "hypothesis")
 EXAMPLES = 2_000  # at most: a failure ends the run
+Asked = tuple[type[HandWrittenTablet], str]
+ASKED: list[Asked] = [(fault, name) for fault in FAULTS for name in SUITES]
 NAMES = [fault.__name__ for fault in FAULTS]
 
 
@@ -92,12 +95,21 @@ def table() -> dict[str, dict[str, str]]:
     return {name: dict(zip(SUITES, found, strict=True)) for name, *found in cells}
 
 
+def found_soon(case: Asked) -> bool:
+    """Random runs look for some faults only: for `MiscountsExcluded` they need twenty seconds."""
+    fault, name = case
+    return name != "hypothesis" or fault in FAULTS[::4]
+
+
 def test_table_has_a_row_for_each_fault() -> None:
     assert list(table()) == NAMES
 
 
-@pytest.mark.parametrize("name", SUITES)
-@pytest.mark.parametrize("fault", FAULTS, ids=NAMES)
+@pytest.mark.parametrize(
+    ("fault", "name"),
+    some_of(ASKED, quick=found_soon),
+    ids=lambda c: c if isinstance(c, str) else c.__name__,
+)
 def test_fault_is_found_by_the_suites_of_the_table(
     fault: type[HandWrittenTablet], name: str
 ) -> None:
@@ -118,7 +130,7 @@ def test_right_implementation_passes(name: str) -> None:
     assert result.exercised.steps > 1_000
 
 
-@pytest.mark.parametrize("name", ["tour", "refusals"])
+@pytest.mark.parametrize("name", some_of(["tour", "refusals"]))
 def test_right_implementation_passes_in_every_state(name: str) -> None:
     result = play(judge(), HandWrittenTablet, suite(name, Cover.STATES))
     assert result.failure is None

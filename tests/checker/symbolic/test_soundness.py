@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from tests.thorough import some_of
 
 from stagewright.checker.symbolic.bounded import BoundedSearch
 from stagewright.checker.symbolic.claims import Claim
@@ -145,7 +146,7 @@ def decide(model: GroundModel, claims: list[Claim]) -> tuple[dict[str, int], set
     return broken, proved, False
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", some_of(range(4)))
 def test_every_answer_is_true(seed: int) -> None:
     random, answers = Random(seed), {"broken": 0, "proved": 0, "ended": 0}
     for _ in range(MACHINES // 4):

@@ -58,7 +58,7 @@ def explored(machine: RandomMachine) -> Explored:
         raise
 
 
-@settings(max_examples=40, suppress_health_check=PATIENT)
+@settings(max_examples=examples(60), suppress_health_check=PATIENT)
 @given(machine=machines())
 def test_every_entity_sort_is_symmetric_and_the_machine_does_the_same_to_renamed_states(
     machine: RandomMachine,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.checker.tla.tlc import Tlc
-from tests.thorough import THOROUGH
+from tests.thorough import THOROUGH, some_of
 
 from stagewright.checker.check import check, only
 from stagewright.checker.limits import Limits
@@ -25,23 +25,12 @@ from stagewright.spec.verdict import Outcome, PropertyVerdict, Report
 MODELS = Path(__file__).resolve().parents[2] / "models"
 TLC_STATES = 20_000  # a second's work for TLC
 IN_EVERY_RUN = (
-    "tablet",
     "tablet-migration",
-    "tablet-resize",
     "fencing",
-    "load-balancer",
-    "topology-control",
     "view-task",
-    "view-staging",
     "index-permissions",
-    "unique-index",
-    "backfill-job",
-    "backfill-chunks",
     "cdc-publication",
     "partition-states",
-    "partition-queries",
-    "index-file",
-    "index-triggers",
 )
 CALM = {"migrations": 1, "crashes": 0, "failures": 0, "writes": 0, "reads": 0}
 
@@ -93,7 +82,7 @@ def steps_of(verdict: PropertyVerdict) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", HOLDING, ids=str)
+@pytest.mark.parametrize("case", some_of(HOLDING, each=2), ids=str)
 def test_a_machine_that_holds_has_the_same_states_in_tlc(case: Case, tlc: Tlc) -> None:
     report = check(case.definition, case.scope)
     assert report.outcome is Outcome.HOLDS
@@ -132,7 +121,7 @@ def test_every_shipped_machine_has_the_same_states_in_tlc(name: str, tlc: Tlc) -
     assert (run.distinct, run.broken) == (report.states, ())
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("profile", "states", "broken"),
     [
@@ -161,13 +150,15 @@ def test_a_machine_that_waits_for_ever_does_so_in_tlc(tlc: Tlc) -> None:
 
 @pytest.mark.parametrize(
     ("machine", "name"),
-    [
-        ("broken.py:Migration", "reads_are_complete"),
-        ("broken.py:Migration", "no_lag"),
-        ("broken.py:Migration", "stages_go_up"),
-        ("broken.py:Workers", "leader_works"),
-        ("turnstile.py", "small"),
-    ],
+    some_of(
+        [
+            ("broken.py:Migration", "reads_are_complete"),
+            ("broken.py:Migration", "no_lag"),
+            ("broken.py:Migration", "stages_go_up"),
+            ("broken.py:Workers", "leader_works"),
+            ("turnstile.py", "small"),
+        ]
+    ),
 )
 def test_a_broken_promise_is_found_in_as_few_steps(machine: str, name: str, tlc: Tlc) -> None:
     case = Case(machine)
@@ -185,11 +176,13 @@ def _without_overflow(definition: Definition) -> Definition:
 
 @pytest.mark.parametrize(
     ("machine", "broken", "none"),
-    [
-        ("stuck.py", "it_ends", "crashes"),
-        ("simple_allocator.py", "clients_will_obtain", ""),
-        ("simple_allocator.py", "often_satisfied", ""),
-    ],
+    some_of(
+        [
+            ("stuck.py", "it_ends", "crashes"),
+            ("simple_allocator.py", "clients_will_obtain", ""),
+            ("simple_allocator.py", "often_satisfied", ""),
+        ]
+    ),
 )
 def test_what_is_not_fair_rescues_no_promise(
     machine: str, broken: str, none: str, tlc: Tlc
@@ -200,7 +193,7 @@ def test_what_is_not_fair_rescues_no_promise(
         assert tlc.check(definition, case.scope).broken == ("temporal",)
 
 
-@pytest.mark.parametrize("name", [p.name for p in Case("crew.py").definition.properties])
+@pytest.mark.parametrize("name", some_of([p.name for p in Case("crew.py").definition.properties]))
 def test_fairness_that_is_shared_means_the_same_in_tlc(name: str, tlc: Tlc) -> None:
     case = Case("crew.py")
     definition = only(case.definition, [name])

@@ -135,7 +135,7 @@ def tlc(tmp_path: Path) -> Tlc:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", some_of([*OF_MESSAGES, *OF_NUMBERS]), ids=str)
+@pytest.mark.parametrize("model", some_of([*OF_MESSAGES, *OF_NUMBERS], each=4), ids=str)
 def test_as_many_states_as_tlc_finds(model: Model, tlc: Tlc) -> None:
     definition = load(model.machine)
     scope = scope_of(definition, model.sizes)

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from tests.thorough import some_of
 
 from stagewright.checker.explicit.native.visited_set import buckets, visited as visited_module
 from stagewright.checker.explicit.native.visited_set.buckets import Storage, kind_for
@@ -69,7 +70,7 @@ def test_what_was_entered_is_in_the_log_once(
         assert as_set(visited.states(0, visited.count)) == expected
 
 
-@pytest.mark.parametrize(("bits", "ids"), CASES)
+@pytest.mark.parametrize(("bits", "ids"), some_of(CASES))
 @pytest.mark.parametrize("workers", [1, 3])
 def test_a_table_that_grows_forgets_and_invents_nothing(
     bits: tuple[int, ...], ids: bool, workers: int

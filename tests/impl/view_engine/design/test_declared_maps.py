@@ -6,6 +6,7 @@ import json
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from tests.thorough import examples
 
 from stagewright.impl.view_engine.design.declaration import Declared, doc, emit, item, meta_id
 from stagewright.impl.view_engine.design.declared import DeclaredMapper
@@ -49,7 +50,7 @@ MEMBERS = st.tuples(SPACE, TEXTS, SPACE, TEXTS).map(
 
 
 @pytest.mark.parametrize("declared", MAPS, ids=range(len(MAPS)))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.lists(st.tuples(TEXTS | MEMBERS, st.sampled_from(["d1", 'q"', "å"])), max_size=5))
 def test_compiled_maps_emit_what_python_emits(
     declared: Declared, documents: list[tuple[str, str]]

@@ -18,6 +18,7 @@ from tests.impl.view_engine.group.test_updates import (
     put_some,
 )
 from tests.impl.view_engine.memory_source import MemorySource
+from tests.thorough import examples
 
 from stagewright.impl.view_engine.design.design import DesignDocument
 from stagewright.impl.view_engine.file.header import IndexHeader, contradictions
@@ -160,7 +161,11 @@ def test_cleaner_that_is_stopped_goes_on_later_and_ends(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "seed",
-    [*range(12), 85, *(pytest.param(n, marks=pytest.mark.thorough) for n in range(100, 400))],
+    [
+        *range(examples(12)),
+        85,
+        *(pytest.param(n, marks=pytest.mark.thorough) for n in range(100, 400)),
+    ],
 )
 def test_whatever_happens_answers_are_map_reduce_over_the_documents(
     tmp_path: Path, seed: int
