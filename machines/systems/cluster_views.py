@@ -128,6 +128,7 @@ class ClusterViews(Machine):
             TopologyControl.settle_tablets,
             TopologyControl.settle_tablets_on,
             TopologyControl.finish_draining_node,
+            TopologyControl.move_last_tablet,
         ),
     )
     tablet = part(

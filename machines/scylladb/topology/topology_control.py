@@ -604,18 +604,39 @@ class TopologyControl(Machine):
         require(self.tablet_work == Work.draining, "a node is drained")
         require(self.tablet_hosts.has(n), "the node holds tablets")
         require(self._to_be_drained(n) | self._must_be_empty(n), "the node is to leave")
-        require((heir != n) & self.stays(heir), "another node stays")
+        require((heir != n) & self._takes_over(heir), "another node stays, or has taken some")
+        self._hand_over(n, heir)
+        self.tablet_work = None
+
+    def _takes_over(self, n: Term[Node]) -> Bool:
+        """Tablets move to a node that stays; those that were on their way when it was asked to go still arrive."""
+        return self.stays(n) | (self._may_settle(n) & self.tablet_hosts.has(n))
+
+    def _may_settle(self, n: Term[Node]) -> Bool:
+        return self._is(n, NORMAL) & ~self._being_replaced(n)
+
+    def _hand_over(self, n: Term[Node], heir: Term[Node]) -> None:
         for m in Node:
             self.tablet_hosts.put(m, (self.tablet_hosts.has(m) & (m != n)) | (m == heir))
-        self.tablet_work = None
 
     @action(by=COORDINATOR, spends=requests)
     def settle_tablets_on(self, n: Term[Node]) -> None:
-        """Some of the tablets in transition have come to rest on a node that had none."""
+        """Some of the tablets in transition have come to rest on a node that had none; what has streamed to it ends
+        there even if it is down, and asked to go, by then.
+        """
         require(self.tablet_work.is_some(), "tablets are moving")
-        require(self.stays(n), "the node is normal and stays")
+        require(self._may_settle(n), "the node is normal")
         require(~self.tablet_hosts.has(n), "the node holds no tablets")
         self.tablet_hosts.add(n)
+
+    @action(by=COORDINATOR, spends=requests)
+    def move_last_tablet(self, n: Term[Node], heir: Term[Node]) -> None:
+        """For balance, or by an operator's hand, the last tablet of a node has moved to another."""
+        moving = self.tablet_work.any_of(Work.balancing, Work.moving)
+        require(moving, "tablets are moved, and none is drained")
+        require(self.tablet_hosts.has(n), "the node holds tablets")
+        require((heir != n) & self._may_settle(heir), "the other node is normal")
+        self._hand_over(n, heir)
 
     @action(by=COORDINATOR, spends=stages)
     def change_stages(self) -> None:
@@ -1393,7 +1414,7 @@ class TopologyControl(Machine):
     def tablets_leave_a_node_by_moving(self, after: Self, n: Term[Node]) -> Bool:
         """Tablets are gone from a node when they have moved, or were rebuilt elsewhere: some node has them."""
         gone = self.tablet_hosts.has(n) & ~after.tablet_hosts.has(n)
-        elsewhere = some((m != n) & after.stays(m) for m in after.tablet_hosts)
+        elsewhere = some((m != n) & after._may_settle(m) for m in after.tablet_hosts)
         return gone.implies(self.tablet_work.is_some() & elsewhere)
 
     # -- requests --------------------------------------------------------------------------------------
@@ -2024,7 +2045,7 @@ class TopologyControl(Machine):
         equivalent_drop(
             finish_draining_node,
             "the node is to leave",
-            "another node stays",
+            "another node stays, or has taken some",
             because="only a node that others can stand in for is let go",
         ),
         equivalent_loss(
@@ -2035,11 +2056,16 @@ class TopologyControl(Machine):
         equivalent_drop(
             settle_tablets_on,
             "tablets are moving",
-            "the node is normal and stays",
+            "the node is normal",
             "the node holds no tablets",
             because=NEW_TABLES,
         ),
         equivalent_loss(settle_tablets_on, tablet_hosts, because=NEW_TABLES),
+        equivalent_drop(
+            move_last_tablet,
+            "the node holds tablets",
+            because="that another node gets some is a step by itself: settle_tablets_on",
+        ),
         equivalent_drop(
             create_table, "the node is up and has no tablets", because=TABLETS_ELSEWHERE
         ),

@@ -28,6 +28,7 @@ NO_PART_OF_IT = (
     TopologyControl.start_draining,
     TopologyControl.settle_tablets_on,
     TopologyControl.finish_draining_node,
+    TopologyControl.move_last_tablet,
     TopologyControl.settle_tablets,
     TopologyControl.drain_again,
     TopologyControl.fail_to_drain,

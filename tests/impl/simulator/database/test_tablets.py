@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from stagewright.impl.node.defects import Defect
+from stagewright.impl.node.port import Timing
 from stagewright.impl.simulator.database.report import Report
-from stagewright.impl.simulator.database.run import Plan, run
+from stagewright.impl.simulator.database.run import COMPACT_AFTER, Plan, run
 from stagewright.impl.simulator.database.script import parse_script
 from stagewright.impl.simulator.database.weather import parse_faults
+from stagewright.impl.simulator.database.workload import parse_workload
 
 CHANGES = "table t tablets 4 rf 3; write 60; join n4; decommission n1; replace n2 by n5; join n6; remove n3"
 
@@ -70,3 +72,36 @@ def test_a_tablet_that_moves_without_its_rows_is_noticed(defect: Defect) -> None
     script = "table t tablets 4 rf 3; write 120; wait 200; join n4; decommission n1; join n5; decommission n2"
     broken = any(done(script, seed, defects=frozenset({defect})).breaches for seed in range(3))
     assert broken
+
+
+BUSY, CHUNK = parse_workload("clients=4,keys=40,gap=1-6,reads=0.5,deletes=0.05,chunk=3")
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        Plan(
+            nodes=3,
+            seed=24,
+            script=parse_script(
+                "table t tablets 4 rf 2; write 71; wait 527; join n4; cleanup; replace n4 by n5; write 62"
+            ),
+            faults=parse_faults("loss=0.06,delay=0.2,failover=10,storm"),
+            workload=BUSY,
+            timing=Timing(compact_after=COMPACT_AFTER, chunk=CHUNK),
+            cdc=True,
+        ),
+        Plan(
+            nodes=3,
+            seed=102,
+            script=parse_script(
+                "table t tablets 4 rf 3; write 20; join n4; decommission n4; write 20"
+            ),
+            faults=parse_faults("delay=0.05"),
+        ),
+    ],
+    ids=["replaced while they arrive", "drained as soon as it has joined"],
+)
+def test_tablets_settle_on_nodes_that_are_asked_to_leave(plan: Plan) -> None:
+    report = run(plan)
+    assert (report.breaches, report.refused) == ([], [])
