@@ -204,8 +204,8 @@ def test_spark_runs_on_a_machine_without_java(tmp_path: Path, cache: Path) -> No
 
         spark = local_session("no java", cores=1, memory_mb=512)
         spark.range(100).selectExpr("id", "id % 7 AS k").write.parquet({str(tmp_path / "rows")!r})
-        rows = spark.read.parquet({str(tmp_path / "rows")!r}).groupBy("k").count().toPandas()
-        print(rows["count"].sum(), spark.conf.get("spark.sql.session.timeZone"))
+        rows = spark.read.parquet({str(tmp_path / "rows")!r}).groupBy("k").count().collect()
+        print(sum(row["count"] for row in rows), spark.conf.get("spark.sql.session.timeZone"))
         spark.stop()
     """
     kept = {name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "PATH")}
