@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 
 import pyarrow as pa
 
@@ -39,10 +40,22 @@ def in_blocks(raw: bytes, position: int) -> bytes:
     return b"".join(parts)
 
 
-def chunk(payload: bytes | memoryview, position: int) -> bytes:
-    """A compressed chunk as it is written at `position`."""
-    body = _SNAPPY.compress(payload, asbytes=True)
-    return in_blocks(_PREFIX.pack(len(body) | _IS_CHUNK, zlib.crc32(body)) + body, position)
+def chunks(payloads: Iterable[bytes], position: int) -> tuple[bytes, list[tuple[int, int]]]:
+    """Compressed chunks as they are written one after the other from `position` on.
+
+    Gives their bytes, and the position and the size in the file of each.
+    """
+    parts: list[bytes] = []
+    ends = [position]
+    room = -position % BLOCK
+    size = 0
+    for payload in payloads:
+        body = compressed(payload)
+        parts += (_PREFIX.pack(len(body) | _IS_CHUNK, zlib.crc32(body)), body)
+        size += _PREFIX.size + len(body)
+        ends.append(position + size + max(-(-(size - room) // (BLOCK - 1)), 0))
+    places = [(start, end - start) for start, end in pairwise(ends)]
+    return in_blocks(b"".join(parts), position), places
 
 
 def header_blocks(body: bytes) -> bytes:
@@ -55,16 +68,45 @@ def read_chunk(read: Read, position: int) -> bytes:
     """The payload of the chunk at `position`, checked; raises CorruptFileError."""
     stored = read(position, FIRST_READ)
     raw = _without_prefixes(stored, position)
-    if len(raw) < _PREFIX.size:
-        raise CorruptFileError(position, "the file ends before the chunk that should be here")
-    length, checksum = _PREFIX.unpack_from(raw)
-    length &= ~_IS_CHUNK
+    if len(raw) >= _PREFIX.size:
+        size = _PREFIX.size + _length_at(raw, 0, position)
+        if len(raw) < size:
+            raw = _without_prefixes(read(position, size + size // (BLOCK - 1) + 2), position)
+    return _payload(raw, 0, position)
+
+
+def read_chunks(stored: bytes, first: int, positions: Iterable[int]) -> Iterator[bytes | None]:
+    """The payloads of several chunks of the bytes that stand from `first` on.
+
+    Gives None for one that cannot be read from these bytes.
+    """
+    raw = memoryview(_without_prefixes(stored, first))
+    for position in positions:
+        try:
+            yield _payload(raw, position - first - _blocks(position) + _blocks(first), position)
+        except CorruptFileError:
+            yield None
+
+
+def _blocks(position: int) -> int:
+    """How many blocks start before a position."""
+    return -(-position // BLOCK)
+
+
+def _length_at(raw: bytes | memoryview, start: int, position: int) -> int:
+    length: int = _PREFIX.unpack_from(raw, start)[0] & ~_IS_CHUNK
     if length > LARGEST_CHUNK:
         raise CorruptFileError(position, f"a chunk cannot have {length} bytes")
-    if len(raw) < _PREFIX.size + length:
-        size = _PREFIX.size + length
-        raw = _without_prefixes(read(position, size + size // (BLOCK - 1) + 2), position)
-    body = raw[_PREFIX.size : _PREFIX.size + length]
+    return length
+
+
+def _payload(raw: bytes | memoryview, start: int, position: int) -> bytes:
+    """Of the chunk at `start` of bytes without prefixes, checked; raises CorruptFileError."""
+    if len(raw) < start + _PREFIX.size:
+        raise CorruptFileError(position, "the file ends before the chunk that should be here")
+    length = _length_at(raw, start, position)
+    checksum = _PREFIX.unpack_from(raw, start)[1]
+    body = raw[start + _PREFIX.size : start + _PREFIX.size + length]
     if len(body) < length:
         raise CorruptFileError(position, f"the file ends within a chunk of {length} bytes")
     if zlib.crc32(body) != checksum:
@@ -95,7 +137,7 @@ def compressed(payload: bytes) -> bytes:
     return made
 
 
-def decompressed(body: bytes, position: int) -> bytes:
+def decompressed(body: bytes | memoryview, position: int) -> bytes:
     """The inverse of `compressed`; `position` is named in the error."""
     size = shift = 0
     for byte in body[:5]:

@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from itertools import islice
 from typing import Generic, TypeVar
 
 from stagewright.impl.view_engine.file.chunks import (
     BLOCK,
     HEADER_BLOCK,
-    chunk,
+    chunks,
     header_blocks,
     read_chunk,
+    read_chunks,
     read_header,
 )
 from stagewright.impl.view_engine.file.disk import Disk
 from stagewright.impl.view_engine.file.errors import CorruptFileError, NoHeaderError
 from stagewright.impl.view_engine.file.header import IndexHeader, decode_header, encode_header
 
+_COMPRESSED_TOGETHER = 64  # chunks
 WRITE_SIZE = 1 << 20  # bytes: smaller appends are gathered
 NODES_KEPT = 2048  # decoded nodes: a position never changes its content, so none gets stale
 
@@ -78,15 +80,23 @@ class IndexFile:
         """Where the next chunk goes."""
         return self._written + self._pending_bytes
 
-    def append(self, payload: bytes | memoryview) -> tuple[int, int]:
+    def append(self, payload: bytes) -> tuple[int, int]:
         """Append a chunk; gives its position and its size in the file, in bytes."""
-        position = self.end
-        data = chunk(payload, position)
-        self._pending.append(data)
-        self._pending_bytes += len(data)
-        if self._pending_bytes >= WRITE_SIZE:
-            self.flush()
-        return position, len(data)
+        [place] = self.append_many([payload])
+        return place
+
+    def append_many(self, payloads: Iterable[bytes]) -> list[tuple[int, int]]:
+        """Append several chunks; gives position and size in the file of each, in bytes."""
+        places: list[tuple[int, int]] = []
+        waiting = iter(payloads)
+        while together := [*islice(waiting, _COMPRESSED_TOGETHER)]:
+            data, made = chunks(together, self.end)
+            places += made
+            self._pending.append(data)
+            self._pending_bytes += len(data)
+            if self._pending_bytes >= WRITE_SIZE:
+                self.flush()
+        return places
 
     def flush(self) -> None:
         """Hand what was gathered to the disk; does not sync."""
@@ -118,16 +128,14 @@ class IndexFile:
         Those that lie close together come with one call. Raises CorruptFileError.
         """
         found: dict[int, bytes] = {}
-        for first, last, chunks in _spans(places):
+        for first, last, near in _spans(places):
             if last > self._written and self._pending:
                 self.flush()
             stored = self.disk.read(first, last - first)
-            for position, size in chunks:
-                part = stored[position - first : position - first + size]
-                try:
-                    found[position] = read_chunk(partial(_given, part), position)
-                except CorruptFileError:  # the size may be what is wrong
-                    found[position] = read_chunk(self.disk.read, position)
+            for position, payload in zip(near, read_chunks(stored, first, near), strict=True):
+                if payload is None:  # the size may be what is wrong
+                    payload = read_chunk(self.disk.read, position)
+                found[position] = payload
         return [found[position] for position, _ in places]
 
     def last_snapshot(self) -> Snapshot:
@@ -160,27 +168,22 @@ class IndexFile:
                 self.disk.close()
 
 
-def _given(part: bytes, _at: int, _size: int) -> bytes:
-    """Reads a part that is there already."""
-    return part
-
-
 def _spans(
     places: Sequence[tuple[int, int]],
-) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
-    """Chunks that lie close together: from where, to where, and their positions and sizes."""
-    chunks: list[tuple[int, int]] = []
+) -> Iterator[tuple[int, int, list[int]]]:
+    """Chunks that lie close together: from where, to where, and the position of each."""
+    near: list[int] = []
     first = last = 0
     for position, size in sorted(places):
-        if chunks and (position > last + BLOCK or position - first > WRITE_SIZE):
-            yield first, last, chunks
-            chunks = []
-        if not chunks:
+        if near and (position > last + BLOCK or position - first > WRITE_SIZE):
+            yield first, last, near
+            near = []
+        if not near:
             first = last = position
-        chunks.append((position, size))
+        near.append(position)
         last = max(last, position + size)
-    if chunks:
-        yield first, last, chunks
+    if near:
+        yield first, last, near
 
 
 def header_positions(disk: Disk) -> Iterator[int]:

@@ -187,7 +187,7 @@ class _Work:
     def rows(self) -> Iterator[Row]:
         for range_ in self.query.ranges():
             for leaf in self._leaves(range_):
-                found = [*leaf.rows()]
+                found = leaf.rows()
                 for key, value in reversed(found) if self.query.descending else found:
                     yield from _rows_of(key, value)
 

@@ -6,9 +6,9 @@ partitions is dropped without being read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from stagewright.impl.view_engine.file.index_file import IndexFile
 from stagewright.impl.view_engine.file.masks import mask_bytes
 from stagewright.impl.view_engine.tree.loops import upper_bounds
-from stagewright.impl.view_engine.tree.merge_loops import cut_leaves, merge_leaves
+from stagewright.impl.view_engine.tree.merge_loops import cut_leaves, find_places, merge_leaves
 from stagewright.impl.view_engine.tree.nodes import (
     INNER_SIZE,
     LEAF_SIZE,
@@ -34,7 +34,7 @@ from stagewright.impl.view_engine.tree.packed import Operations, Packed, PackedI
 
 Array = NDArray[Any]
 
-MOST_TOGETHER = 64  # siblings that are read at once
+MOST_TOGETHER = 256  # nodes of one level that are read at once
 STOPS_AFTER = 8  # of them, where somebody may say that it is enough
 
 
@@ -111,7 +111,7 @@ class _Applier:
             [made] = self._leaves([b""], [(0, len(self.operations))])
             made = made or []
         else:
-            made = self._subtrees([root], [0, len(self.operations)])
+            [made] = self._subtrees([root], [(0, len(self.operations))])
         while len(made) > 1:
             made = self._write_pointers(made)
         return self._without_single_parents(made[0]) if made else None
@@ -124,11 +124,13 @@ class _Applier:
                 return root
             root = node.pointers[0]
 
-    def _subtrees(self, pointers: Sequence[Pointer], bounds: Sequence[int]) -> list[Pointer]:
-        """What stands for siblings: each itself, new ones, or nothing.
+    def _subtrees(
+        self, pointers: Sequence[Pointer], parts: Sequence[tuple[int, int]]
+    ) -> list[list[Pointer]]:
+        """What stands for each subtree of a level: itself, new ones, or nothing.
 
-        The operations `bounds[i]` … `bounds[i + 1]` are for sibling i. Those that are to be read are
-        read together, and leaves among them are merged and written together.
+        `parts[i]` are the operations for subtree i. Those that are to be read are read together, and
+        leaves among them are merged and written together.
         """
         slots: list[list[Pointer]] = []
         opened: dict[int, _Opened] = {}
@@ -136,7 +138,7 @@ class _Applier:
         for i, pointer in enumerate(pointers):
             if len(opened) == most:
                 self._open(opened, slots)
-            low, high = bounds[i], bounds[i + 1]
+            low, high = parts[i]
             slots.append([pointer])
             if low < high:
                 opened[i] = _Opened(pointer, low, high)
@@ -149,7 +151,7 @@ class _Applier:
                 else:
                     opened[i] = _Opened(pointer, low, high)
         self._open(opened, slots)
-        return [pointer for made in slots for pointer in made]
+        return slots
 
     def _open(self, opened: dict[int, _Opened], slots: list[list[Pointer]]) -> None:
         """Read them, put what becomes of them into their slots, and forget them."""
@@ -166,24 +168,38 @@ class _Applier:
             [(opened[i].low, opened[i].high) for i in leaves],
             [opened[i].pointer for i in leaves],
         )
-        of_leaf = dict(zip(leaves, merged, strict=True))
-        made: list[list[Pointer]] = []
-        for i, (one, node) in enumerate(zip(opened, nodes, strict=True)):
-            if isinstance(node, InnerNode):
-                made.append(self._inner(one, node))
-            else:
-                found = of_leaf[i]
-                made.append([one.pointer] if found is None else found)
+        made = [[one.pointer] for one in opened]
+        for i, found in zip(leaves, merged, strict=True):
+            made[i] = made[i] if found is None else found
+        inner = {i: node for i, node in enumerate(nodes) if isinstance(node, InnerNode)}
+        for i, found in zip(
+            inner, self._inner([opened[i] for i in inner], [*inner.values()]), strict=True
+        ):
+            made[i] = found
         return made
 
-    def _inner(self, one: _Opened, node: InnerNode) -> list[Pointer]:
-        keys, at = self.operations.keys, self.operations.at
+    def _inner(self, opened: list[_Opened], nodes: list[InnerNode]) -> Iterator[list[Pointer]]:
+        """What stands for each of several inner nodes, whose children are looked at together."""
+        children = [pointer for node in nodes for pointer in node.pointers]
+        parts = [
+            part for one, node in zip(opened, nodes, strict=True) for part in self._parts(one, node)
+        ]
+        slots = iter(self._subtrees(children, parts) if children else ())
+        for one, node in zip(opened, nodes, strict=True):
+            below = [pointer for made in islice(slots, len(node.pointers)) for pointer in made]
+            same = below == list(node.pointers)
+            yield [one.pointer] if same else self._write_pointers(below)
+
+    def _parts(self, one: _Opened, node: InnerNode) -> Iterator[tuple[int, int]]:
+        """The operations for each child."""
         bounds = [one.low] * (len(node.pointers) + 1)
         if one.low < one.high:
-            bounds[1:] = upper_bounds(*node.sort_keys, keys, at, one.low, one.high).tolist()
+            operations = self.operations
+            bounds[1:] = upper_bounds(
+                *node.sort_keys, operations.keys, operations.at, one.low, one.high
+            ).tolist()
         bounds[-1] = one.high  # what is above all keys goes to the last
-        made = self._subtrees(node.pointers, bounds)
-        return [one.pointer] if made == list(node.pointers) else self._write_pointers(made)
+        return pairwise(bounds)
 
     def _leaves(
         self,
@@ -196,17 +212,16 @@ class _Applier:
             return []
         old, ends = self._joined(items, pointers)
         operations = self.operations
+        bounds = np.array(parts, np.int64)
         data, out_ends, changed, purged = merge_leaves(
             old.data,
             old.items,
-            *old.sort_keys,
             ends,
+            *self._places(old, ends, bounds),
             operations.rows.data,
             operations.rows.items,
-            operations.keys,
-            operations.at,
             operations.inserts,
-            np.array(parts, np.int64),
+            bounds,
             self._purge_bytes,
             self.shape.is_view,
         )
@@ -220,6 +235,16 @@ class _Applier:
             [*islice(written, count)] if changed_here else None
             for count, changed_here in zip(became.tolist(), changed.tolist(), strict=True)
         ]
+
+    def _places(self, old: Packed, ends: Array, parts: Array) -> tuple[Array, Array]:
+        """Where each operation belongs among the rows, and whether a row has its key."""
+        wanted = (self.operations.keys, self.operations.at, parts)
+        places, equal, settled = find_places(old.data, old.items, old.collated, ends, *wanted)
+        if not settled:
+            keys, at = old.sort_keys
+            rows = np.column_stack((at[:-1], at[1:], at[1:]))
+            places, equal, _ = find_places(keys, rows, False, ends, *wanted)
+        return places, equal
 
     def _joined(
         self, items: Sequence[bytes], pointers: Sequence[Pointer]

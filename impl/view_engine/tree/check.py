@@ -322,7 +322,7 @@ class _Walk:
             size,
             keys[at[0] : at[1]].tobytes(),
             keys[at[-2] : at[-1]].tobytes(),
-            next(iter(self._shape.packed(rows.part(len(rows) - 1, len(rows))).rows()))[0],
+            self._shape.packed(rows.part(len(rows) - 1, len(rows))).rows()[0][0],
             1,
         )
 

@@ -196,6 +196,27 @@ def _value(data: Array, p: int, end: int, out: Array, q: int, bits: Array) -> tu
 
 
 @compiled
+def view_sort_key(data: Array, k: int, v: int, out: Array, q: int, bits: Array) -> tuple[int, int]:
+    """The sort key of the view row whose key is at `k` … `v`, written to `out` from `q` on.
+
+    `out` needs room for five times the key, and `bits` for one number. Gives where the sort key ends, and
+    SIMPLE, SLOW or NOT_JSON.
+    """
+    if v - k < 2:
+        return q, 2
+    end = k + 2 + ((int(data[k]) << 8) | int(data[k + 1]))
+    if end > v or end == k + 2:
+        return q, 2
+    stop, status = _value(data, k + 2, end, out, q, bits)
+    if status:
+        return q, status
+    for p in range(end, v):
+        out[stop] = data[p]
+        stop += 1
+    return stop, 0
+
+
+@compiled
 def view_sort_keys(data: Array, items: Array) -> tuple[Array, Array, Array]:
     """The sort keys of view rows: of the emitted key, then the document's id.
 
@@ -217,21 +238,8 @@ def view_sort_keys(data: Array, items: Array) -> tuple[Array, Array, Array]:
             larger = np.empty(need + len(out), np.uint8)
             larger[:q] = out[:q]
             out = larger
-        if v - k < 2:
-            status[i] = 2
-            continue
-        end = k + 2 + ((int(data[k]) << 8) | int(data[k + 1]))
-        if end > v or end == k + 2:
-            status[i] = 2
-            continue
-        stop, found = _value(data, k + 2, end, out, q, bits)
+        q, found = view_sort_key(data, k, v, out, q, bits)
         status[i] = found
-        if found:
-            continue
-        q = stop
-        for p in range(end, v):
-            out[q] = data[p]
-            q += 1
     at[n] = q
     return out[:q], at, status
 

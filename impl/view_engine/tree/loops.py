@@ -142,10 +142,11 @@ def cut(items: Array, threshold: int) -> Array:
 
 @compiled
 def summarise(
-    data: Array, items: Array, ends: Array, many: bool, numbers: bool
+    data: Array, items: Array, first: int, ends: Array, many: bool, numbers: bool
 ) -> tuple[Array, Array, Array, Array]:
     """The reductions of leaves that end before the items `ends`: counts, masks, totals, odd.
 
+    The first of them starts with the item `first`.
     `many`: values are lists, as in views, and are counted one by one. `numbers`: totals has for each
     leaf sum, minimum, maximum and sum of squares; `odd` the first row with a value that is no simple
     number, or -1 (then the totals are right).
@@ -155,7 +156,7 @@ def summarise(
     masks = np.zeros((n, 128), np.uint8)
     totals = np.zeros((n, 4), np.float64)
     odd = np.full(n, -1, np.int64)
-    i = 0
+    i = first
     for leaf in range(n):
         while i < ends[leaf]:
             v = items[i, 1]

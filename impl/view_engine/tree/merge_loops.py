@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stagewright.compiled import compiled
+from stagewright.impl.view_engine.tree.collate_loop import view_sort_key
 from stagewright.impl.view_engine.tree.loops import compare
 
 Array = NDArray[Any]
@@ -27,16 +28,65 @@ def values_in(data: Array, start: int, end: int, many: bool) -> int:
 
 
 @compiled
+def find_places(
+    old: Array,
+    items: Array,
+    collated: bool,
+    ends: Array,
+    new_keys: Array,
+    new_at: Array,
+    parts: Array,
+) -> tuple[Array, Array, bool]:
+    """For each operation the first row of its leaf that is not below it, and whether it has its key.
+
+    Leaf i has the rows before `ends[i]` and the operations `parts[i, 0]` … `parts[i, 1]`. Only the keys
+    that a binary search meets are collated. Gives also whether all of those could be: if not, Python
+    must settle the keys first.
+    """
+    low_operation = parts[0, 0] if len(parts) else 0
+    high_operation = parts[len(parts) - 1, 1] if len(parts) else 0
+    places = np.empty(high_operation - low_operation, np.int64)
+    equal = np.zeros(len(places), np.uint8)
+    out = np.empty(5 * 4096 + 64, np.uint8)  # for the longest key
+    bits = np.empty(1, np.uint64)
+    i = 0
+    for leaf in range(len(ends)):
+        for j in range(parts[leaf, 0], parts[leaf, 1]):
+            low = i
+            high = ends[leaf]
+            while low < high:
+                middle = (low + high) // 2
+                k = items[middle, 0]
+                v = items[middle, 1]
+                if collated:
+                    size, status = view_sort_key(old, k, v, out, 0, bits)
+                    if status:
+                        return places, equal, False
+                    c = compare(out, 0, size, new_keys, int(new_at[j]), int(new_at[j + 1]))
+                else:
+                    c = compare(old, k, v, new_keys, int(new_at[j]), int(new_at[j + 1]))
+                if c < 0:
+                    low = middle + 1
+                else:
+                    high = middle
+                if c == 0:
+                    equal[j - low_operation] = 1
+                    low = high
+            places[j - low_operation] = low
+            i = low
+        i = ends[leaf]
+    return places, equal, True
+
+
+@compiled
 def merge_leaves(
     old: Array,
     items: Array,
-    keys: Array,
-    at: Array,
     ends: Array,
+    places: Array,
+    equal: Array,
     new: Array,
     new_items: Array,
-    new_keys: Array,
-    new_at: Array,
     insert: Array,
     parts: Array,
     purge: Array,
@@ -44,11 +94,12 @@ def merge_leaves(
 ) -> tuple[Array, Array, Array, int]:
     """Leaves with their operations applied, and without the rows of purged partitions.
 
-    Leaf i has the rows before `ends[i]` and the operations `parts[i, 0]` … `parts[i, 1]`. Operations are
-    sorted, one a key; `insert` says which of them insert, the others remove. `purge` is a mask of 128
-    bytes. Gives packed items, up to where those of each leaf go (an unchanged leaf has none), which
-    leaves changed, and how many values were purged.
+    Leaf i has the rows before `ends[i]` and the operations `parts[i, 0]` … `parts[i, 1]`, whose places
+    `find_places` found. Operations are sorted, one a key; `insert` says which of them insert, the others
+    remove. `purge` is a mask of 128 bytes. Gives packed items, up to where those of each leaf go (an
+    unchanged leaf has none), which leaves changed, and how many values were purged.
     """
+    low_operation = parts[0, 0] if len(parts) else 0
     room = len(old)
     for leaf in range(len(ends)):
         for j in range(parts[leaf, 0], parts[leaf, 1]):
@@ -67,15 +118,7 @@ def merge_leaves(
         kept = items[i, 0] - 5 if i < ends[leaf] else 0  # old rows from here on are not copied yet
         seen = kept  # and those before here are looked at
         while i < ends[leaf] or j < high:
-            if j == high:
-                c = -1
-            elif i == ends[leaf]:
-                c = 1
-            else:
-                c = compare(
-                    keys, int(at[i]), int(at[i + 1]), new_keys, int(new_at[j]), int(new_at[j + 1])
-                )
-            if c < 0:
+            if j == high or i < places[j - low_operation]:
                 v = items[i, 1]
                 part = (int(old[v]) << 8) | int(old[v + 1])
                 if purge[127 - ((part >> 3) & 127)] & (1 << (part & 7)):
@@ -88,17 +131,18 @@ def merge_leaves(
                 i += 1
                 continue
             start, stop = int(new_items[j, 0]) - 5, int(new_items[j, 2])
-            same = c == 0 and insert[j]
+            found = equal[j - low_operation] == 1
+            same = found and insert[j]
             same = same and compare(old, seen, items[i, 2], new, start, stop) == 0
-            if not same and (c == 0 or insert[j]):
+            if not same and (found or insert[j]):
                 changed = True
                 out[p : p + seen - kept] = old[kept:seen]
                 p += seen - kept
-                kept = items[i, 2] if c == 0 else seen
+                kept = items[i, 2] if found else seen
                 if insert[j]:
                     out[p : p + stop - start] = new[start:stop]
                     p += stop - start
-            if c == 0:
+            if found:
                 seen = items[i, 2]
                 i += 1
             j += 1

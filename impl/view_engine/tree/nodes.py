@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,6 +131,13 @@ class InnerNode:
         return self._packed.sort_keys
 
     @cached_property
+    def keys(self) -> list[bytes]:
+        """As they compare, one by one."""
+        data, at = self.sort_keys
+        raw = data.tobytes()
+        return [raw[start:end] for start, end in pairwise(at.tolist())]
+
+    @cached_property
     def reductions(self) -> list[Reduction]:
         """Of each child; raises ValueError for damage."""
         return [Reduction.decode(pointer.reduction) for pointer in self.pointers]
@@ -168,17 +176,33 @@ def read_nodes(
     return found
 
 
+def read_subtrees(
+    file: IndexFile, pointers: Sequence[Pointer], shape: Shape
+) -> Iterator[InnerNode | Packed]:
+    """The top nodes of several subtrees; raises CorruptFileError."""
+    for pointer, node in zip(pointers, read_nodes(file, pointers, shape), strict=True):
+        yield node if isinstance(node, InnerNode) else _leaf(shape, node, 0, pointer.position)
+
+
+def _leaf(shape: Shape, data: bytes, start: int, position: int) -> Packed:
+    packed = shape.packed(data, start)
+    try:
+        packed.items  # noqa: B018 - reads them, and raises
+    except PackedItemsError as error:
+        raise CorruptFileError(position, str(error)) from None
+    return packed
+
+
 def _node(file: IndexFile, shape: Shape, position: int, data: bytes) -> InnerNode | Packed:
     kind = data[0] if data else -1
     if kind not in (INNER, LEAF):
         raise CorruptFileError(position, f"a node starts with 0 or 1, not with {kind}")
-    packed = shape.packed(data, start=1)
+    packed = _leaf(shape, data, 1, position)
+    if kind == LEAF:
+        return packed
     try:
-        packed.items  # noqa: B018 - reads them, and raises
-        if kind == LEAF:
-            return packed
         node = InnerNode([_pointer(key, value) for key, value in packed.rows()], packed)
-    except (PackedItemsError, ValueError) as error:
+    except ValueError as error:
         raise CorruptFileError(position, str(error)) from None
     file.inner_nodes.keep(position, node)
     return node
@@ -213,14 +237,17 @@ def write_leaves(file: IndexFile, shape: Shape, rows: Packed, ends: Array) -> li
     if not len(ends):
         return []
     reductions = leaf_reductions(shape, rows, ends)
-    made: list[Pointer] = []
     data = rows.data.tobytes()
-    start = int(rows.items[0, 0]) - 5
-    for (key, value, end), reduction in zip(rows.items[ends - 1].tolist(), reductions, strict=True):
-        position, size = file.append(b"\1" + data[start:end])
-        made.append(Pointer(data[key:value], position, size, reduction))
-        start = end
-    return made
+    last = rows.items[ends - 1].tolist()
+    starts = [int(rows.items[0, 0]) - 5, *(end for _, _, end in last)]
+    payloads = (b"\1" + data[start:end] for start, (_, _, end) in zip(starts, last, strict=False))
+    places = file.append_many(payloads)
+    return [
+        Pointer(data[key:value], position, size, reduction)
+        for (key, value, _), (position, size), reduction in zip(
+            last, places, reductions, strict=True
+        )
+    ]
 
 
 def write_inner(file: IndexFile, shape: Shape, pointers: Sequence[Pointer]) -> Pointer:
@@ -269,20 +296,20 @@ def leaf_reductions(shape: Shape, rows: Packed, ends: Array) -> list[bytes]:
 
 def reductions_of(shape: Shape, rows: Packed, ends: Array) -> list[Reduction]:
     """As `leaf_reductions`, in parts."""
-    return [
-        Reduction(count, int.from_bytes(mask, "big"), values)
-        for count, mask, values in _reduced(shape, rows, ends)
-    ]
+    return [_in_parts(*part) for part in _reduced(shape, rows, ends)]
+
+
+def _in_parts(count: int, mask: bytes, values: tuple[bytes, ...]) -> Reduction:
+    return Reduction(count, int.from_bytes(mask, "big"), values)
 
 
 def _reduced(
-    shape: Shape, rows: Packed, ends: Array
+    shape: Shape, rows: Packed, ends: Array, first: int = 0
 ) -> Iterator[tuple[int, bytes, tuple[bytes, ...]]]:
-    """Count, mask and values of each leaf."""
+    """Count, mask and values of each leaf; the first starts with the row `first`."""
     numbers = any(reducer.name in ("_sum", "_stats") for reducer in shape.reducers)
-    found = summarise(rows.data, rows.items, ends, shape.is_view, numbers)
+    found = summarise(rows.data, rows.items, first, ends, shape.is_view, numbers)
     masks = found[1].tobytes()
-    first = 0
     columns = (found[0].tolist(), found[2].tolist(), found[3].tolist(), ends.tolist())
     for i, (count, totals, odd, end) in enumerate(zip(*columns, strict=True)):
         mask = masks[i * MASK_BYTES : (i + 1) * MASK_BYTES]
@@ -295,9 +322,10 @@ def _reduced(
         first = end
 
 
-def reduction_of(shape: Shape, rows: Packed) -> Reduction:
-    """Of all these rows together; they must not be none."""
-    return reductions_of(shape, rows, np.array([len(rows)], np.int64))[0]
+def reduction_of(shape: Shape, rows: Packed, first: int, last: int) -> Reduction:
+    """Of the rows from `first` to before `last` together; they must not be none."""
+    [part] = _reduced(shape, rows, np.array([last], np.int64), first)
+    return _in_parts(*part)
 
 
 class _LeafOf:

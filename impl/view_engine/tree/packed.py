@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from stagewright.impl.view_engine.file.collation import sort_bytes
 from stagewright.impl.view_engine.tree.collate_loop import NOT_JSON, raw_sort_keys, view_sort_keys
-from stagewright.impl.view_engine.tree.loops import find_items
+from stagewright.impl.view_engine.tree.loops import find_items, lower_bound
+from stagewright.impl.view_engine.tree.merge_loops import find_places
 from stagewright.impl.view_engine.tree.sort_loops import (
     common_prefix,
     gather,
@@ -27,6 +28,7 @@ Array = NDArray[Any]
 LONGEST_KEY = 4095  # bytes: lengths of keys have 12 bits
 LONGEST_VALUE = (1 << 28) - 1
 _MANY_TIES = 32
+_ONE: Array = np.array([[0, 1]], np.int64)  # the operations of one leaf: one
 
 
 class PackedItemsError(ValueError):
@@ -53,8 +55,13 @@ def pack_all(rows: Sequence[tuple[bytes, bytes]]) -> bytes:
         or max([len(value) for _, value in rows]) > LONGEST_VALUE
     ):
         return b"".join([pack(key, value) for key, value in rows])
-    parts = [((len(k) << 28 | len(v)).to_bytes(5, "big"), k, v) for k, v in rows]
-    return b"".join([piece for part in parts for piece in part])
+    return b"".join(
+        [
+            piece
+            for key, value in rows
+            for piece in ((len(key) << 28 | len(value)).to_bytes(5, "big"), key, value)
+        ]
+    )
 
 
 class Packed:
@@ -114,11 +121,17 @@ class Packed:
         sizes[1:] = np.cumsum([len(key) for key in made])
         return np.frombuffer(b"".join(made), np.uint8), sizes
 
-    def rows(self) -> Iterator[tuple[bytes, bytes]]:
+    def rows(self) -> list[tuple[bytes, bytes]]:
         """Keys and values."""
         data = self.data.tobytes()
-        for key, value, end in self.items.tolist():
-            yield data[key:value], data[value:end]
+        return [(data[key:value], data[value:end]) for key, value, end in self.items.tolist()]
+
+    def first_from(self, key: bytes) -> int:
+        """How many of the rows, which are in order, are below a sort key; collates those it meets."""
+        wanted = (np.frombuffer(key, np.uint8), np.array([0, len(key)], np.int64), _ONE)
+        ends = np.array([len(self)], np.int64)
+        places, _, settled = find_places(self.data, self.items, self.collated, ends, *wanted)
+        return int(places[0]) if settled else lower_bound(*self.sort_keys, wanted[0], False)
 
     def part(self, first: int, last: int) -> Array:
         """The bytes of the items from `first` to before `last`."""

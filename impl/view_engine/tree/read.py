@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from stagewright.impl.view_engine.file.index_file import IndexFile
 from stagewright.impl.view_engine.file.masks import mask_bytes
-from stagewright.impl.view_engine.tree.loops import lower_bound, matches, not_in, upper_bounds
+from stagewright.impl.view_engine.tree.loops import matches, not_in, upper_bounds
 from stagewright.impl.view_engine.tree.nodes import (
     InnerNode,
     Pointer,
@@ -19,12 +20,14 @@ from stagewright.impl.view_engine.tree.nodes import (
     Shape,
     joined,
     read_node,
+    read_subtrees,
     reduction_of,
 )
 from stagewright.impl.view_engine.tree.packed import Packed
 
 Array = NDArray[Any]
 
+MOST_AHEAD = 64  # nodes
 EVERY_PARTITION = (1 << 1024) - 1
 
 
@@ -58,57 +61,65 @@ def leaves(
 
     Subtrees without a wanted partition are not read, but rows of other partitions are in what is given.
     """
-    if root is not None:
-        yield from _leaves(_Scan(file, shape, descending, wanted), root, range_)
+    if root is not None and root.mask & wanted:
+        scan = _Scan(file, shape, descending, wanted)
+        yield from scan.below(read_node(file, shape, root.position), range_)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Scan:
     file: IndexFile
     shape: Shape
     descending: bool
     wanted: int
+    ahead: int = 1  # nodes that are read together: more, the longer the scan goes on
 
-
-def _leaves(scan: _Scan, pointer: Pointer, range_: Range) -> Iterator[Packed]:
-    if not pointer.mask & scan.wanted:
-        return
-    node = read_node(scan.file, scan.shape, pointer.position)
-    if isinstance(node, Packed):
-        if range_ == EVERYTHING:  # then nobody needs the sort keys
-            yield node
+    def below(self, node: InnerNode | Packed, range_: Range) -> Iterator[Packed]:
+        """The leaves of a range under a node."""
+        if isinstance(node, Packed):
+            yield from _rows_in(node, range_, self.shape)
             return
-        first, last = _bounds(node.sort_keys, range_)
-        if first < last:
-            whole = first == 0 and last == len(node)
-            yield node if whole else scan.shape.packed(node.part(first, last))
+        first, last = _children(node, range_)
+        every = self.wanted == EVERY_PARTITION
+        chosen = [i for i in range(first, last) if every or node.pointers[i].mask & self.wanted]
+        if self.descending:
+            chosen.reverse()
+        start = 0
+        while start < len(chosen):
+            together = chosen[start : start + self.ahead]
+            start += self.ahead
+            self.ahead = min(2 * self.ahead, MOST_AHEAD)
+            children = read_subtrees(self.file, [node.pointers[i] for i in together], self.shape)
+            for i, child in zip(together, children, strict=True):
+                yield from self.below(child, _part(range_, i == first, i + 1 == last))
+
+
+def _rows_in(leaf: Packed, range_: Range, shape: Shape) -> Iterator[Packed]:
+    """What of a leaf lies in a range, unless that is nothing."""
+    if range_ == EVERYTHING:  # then nobody needs the sort keys
+        yield leaf
         return
-    first, last = _children(node, range_)
-    chosen = range(first, last)
-    for i in reversed(chosen) if scan.descending else chosen:
-        part = _part(range_, i == first, i + 1 == last)
-        yield from _leaves(scan, node.pointers[i], part)
+    first, last = _rows(leaf, range_)
+    if first < last:
+        whole = first == 0 and last == len(leaf)
+        yield leaf if whole else shape.packed(leaf.part(first, last))
 
 
-def _bounds(keys: tuple[Array, Array], range_: Range) -> tuple[int, int]:
-    """Which rows lie in the range."""
-    first = 0 if range_.low is None else lower_bound(*keys, _array(range_.low), False)
-    last = len(keys[1]) - 1
-    if range_.high is not None:
-        last = lower_bound(*keys, _array(range_.high), False)
+def _rows(leaf: Packed, range_: Range) -> tuple[int, int]:
+    """Which rows of a leaf lie in the range."""
+    first = 0 if range_.low is None else leaf.first_from(range_.low)
+    last = len(leaf) if range_.high is None else leaf.first_from(range_.high)
     return first, max(first, last)
 
 
 def _children(node: InnerNode, range_: Range) -> tuple[int, int]:
     """Which children can have rows of the range: keys are the last of each child."""
-    if range_ == EVERYTHING:
-        return 0, len(node.pointers)
-    first, last = _bounds(node.sort_keys, range_)
-    return first, min(last + 1, len(node.pointers))
-
-
-def _array(key: bytes) -> Array:
-    return np.frombuffer(key, np.uint8)
+    keys = node.keys if range_ != EVERYTHING else ()
+    first = 0 if range_.low is None else bisect_left(keys, range_.low)
+    last = len(node.pointers)
+    if range_.high is not None:
+        last = min(max(first, bisect_left(keys, range_.high)) + 1, last)
+    return first, last
 
 
 def find(
@@ -186,20 +197,24 @@ class _Reduce:
             self._leaf(node, range_)
             return
         first, last = _children(node, range_)
+        if every and last - first > 2:  # those between are wholly in the range, and wanted
+            self.reduce(node.pointers[first], _part(range_, True, False))
+            self.parts += node.reductions[first + 1 : last - 1]
+            first = last - 1
+            range_ = _part(range_, False, True)
         for i in range(first, last):
-            if first < i < last - 1 and every:  # wholly in the range, and wanted
-                if i == first + 1:
-                    self.parts += node.reductions[i : last - 1]
-                continue
             self.reduce(node.pointers[i], _part(range_, i == first, i + 1 == last))
 
     def _leaf(self, node: Packed, range_: Range) -> None:
-        first, last = _bounds(node.sort_keys, range_)
-        if first < last:
+        first, last = _rows(node, range_)
+        if first == last:
+            return
+        if self.wanted != EVERY_PARTITION:
             part = self.shape.packed(node.part(first, last))
-            rows = wanted_rows(part, self.shape, self.wanted)
-            if len(rows):
-                self.parts.append(reduction_of(self.shape, rows))
+            node = wanted_rows(part, self.shape, self.wanted)
+            first, last = 0, len(node)
+        if first < last:
+            self.parts.append(reduction_of(self.shape, node, first, last))
 
 
 def _part(range_: Range, first: bool, last: bool) -> Range:

@@ -9,7 +9,7 @@ from tests.impl.view_engine.rows import empty_header
 
 from stagewright.impl.view_engine.file.chunks import (
     BLOCK,
-    chunk,
+    chunks,
     header_blocks,
     in_blocks,
     read_chunk,
@@ -71,13 +71,13 @@ def test_blocks_start_with_zero_and_hold_the_rest_in_order(raw: bytes, position:
 def test_chunk_is_read_where_it_was_written(size: int, position: int, chosen: object) -> None:
     payload = chosen.randbytes(size)  # type: ignore[attr-defined]
     disk = MemoryDisk()
-    disk.write(position, chunk(payload, position))
+    disk.write(position, chunks([payload], position)[0])
     disk.write(disk.size(), b"what follows")
     assert read_chunk(disk.read, position) == payload
 
 
 def test_every_changed_byte_of_a_chunk_is_noticed() -> None:
-    stored = chunk(b"abc" * 20, 17)
+    stored, _ = chunks([b"abc" * 20], 17)
     for at in range(len(stored)):
         damaged = bytearray(stored)
         damaged[at] ^= 0x40
