@@ -27,9 +27,9 @@ READ_SIZE = 500  # rows fetched at once
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS documents (
     partition INTEGER NOT NULL, id BLOB NOT NULL, seq INTEGER NOT NULL, body BLOB,
-    PRIMARY KEY (partition, id)
+    PRIMARY KEY (partition, seq)
 ) WITHOUT ROWID;
-CREATE UNIQUE INDEX IF NOT EXISTS by_seq ON documents (partition, seq);
+CREATE UNIQUE INDEX IF NOT EXISTS by_id ON documents (partition, id);
 CREATE TABLE IF NOT EXISTS partitions (
     partition INTEGER PRIMARY KEY, high_seq INTEGER NOT NULL, purged_seq INTEGER NOT NULL,
     failover_log TEXT NOT NULL

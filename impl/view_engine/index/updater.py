@@ -164,27 +164,29 @@ class Updater:
             last = stream.end  # deletions at the end may not come, if nothing was there before
             for part in stream.parts:
                 last = max(last, part[-1].seq if part else last)
-                for changes in self._in_calls(part):
-                    self._loaded.put(_Loaded(partition, changes, None), _size_of(changes))
+                for changes, size in self._in_calls(part):
+                    self._loaded.put(_Loaded(partition, changes, None), size)
             self._loaded.put(_Loaded(partition, [], _End(last, stream.log)), 0)
         self._loaded.end()
 
-    def _in_calls(self, changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
-        """As many changes as a mapper gets together, and as the queue can hold twice."""
+    def _in_calls(self, changes: Sequence[Change]) -> Iterator[tuple[Sequence[Change], int]]:
+        """As many changes as a mapper gets together, and as the queue can hold twice; and their bytes."""
         most = self._limits.documents_a_call
-        if len(changes) <= most and _size_of(changes) <= self._limits.map_queue // 2:
-            yield changes
-            return
+        if len(changes) <= most:
+            size = sum([len(change.body or b"") + len(change.doc_id) for change in changes])
+            if size <= self._limits.map_queue // 2:
+                yield changes, size
+                return
         part: list[Change] = []
         size = 0
         for change in changes:
             part.append(change)
             size += len(change.body or b"") + len(change.doc_id)
             if len(part) >= most or size >= self._limits.map_queue // 2:
-                yield part
+                yield part, size
                 part, size = [], 0
         if part:
-            yield part
+            yield part, size
 
     def _map(self) -> None:
         """Changes of several partitions go through the map functions together."""
@@ -306,10 +308,6 @@ def _together(loaded: BoundedQueue[_Loaded], most: int) -> Iterator[list[_Loaded
             parts, documents = [], 0
     if parts:
         yield parts
-
-
-def _size_of(changes: Sequence[Change]) -> int:
-    return sum([len(change.body or b"") + len(change.doc_id) for change in changes])
 
 
 def _size(document: Mapped) -> int:
