@@ -73,7 +73,9 @@ class ViewEngine:
         self._log = NO_LOG
         if log is not None or self._trace is not None:
             write = None if log is None else partial(_append, Path(log))
-            self._log = ServerLog(write, trace=Trace(self._trace))
+            self._log = ServerLog(
+                write, trace=Trace(None if self._trace is None else self._trace.take)
+            )
         self._lock = threading.RLock()
         self.documents = DocumentStore(self.folder / "documents.sqlite", partitions)
         self._catalog = Catalog(self.folder / "designs.json")

@@ -111,7 +111,7 @@ class _Run:
             self.world.send,
         )
         self.world.clients = self._hear
-        self.watcher = Watcher()
+        self.watcher = Watcher(lambda: self.events.now)
         self.world.watcher = self.watcher
         self.world.log.ears.append(self._committed)
         self.outcomes: list[Outcome] = []
@@ -158,7 +158,6 @@ class _Run:
         before = self.judge.catalog.view
         self.judge.hear(entry, self.events.now)
         self.views.committed(entry)
-        self.watcher.now = self.events.now
         if self.watcher.views is not None:
             self.watcher.views.committed(entry, self.judge.catalog)
         actions = {step.action for step in entry.command.steps}
@@ -225,7 +224,7 @@ class _Run:
             trace = f"run-{self.plan.seed}"
             write_logs(directory / LOGS, self.world.logs or {})
             self.judge.write_records(directory, trace)
-            self.watcher.write(directory, trace)
+            self.watcher.recording.write(directory, trace)
             if self.views.check.used:
                 self.views.check.write(directory, trace)
         counted = self.world.counted
@@ -234,7 +233,7 @@ class _Run:
         return Report(
             self.outcomes,
             self.oracle.breaches,
-            [*self.judge.problems, *self.watcher.problems],
+            [*self.judge.problems, *self.watcher.recording.problems],
             dict(sorted(counted.items())),
             self.judge.edges,
             self.events.now,

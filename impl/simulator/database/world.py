@@ -122,7 +122,7 @@ class World:
         if host.log is not None:
             host.log.starts(host.node)
         if self.watcher is not None:
-            self.watcher.begins(host, host.node, self.events)
+            self.watcher.begins(host, host.node)
         self._do(host, host.node.start())
         for peer in self.hosts.values():
             if peer is not host:
@@ -155,7 +155,7 @@ class World:
 
     def _end(self, host: Host) -> None:
         if self.watcher is not None:
-            self.watcher.ends(host, self.events.now)
+            self.watcher.ends(host)
         host.unsubscribe()
         host.unsubscribe = lambda: None
         host.node, host.fuse, host.syncing = None, None, []
@@ -206,7 +206,6 @@ class World:
                 host.log.did(effect)
             self._carry_out(host, effect)
             if watcher is not None and node is not None and host.life == life:
-                watcher.now = self.events.now
                 watcher.did(host, node, effect, host.cause)
 
     def _carry_out(self, host: Host, effect: Effect) -> None:
@@ -285,7 +284,6 @@ class World:
         if host.life == life and host.node is not None:
             effects = host.node.learned(item)
             if self.watcher is not None:
-                self.watcher.now = self.events.now
                 self.watcher.learned(host, host.node)
             if host.log is not None:
                 host.log.learned()
@@ -345,7 +343,6 @@ class World:
         if host.node is None:
             return
         if self.watcher is not None:
-            self.watcher.now = self.events.now
             self.watcher.heard(host, host.node, sender, message)
         if host.log is not None:
             host.log.heard(sender, message)

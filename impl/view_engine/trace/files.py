@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
-from stagewright.impl.view_engine.trace.trace import Recorded
 from stagewright.machines.recorded import OF_VIEW_ENGINE
 from stagewright.spec.loading import load
 from stagewright.spec.trace import TraceWriter
@@ -28,21 +27,20 @@ class TraceFiles:
         self._writers: dict[str, TraceWriter] = {}
         self._begun: set[tuple[str, str]] = set()
 
-    def __call__(self, step: Recorded) -> None:
+    def take(self, kind: str, entity: str, node: str, action: str, /, **arguments: Any) -> None:
         """Write a step."""
         with self._lock:
             now = time.time_ns() // 1000
-            writer = self._writers.get(step.machine) or self._begin(step.machine)
-            if (step.machine, step.entity) not in self._begun:
-                self._begun.add((step.machine, step.entity))
-                writer.start(step.entity, FrozenMap({}), node=step.node, time=now)
-            taken = Step(step.action, FrozenMap(dict(step.arguments)))
-            writer.record(step.entity, taken, {}, node=step.node, time=now)
+            writer = self._writers.get(kind) or self._begin(kind)
+            if (kind, entity) not in self._begun:
+                self._begun.add((kind, entity))
+                writer.start(entity, FrozenMap({}), node=node, time=now)
+            writer.record(entity, Step(action, FrozenMap(arguments)), {}, node=node, time=now)
 
-    def _begin(self, machine: str) -> TraceWriter:
-        path = self.folder / f"{machine}.jsonl"
-        writer = TraceWriter(path, load(OF_VIEW_ENGINE[machine]), self._trace)
-        self._writers[machine] = writer
+    def _begin(self, kind: str) -> TraceWriter:
+        path = self.folder / f"{kind}.jsonl"
+        writer = TraceWriter(path, load(OF_VIEW_ENGINE[kind]), self._trace)
+        self._writers[kind] = writer
         return writer
 
     def close(self) -> None:
@@ -50,12 +48,3 @@ class TraceFiles:
         with self._lock:
             for writer in self._writers.values():
                 writer.close()
-
-
-def written(steps: Iterable[Recorded], folder: Path, trace: str) -> Path:
-    """The folder, with files of these steps."""
-    files = TraceFiles(folder, trace)
-    for step in steps:
-        files(step)
-    files.close()
-    return folder

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
-
-
-class Recorded(NamedTuple):
-    """One step of one entity."""
-
-    machine: str  # as `machines.recorded.OF_VIEW_ENGINE` has it
-    entity: str
-    action: str
-    arguments: tuple[tuple[str, bool], ...]
-    node: str
+from stagewright.impl.recording.recording import Take
 
 
 class Trace:
     """Of one node. Any thread may call it, if the sink allows that."""
 
-    def __init__(
-        self, sink: Callable[[Recorded], object] | None, node: str = "ns_1@127.0.0.1"
-    ) -> None:
-        """`sink` gets each step, None where no trace is kept."""
+    def __init__(self, sink: Take | None, node: str = "ns_1@127.0.0.1") -> None:
+        """`sink` takes each step, None where no trace is kept."""
         self._sink = sink
         self.node = node
 
@@ -31,10 +18,10 @@ class Trace:
         """Whether what is recorded goes anywhere."""
         return self._sink is not None
 
-    def record(self, machine: str, entity: str, action: str, **arguments: bool) -> None:
-        """A step."""
+    def record(self, kind: str, entity: str, action: str, /, **arguments: bool) -> None:
+        """A step; `kind` is one of `machines.recorded.OF_VIEW_ENGINE`."""
         if self._sink is not None:
-            self._sink(Recorded(machine, entity, action, tuple(arguments.items()), self.node))
+            self._sink(kind, entity, self.node, action, **arguments)
 
 
 NO_TRACE = Trace(None)

@@ -5,7 +5,6 @@ What is checked is on rows as they are on disks; the definitions are those of wh
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from stagewright.impl.catalog.catalog import Catalog
@@ -15,6 +14,7 @@ from stagewright.impl.node.keys import bounds, stored_key, token_in
 from stagewright.impl.node.messages import Cell, Message, ReplicaWrite
 from stagewright.impl.node.node import DatabaseNode
 from stagewright.impl.node.port import Drop, Effect, Send, Store
+from stagewright.impl.recording.recording import Take
 from stagewright.impl.simulator.database.hosts import Host
 from stagewright.impl.storage.port import Put
 from stagewright.impl.views.definition import parts_of
@@ -23,9 +23,6 @@ from stagewright.impl.views.pairing import natural, place_of
 from stagewright.impl.views.records import Record, What
 from stagewright.impl.views.tasks import TASKS, Place, processed_in, tasks_in
 from stagewright.impl.views.updates import ViewUpdate
-
-Take = Callable[..., None]
-"""Takes a step of a kind, an entity and a node, with its arguments."""
 
 
 @dataclass

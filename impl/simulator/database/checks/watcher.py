@@ -6,9 +6,8 @@ time. Each kind of recording is judged by a definition in `machines/recorded`; w
 
 from __future__ import annotations
 
-from functools import lru_cache
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
+from functools import cache
 
 from stagewright.impl.catalog.view import View
 from stagewright.impl.node.keys import bounds, token_in
@@ -31,20 +30,15 @@ from stagewright.impl.node.messages import (
 )
 from stagewright.impl.node.node import DatabaseNode
 from stagewright.impl.node.port import Drop, Effect, Send, Store
-from stagewright.impl.runtime import Program
-from stagewright.impl.simulator.database.checks.folding import Arguments, Folding
+from stagewright.impl.recording.recording import Recording
+from stagewright.impl.recording.transition_table import TransitionTable, tables_of
 from stagewright.impl.simulator.database.checks.view_check import ViewCheck
 from stagewright.impl.simulator.database.checks.view_watcher import ViewWatcher
-from stagewright.impl.simulator.database.events import Events
 from stagewright.impl.simulator.database.hosts import Host
 from stagewright.impl.views.records import Record
 from stagewright.machines.recorded import OF_NODES, OF_VIEWS
 from stagewright.machines.scylladb.tablets.tablet_stages import Role, Stage
 from stagewright.machines.scylladb.topology.topology_states import NodeState, Ring
-from stagewright.spec.loading import load
-from stagewright.spec.trace import TraceWriter
-from stagewright.spec.values import FrozenMap
-from stagewright.spec.verdict import Step
 
 RELIES = frozenset(
     {
@@ -61,22 +55,18 @@ RELIES = frozenset(
 _STAGE = {Ring.old: Stage.none, Ring.both: Stage.write_both_read_old, Ring.new: Stage.use_new}
 
 
-@lru_cache(maxsize=1)
-def foldings() -> dict[str, Folding]:
+@cache
+def tables() -> dict[str, TransitionTable]:
     """The definitions of what is recorded, by kind; all runs of a process share what they compute."""
-    places = {**OF_NODES, **OF_VIEWS}
-    return {kind: Folding(Program(load(place))) for kind, place in places.items()}
+    return tables_of({**OF_NODES, **OF_VIEWS})
 
 
 class Watcher:
     """All that is recorded of a run, beside the log of group0."""
 
-    def __init__(self) -> None:
-        self.problems: list[str] = []
-        self.now = 0
-        self._kinds = foldings()
-        self._states: dict[tuple[str, str], int | None] = {}  # None: refused, judged no more
-        self._events: list[tuple[str, str, str, Arguments, str, int]] = []
+    def __init__(self, now: Callable[[], int]) -> None:
+        self.recording = Recording(tables(), now)
+        self._take = self.recording.take
         self._rounds: dict[tuple[int, int], int] = {}  # the versions of barriers
         self._writes: dict[tuple[str, int], int] = {}  # client's number → that of the request
         self._answered: dict[int, set[str]] = {}
@@ -90,70 +80,29 @@ class Watcher:
         self.views: ViewWatcher | None = None
         self.tasks: ViewCheck | None = None
 
-    def _take(self, kind: str, entity: str, node: str, action: str, **arguments: Any) -> None:
-        state = self._start(kind, entity, node)
-        if state is None:
-            return
-        step = tuple(arguments.items())
-        self._events.append((kind, entity, action, step, node, self.now))
-        found = self._kinds[kind].step(state, action, step)
-        if isinstance(found, str):
-            self.problems.append(f"{kind} {entity}: {found}")
-            self._states[kind, entity] = None
-        else:
-            self._states[kind, entity] = found
-
-    def _start(self, kind: str, entity: str, node: str, **known: Any) -> int | None:
-        key = kind, entity
-        if key not in self._states:
-            begun = tuple(known.items())
-            self._states[key] = self._kinds[kind].start(begun)
-            self._events.append((kind, entity, "", begun, node, self.now))
-        return self._states[key]
-
-    def write(self, directory: Path, trace: str) -> tuple[Path, ...]:
-        """One file for each kind."""
-        paths: list[Path] = []
-        kinds = {kind for kind, *_ in self._events}
-        for kind, folding in self._kinds.items():
-            if kind in OF_VIEWS and kind not in kinds:
-                continue
-            path = directory / f"{kind}.jsonl"
-            with TraceWriter(path, folding.rules.definition, trace) as writer:
-                for of, entity, action, values, node, now in self._events:
-                    if of != kind:
-                        continue
-                    known = FrozenMap(dict(values))
-                    if action:
-                        writer.record(entity, Step(action, known), {}, node=node, time=now)
-                    else:
-                        writer.start(entity, known, node=node, time=now)
-            paths.append(path)
-        return tuple(paths)
-
     # -- lives of nodes ------------------------------------------------------------------------------------
 
     def follow_views(self, tasks: ViewCheck, hosts: dict[str, Host]) -> None:
         """Record what nodes do about views, too."""
         self.views, self.tasks = ViewWatcher(self._take, hosts), tasks
 
-    def begins(self, host: Host, node: DatabaseNode, clock: Events) -> None:
+    def begins(self, host: Host, node: DatabaseNode) -> None:
         """A life of a node begins: what it says of view building is recorded."""
 
         def tell(record: Record) -> None:
-            self.now = clock.now
             if self.views is not None and self.tasks is not None:
                 self.views.told(host, node, record)
-                self.tasks.told(node.name, node.context.member.term, record, clock.now)
+                now = self.recording.now()
+                self.tasks.told(node.name, node.context.member.term, record, now)
 
         node.views.tell = tell
 
-    def ends(self, host: Host, now: int) -> None:
+    def ends(self, host: Host) -> None:
         """It is over, and its disk is as a crash leaves it."""
         if self.views is not None:
             self.views.ends(host)
         if self.tasks is not None:
-            self.tasks.ends(host.identity.name, now)
+            self.tasks.ends(host.identity.name, self.recording.now())
 
     # -- what nodes get ------------------------------------------------------------------------------------
 
@@ -262,7 +211,7 @@ class Watcher:
             self._answered[message.number] = set()
             self._writes[node.name, cause.number] = message.number
             chosen = view.replicas(message.table, token_in(message.cell[0]))
-            self._start(
+            self.recording.start(
                 "writes",
                 entity,
                 node.name,
@@ -349,7 +298,7 @@ class Watcher:
     def committed(self, actions: set[str], before: View, hosts: dict[str, Host]) -> None:
         """An entry is committed in which these steps were taken: they may rely on a barrier."""
         if "pass_barrier" in actions:
-            self._passed_at = self.now
+            self._passed_at = self.recording.now()
         state = before.transition_state
         if not (actions & RELIES) or not state.barrier or before.fence_version < before.version:
             return

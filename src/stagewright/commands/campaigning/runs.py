@@ -15,7 +15,7 @@ from stagewright.checker.mutation.processes import in_processes, possible
 from stagewright.impl.simulator.campaign.drawing import draw
 from stagewright.impl.simulator.campaign.tally import Tally
 from stagewright.impl.simulator.campaign.trial import RAISED, Failure, Result, attempt
-from stagewright.impl.simulator.database.checks.watcher import foldings
+from stagewright.impl.simulator.database.checks.watcher import tables
 from stagewright.impl.topology.planning import program
 from stagewright.spec.errors import InputError
 
@@ -38,7 +38,7 @@ def run_seeds(seeds: range, workers: int, directory: Path | None, seconds: int |
             tally.add(result)
     left = [s for s in seeds if s not in there]
     program("")  # before the processes begin: they have it from this one
-    foldings()
+    tables()
     began = time.monotonic()
     show = _shown(len(seeds))
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,9 +83,8 @@ def _print(report: Report, plan: Plan, directory: Path, args: argparse.Namespace
 
     nodes = ", ".join(f"{name} {state}" for name, state in report.nodes.items())
     topology = directory / "topology.jsonl"
-    others = [str(directory / f"{kind}.jsonl") for kind in OF_NODES]
-    views = [directory / f"{kind}.jsonl" for kind in ("view-tasks", *OF_VIEWS)]
-    views = [path for path in views if path.exists()]
+    of_nodes = _written(directory, OF_NODES)
+    of_views = _written(directory, ("view-tasks", *OF_VIEWS))
     print_report(
         report,
         f"{plan.nodes} nodes, {plan.replicas} replicas; seed {plan.seed}; faults: {args.faults}",
@@ -98,16 +98,18 @@ def _print(report: Report, plan: Plan, directory: Path, args: argparse.Namespace
         (
             f"traces: {directory}",
             f"check the topology: stagewright validate {topology} --size Node={len(report.nodes)}",
-            f"check the nodes: stagewright validate {' '.join(others)}",
-            *(
-                [f"check the views: stagewright validate {' '.join(map(str, views))}"]
-                if views
-                else []
-            ),
+            *([f"check the nodes: stagewright validate {of_nodes}"] if of_nodes else []),
+            *([f"check the views: stagewright validate {of_views}"] if of_views else []),
             f"check the logs: stagewright validate {directory / LOGS}",
             f"reproduce: {_reproduce(args)}",
         ),
     )
+
+
+def _written(directory: Path, kinds: Iterable[str]) -> str:
+    """The traces of these kinds: of what did not happen there is none."""
+    paths = (directory / f"{kind}.jsonl" for kind in kinds)
+    return " ".join(str(path) for path in paths if path.exists())
 
 
 def _reproduce(args: argparse.Namespace) -> str:

@@ -12,6 +12,7 @@ from tests.impl.view_engine.campaign.copies import Copies, Copy, Sent
 from tests.impl.view_engine.campaign.network import Network
 from tests.impl.view_engine.campaign.tasks import Tasks
 
+from stagewright.impl.recording.recording import Recording
 from stagewright.impl.view_engine.cluster.indexes import Indexes
 from stagewright.impl.view_engine.cluster.messages import NodeUnavailableError
 from stagewright.impl.view_engine.cluster.streams import Streams
@@ -22,7 +23,7 @@ from stagewright.impl.view_engine.group.group import Group
 from stagewright.impl.view_engine.index.compactor import CompactionStoppedError
 from stagewright.impl.view_engine.index.updater import UpdaterLimits
 from stagewright.impl.view_engine.log.log import ServerLog
-from stagewright.impl.view_engine.trace.trace import Recorded, Trace
+from stagewright.impl.view_engine.trace.trace import Trace
 
 SMALL = UpdaterLimits(map_queue=1500, write_queue=1500, batch=300, documents_a_call=3)
 EPOCH = 1_500_000_000.0  # seconds since 1970, when runs begin
@@ -49,7 +50,7 @@ class CampaignNode:
         nodes: Callable[[str], CampaignNode],
         chosen: random.Random,
         log: list[str],
-        trace: list[Recorded],
+        recording: Recording,
     ) -> None:
         self.name = name
         self.copies = copies
@@ -64,7 +65,7 @@ class CampaignNode:
         self._obeyed = 0
         self._is_up = False
         self._indexes: Indexes | None = None
-        self._trace = Trace(trace.append, name)
+        self._trace = Trace(recording.take, name)
         self._log = ServerLog(
             log.append,
             f"{name}@127.0.0.1",

@@ -25,8 +25,9 @@ from tests.impl.view_engine.campaign.oracle import (
     partition_of_document,
 )
 from tests.impl.view_engine.campaign.tasks import Tasks
-from tests.impl.view_engine.campaign.traces import check_trace
+from tests.impl.view_engine.campaign.traces import WrongTraceError, tables
 
+from stagewright.impl.recording.recording import Recording
 from stagewright.impl.view_engine.cluster.coordinator import ClusterQueryError, Coordinator, OnError
 from stagewright.impl.view_engine.cluster.messages import (
     Batch,
@@ -40,7 +41,7 @@ from stagewright.impl.view_engine.file.disk import RealDisk
 from stagewright.impl.view_engine.file.header import contradictions
 from stagewright.impl.view_engine.index.files import index_path
 from stagewright.impl.view_engine.query.params import Query
-from stagewright.impl.view_engine.trace.trace import Recorded, Trace
+from stagewright.impl.view_engine.trace.trace import Trace
 from stagewright.impl.view_engine.tree.check import check_file
 
 DESIGN = DesignDocument("d", VIEWS)
@@ -106,7 +107,7 @@ class Run:
         self.counts = Counts()
         self.nodes: dict[str, CampaignNode] = {}
         self.logs: dict[str, list[str]] = {}
-        self.trace: list[Recorded] = []
+        self.recording = Recording(tables(), lambda: round(self.tasks.now * 1_000_000))
         self.manager = Manager(
             self.nodes,
             self.partitions,
@@ -129,7 +130,7 @@ class Run:
                 self.nodes.__getitem__,
                 random.Random(f"{name} {seed}"),
                 self.logs.setdefault(name, []),
-                self.trace,
+                self.recording,
             )
         self._over = False
         self._asked = 0
@@ -280,7 +281,7 @@ class Run:
             placement,
             scheduler=self.tasks,
             pause=lambda: self.tasks.sleep(1),
-            trace=Trace(self.trace.append, "client"),
+            trace=Trace(self.recording.take, "client"),
         )
         before = self.positions()
         on_error: OnError = "stop" if final or chosen.random() < 0.5 else "continue"
@@ -385,7 +386,9 @@ def run(seed: int) -> Counts:
     try:
         counts = made.go()
         counts.log_events = check_logs(made.logs, folder)
-        counts.steps = check_trace(made.trace)
+        if made.recording.problems:
+            raise WrongTraceError(made.recording.problems[0])
+        counts.steps = len(made.recording)
         return counts
     finally:
         made.close()

@@ -12,7 +12,7 @@ from stagewright.impl.view_engine.file.header import FailoverLog, IndexHeader
 from stagewright.impl.view_engine.file.index_file import Snapshot
 from stagewright.impl.view_engine.group.rollback import rolled_back
 from stagewright.impl.view_engine.trace.index_trace import IndexTrace
-from stagewright.impl.view_engine.trace.trace import Recorded, Trace
+from stagewright.impl.view_engine.trace.trace import Trace
 
 OLD: FailoverLog = ((b"old", 0),)
 NEW: FailoverLog = ((b"new", 1), (b"old", 0))  # partition 0 went back to 1
@@ -43,9 +43,13 @@ def test_wrong_build_that_looks_at_one_partition_is_seen_and_its_trace_is_wrong(
     with built_with(Defect.rollback_looks_at_one_partition):
         now, back = after_two_rollbacks()
     assert back.seqs == {0: 8, 1: 3}
-    recorded: list[Recorded] = []
-    IndexTrace(Trace(recorded.append), "main d").went_back(1, 5, now, back)
-    assert dict(recorded[0].arguments) == {"old_enough": True, "none_ahead": False}
+    taken: list[dict[str, bool]] = []
+
+    def take(_kind: str, _entity: str, _node: str, _action: str, /, **arguments: bool) -> None:
+        taken.append(arguments)
+
+    IndexTrace(Trace(take), "main d").went_back(1, 5, now, back)
+    assert taken == [{"old_enough": True, "none_ahead": False}]
 
 
 @pytest.mark.parametrize("seq", [0, 2])

@@ -1,4 +1,4 @@
-"""Many entities of one small definition, judged step by step: what a step does in a state is computed once."""
+"""The transitions of one small definition that many entities take: each is computed once."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Any
 
 from stagewright.impl.runtime import Instance, Program
 from stagewright.spec import RefusedError
+from stagewright.spec.loading import load
 from stagewright.spec.values import FrozenMap, State
 from stagewright.spec.verdict import Step
 
 Arguments = tuple[tuple[str, Any], ...]
 
 
-class Folding:
+class TransitionTable:
     """The states of a definition that were met, by number, and the steps between them."""
 
     def __init__(self, rules: Program) -> None:
@@ -52,3 +53,8 @@ class Folding:
             found = self._numbers[state] = len(self._states)
             self._states.append(state)
         return found
+
+
+def tables_of(places: Mapping[str, str]) -> dict[str, TransitionTable]:
+    """A table of each definition; `places` says by the kind of trace where its class is."""
+    return {kind: TransitionTable(Program(load(place))) for kind, place in places.items()}

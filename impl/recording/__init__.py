@@ -1,0 +1,1 @@
+"""What a running system did, as steps of definitions: checked as they are taken, and written as traces."""
