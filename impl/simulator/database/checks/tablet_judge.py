@@ -36,10 +36,11 @@ class TabletJudge:
     def hear(self, entry: Entry, view: View, now: int) -> None:
         """An entry is committed; the view is that after it."""
         rows = {row.name: row for rows in view.tablets.values() for row in rows}
-        for name in rows.keys() - self._instances.keys():
-            instance = Instance(tablet_program(), rows[name].state(), name=name)
-            self._instances[name] = instance
-            self._events.append((name, None, instance.state, now))
+        for name, row in rows.items():
+            if name not in self._instances:
+                instance = Instance(tablet_program(), row.state(), name=name)
+                self._instances[name] = instance
+                self._events.append((name, None, instance.state, now))
         machine = tablet_program().definition.name
         for step in (s for s in entry.command.steps if s.machine == machine):
             self.last_change = now

@@ -55,8 +55,16 @@ def test_a_node_that_dies_as_it_joins_is_left_and_the_cluster_goes_on() -> None:
     assert ("bootstrapping", "left") in found
 
 
-def test_the_same_seed_gives_the_same_bytes_in_another_process(tmp_path: Path) -> None:
-    script = "write 40; join a; isolate n3; remove n3"
+@pytest.mark.parametrize(
+    ("script", "files"),
+    [
+        ("write 40; join a; isolate n3; remove n3", 9),
+        ("table t tablets 4 rf 3; write 40; join a", 10),
+    ],
+)
+def test_the_same_seed_gives_the_same_bytes_in_another_process(
+    script: str, files: int, tmp_path: Path
+) -> None:
     arguments = ("--nodes", "4", "--seed", "3", "--script", script, "--faults", "all", "--json")
     printed: list[bytes] = []
     recorded: list[list[bytes]] = []
@@ -71,7 +79,7 @@ def test_the_same_seed_gives_the_same_bytes_in_another_process(tmp_path: Path) -
         printed.append(done.stdout)
         recorded.append([p.read_bytes() for p in sorted(directory.rglob("*.json*"))])
     assert printed[0] == printed[1]
-    assert len(recorded[0]) == 9
+    assert len(recorded[0]) == files
     assert recorded[0] == recorded[1]
 
 
