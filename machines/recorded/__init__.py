@@ -37,8 +37,8 @@ OF_LOGS = (
 """What the readers of a database's logs follow beside the machines that are shipped."""
 
 OF_VIEW_ENGINE = {
-    "view-indexes": "stagewright.machines.recorded.view_index:RecordedIndex",
-    "view-streams": "stagewright.machines.recorded.view_query:RecordedStream",
-    "view-answers": "stagewright.machines.recorded.view_query:RecordedAnswer",
+    "engine-indexes": "stagewright.machines.recorded.engine_index:RecordedIndex",
+    "engine-streams": "stagewright.machines.recorded.engine_query:RecordedStream",
+    "engine-answers": "stagewright.machines.recorded.engine_query:RecordedAnswer",
 }
 """The same of the view engine's indexes and queries."""

@@ -114,7 +114,7 @@ class Streams:
             return found.batch
 
     def _record(self, stream: str, action: str, **arguments: bool) -> None:
-        self._trace.record("view-streams", f"{self._trace.node} {stream}", action, **arguments)
+        self._trace.record("engine-streams", f"{self._trace.node} {stream}", action, **arguments)
 
     def close(self, stream: str) -> None:
         """As `Node.close`."""

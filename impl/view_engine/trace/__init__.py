@@ -1,1 +1,1 @@
-"""What the engine records of its work: steps of the definitions in `machines/recorded/view_*`."""
+"""What the engine records of its work: steps of the definitions in `machines/recorded/engine_*`."""

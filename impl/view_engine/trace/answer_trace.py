@@ -55,4 +55,4 @@ class AnswerTrace:
         return (before < place) != self._query.descending
 
     def _record(self, action: str, **arguments: bool) -> None:
-        self._trace.record("view-answers", self._entity, action, **arguments)
+        self._trace.record("engine-answers", self._entity, action, **arguments)

@@ -9,7 +9,7 @@ from stagewright.impl.view_engine.file.header import IndexHeader, Root
 from stagewright.impl.view_engine.trace.trace import Trace
 from stagewright.impl.view_engine.tree.nodes import Pointer
 
-MACHINE = "view-indexes"
+MACHINE = "engine-indexes"
 
 
 class IndexTrace:

@@ -2,19 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
-
-from stagewright.spec import (
-    Actor,
-    Bool,
-    FlagVar,
-    Machine,
-    action,
-    final,
-    flag,
-    require,
-    step_property,
-)
+from stagewright.spec import Actor, Bool, FlagVar, Machine, action, final, flag, require
 
 COORDINATOR = Actor("node that coordinates the query")
 NODE = Actor("node that answers")
@@ -25,7 +13,6 @@ class RecordedAnswer(Machine):
 
     lacking: FlagVar = flag()  # a node did not answer, or its rows ended early
     ended: FlagVar = flag()
-    incomplete: FlagVar = flag()  # and the client was told which node's rows are missing
 
     @action(by=COORDINATOR)
     def ask(self, enough: Bool) -> None:
@@ -49,12 +36,6 @@ class RecordedAnswer(Machine):
         """The answer ends; `named`: the client learns which nodes' rows are missing."""
         require(~self.lacking | named, "nodes whose rows are missing are named")
         self.ended = True
-        self.incomplete = named
-
-    @step_property
-    def a_client_knows_what_is_missing(self, after: Self) -> Bool:
-        """An answer without some node's rows says so."""
-        return (~self.ended & after.ended & self.lacking).implies(after.incomplete)
 
     @final
     def answered(self) -> Bool:

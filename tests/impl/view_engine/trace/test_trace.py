@@ -34,7 +34,7 @@ def test_trace_of_a_busy_engine_is_accepted(
         assert group.clean_up()
     steps = [
         json.loads(line)["action"]
-        for line in (tmp_path / "trace" / "view-indexes.jsonl").read_text().splitlines()
+        for line in (tmp_path / "trace" / "engine-indexes.jsonl").read_text().splitlines()
     ]
     assert {"write_documents", "write_header", "switch_file", "answer", "end_cleanup"} <= {*steps}
     assert run_command_line(["validate", str(tmp_path / "trace"), "--engine", "embedded"]) == 0
