@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from stagewright.compiled import interpreted
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import Event
 from stagewright.traces.events.event_block import Block, place_of
@@ -121,6 +122,21 @@ def test_every_line_is_read_as_if_it_were_alone(tmp_path: Path) -> None:
         i: p for i, p in enumerate(parsed, start=1) if isinstance(p, str) and texts[i - 1].strip()
     }
     assert tally.reasons == list(reasons.items())[:UNPARSED_DETAILS_MAX]
+
+
+@pytest.mark.parametrize("plain_python", [True, False])
+def test_numbers_of_any_width_are_read(plain_python: bool, tmp_path: Path) -> None:
+    numbers = [0, 9, 255, 256, 65_536, 10**8]
+    times = [1_600_000_000_000 + number for number in numbers]
+    path = tmp_path / "t.jsonl"
+    events = [
+        Event("t", "M", "", "", "a", number, "n", time=time)
+        for number, time in zip(numbers, times, strict=True)
+    ]
+    path.write_text("".join(event.to_json() + "\n" for event in events))
+    with interpreted(plain_python):
+        (block,), _ = read(path)
+    assert (block.sequence.tolist(), block.time.tolist()) == (numbers, times)
 
 
 def test_a_gigantic_line_is_refused_without_being_kept(

@@ -210,7 +210,8 @@ def _quote(data: Ints, at: int, end: int) -> int:
 @compiled
 def _digits(data: Ints, at: int, end: int) -> tuple[int, int]:
     """The plain decimal number that begins at a place, and where it ends; -1 if there is none."""
-    value, first = 0, at
+    value: Any = np.int64(0)  # also in plain Python, which would go on in 8 bits
+    first = at
     while at < end and at - first <= _DIGITS_MAX and 48 <= data[at] <= 57:
         value = value * 10 + (data[at] - 48)
         at += 1
