@@ -102,8 +102,8 @@ def test_readers_of_packages_that_are_wrong_are_refused_by_name(
     for value, said in (
         ("logfmt:MISSING", "logfmt = logfmt:MISSING of logfmt-reader cannot be loaded"),
         ("nowhere:FORM", "cannot be loaded: ModuleNotFoundError"),
-        ("logfmt:MACHINE", "is a str, not a Form"),
-        ("taken:FORM", "there is a form `jsonl` already"),
+        ("logfmt:MACHINE", "is a str, not of the kind Form"),
+        ("taken:FORM", "there is a `jsonl` already"),
     ):
         points.write_text(f"[{GROUP}]\nlogfmt = {value}\n")
         formats.by_name.cache_clear()

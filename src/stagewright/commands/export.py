@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stagewright.checker.exporter import GROUP, Exporter, MachineToWrite, RunToWrite
 from stagewright.commands.exit_codes import ExitCode
+from stagewright.commands.exporting.own import EXPORTERS
 from stagewright.commands.machine_flags import add_machine, add_scope, machine_from, scope_from
 from stagewright.spec.errors import InputError
 
@@ -44,9 +47,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--to",
         required=True,
-        choices=("mermaid", "tla", "itf", "html", "text"),
-        help="mermaid: a state diagram, or of a run a sequence diagram; tla: a module and its "
-        "configuration for TLC; the others need --run",
+        metavar="FORM",
+        help="; ".join(f"{exporter.name}: {exporter.says}" for exporter in EXPORTERS)
+        + f"; or a form of an installed package ({GROUP})",
     )
     parser.add_argument("--run", type=Path, metavar="FILE", help="a counterexample, FILE.itf.json")
     parser.add_argument("--variable", default="", help="the enum variable of the state diagram")
@@ -55,88 +58,90 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--out",
         type=Path,
         metavar="FILE",
-        help="write there, not to the terminal; with --to tla, the directory of the two files",
+        help="write there, not to the terminal; the directory, if the form has several files",
     )
 
 
 def execute(args: argparse.Namespace) -> int:
     """Write the machine or the run."""
     definition = machine_from(args.machine, args.profile)
-    _refuse_idle_flags(args)
-    if args.to == "tla":
-        _write_tla(definition, args)
-        return ExitCode.HOLDS
+    exporter = _exporter(args.to)
+    _refuse_idle_flags(exporter, args)
     if args.run is not None:
-        if args.variable:
-            raise InputError("--variable chooses what a state diagram shows", help="drop --run")
-        text = _run(definition, args.run, args.to)
-    elif args.to == "mermaid":
-        from stagewright.commands.pages.reached_diagram import reached_diagram
-        from stagewright.commands.pages.state_diagram import render_diagram
-
-        asked = args.size or args.budget
-        scope = scope_from(definition, args.size, args.budget) if asked else None
-        diagram = reached_diagram(definition, args.variable, scope, progress=sys.stderr)
-        text = render_diagram(diagram)
-    else:
+        _write(_run(definition, args.run, exporter), args.out)
+        return ExitCode.HOLDS
+    if exporter.machine is None:
         raise InputError(
             f"--to {args.to} writes a run, and none is given",
             help="add --run FILE.itf.json; `stagewright check … --out DIR` makes such files",
         )
-    _write(text, args.out)
+    scope = scope_from(definition, args.size, args.budget)
+    asked = MachineToWrite(definition, scope, bool(args.size or args.budget), args.variable)
+    written = exporter.machine(asked)
+    if isinstance(written, str):
+        _write(written, args.out)
+    else:
+        _write_files(exporter.name, written, args.out)
     return ExitCode.HOLDS
 
 
-def _refuse_idle_flags(args: argparse.Namespace) -> None:
-    """Flags that the wanted form has no use for are an error: they would be dropped silently."""
-    if args.to == "tla" and (args.run is not None or args.variable):
-        flag = "--run" if args.run is not None else "--variable"
-        raise InputError(f"--to tla writes the whole machine, without {flag}", help=f"drop {flag}")
-    if (args.size or args.budget) and (args.to not in ("tla", "mermaid") or args.run is not None):
-        flag = "--size" if args.size else "--budget"
+def _exporter(name: str) -> Exporter:
+    own = {exporter.name: exporter for exporter in EXPORTERS}
+    if name in own:
+        return own[name]
+    from stagewright.plugins import plugins
+
+    others = {exporter.name: exporter for exporter in plugins(GROUP, Exporter, tuple(own))}
+    if name not in others:
         raise InputError(
-            f"{flag} says how large a machine is to be searched, and a run has no use for it",
-            help=f"drop {flag}, or --run",
+            f"--to {name}: there is no such form", help=f"one of {', '.join((*own, *others))}"
         )
+    return others[name]
 
 
-def _write_tla(definition: Definition, args: argparse.Namespace) -> None:
-    """Write the module and its configuration: two files, or to the terminal one below the other."""
-    from stagewright.checker.tla import tla_module
+def _refuse_idle_flags(exporter: Exporter, args: argparse.Namespace) -> None:
+    """Flags that the wanted form has no use for are an error: they would be dropped silently."""
+    whole = f"--to {exporter.name} writes the whole machine"
+    if args.run is not None and exporter.run is None:
+        raise InputError(f"{whole}, without --run", help="drop --run")
+    if args.variable and (args.run is not None or not exporter.takes_variable):
+        what = "a sequence diagram shows all that changed" if args.run is not None else whole
+        raise InputError(f"{what}, without --variable", help="drop --variable")
+    if args.size or args.budget:
+        flag = "--size" if args.size else "--budget"
+        says = f"{flag} says how large a machine is to be searched, and"
+        if args.run is not None or exporter.machine is None:
+            raise InputError(f"{says} a run has no use for it", help=f"drop {flag}, or --run")
+        if not exporter.takes_scope:
+            raise InputError(f"{says} --to {exporter.name} searches nothing", help=f"drop {flag}")
 
-    written = tla_module(definition, scope_from(definition, args.size, args.budget))
-    if args.out is None:
-        sys.stdout.write(f"{written.module}\n{written.config}")
+
+def _write_files(form: str, files: Mapping[str, str], directory: Path | None) -> None:
+    """Write the files of a directory, or to the terminal one below the other."""
+    if directory is None:
+        sys.stdout.write("".join(files.values()))
         return
     try:
-        args.out.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(
-            f"cannot write to {args.out}: {error.strerror}", help="--to tla needs a directory"
+            f"cannot write to {directory}: {error.strerror}", help=f"--to {form} needs a directory"
         ) from None
-    _write(written.module, args.out / f"{written.name}.tla")
-    _write(written.config, args.out / f"{written.name}.cfg")
+    for name, text in files.items():
+        _write(text, directory / name)
 
 
-def _run(definition: Definition, file: Path, form: str) -> str:
-    from stagewright.checker.counterexample import files, mermaid, page
+def _run(definition: Definition, file: Path, exporter: Exporter) -> str:
     from stagewright.checker.counterexample.replayed import check_run
     from stagewright.checker.counterexample.scopes import scope_of_run
     from stagewright.spec.text.itf import verdict_from_itf
 
     verdict, scope = verdict_from_itf(definition, _document(file))
     assert verdict.run is not None
+    assert exporter.run is not None
     scope = scope or scope_of_run(definition, verdict.run)
     check_run(definition, scope, verdict.run)
-    match form:
-        case "mermaid":
-            return mermaid.render_mermaid(definition, verdict, scope)
-        case "itf":
-            return files.itf_text(definition, verdict, scope)
-        case "html":
-            return page.render_page(definition, verdict, scope)
-        case _:
-            return files.plain_text(definition, verdict, scope)
+    return exporter.run(RunToWrite(definition, scope, verdict))
 
 
 def _document(file: Path) -> object:

@@ -241,9 +241,9 @@ def _check_source(args: argparse.Namespace) -> None:
         raise InputError("--master is for Spark", help="leave out --engine embedded, or --master")
     if args.follow and args.engine == "embedded":
         raise InputError("--follow is done by Spark", help="leave out --engine embedded")
-    if args.follow and (args.junit or args.sarif):
+    if args.follow and (args.junit or args.sarif or args.report):
         raise InputError(
-            "--junit and --sarif are of a run that has an end, and --follow has many runs",
+            "--junit, --sarif and --report are of a run that has an end, and --follow has many runs",
             help="take --out DIR, or --state without --follow again and again",
         )
 

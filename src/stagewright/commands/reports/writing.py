@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import stat
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from stagewright.commands.output import takes_files
+from stagewright.commands.reports.form import JUNIT, SARIF, ReportForm, forms
 from stagewright.spec.errors import InputError, StagewrightError
 
 if TYPE_CHECKING:
@@ -22,10 +22,18 @@ STANDARD_OUTPUT = "-"
 
 
 def add_ci_reports(parser: argparse.ArgumentParser) -> None:
-    """Declare --junit, --sarif and --github."""
+    """Declare --junit, --sarif, --report and --github."""
     group = parser.add_argument_group("reports for CI systems")
     group.add_argument("--junit", metavar="FILE", help="write JUnit XML; `-`: to standard output")
     group.add_argument("--sarif", metavar="FILE", help="write SARIF 2.1.0; `-`: to standard output")
+    group.add_argument(
+        "--report",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("FORM", "FILE"),
+        help="write a form that an installed package brings; `-`: to standard output; again for more",
+    )
     group.add_argument(
         "--github",
         action=argparse.BooleanOptionalAction,
@@ -34,24 +42,31 @@ def add_ci_reports(parser: argparse.ArgumentParser) -> None:
     )
 
 
+class _Wanted(NamedTuple):
+    """A report that was asked for: by which flag, in which form, and where it goes."""
+
+    flag: str
+    form: ReportForm
+    place: str
+
+
 @dataclass
 class CiReports:
     """The reports that were asked for, and what goes into them."""
 
-    junit: str | None
-    sarif: str | None
+    wanted: tuple[_Wanted, ...]
     github: bool
     suites: list[Suite] = field(default_factory=list["Suite"])
 
     @property
     def any_wanted(self) -> bool:
         """Whether there is anything to write."""
-        return self.junit is not None or self.sarif is not None or self.github
+        return bool(self.wanted) or self.github
 
     @property
     def take_standard_output(self) -> bool:
         """Whether one of them goes to standard output, which is then no place for text."""
-        return STANDARD_OUTPUT in (self.junit, self.sarif)
+        return any(report.place == STANDARD_OUTPUT for report in self.wanted)
 
     def add(self, made: Callable[[], Suite]) -> None:
         """Note what a command found; `made` is called only if it is to be written."""
@@ -64,49 +79,52 @@ class CiReports:
         Raises:
             InputError: a file cannot be written after all.
         """
-        places = [("--junit", self.junit), ("--sarif", self.sarif)]
-        wanted = [(flag, place) for flag, place in places if place is not None]
-        for flag, place in wanted:
-            if place != STANDARD_OUTPUT:
-                _write_file(flag, place, self._text(flag, exit_code))
+        for report in self.wanted:
+            if report.place != STANDARD_OUTPUT:
+                text = report.form.document(self.suites, exit_code)
+                _write_file(report.flag, report.place, text)
         if self.github:
             _tell_github(self.suites)
-        for flag, place in wanted:
-            if place == STANDARD_OUTPUT:
-                sys.stdout.write(self._text(flag, exit_code))
-
-    def _text(self, flag: str, exit_code: int) -> str:
-        from stagewright.commands.reports import junit, sarif
-
-        if flag == "--junit":
-            return junit.document(self.suites)
-        document = sarif.document(self.suites, exit_code)
-        return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+        for report in self.wanted:
+            if report.place == STANDARD_OUTPUT:
+                sys.stdout.write(report.form.document(self.suites, exit_code))
 
 
 def ci_reports(args: argparse.Namespace) -> CiReports:
     """The reports that the flags ask for.
 
     Raises:
-        InputError: a file cannot be written there, or two reports want one place.
+        InputError: there is no such form, a file cannot be written there, or two reports want one place.
     """
-    places = {"--junit": args.junit, "--sarif": args.sarif}
-    named = {flag: place for flag, place in places.items() if place is not None}
-    for flag, place in named.items():
-        _check_file(flag, place)
-    to_output = [flag for flag, place in named.items() if place == STANDARD_OUTPUT]
+    own = (("--junit", JUNIT, args.junit), ("--sarif", SARIF, args.sarif))
+    wanted = [_Wanted(flag, form, place) for flag, form, place in own if place is not None]
+    for name, place in args.report:
+        known = forms()
+        if name not in known:
+            raise InputError(
+                f"--report {name}: there is no such form", help=f"one of {', '.join(known)}"
+            )
+        wanted.append(_Wanted(f"--report {name}", known[name], place))
+    for report in wanted:
+        _check_file(report.flag, report.place)
+    to_output = [report.flag for report in wanted if report.place == STANDARD_OUTPUT]
     to_output += ["--json"] if args.json else []
     if len(to_output) > 1 and to_output != ["--json"]:
         raise InputError(
             f"{' and '.join(to_output)} both write to standard output",
             help="write one of them to a file",
         )
-    files = [_identity(place) for place in named.values() if place != STANDARD_OUTPUT]
-    if len(set(files)) < len(files):
-        raise InputError(
-            f"--junit and --sarif both name {args.junit}", help="name a file for each of them"
-        )
-    return CiReports(args.junit, args.sarif, _github_wanted(args))
+    first: dict[str, _Wanted] = {}
+    for report in wanted:
+        if report.place == STANDARD_OUTPUT:
+            continue
+        other = first.setdefault(str(Path(report.place).resolve()), report)
+        if other is not report:
+            raise InputError(
+                f"{other.flag} and {report.flag} both name {other.place}",
+                help="name a file for each of them",
+            )
+    return CiReports(tuple(wanted), _github_wanted(args))
 
 
 def annotate_error(args: argparse.Namespace, error: Exception) -> None:
@@ -120,10 +138,6 @@ def annotate_error(args: argparse.Namespace, error: Exception) -> None:
 def _github_wanted(args: argparse.Namespace) -> bool:
     given: bool | None = args.github
     return os.environ.get("GITHUB_ACTIONS") == "true" if given is None else given
-
-
-def _identity(place: str) -> str:
-    return str(Path(place).resolve())
 
 
 def _check_file(flag: str, place: str) -> None:
