@@ -16,12 +16,22 @@ sys.path.insert(0, str(ROOT / "src"))
 project = "Stagewright"
 author = "the Stagewright contributors"
 root_doc = "docs/index"
-include_patterns = ["docs/**.md", "examples/**.md", "ARCHITECTURE.md", "CONTRIBUTING.md"]
+include_patterns = [
+    "docs/**.md",
+    "docs/notebook.ipynb",
+    "examples/**.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+]
 exclude_patterns = [".*", "src", "tests", "build", "reports"]
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_heading_anchors = 3
 myst_enable_extensions = ["colon_fence"]
+nb_execution_mode = "force"  # its outputs are those of today
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+nb_merge_streams = True
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 default_role = "literal"  # a docstring's `name` is code

@@ -140,7 +140,7 @@ def _trace(machine: type[Machine], profile: str) -> Definition:
             properties,
             [*trace.initially, *(c.condition for c in trace.constraints), final],
         ),
-        file=inspect.getsourcefile(machine) or "",
+        file=_file_of(machine),
         exercised_at=exercised_at(machine),
         judged_alone=alone_in(machine),
         assumed_initially=tuple(trace.assumed),
@@ -153,6 +153,14 @@ def _trace(machine: type[Machine], profile: str) -> Definition:
         constraints=tuple(trace.constraints),
         deadlock_allowed=trace.deadlock_allowed,
     )
+
+
+def _file_of(machine: type[Machine]) -> str:
+    """The file that defines a machine; empty for a cell of a notebook and for a console."""
+    try:
+        return inspect.getsourcefile(machine) or ""
+    except (OSError, TypeError):
+        return ""
 
 
 @dataclass(frozen=True)
