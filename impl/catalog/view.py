@@ -22,6 +22,7 @@ from stagewright.impl.catalog.columns import (
 from stagewright.impl.catalog.tablet_rows import TabletRow, tablets_of
 from stagewright.impl.ring.vnodes import Chosen, RingNode, Rings
 from stagewright.impl.views.definition import ViewDefinition
+from stagewright.impl.views.names import name_of
 from stagewright.machines.scylladb.topology.topology_states import NodeState, TransitionState
 
 NOBODY = Chosen((), (), ())
@@ -131,6 +132,14 @@ class View:
         """The tablet of a token, if the table is there and has tablets."""
         tablets = self.tablets.get(table)
         return None if tablets is None else tablets[_index(token, len(tablets))]
+
+    def named(self, name: str) -> str:
+        """The id of the table or view of a name; the name itself if there is none."""
+        return self._views_by_name.get(name, name)
+
+    @cached_property
+    def _views_by_name(self) -> dict[str, str]:
+        return {name_of(view): view for view in self.views}
 
     def views_of(self, table: str) -> tuple[ViewDefinition, ...]:
         """The materialized views of a table."""

@@ -46,6 +46,7 @@ class Defect(Enum):
     view_updates_go_to_the_first_replica = auto()  # of the view, wherever the base replica stands
     view_updates_skip_pending = auto()  # a view tablet moves without what is updated meanwhile
     an_answer_counts_for_all = auto()  # of a call, whichever tasks were finished
+    a_call_joins_with_all_its_tasks = auto()  # a batch that has some of them
     aborted_tasks_are_removed = auto()  # though they wait for the end of an operation
     terms_are_not_compared = auto()  # a worker works for coordinators of any term
     old_view_rows_are_kept = auto()  # when the value of a base row changes
@@ -55,4 +56,7 @@ class Defect(Enum):
     view_building_skips_rows = auto()  # the first of each chunk but the first
     view_building_does_not_flush = auto()  # sstables are read that miss what is in the memtable
     tasks_stay_behind = auto()  # when their tablet has moved
+    recreated_views_are_the_same = auto()  # as the dropped ones of their names, by id
+    last_tablets_move_silently = auto()  # nobody says that a node holds none any more
+    tablets_that_come_are_counted = auto()  # as those of a node that a view leaves without any
     tasks_outlive_their_view = auto()  # a view is dropped, and its tasks are not

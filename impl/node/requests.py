@@ -88,6 +88,7 @@ class Requests:
     def begin(self, client: str, request: ClientWrite | ClientRead) -> list[Effect]:
         """Send a client's request to the replicas."""
         view = self._node.view
+        request = replace(request, table=view.named(request.table))
         refusal = self._refusal(view, request.table) or self._may_write(view, request)
         if refusal:
             return [_failed(client, request.number, refusal)]

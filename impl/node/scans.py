@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.keys import bounds
@@ -47,6 +47,7 @@ class Scans:
         if not node.ready or own is None or not own.state.owns:
             reason = f"{node.name} does not serve clients now"
             return [Send(client, ScanReply(request.number, False, reason=reason))]
+        request = replace(request, table=node.view.named(request.table))
         if request.table not in node.view.tables:
             reason = f"there is no table {request.table}"
             return [Send(client, ScanReply(request.number, False, reason=reason))]

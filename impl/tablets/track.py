@@ -15,6 +15,7 @@ from stagewright.impl.catalog.tablet_rows import TabletRow, mutation_of
 from stagewright.impl.catalog.view import View
 from stagewright.impl.group0 import Command, Leadership, Mutation
 from stagewright.impl.node.context import Context
+from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.messages import Phase, Work as Errand
 from stagewright.impl.node.port import Effect, Wake
 from stagewright.impl.ring.tablets import TabletReplica
@@ -302,11 +303,13 @@ class TabletTrack:
             if board.instance.can("settle_tablets_on", n=Node(host)):
                 board.take(step_of("settle_tablets_on", n=Node(host)))
         for host in sorted(before - now):
-            heirs = (Node(h) for h in sorted(now))
-            for heir in heirs:
-                if board.instance.can("finish_draining_node", n=Node(host), heir=heir):
-                    board.take(step_of("finish_draining_node", n=Node(host), heir=heir))
-                    break
+            ways = ["finish_draining_node", "move_last_tablet"]
+            if self._node.has(Defect.last_tablets_move_silently):
+                ways.remove("move_last_tablet")
+            steps = (step_of(way, n=Node(host), heir=Node(h)) for way in ways for h in sorted(now))
+            step = next((s for s in steps if not board.instance.call(s).refusals()), None)
+            if step is not None:
+                board.take(step)
 
     def _settle(self, board: Board) -> list[Effect]:
         """All is at rest."""

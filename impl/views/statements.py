@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from stagewright.impl.catalog.columns import TABLES, TABLETS
-from stagewright.impl.catalog.tablet_rows import rows_of
+from stagewright.impl.catalog.tablet_rows import TabletRow, rows_of
 from stagewright.impl.catalog.view import View
 from stagewright.impl.group0 import Command, Mutation
 from stagewright.impl.node.context import Context
@@ -13,6 +15,7 @@ from stagewright.impl.tablets.allocation import allocated
 from stagewright.impl.topology.planning import Board, step_of
 from stagewright.impl.views.choices import choices, places_of
 from stagewright.impl.views.definition import ViewDefinition
+from stagewright.impl.views.names import drop_of, name_of, new_id
 from stagewright.impl.views.tasks import (
     BUILD,
     BUILT,
@@ -35,10 +38,12 @@ def create_view(node: Context, wanted: ViewDefinition) -> Command | None:
         RefusedError: there is no such base table, it is no table of tablets, or the name is taken.
     """
     catalog, view = node.catalog, node.view
-    known = view.views.get(wanted.name)
-    if known == wanted:
+    known = view.views.get(view.named(wanted.name))
+    if known is not None and replace(known, name=wanted.name) == wanted:
         return None
     _refuse(view, wanted)
+    if not node.has(Defect.recreated_views_are_the_same):
+        wanted = replace(wanted, name=new_id(catalog.tables, wanted.name))
     layout = allocated(view, len(view.tablets[wanted.base]), view.tables[wanted.base], node.down)
     board = Board(node.rules, catalog)
     board.see(node.down)
@@ -57,7 +62,7 @@ def create_view(node: Context, wanted: ViewDefinition) -> Command | None:
 
 
 def _refuse(view: View, wanted: ViewDefinition) -> None:
-    if wanted.name in view.tables:
+    if view.named(wanted.name) in view.tables:
         raise RefusedError(f"there is a {wanted.name} already", (), help="choose another name")
     if wanted.base not in view.tables:
         raise RefusedError(f"there is no table {wanted.base}", (), help="create it first")
@@ -75,14 +80,15 @@ def drop_view(node: Context, name: str) -> Command | None:
         RefusedError: a node would hold no tablet any more.
     """
     catalog, view = node.catalog, node.view
+    name = view.named(name)
     known = view.views.get(name)
     if known is None:
         return None
-    _refuse_to_empty(view, name)
+    _refuse_to_empty(node, view, name)
     board = Board(node.rules, catalog)
     made = choices(catalog.tables, view, bases=(known.base,))
     board.take_on(made, step_of("drop_view", v=machine.View(name)))
-    rows = [Mutation(TABLES, (name,), None)]
+    rows = [Mutation(TABLES, (name,), None), drop_of(catalog.tables, name_of(name))]
     rows += [Mutation(TABLETS, row.key, None) for row in view.tablets[name]]
     rows += [Mutation(STATUS, key, None) for key in catalog.tables[STATUS] if key[0] == name]
     rows += [Mutation(BUILT, key, None) for key in catalog.tables[BUILT] if key[0] == name]
@@ -93,14 +99,19 @@ def drop_view(node: Context, name: str) -> Command | None:
     return board.command(f"drop view {name}", catalog, node.details(), rows)
 
 
-def _refuse_to_empty(view: View, name: str) -> None:
-    """The topology knows no step by which a table takes the last tablets of a node with it."""
-    hosts: dict[str, set[str]] = {
-        table: {r.host for row in rows for r in (*row.tablet.replicas, *(row.tablet.next or ()))}
-        for table, rows in view.tablets.items()
-    }
-    others = {h for table, found in hosts.items() if table != name for h in found}
-    if alone := hosts[name] - others:
+def _refuse_to_empty(node: Context, view: View, name: str) -> None:
+    """The topology knows no step by which a table takes the last tablets of a node with it.
+
+    A tablet that is on its way to the node is not there yet.
+    """
+    early = node.has(Defect.tablets_that_come_are_counted)
+
+    def hosts(row: TabletRow, *, coming: bool) -> set[str]:
+        return {r.host for r in (*row.tablet.replicas, *(row.tablet.next or ()) * coming)}
+
+    mine = {h for row in view.tablets[name] for h in hosts(row, coming=True)}
+    rows = [row for table, rows in view.tablets.items() if table != name for row in rows]
+    if alone := mine - {h for row in rows for h in hosts(row, coming=early)}:
         raise RefusedError(
             f"{', '.join(sorted(alone))} would hold no tablet",
             (),

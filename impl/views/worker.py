@@ -81,7 +81,10 @@ class ViewBuildingWorker:
         for batch in running:
             if batch.tasks.keys() & {*call.tasks}:
                 batch.waiting.append((sender, call.number))
-                self._tell(Record(What.attach, call.tasks, batch.place, call.term))
+                joined = tuple(i for i in call.tasks if i in batch.tasks)
+                if self._node.has(Defect.a_call_joins_with_all_its_tasks):
+                    joined = call.tasks
+                self._tell(Record(What.attach, joined, batch.place, call.term))
                 return []
         if running:
             return [_fails(sender, call, "another batch runs on the shard")]

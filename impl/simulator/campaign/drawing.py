@@ -3,6 +3,8 @@
 Half of the seeds are a swarm: each fault is there or not, at some rate, under some workload. A quarter aims one
 fault at one state of the topology, by turns, so that every pair is tried. A quarter has all faults at once, or
 one of the mixes that are known to show what the others do not.
+
+Half of the runs have tablet tables beside the one of vnodes, and most of these views (`drawing_tables.py`).
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from stagewright.impl.group0.dice import Dice
+from stagewright.impl.simulator.campaign.drawing_tables import has_tablets, with_tables
 from stagewright.impl.simulator.campaign.scenario import Scenario
 from stagewright.impl.simulator.database.clients import Workload
 from stagewright.impl.simulator.database.script import Operation
@@ -55,7 +58,10 @@ def draw(seed: int) -> Scenario:
     found = strategy(seed, dice)
     # A clock that is far off lets nearly no change into the log.
     cdc = found.faults.skew <= SMALL_SKEW and dice.chance(0.35, "cdc")
-    return replace(found, script=_script(dice, found), cdc=cdc)
+    script = _script(dice, found)
+    if has_tablets(seed):
+        script = with_tables(dice, script, found.nodes)
+    return replace(found, script=script, cdc=cdc)
 
 
 def _swarm(seed: int, dice: Dice) -> Scenario:
@@ -74,6 +80,8 @@ def _most(name: str) -> float:
 def _aimed(seed: int, dice: Dice) -> Scenario:
     turn, kinds = seed // 4, OF_NODES + OF_MESSAGES
     kind, state = kinds[turn % len(kinds)], AIMED_AT[turn // len(kinds) % len(AIMED_AT)]
+    if has_tablets(seed) and dice.chance(0.5, "aimed at tablets"):
+        state = T.tablet_migration
     faults = parse_faults(f"delay=0.05,{kind}@{state.name}")
     return _sized(seed, dice, faults, f"aimed: {kind}@{state.name}")
 

@@ -6,13 +6,13 @@ ddmin (Zeller and Hildebrandt, Simplifying and Isolating Failure-Inducing Input,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.simulator.campaign.scenario import Scenario
 from stagewright.impl.simulator.campaign.trial import Failure, attempt
-from stagewright.impl.simulator.database.script import Operation
+from stagewright.impl.simulator.database.script import TABLETS, Operation
 from stagewright.impl.simulator.database.weather import FAULTS, NONE, Faults
 from stagewright.spec.errors import InputError
 
@@ -76,7 +76,7 @@ class _Shrinker:
         """Fewer writes, nodes and keys."""
         changed = True
         while changed:
-            changed = any(self.fails(smaller) for smaller in _smaller(self.best.scenario))
+            changed = any(self.fails(smaller) for smaller in smaller(self.best.scenario))
 
 
 def shrink(
@@ -113,15 +113,36 @@ def _of(scenario: Scenario, parts: list[Part]) -> Scenario:
         if isinstance(part, str):
             faults = replace(faults, **{part: getattr(scenario.faults, part)})
     aimed = tuple(p for p in parts if isinstance(p, tuple))
-    script = tuple(p for p in parts if isinstance(p, Operation))
+    script = whole(p for p in parts if isinstance(p, Operation))
     return replace(scenario, faults=replace(faults, aimed=aimed), script=script)
 
 
-def _smaller(scenario: Scenario) -> Iterator[Scenario]:
+def whole(script: Iterable[Operation]) -> tuple[Operation, ...]:
+    """A script without what uses a table or a view that is not made in it, or makes a view that is there."""
+    tables, views = set[str](), set[str]()
+    found: list[Operation] = []
+    for one in script:
+        match one.verb:
+            case "table":
+                tables.add(one.node)
+            case "create" if one.by in tables and one.node not in views:
+                views.add(one.node)
+            case "await" | "drop" if one.node in views:
+                views -= {one.node} if one.verb == "drop" else set()
+            case "create" | "await" | "drop":
+                continue
+            case _:
+                pass
+        found.append(one)
+    return tuple(found)
+
+
+def smaller(scenario: Scenario) -> Iterator[Scenario]:
+    """Scenarios in which one number is less."""
     script = scenario.script
     for i, one in enumerate(script):
         for number in (one.number // 4, one.number // 2, one.number - 1):
-            if one.number > number > 0:
+            if one.number > number > 0 and (one.verb != "table" or number in TABLETS):
                 less = replace(one, number=number)
                 yield replace(scenario, script=(*script[:i], less, *script[i + 1 :]))
     named = {name for one in script for name in (one.node, one.by)}

@@ -26,7 +26,7 @@ EDGES = tuple(
         if {old, new} <= {*AIMED_AT, TransitionState.tablet_migration}
     ]
 )  # fmt: skip
-"""The edges of both diagrams, in any release, between states that a cluster of vnode tables comes to."""
+"""The edges of both diagrams, in any release, between states that a drawn run comes to."""
 
 
 @dataclass

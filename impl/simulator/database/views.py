@@ -84,7 +84,7 @@ class ViewOperations:
                 self._refuse_unknown(name, operation)
                 result = self._ask(
                     lambda number: DropView(number, name),
-                    lambda: name not in self._catalog.view.tables,
+                    lambda: not self._is_there(name),
                 )
                 if result == "done":
                     self.oracle.views.pop(name, None)
@@ -92,19 +92,23 @@ class ViewOperations:
 
     def _create(self, name: str, operation: Operation) -> str:
         base = f"ks.{operation.by}"
-        if name in self.oracle.names or name in self._catalog.view.tables:
-            raise InputError(f"`{operation}`: there was a {operation.node}", help="use a new name")
+        if self._is_there(name):
+            return f"refused: there is a {name} already"
         expected = Expected(base, operation.number, operation.comparison, operation.bound)
         self.oracle.expect(name, expected)
         result = self._ask(
             lambda number: CreateView(
                 number, name, base, operation.number, operation.comparison, operation.bound
             ),
-            lambda: name in self._catalog.view.tables,
+            lambda: self._is_there(name),
         )
-        if result != "done" and name not in self._catalog.view.tables:
+        if result != "done":
             self.oracle.views.pop(name)
         return result
+
+    def _is_there(self, name: str) -> bool:
+        view = self._catalog.view
+        return view.named(name) in view.tables
 
     def _refuse_unknown(self, name: str, operation: Operation) -> None:
         if name not in self.oracle.names:
@@ -121,15 +125,14 @@ class ViewOperations:
         return "done" if done() else UNFINISHED
 
     def _is_built(self, name: str) -> bool:
-        return (
-            name not in self._catalog.view.tables or (name,) in self._catalog.tables["built_views"]
-        )
+        view = self._catalog.view.named(name)
+        return not self._is_there(name) or (view,) in self._catalog.tables["built_views"]
 
     # -- the end -----------------------------------------------------------------------------------------------
 
     def look(self) -> None:
         """Every view is built; replicas agree and updates have arrived; then it is what its base table says."""
-        views = {n: e for n, e in self.oracle.views.items() if n in self._catalog.view.tables}
+        views = {n: e for n, e in self.oracle.views.items() if self._is_there(n)}
         if not views:
             return
         if not self._asks.until(lambda: all(map(self._is_built, views)), QUIET_MS):

@@ -11,7 +11,7 @@ from stagewright.impl.catalog.catalog import Catalog
 from stagewright.impl.runtime import Instance
 from stagewright.impl.views.choices import NO_BATCH, places_of, shard_entity, tablet_entity
 from stagewright.impl.views.records import Record, What
-from stagewright.impl.views.tasks import BUILD, coordinator_program, tasks_in
+from stagewright.impl.views.tasks import BUILD, Task, coordinator_program, tasks_in
 from stagewright.machines.scylladb.views import view_coordinator as machine
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import RefusedError
@@ -117,6 +117,8 @@ class ChoiceCheck:
         match record.what:
             case What.start:
                 self._begin(record, where, now)
+            case What.attach if not self._stored(record):
+                self._over = True  # their view was dropped while the call was on its way
             case What.attach if held["tablet"] is tablet and shard not in self._called():
                 self._fire("attach", now, **where)
             case What.finish if held["tablet"] is tablet and not held["done"]:
@@ -137,13 +139,19 @@ class ChoiceCheck:
             self._over = True
         if held["tablet"] is not None:
             self._fire("observe_deletion", now, s=shard, t=held["tablet"], b=where["b"])
-        stored = tasks_in(self._catalog.tables)
-        tasks = [stored[i] for i in record.tasks if i in stored]
+        tasks = self._stored(record)
+        if not tasks:
+            self._over = True  # their view was dropped, which the worker has not learned yet
         builds = any(t.type == BUILD for t in tasks)
         self._fire("send_build_range" if builds else "send_process_staging", now, **where)
         meant = {machine.View(t.view) for t in tasks if t.type == BUILD}
         if not self._over and self._batch(shard)["views"] != meant:
             self._over = True  # a view was started since the call was sent
+
+    def _stored(self, record: Record) -> list[Task]:
+        """The tasks of a record that are in group0."""
+        stored = tasks_in(self._catalog.tables)
+        return [stored[i] for i in record.tasks if i in stored]
 
     def _batch(self, shard: machine.Shard) -> Any:
         assert self._instance is not None

@@ -23,7 +23,7 @@ from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.tables import table_of
 
 PAGE = 20
-END_MS = 120_000  # to read the rest after all was healed
+END_MS = 30_000  # to read on after all was healed
 AGAIN_MS = 150
 SLOW_MS = 1_500  # by which a write may be late beside all that is known
 Ask = Callable[[Callable[[int], Message]], Message | None]
@@ -97,7 +97,9 @@ class Follower:
         newest = max((t for _, t in self._oracle.written), default=0)
         late = self._now() + 1000 * END_MS
         while not self.has_read(newest) and self._now() < late:
-            if not self.poll():
+            if self.poll():
+                late = self._now() + 1000 * END_MS  # a long run takes long to read
+            else:
                 wait(lambda: False, AGAIN_MS)
         if not self.has_read(newest):
             self._oracle.broken("the CDC log cannot be read after all was healed")

@@ -7,9 +7,11 @@ base table at a time, until tablets of the table move: that machine has none tha
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from stagewright.impl.catalog.catalog import Catalog
 from stagewright.impl.group0 import Entry
+from stagewright.impl.node.context import Context
 from stagewright.impl.runtime import Instance
 from stagewright.impl.simulator.database.checks.choice_check import ChoiceCheck
 from stagewright.impl.views.records import Record, What
@@ -133,9 +135,11 @@ class ViewCheck:
 
     # -- what nodes say ------------------------------------------------------------------------------------
 
-    def told(self, node: str, term: int, record: Record, now: int) -> None:
-        """A node that has learned of a term has recorded something."""
+    def told(self, by: Context, record: Record, now: int) -> None:
+        """A node has recorded something, as far as it has learned what is committed."""
         self.now = now
+        node, term = by.name, by.member.term
+        known = tasks_in(by.catalog.tables) if record.what in (What.send, What.start) else {}
         worker = record.what not in (What.send, What.answer, What.give_up)
         for task in self._of(record, term if worker else record.term):
             if record.term and record.term < task.term and record.what is not What.start:
@@ -143,6 +147,11 @@ class ViewCheck:
             if record.what is What.start and record.term == term < task.term:
                 # The worker has not learned of the coordinator that has sent it since: in the machine all learn at once.
                 task.over = True
+            life: Any = task.instance.state["life"]
+            row = known.get(task.instance.name)
+            if row is not None and row.life is not life:
+                # It was aborted or dropped, as the node has not learned yet: in the machine all learn at once.
+                task.over = task.over or not (life.stored if record.what is What.start else False)
             self._step(task, record, node)
         if record.place is not None and record.place.base in self._choices:
             self._choices[record.place.base].told(record, now)

@@ -19,6 +19,7 @@ from stagewright.impl.simulator.database.tables import table_of
 from stagewright.impl.simulator.database.world import World
 from stagewright.impl.storage.memory import MemoryRows
 from stagewright.impl.views.hints import stored_hints
+from stagewright.impl.views.names import name_of
 from stagewright.machines.scylladb.tablets.tablet_stages import Replicas
 
 Row = tuple[bytes, bytes]
@@ -66,7 +67,7 @@ class ViewOracle:
 
     def built(self, name: str) -> None:
         """SUCCESS: what was acknowledged by now is in the view of as many replicas as a quorum has, or comes there."""
-        expected = self.views.get(name)
+        expected = self.views.get(name_of(name))
         view = self._catalog.view
         if expected is None or name not in view.tables:
             return

@@ -45,11 +45,13 @@ class ViewWatcher:
         self._batches: dict[tuple[str, Place], _Batch] = {}  # by life
         self._flushing: dict[tuple[str, str], set[str]] = {}  # by life and base table
         self._flushed: dict[str, set[str]] = {}  # by life
+        self._views: set[str] = set()  # those that are committed
 
     # -- tasks -----------------------------------------------------------------------------------------------
 
     def committed(self, entry: Entry, catalog: Catalog) -> None:
         """A command is committed: where it leaves the tasks of base tables."""
+        self._views = {*catalog.view.views}
         touched = {m.table for m in entry.command.mutations}
         if not touched & {TASKS, TABLETS}:
             return
@@ -140,8 +142,11 @@ class ViewWatcher:
         if found is None:
             return
         update, view = found[0], node.context.view.views.get(found[0].view)
-        arrived = view is None or all(
-            self._has(target, update) for target in _targets(node, view.base, update)
+        # Who has learned sooner than this node that the view was dropped has its rows no more.
+        arrived = (
+            view is None
+            or view.name not in self._views
+            or all(self._has(target, update) for target in _targets(node, view.base, update))
         )
         self._take("view-updates", life_of(host), node.name, "forget_hint", arrived=arrived)
 

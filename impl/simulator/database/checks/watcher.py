@@ -92,8 +92,7 @@ class Watcher:
         def tell(record: Record) -> None:
             if self.views is not None and self.tasks is not None:
                 self.views.told(host, node, record)
-                now = self.recording.now()
-                self.tasks.told(node.name, node.context.member.term, record, now)
+                self.tasks.told(node.context, record, self.recording.now())
 
         node.views.tell = tell
 

@@ -1,0 +1,75 @@
+"""Tables of tablets and views are drawn beside what was drawn before, and no script uses what is not there."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given, strategies as st
+
+from stagewright.impl.simulator.campaign.drawing import draw
+from stagewright.impl.simulator.campaign.drawing_tables import has_tablets
+from stagewright.impl.simulator.campaign.shrinking import smaller, whole
+from stagewright.impl.simulator.database.script import OF_VIEWS, Operation, parse_script
+
+OF_TABLES = ("table", *OF_VIEWS)
+
+
+def is_sound(script: tuple[Operation, ...]) -> bool:
+    """Whether each table and view that is used is there."""
+    tables, views = set[str](), set[str]()
+    for one in script:
+        match one.verb:
+            case "table":
+                tables.add(one.node)
+            case "create":
+                if one.by not in tables or one.node in views:
+                    return False
+                views.add(one.node)
+            case "await" | "drop":
+                if one.node not in views:
+                    return False
+                views -= {one.node} if one.verb == "drop" else set()
+            case _:
+                pass
+    return True
+
+
+@given(st.integers(0, 10**9))
+def test_a_drawn_script_uses_what_is_there(seed: int) -> None:
+    drawn = draw(seed)
+    assert is_sound(drawn.script)
+    assert has_tablets(seed) == any(o.verb == "table" for o in drawn.script)
+    assert all(2 <= o.replicas <= drawn.nodes for o in drawn.script if o.verb == "table")
+
+
+@given(st.integers(0, 10**4), st.data())
+def test_what_is_left_of_a_script_uses_what_is_there(seed: int, data: st.DataObject) -> None:
+    drawn = draw(seed)
+    kept = data.draw(st.lists(st.booleans(), min_size=len(drawn.script), max_size=40))
+    left = whole(o for o, keeps in zip(drawn.script, kept, strict=False) if keeps)
+    assert is_sound(left)
+    assert whole(drawn.script) == drawn.script
+    for less in smaller(drawn):
+        assert parse_script(less.script_text) == less.script
+
+
+def test_half_of_the_seeds_have_tablets_and_most_of_these_have_views() -> None:
+    met: Counter[str] = Counter()
+    for seed in range(400):
+        verbs = [o.verb for o in draw(seed).script if o.verb in OF_TABLES]
+        met.update({*verbs})
+        met["again"] += any(
+            o.verb == "create" and verbs.count("create") > 1 for o in draw(seed).script
+        )
+    assert 160 < met["table"] < 240
+    assert met["create"] > 100
+    assert min(met["await"], met["drop"], met["again"]) > 30
+
+
+def test_what_is_drawn_beside_tables_is_the_same_as_without() -> None:
+    """Seed 0 as it was before tables were drawn."""
+    script = tuple(o for o in draw(0).script if o.verb not in OF_TABLES)
+    assert script == parse_script(
+        "write 88; remove n1; write 59; join n4; cleanup; write 24; join n5"
+    )
+    assert draw(8).script_text == "write 74; rebuild n1; join n5; write 28"
