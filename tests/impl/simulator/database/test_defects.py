@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from tests.impl.simulator.database import test_cdc, test_views
+from tests.impl.simulator.database import test_cdc, test_drawn_runs, test_views
 from tests.thorough import some_of
 
 from stagewright.commands import run_command_line
@@ -89,7 +89,9 @@ SEEDS = 5  # from the first on
 
 
 def test_every_defect_is_shown() -> None:
-    assert {s.defect for s in (*SHOWN, *test_cdc.SHOWN, *test_views.SHOWN)} == set(Defect)
+    assert {
+        s.defect for s in (*SHOWN, *test_cdc.SHOWN, *test_drawn_runs.SHOWN, *test_views.SHOWN)
+    } == set(Defect)
 
 
 @pytest.mark.parametrize("shown", some_of(SHOWN, each=2), ids=lambda s: s.defect.name)

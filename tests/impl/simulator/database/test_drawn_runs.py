@@ -1,0 +1,108 @@
+"""What campaigns with tables of tablets and views have found, made small: mended, and shown of the build of before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from stagewright.impl.node.defects import Defect
+from stagewright.impl.node.port import Timing
+from stagewright.impl.simulator.database.clients import Workload
+from stagewright.impl.simulator.database.run import COMPACT_AFTER, Plan, run
+from stagewright.impl.simulator.database.script import parse_script
+from stagewright.impl.simulator.database.weather import parse_faults
+
+SMALL = Timing(compact_after=COMPACT_AFTER, chunk=3)
+JOINED = Plan(
+    seed=53,
+    replicas=3,
+    script=parse_script(
+        "table t tablets 2 rf 2; write 4; create view v on t by value; "
+        "create view w on t by value mod 1; replace n2 by n5"
+    ),
+    workload=Workload(keys=1, gap=(0, 2), deletes=0.05),
+    timing=SMALL,
+    cdc=True,
+)
+AGAIN = Plan(
+    nodes=4,
+    script=parse_script(
+        "table t tablets 4 rf 3; write 100; create view v on t by value mod 7; await v; write 100; wait 60; "
+        "kill n2; drop view v; write 60; create view v on t by value mod 3; restart n2; await v"
+    ),
+    faults=parse_faults("delay"),
+    workload=Workload(keys=20, gap=(0, 2)),
+)
+EMPTIED = Plan(
+    nodes=4,
+    seed=205,
+    script=parse_script(
+        "table t tablets 4 rf 2; write 6; create view v on t by value mod 2; await v; join n5; drop view v; "
+        "join n6; decommission n4"
+    ),
+    faults=parse_faults("delay=0.05,loss@join_group0"),
+    workload=Workload(keys=40, gap=(0, 3), deletes=0.3),
+)
+DROPPED_EARLY = Plan(
+    script=parse_script(
+        "table t tablets 4 rf 2; write 10; join n4; create view v on t by value; drop view v; wait 800"
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Where a defect shows, and what is said of it."""
+
+    defect: Defect
+    plan: Plan
+    says: str
+
+
+D = Defect
+SHOWN = (
+    Shown(D.a_call_joins_with_all_its_tasks, JOINED, "not (it is executed, or completed)"),
+    Shown(D.recreated_views_are_the_same, AGAIN, "the base table has it not"),
+    Shown(D.tablets_that_come_are_counted, DROPPED_EARLY, "the node holds no tablets"),
+    Shown(D.last_tablets_move_silently, EMPTIED, "the node holds no tablets"),
+)
+
+
+@pytest.mark.parametrize("shown", SHOWN, ids=lambda s: s.defect.name)
+def test_a_mended_fault_shows_if_it_is_put_back_and_not_otherwise(shown: Shown) -> None:
+    report = run(shown.plan)
+    assert (report.breaches, report.refused) == ([], [])
+    report = run(replace(shown.plan, defects=frozenset({shown.defect})))
+    assert any(shown.says in text for text in (*report.breaches, *report.refused))
+
+
+def test_a_view_that_is_created_again_has_no_rows_and_tasks_of_the_one_before() -> None:
+    report = run(AGAIN)
+    assert report.views == {"ks.v#2": "SUCCESS"}
+    assert report.counted["view rows compared"] > 10
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        Plan(
+            nodes=5,
+            seed=37,
+            script=parse_script(
+                "table t tablets 2 rf 3; create view v on t by value mod 1; cleanup; drop view v"
+            ),
+            workload=Workload(clients=1, keys=1, gap=(0, 3), deletes=0.0),
+        ),
+        Plan(
+            seed=277,
+            script=parse_script("table t tablets 1 rf 3; remove n1; join n5; restart n5"),
+            workload=Workload(clients=1, keys=1, gap=(0, 2), deletes=0.0),
+            cdc=True,
+        ),
+    ],
+    ids=["a worker has not learned of a drop", "who has left learns no more"],
+)
+def test_what_a_node_may_not_have_learned_is_not_held_against_it(plan: Plan) -> None:
+    report = run(plan)
+    assert (report.breaches, report.refused) == ([], [])
