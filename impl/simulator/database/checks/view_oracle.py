@@ -98,7 +98,14 @@ class ViewOracle:
                     continue
                 there = stored_row(wanted, stored)
                 hinted = hints.get((host, name, there), 0) >= found.time
-                good += hinted or self._has(disks, name, there, place, found.time)
+                good += (
+                    hinted
+                    or self._has(disks, name, there, place, found.time)
+                    or (
+                        (key, found.time) not in self._rows.acknowledged
+                        and self._was_lost(disks, name, there, found.time)
+                    )
+                )
             if good < view.tables[name] // 2 + 1:
                 self._rows.broken(
                     f"{name} is built, and {key!r} at {time} is in it at {good} of {len(_places(row))} places"
@@ -113,6 +120,13 @@ class ViewOracle:
         hosts = [_places(row)[place], *row.chosen.pending]
         return any(
             (found := disks[h].get(name, key)) is not None and found.time >= time for h in hosts
+        )
+
+    def _was_lost(self, disks: dict[str, MemoryRows], name: str, key: bytes, time: int) -> bool:
+        """Whether a node that is gone had a row: of a write that is not acknowledged maybe nobody else had it."""
+        return any(
+            (found := disks[h].get(name, key)) is not None and found.time >= time
+            for h in self._catalog.view.given_up & disks.keys()
         )
 
     # -- when all has come to rest ---------------------------------------------------------------------------
