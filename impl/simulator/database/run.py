@@ -470,11 +470,10 @@ class _Run:
             self.oracle.broken("reads failed after all was healed")
         self._until(self._all_have_learned, SETTLE_MS)  # views may be built still
         content = self.judge.catalog.content()
+        gone = {n for n, m in view.nodes.items() if m.state is NodeState.left}  # from group0, too
         for name, host in self.world.hosts.items():
-            row = view.nodes.get(name)
-            if row is not None and row.state is NodeState.left:
-                continue  # group0 tells it nothing any more
-            if host.node is not None and host.node.context.catalog.content() != content:
+            life = host.node if name not in gone else None
+            if life is not None and life.context.catalog.content() != content:
                 self.oracle.broken(f"the tables of {name} are not what was committed")
         for key, seen in sorted(self.oracle.newest.items()):
             stored = stored_key(key)
@@ -483,7 +482,6 @@ class _Run:
             have = [n for n in replicas if self._has(n, table, stored, seen[0])]
             if len(have) < min(len(replicas), view.tables[table] // 2 + 1):
                 self.oracle.broken(f"{key!r} at {seen} is on {have} of {replicas} only")
-
         self._look_at_tablets()
 
     def _look_at_tablets(self) -> None:
