@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from tests.impl.simulator.database import test_cdc, test_defects, test_views
+from tests.impl.simulator.database import test_cdc, test_defects, test_drawn_runs, test_views
 from tests.impl.simulator.database.test_defects import CHANGES, CLEANED, GROWN, TABLETS
 from tests.traces.databases.scylladb.scylla_judged import interpret, violations
 
@@ -135,6 +135,10 @@ NOT_LOGGED = {
     D.log_goes_with_the_row: NO_LINE_OF_REQUESTS,
     D.log_skips_pending: NO_LINE_OF_REQUESTS,
     D.log_window_is_open: NO_LINE_OF_REQUESTS,
+    D.last_tablets_move_silently: NO_LINE_OF_TABLES,
+    D.tablets_that_come_are_counted: NO_LINE_OF_TABLES,
+    D.a_call_joins_with_all_its_tasks: NO_LINE_OF_VIEWS,
+    D.recreated_views_are_the_same: NO_LINE_OF_VIEWS,
     **dict.fromkeys((s.defect for s in test_views.SHOWN), NO_LINE_OF_VIEWS),
 }
 """Why the logs alone cannot show a defect; the traces of nodes show each of them."""
@@ -143,9 +147,13 @@ NOT_LOGGED = {
 def test_of_every_defect_it_is_known_whether_logs_show_it() -> None:
     assert {c.defect for c in CAUGHT} | {*NOT_LOGGED} == {*Defect}
     assert not {c.defect for c in CAUGHT} & {*NOT_LOGGED}
-    assert {s.defect for s in (*test_defects.SHOWN, *test_cdc.SHOWN, *test_views.SHOWN)} == {
-        *Defect
-    }
+    shown = (
+        *test_defects.SHOWN,
+        *test_cdc.SHOWN,
+        *test_drawn_runs.SHOWN,
+        *test_views.SHOWN,
+    )
+    assert {s.defect for s in shown} == {*Defect}
 
 
 @pytest.mark.parametrize("caught", CAUGHT, ids=lambda c: c.defect.name)
