@@ -53,7 +53,7 @@ def exported(judge: Judge, suites: Sequence[Suite], origin: Origin) -> str:
         "",
         "from stagewright.checker.conformance.script import Script",
         "from stagewright.commands.conformance.adapter_loading import adapter_factory, relative_to",
-        "from stagewright.commands.machine_flags import machine_from",
+        "from stagewright.commands.console.machine_flags import machine_from",
         "",
         f"DEFINITION = machine_from(relative_to(__file__, {origin.machine!r}), {definition.profile!r})",
         "SCRIPT = Script(",

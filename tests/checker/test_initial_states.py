@@ -5,7 +5,7 @@ import pytest
 from stagewright.checker.check import check
 from stagewright.checker.limits import Limits, Progress
 from stagewright.checker.prove import prove
-from stagewright.commands.progress import line_of
+from stagewright.commands.console.progress import line_of
 from stagewright.spec import (
     ANY,
     Bool,

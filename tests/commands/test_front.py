@@ -11,7 +11,7 @@ import pytest
 
 from stagewright import __version__, commands
 from stagewright.commands import COMMANDS, run_command_line
-from stagewright.commands.exit_codes import ExitCode
+from stagewright.commands.console.exit_codes import ExitCode
 from stagewright.spec.errors import InputError
 
 

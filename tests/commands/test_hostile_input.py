@@ -16,7 +16,7 @@ import pytest
 
 from stagewright import commands
 from stagewright.commands import demo, run_command_line
-from stagewright.commands.exit_codes import ExitCode
+from stagewright.commands.console.exit_codes import ExitCode
 from stagewright.commands.validation.on_spark import on_spark
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stagewright.commands import run_command_line
-from stagewright.commands.exit_codes import ExitCode
+from stagewright.commands.console.exit_codes import ExitCode
 
 LEASE = Path(__file__).resolve().parents[1] / "models" / "lease.py"
 SYSTEM = Path(__file__).resolve().parents[1] / "checker" / "mutation" / "machines.py"

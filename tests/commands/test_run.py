@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from stagewright.commands import run_command_line
-from stagewright.commands.exit_codes import ExitCode
+from stagewright.commands.console.exit_codes import ExitCode
 
 SMALL = ("run", "--tablets", "2", "--migrations", "4", "--writes", "60")
 

@@ -12,8 +12,8 @@ import pytest
 
 from stagewright.checker.conformance.judge import Judge
 from stagewright.commands import run_command_line
-from stagewright.commands.exit_codes import ExitCode
-from stagewright.commands.machine_flags import machine_from
+from stagewright.commands.console.exit_codes import ExitCode
+from stagewright.commands.console.machine_flags import machine_from
 from stagewright.spec.scope import scope_of
 from stagewright.spec.trace import Event, observation
 

@@ -27,7 +27,7 @@ from stagewright.checker.conformance.suites import refusal_suite, transition_tou
 from stagewright.checker.engines import EngineKind
 from stagewright.checker.mutation.changes.mutants import all_mutants
 from stagewright.checker.mutation.judge import Fate
-from stagewright.commands.capabilities import CONSTRUCTS, Backend, Construct, capability_page
+from stagewright.commands.pages.capabilities import CONSTRUCTS, Backend, Construct, capability_page
 from stagewright.spec import StagewrightError, define, scope_of
 from stagewright.spec.definition import PropertyKind
 from stagewright.spec.grounding.lowering import ground

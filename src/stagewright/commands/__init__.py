@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from typing import NamedTuple, NoReturn, Protocol, cast
 
 import stagewright
-from stagewright.commands.exit_codes import ExitCode
-from stagewright.commands.output import prepare_streams, silence_output
+from stagewright.commands.console.exit_codes import ExitCode
+from stagewright.commands.console.output import prepare_streams, silence_output
 
 
 class Command(NamedTuple):

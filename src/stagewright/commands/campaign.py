@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagewright.commands.exit_codes import ExitCode
+from stagewright.commands.console.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from stagewright.impl.simulator.campaign.shrinking import Shrunk
@@ -141,7 +141,7 @@ def _as_json(
 
 def _print(tally: Tally, failures: list[Found], shrunk: list[Shrunk], asked: int) -> None:
     from stagewright.commands.campaigning.text import lines_of_failures, render
-    from stagewright.commands.output import console
+    from stagewright.commands.console.output import console
 
     out = console()
     out.print(render(tally, asked))

@@ -29,7 +29,7 @@ from stagewright.commands.checking.spark_flags import (
     refuse_contradictions,
     words_of,
 )
-from stagewright.commands.machine_flags import (
+from stagewright.commands.console.machine_flags import (
     add_machine,
     add_scope,
     count,
@@ -149,7 +149,7 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Check, print, and return the exit code that belongs to the outcome."""
-    from stagewright.commands.output import check_directory
+    from stagewright.commands.console.output import check_directory
     from stagewright.commands.reports.of_check import suite_of
     from stagewright.commands.reports.result import overall, print_result
     from stagewright.machines import SHIPPED
@@ -212,7 +212,7 @@ def _checked(definition: Definition, args: argparse.Namespace, directory: Path |
     from stagewright.checker.engines import EngineKind
     from stagewright.checker.sharded.check import undecided
     from stagewright.commands.checking.refined import refinements_of
-    from stagewright.commands.progress import progress_on
+    from stagewright.commands.console.progress import progress_on
     from stagewright.commands.reports.result import Result, written
 
     if not args.property:

@@ -9,9 +9,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagewright.commands.exit_codes import ExitCode
-from stagewright.commands.machine_flags import count
-from stagewright.commands.serving import until_interrupted
+from stagewright.commands.console.exit_codes import ExitCode
+from stagewright.commands.console.machine_flags import count
+from stagewright.commands.console.serving import until_interrupted
 
 if TYPE_CHECKING:
     from stagewright.impl.processes.layout import Settings
@@ -145,7 +145,7 @@ def _status(args: argparse.Namespace, report: Report) -> int:
     if args.json:
         print(json.dumps({"well": report.is_well, **asdict(report)}, indent=1))
     else:
-        from stagewright.commands.cluster_status import print_status
+        from stagewright.commands.clusters.status import print_status
 
         print_status(report)
     return ExitCode.HOLDS if report.is_well else ExitCode.VIOLATED

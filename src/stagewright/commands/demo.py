@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stagewright.commands.demo_cluster import Beside, actions, is_possible
-from stagewright.commands.exit_codes import ExitCode
+from stagewright.commands.clusters.demo import Beside, actions, is_possible
+from stagewright.commands.console.exit_codes import ExitCode
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def execute(args: argparse.Namespace) -> int:
     """Run every stop, then say which came out as it should."""
     from importlib.resources import as_file, files
 
-    from stagewright.commands.output import check_directory, console
+    from stagewright.commands.console.output import check_directory, console
 
     reports: Path = args.out
     check_directory("--out", reports)
@@ -109,7 +109,7 @@ def execute(args: argparse.Namespace) -> int:
 
 def _run(number: int, stop: Stop, total: int) -> tuple[int, float]:
     from stagewright.commands import run_command_line
-    from stagewright.commands.output import console
+    from stagewright.commands.console.output import console
 
     out = console()
     out.print()
@@ -123,7 +123,7 @@ def _run(number: int, stop: Stop, total: int) -> tuple[int, float]:
 def _summary(reports: Path, stops: Sequence[Stop], results: Sequence[tuple[int, float]]) -> int:
     from rich.table import Table
 
-    from stagewright.commands.output import console
+    from stagewright.commands.console.output import console
 
     out = console()
     table = Table("", "command", "exit code", "seconds", box=None, pad_edge=False)

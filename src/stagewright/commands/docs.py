@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagewright.commands.exit_codes import ExitCode
-from stagewright.commands.machine_flags import seconds
+from stagewright.commands.console.exit_codes import ExitCode
+from stagewright.commands.console.machine_flags import seconds
 
 if TYPE_CHECKING:
     from stagewright.commands.pages.machine_page import Page
@@ -57,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Write the pages."""
-    from stagewright.commands.output import check_directory
+    from stagewright.commands.console.output import check_directory
     from stagewright.commands.pages.known_bugs import known_bugs_page
     from stagewright.commands.pages.machine_page import index_of, page_of
     from stagewright.commands.pages.runs import write_runs

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 from typing import Literal
 
 from stagewright import __version__
-from stagewright.commands.capabilities import capability_page
-from stagewright.commands.exit_codes import ExitCode
+from stagewright.commands.console.exit_codes import ExitCode
+from stagewright.commands.pages.capabilities import capability_page
 
 Status = Literal["ok", "optional", "missing"]
 

@@ -7,8 +7,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagewright.commands.exit_codes import ExitCode
-from stagewright.commands.machine_flags import add_machine, add_scope, machine_from, positive
+from stagewright.commands.console.exit_codes import ExitCode
+from stagewright.commands.console.machine_flags import (
+    add_machine,
+    add_scope,
+    machine_from,
+    positive,
+)
 from stagewright.spec.errors import InputError
 
 if TYPE_CHECKING:
@@ -65,7 +70,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Draw to the terminal, or all forms into a directory."""
-    from stagewright.commands.output import check_directory
+    from stagewright.commands.console.output import check_directory
 
     if args.out is not None and (args.to or args.table):
         flag = "--table" if args.table else f"--to {args.to}"
@@ -93,7 +98,7 @@ def _diagram(definition: Definition, args: argparse.Namespace) -> Diagram:
         InputError: a table is to be drawn, and flags say how to search.
     """
     from stagewright.checker.reached_edges import MOST_STATES
-    from stagewright.commands.machine_flags import scope_from
+    from stagewright.commands.console.machine_flags import scope_from
     from stagewright.commands.pages.reached_diagram import reached_diagram
     from stagewright.spec.text.state_diagram import diagram_of
 

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagewright.commands.exit_codes import ExitCode
-from stagewright.commands.machine_flags import (
+from stagewright.commands.console.exit_codes import ExitCode
+from stagewright.commands.console.machine_flags import (
     add_machine,
     add_scope,
     count,
     machine_from,
     scope_from,
 )
-from stagewright.commands.serving import until_interrupted
+from stagewright.commands.console.serving import until_interrupted
 
 if TYPE_CHECKING:
     from stagewright.explore.explorer import Explorer

@@ -10,9 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stagewright.checker.exporter import GROUP, Exporter, MachineToWrite, RunToWrite
-from stagewright.commands.exit_codes import ExitCode
+from stagewright.commands.console.exit_codes import ExitCode
+from stagewright.commands.console.machine_flags import (
+    add_machine,
+    add_scope,
+    machine_from,
+    scope_from,
+)
 from stagewright.commands.exporting.own import EXPORTERS
-from stagewright.commands.machine_flags import add_machine, add_scope, machine_from, scope_from
 from stagewright.spec.errors import InputError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from importlib import resources
 from itertools import groupby
 
-from stagewright.commands.exit_codes import ExitCode
+from stagewright.commands.console.exit_codes import ExitCode
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +36,7 @@ def execute(args: argparse.Namespace) -> int:
         return ExitCode.HOLDS
     from rich.table import Table
 
-    from stagewright.commands.output import console
+    from stagewright.commands.console.output import console
 
     table = Table("machine", "what it is", "profiles (the last is the default)", box=None)
     for room, of_room in groupby(rows, lambda row: row.room):

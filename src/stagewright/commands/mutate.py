@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagewright.commands.exit_codes import ExitCode
-from stagewright.commands.machine_flags import (
+from stagewright.commands.console.exit_codes import ExitCode
+from stagewright.commands.console.machine_flags import (
     add_machine,
     add_scope,
     count,
@@ -147,7 +147,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Judge the mutants, print, and return the exit code that belongs to what was found."""
-    from stagewright.commands.output import check_directory
+    from stagewright.commands.console.output import check_directory
     from stagewright.machines import SHIPPED
     from stagewright.spec.errors import InputError
 
@@ -178,8 +178,8 @@ def execute(args: argparse.Namespace) -> int:
 
 def _told(name: str, report: MutationReport, args: argparse.Namespace) -> list[object]:
     """Print and write one report; as a document, if that is asked for."""
+    from stagewright.commands.console.output import console
     from stagewright.commands.mutation.text import line_of, render
-    from stagewright.commands.output import console
 
     document: list[object] = []
     if args.json or args.out:
@@ -202,7 +202,7 @@ def _tell_run(report: MutationReport, args: argparse.Namespace) -> None:
     from stagewright.checker.counterexample import render_text
     from stagewright.checker.limits import Limits
     from stagewright.checker.mutation.judge import Fate, counterexample
-    from stagewright.commands.output import console
+    from stagewright.commands.console.output import console
 
     (finding,) = report.findings
     if finding.judgement.fate is Fate.CAUGHT and not finding.judgement.states:

@@ -7,7 +7,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from stagewright.commands.exit_codes import ExitCode
+from stagewright.commands.console.exit_codes import ExitCode
 
 DEFAULT = "lock-server"
 _PAGE = "README.md"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from stagewright.commands.checking.prove_all import named_machines, print_proved, print_total
-from stagewright.commands.machine_flags import (
+from stagewright.commands.console.machine_flags import (
     add_machine,
     add_scope,
     count,
@@ -101,7 +101,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Prove, print, and return the exit code that belongs to the outcome."""
     from stagewright.checker.prove import not_handled
-    from stagewright.commands.output import check_directory
+    from stagewright.commands.console.output import check_directory
     from stagewright.commands.reports.of_check import suite_of
     from stagewright.commands.reports.result import overall, print_result
 

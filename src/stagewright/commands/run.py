@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from stagewright.commands.exit_codes import ExitCode
+from stagewright.commands.console.exit_codes import ExitCode
 from stagewright.commands.running.outcome import refuse_others
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def _reproduce(args: argparse.Namespace) -> str:
 
 
 def _print(report: Report, reproduce: str) -> None:
-    from stagewright.commands.output import console
+    from stagewright.commands.console.output import console
     from stagewright.commands.running.text import closing_lines, render_run
 
     out = console()

@@ -8,8 +8,8 @@ import sys
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from stagewright.commands.exit_codes import ExitCode
-from stagewright.commands.machine_flags import add_machine, machine_from
+from stagewright.commands.console.exit_codes import ExitCode
+from stagewright.commands.console.machine_flags import add_machine, machine_from
 from stagewright.spec.errors import InputError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _print_machine(name: str, definition: Definition, form: str) -> None:
 
             print(markdown_machine(_facts(name, definition)), end="")
         case _:
-            from stagewright.commands.output import console
+            from stagewright.commands.console.output import console
             from stagewright.commands.pages.text import render_machine
 
             console().print(render_machine(_facts(name, definition)))
@@ -85,7 +85,7 @@ def _print_differences(name: str, old: Definition, new: Definition, form: str) -
         case "markdown":
             print("\n".join(["```diff", *lines, "```"]))
         case "text":
-            from stagewright.commands.output import console
+            from stagewright.commands.console.output import console
             from stagewright.commands.pages.text import render_differences
 
             console().print(render_differences(old.profile, new.profile, lines), soft_wrap=True)

@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagewright.commands.exit_codes import ExitCode
+from stagewright.commands.console.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from stagewright.impl.runtime.walk import Walk
@@ -27,7 +27,7 @@ that the definition does not enable. The same arguments give the same trace.
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``stagewright simulate``."""
-    from stagewright.commands.machine_flags import add_machine, add_scope, positive
+    from stagewright.commands.console.machine_flags import add_machine, add_scope, positive
 
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description = "Run instances of a machine, step by random step, and record their trace."
@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Let the instances walk, and say what happened."""
-    from stagewright.commands.machine_flags import machine_from, scope_from
+    from stagewright.commands.console.machine_flags import machine_from, scope_from
     from stagewright.impl.runtime.walk import walk
     from stagewright.spec.errors import InputError
 
@@ -92,7 +92,7 @@ def _as_json(definition: Definition, scope: Scope, seed: int, done: Walk) -> dic
 def _print(definition: Definition, scope: Scope, seed: int, done: Walk) -> None:
     from rich.table import Table
 
-    from stagewright.commands.output import console
+    from stagewright.commands.console.output import console
 
     out = console()
     profile = f" ({definition.profile})" if definition.profile else ""
@@ -110,7 +110,7 @@ def _print(definition: Definition, scope: Scope, seed: int, done: Walk) -> None:
 
 def _print_validation(args: argparse.Namespace, definition: Definition, done: Walk) -> None:
     """The command that validates the trace: it names a user's machine, and sizes that were chosen."""
-    from stagewright.commands.output import console
+    from stagewright.commands.console.output import console
     from stagewright.machines import SHIPPED
 
     words = ["stagewright", "validate", str(done.trace)]

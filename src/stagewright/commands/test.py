@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stagewright.commands.conformance.adapter_loading import RUNTIME, adapter_factory
-from stagewright.commands.exit_codes import ExitCode
-from stagewright.commands.machine_flags import (
+from stagewright.commands.console.exit_codes import ExitCode
+from stagewright.commands.console.machine_flags import (
     add_machine,
     add_scope,
     count,

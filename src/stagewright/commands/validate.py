@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagewright.commands.machine_flags import machine_from, positive, scope_from
+from stagewright.commands.console.machine_flags import machine_from, positive, scope_from
 from stagewright.commands.reports.writing import add_ci_reports, ci_reports
 from stagewright.commands.validation.engine import (
     add_engine,
@@ -185,7 +185,7 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Validate, print the report, and return what it comes to."""
-    from stagewright.commands.output import check_directory
+    from stagewright.commands.console.output import check_directory
     from stagewright.commands.validation.once import validate_once
     from stagewright.commands.validation.traced_machines import profiles_known, resolver
     from stagewright.traces.mapping.load import mapping_of

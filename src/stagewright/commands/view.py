@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stagewright.commands.exit_codes import ExitCode
-from stagewright.commands.serving import until_interrupted
+from stagewright.commands.console.exit_codes import ExitCode
+from stagewright.commands.console.serving import until_interrupted
 
 if TYPE_CHECKING:
     from stagewright.impl.view_engine import Query, ViewEngine

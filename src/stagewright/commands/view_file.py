@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagewright.commands.exit_codes import ExitCode
+from stagewright.commands.console.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from stagewright.impl.view_engine.tree.check import FileReport
@@ -36,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Walk the file and say what is wrong, where."""
-    from stagewright.commands.output import console
+    from stagewright.commands.console.output import console
     from stagewright.impl.view_engine.file.disk import RealDisk
     from stagewright.impl.view_engine.tree.check import check_file
 

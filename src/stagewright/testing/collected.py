@@ -14,7 +14,7 @@ import pytest
 from stagewright.checker.check import asks_for_deadlock, check
 from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
 from stagewright.commands.checking.refined import Asked, Dependents, refinements_in_module
-from stagewright.commands.machine_flags import numbers_from
+from stagewright.commands.console.machine_flags import numbers_from
 from stagewright.spec.define import define
 from stagewright.spec.definition import Definition
 from stagewright.spec.errors import StagewrightError

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from stagewright.commands import run_command_line
-from stagewright.commands.exit_codes import ExitCode
+from stagewright.commands.console.exit_codes import ExitCode
 
 ROOT = Path(__file__).resolve().parents[3]
 MODEL = ROOT / "tests" / "models" / "workers.py"

@@ -60,7 +60,7 @@ def print_line(name: str, result: Result) -> None:
     """One line of what was found; where something does not hold, the whole report."""
     from rich.text import Text
 
-    from stagewright.commands.output import console
+    from stagewright.commands.console.output import console
     from stagewright.commands.reports.result import print_result
     from stagewright.spec.verdict import Outcome
 
@@ -83,7 +83,7 @@ def print_line(name: str, result: Result) -> None:
 
 def print_summary(results: Sequence[Result]) -> None:
     """How many hold, and what it took together."""
-    from stagewright.commands.output import console
+    from stagewright.commands.console.output import console
     from stagewright.spec.verdict import Outcome
 
     counts = {o: sum(r.report.outcome is o for r in results) for o in Outcome}

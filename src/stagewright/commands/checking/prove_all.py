@@ -40,7 +40,7 @@ def print_proved(name: str, result: Result) -> None:
     """One line of how many promises are proved, and the names of those that resist."""
     from rich.text import Text
 
-    from stagewright.commands.output import console
+    from stagewright.commands.console.output import console
     from stagewright.spec.verdict import Outcome
 
     report = result.report
@@ -58,7 +58,7 @@ def print_proved(name: str, result: Result) -> None:
 
 def print_total(results: Sequence[Result]) -> None:
     """How many promises are proved in all."""
-    from stagewright.commands.output import console
+    from stagewright.commands.console.output import console
     from stagewright.spec.verdict import Outcome
 
     verdicts = [v for r in results for v in r.report.verdicts]

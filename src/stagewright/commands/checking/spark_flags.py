@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagewright.commands.machine_flags import positive
+from stagewright.commands.console.machine_flags import positive
 from stagewright.spec.errors import InputError
 
 if TYPE_CHECKING:

@@ -201,7 +201,7 @@ def _outcome(result: SuiteResult) -> str:
 
 def print_text(tested: Tested) -> None:
     """Print the report for people."""
-    from stagewright.commands.output import console
+    from stagewright.commands.console.output import console
 
     out = console()
     for part in _parts(tested):

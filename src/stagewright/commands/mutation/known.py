@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from stagewright.commands.exit_codes import ExitCode
+from stagewright.commands.console.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -28,7 +28,7 @@ def known(args: argparse.Namespace) -> int:
     from stagewright.checker.engines import cores
     from stagewright.checker.limits import Limits
     from stagewright.checker.mutation.known import rediscover_all
-    from stagewright.commands.output import console
+    from stagewright.commands.console.output import console
     from stagewright.machines import SHIPPED
     from stagewright.machines.known_bugs import KNOWN_BUGS, NOT_FOUND
 

@@ -39,7 +39,7 @@ def reached_diagram(
         InputError: there is no such enum variable.
         ScopeError: the definition cannot be searched at the scope asked for.
     """
-    from stagewright.commands.progress import progress_on
+    from stagewright.commands.console.progress import progress_on
 
     allowed = diagram_of(definition, variable)
     default = scope_of(definition)

@@ -54,7 +54,7 @@ def scope_of(report: Report, verdict: PropertyVerdict, scope: Scope) -> Scope:
 
 def print_result(result: Result) -> None:
     """Print what a person reads."""
-    from stagewright.commands.output import console
+    from stagewright.commands.console.output import console
     from stagewright.commands.reports.check_text import render_result
 
     console().print(render_result(result))

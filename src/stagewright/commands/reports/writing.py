@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from stagewright.commands.output import takes_files
+from stagewright.commands.console.output import takes_files
 from stagewright.commands.reports.form import JUNIT, SARIF, ReportForm, forms
 from stagewright.spec.errors import InputError, StagewrightError
 

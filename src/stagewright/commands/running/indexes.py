@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagewright.commands.exit_codes import ExitCode
+from stagewright.commands.console.exit_codes import ExitCode
 from stagewright.commands.running.outcome import as_json, nodes_of, print_report, refuse_others
 from stagewright.commands.running.script import ONLY_TABLETS
 

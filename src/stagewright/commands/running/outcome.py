@@ -84,7 +84,7 @@ def print_report(
     """Print the operations, what was counted, what was broken, and where to look on."""
     from rich.table import Table
 
-    from stagewright.commands.output import console
+    from stagewright.commands.console.output import console
 
     out = console()
     out.print(head)

@@ -69,7 +69,7 @@ class _Reports:
 
     def take(self, report: TraceReport) -> None:
         """Print and write a report; those with something new in a folder of their own, too."""
-        from stagewright.commands.output import console
+        from stagewright.commands.console.output import console
         from stagewright.traces.report.selected import report_of
         from stagewright.traces.report.text import as_json, print_report
 

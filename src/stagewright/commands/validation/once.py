@@ -33,59 +33,47 @@ def validate_once(
     args: argparse.Namespace,
 ) -> int:
     """Print the report, and return what it comes to."""
+    from stagewright.commands.console.output import console
+    from stagewright.commands.reports.of_traces import suite_of
+    from stagewright.compiled import interpreted
     from stagewright.traces.inputs.archives import unpacked
+    from stagewright.traces.inputs.discover import find_inputs
+    from stagewright.traces.report.selected import report_of
+    from stagewright.traces.report.text import as_json, print_report
 
     with unpacked(args.paths, why_not=_why_not_unpacked(args)) as there:
         for note in there.notes:
             tell(note)
-        return _validated(there.paths, resolve, options, mapping, reports, args)
+        skipping = args.skip_damaged
+        size = input_bytes(
+            find_inputs(there.paths, args.format, mapping, skip_damaged=skipping, state=args.state)
+        )
+        engine, why = chosen_engine(args, size)
+        if why:
+            tell(why)
+
+        def deliver(report: TraceReport) -> None:
+            # Files come first: who reads the text may go away before its end.
+            if args.out is not None:
+                write(report, args.out, args)
+            reports.add(lambda: suite_of(report, reproduce(args)))
+            reports.write(report.exit_code)
+            if args.explain:
+                tell_plan(report)
+            chosen = report_of(report, args.entity) if args.entity else report
+            if args.json:
+                print(json.dumps(as_json(chosen), indent=2), flush=True)
+            elif not reports.take_standard_output:
+                print_report(chosen, console(), whole=bool(args.entity))
+
+        with interpreted(engine == "embedded" and size < INTERPRETED_BYTES):
+            return _judged(there.paths, resolve, options, args, engine, deliver).exit_code
 
 
 def _why_not_unpacked(args: argparse.Namespace) -> str:
     if args.state is not None:
         return "with --state a later run looks for its files again"
     return "executors of another machine do not see what is unpacked here" if args.master else ""
-
-
-def _validated(
-    paths: Sequence[Path],
-    resolve: Resolve,
-    options: Options,
-    mapping: Plan | None,
-    reports: CiReports,
-    args: argparse.Namespace,
-) -> int:
-    from stagewright.commands.output import console
-    from stagewright.commands.reports.of_traces import suite_of
-    from stagewright.compiled import interpreted
-    from stagewright.traces.inputs.discover import find_inputs
-    from stagewright.traces.report.selected import report_of
-    from stagewright.traces.report.text import as_json, print_report
-
-    skipping = args.skip_damaged
-    size = input_bytes(
-        find_inputs(paths, args.format, mapping, skip_damaged=skipping, state=args.state)
-    )
-    engine, why = chosen_engine(args, size)
-    if why:
-        tell(why)
-
-    def deliver(report: TraceReport) -> None:
-        # Files come first: who reads the text may go away before its end.
-        if args.out is not None:
-            write(report, args.out, args)
-        reports.add(lambda: suite_of(report, reproduce(args)))
-        reports.write(report.exit_code)
-        if args.explain:
-            tell_plan(report)
-        chosen = report_of(report, args.entity) if args.entity else report
-        if args.json:
-            print(json.dumps(as_json(chosen), indent=2), flush=True)
-        elif not reports.take_standard_output:
-            print_report(chosen, console(), whole=bool(args.entity))
-
-    with interpreted(engine == "embedded" and size < INTERPRETED_BYTES):
-        return _judged(paths, resolve, options, args, engine, deliver).exit_code
 
 
 def _judged(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from stagewright.commands.machine_flags import machine_from
+from stagewright.commands.console.machine_flags import machine_from
 from stagewright.spec.errors import InputError, StagewrightError
 from stagewright.spec.text.suggestions import nearest
 from stagewright.spec.text.visible import one_line

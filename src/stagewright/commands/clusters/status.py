@@ -17,7 +17,7 @@ def print_status(report: Report) -> None:
     """Print it."""
     from rich.table import Table
 
-    from stagewright.commands.output import console
+    from stagewright.commands.console.output import console
 
     table = Table(box=None, pad_edge=False)
     for title in ("node", "process", "state", "address", "tokens", "tablets", "asked for"):

@@ -9,18 +9,19 @@ import pytest
 pytest.importorskip("msgspec")
 pytest.importorskip("rocksdict")
 
-from stagewright.commands import demo_cluster, run_command_line
+from stagewright.commands import run_command_line
+from stagewright.commands.clusters import demo
 from stagewright.impl.processes.layout import Layout
 
 
 @pytest.mark.thorough
 def test_a_cluster_grows_and_loses_a_node_while_a_client_writes(tmp_path: Path) -> None:
     directory = tmp_path / "cluster"
-    assert demo_cluster.is_possible()
+    assert demo.is_possible()
     said: list[str] = []
     for _ in range(2):  # a demo may be shown again
-        with demo_cluster.Beside(directory) as beside:
-            for _, arguments, expected in demo_cluster.actions(directory):
+        with demo.Beside(directory) as beside:
+            for _, arguments, expected in demo.actions(directory):
                 assert run_command_line(arguments) == expected, arguments
                 said.append(beside.after(arguments))
         assert not Layout(directory).exists

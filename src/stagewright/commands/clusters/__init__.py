@@ -1,0 +1,1 @@
+"""What `cluster` prints, and the part of the demo that starts one."""
