@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from hypothesis import given, settings, strategies as st
 from tests.impl.view_engine.recording_disk import MemoryDisk
@@ -13,6 +15,7 @@ from stagewright.impl.view_engine.file.chunks import (
     header_blocks,
     in_blocks,
     read_chunk,
+    read_chunks,
     read_header,
 )
 from stagewright.impl.view_engine.file.errors import CorruptFileError
@@ -68,12 +71,34 @@ def test_blocks_start_with_zero_and_hold_the_rest_in_order(raw: bytes, position:
 
 @settings(max_examples=40)
 @given(st.integers(0, 30_000), st.integers(0, 2 * BLOCK), st.randoms(use_true_random=False))
-def test_chunk_is_read_where_it_was_written(size: int, position: int, chosen: object) -> None:
-    payload = chosen.randbytes(size)  # type: ignore[attr-defined]
+def test_chunk_is_read_where_it_was_written(size: int, position: int, chosen: Random) -> None:
+    payload = chosen.randbytes(size)
     disk = MemoryDisk()
     disk.write(position, chunks([payload], position)[0])
     disk.write(disk.size(), b"what follows")
     assert read_chunk(disk.read, position) == payload
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.integers(0, 9000), max_size=8),
+    st.integers(0, 2 * BLOCK),
+    st.randoms(use_true_random=False),
+)
+def test_chunks_that_are_written_together_are_those_written_one_by_one(
+    sizes: list[int], position: int, chosen: Random
+) -> None:
+    payloads = [chosen.randbytes(size) for size in sizes]
+    stored, places = chunks(payloads, position)
+    end = position
+    for payload, place in zip(payloads, places, strict=True):
+        alone, [expected] = chunks([payload], end)
+        assert place == expected
+        assert stored[end - position :].startswith(alone)
+        end += len(alone)
+    assert end == position + len(stored)
+    assert [*read_chunks(stored, position, [at for at, _ in places])] == payloads
+    assert [*read_chunks(stored[:-1], position, [at for at, _ in places])][-1:] in ([None], [])
 
 
 def test_every_changed_byte_of_a_chunk_is_noticed() -> None:
