@@ -7,7 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagewright.commands.console.machine_flags import machine_from, positive, scope_from
+from stagewright.commands.console.machine_flags import (
+    add_sizes,
+    machine_from,
+    positive,
+    scope_from,
+)
 from stagewright.commands.reports.writing import add_ci_reports, ci_reports
 from stagewright.commands.validation.engine import (
     add_engine,
@@ -136,13 +141,7 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
         help="the version to check against (default: as named in the events); repeat it, or "
         "write `any`, to try several",
     )
-    parser.add_argument(
-        "--size",
-        action="append",
-        default=[],
-        metavar="SORT=N",
-        help="how many members an entity has",
-    )
+    add_sizes(parser)
     parser.add_argument(
         "--max-states",
         type=positive,

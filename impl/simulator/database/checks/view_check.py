@@ -151,7 +151,7 @@ class ViewCheck:
             row = known.get(task.instance.name)
             if row is not None and row.life is not life:
                 # It was aborted or dropped, as the node has not learned yet: in the machine all learn at once.
-                task.over = task.over or not (life.stored if record.what is What.start else False)
+                task.over = task.over or record.what is not What.start or not life.stored
             self._step(task, record, node)
         if record.place is not None and record.place.base in self._choices:
             self._choices[record.place.base].told(record, now)

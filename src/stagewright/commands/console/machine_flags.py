@@ -27,8 +27,8 @@ def add_machine(parser: argparse.ArgumentParser, *, optional: bool = False) -> N
     )
 
 
-def add_scope(parser: argparse.ArgumentParser) -> None:
-    """Declare --size and --budget."""
+def add_sizes(parser: argparse.ArgumentParser) -> None:
+    """Declare --size."""
     parser.add_argument(
         "--size",
         action="append",
@@ -36,6 +36,11 @@ def add_scope(parser: argparse.ArgumentParser) -> None:
         metavar="SORT=N",
         help="how many members an entity has",
     )
+
+
+def add_scope(parser: argparse.ArgumentParser) -> None:
+    """Declare --size and --budget."""
+    add_sizes(parser)
     parser.add_argument(
         "--budget",
         action="append",
