@@ -62,6 +62,11 @@ class TabletRow:
             Role.staying: tuple(h for h in now if h in then),
         }
 
+    @property
+    def holders(self) -> frozenset[str]:
+        """The hosts that have storage for it, or may have."""
+        return frozenset(r.host for r in (*self.tablet.replicas, *(self.tablet.next or ())))
+
     def state(self) -> dict[str, Any]:
         """The committed variables of its machine."""
         return {

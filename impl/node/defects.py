@@ -42,6 +42,11 @@ class Defect(Enum):
     log_window_is_open = auto()  # any timestamp is let through
     unready_replica_answers = auto()  # a node that starts answers before it has learned
     tablet_streaming_is_skipped = auto()  # a tablet moves without its rows
+    tablet_cleanup_leaves_rows = auto()  # a node says that it has cleaned up, and has not
+    streaming_does_not_wait = auto()  # until every node writes to both replica sets of a tablet
+    old_reads_are_not_awaited = auto()  # writes leave the replicas that are still read
+    cleanup_does_not_wait = auto()  # the leaving replica is cleaned up while it is written to
+    end_is_not_awaited = auto()  # a migration is over before every node knows its last stage
     view_updates_are_sent_unsynced = auto()  # before the base row is on the disk
     view_updates_go_to_the_first_replica = auto()  # of the view, wherever the base replica stands
     view_updates_skip_pending = auto()  # a view tablet moves without what is updated meanwhile

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from stagewright.impl.catalog.view import View
 from stagewright.impl.group0 import Commit, Leadership, Learned, Outcome, Snapshot, StateId
 from stagewright.impl.node.barriers import Drains
 from stagewright.impl.node.context import Context
@@ -252,7 +253,9 @@ class DatabaseNode:
 
     def learned(self, item: Learned) -> list[Effect]:
         """The next entry of group0, or a snapshot."""
+        before = self.context.view
         effects = self.context.group0(self.context.member.learned(item))
+        effects += self._drop_lost(before)
         self._moves.learned(item)
         self.streams.end_closed()
         self.tablet_streams.end_closed()
@@ -262,6 +265,13 @@ class DatabaseNode:
         if self.coordinator is not None:
             effects += self.coordinator.learned()
         return effects
+
+    def _drop_lost(self, before: View) -> list[Effect]:
+        """A node that is given up, and lives, is asked to clean nothing up: it does so when it learns that."""
+        if self.name not in before.given_up:
+            return []
+        now = (self.context.view.tablet(row.table, row.number) for row in before.moving)
+        return self.replica.drop_lost(row for row in now if row is not None)
 
     def answered(self, request: Commit, outcome: Outcome) -> list[Effect]:
         """What became of a commit."""
@@ -282,7 +292,8 @@ class DatabaseNode:
 
     def _serve(self) -> list[Effect]:
         """The node is ready: it takes part in elections, once its failure detector knows the cluster."""
-        effects = [*self.views.learned(), *self._leave()]
+        tablets = (row for rows in self.context.view.tablets.values() for row in rows)
+        effects = [*self.replica.drop_lost(tablets), *self.views.learned(), *self._leave()]
         if self.context.member.head.position <= 1:  # there is nobody else yet
             return [*effects, *self._campaign()]
         return [*effects, Wake(self.context.timing.lease, ("campaign",))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 
 from stagewright.impl.catalog.tablet_rows import TabletRow
@@ -110,6 +111,15 @@ class Replica:
         first, end = bounds(*row.range)
         dropped = [Drop(row.table, first, end)] if self._holds(row.table, first, end) else []
         return [*dropped, *self.views.forget(row), *self.store((), then)]
+
+    def drop_lost(self, rows: Iterable[TabletRow]) -> list[Effect]:
+        """Remove the rows of tablets that this node has no part in: they were rebuilt while it counted as gone."""
+        effects: list[Effect] = []
+        for row in rows:
+            first, end = bounds(*row.range)
+            if self._node.name not in row.holders and self._holds(row.table, first, end):
+                effects += [Drop(row.table, first, end), *self.views.forget(row)]
+        return effects
 
     def _holds(self, table: str, first: bytes, end: bytes | None) -> bool:
         snapshot = self._node.rows.snapshot()

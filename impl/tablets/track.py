@@ -28,7 +28,7 @@ from stagewright.impl.topology.rounds import Rounds
 from stagewright.impl.views.moves import follow
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.tablets.tablet_migration import Progress, TabletMigration
-from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Run, Stage
+from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Role, Run, Stage
 from stagewright.machines.scylladb.topology.topology_states import TransitionState, Work
 from stagewright.spec import define
 from stagewright.spec.errors import RefusedError
@@ -40,6 +40,15 @@ _KINDS = {
     Move.rebuild: Kind.rebuild,
 }
 UNKNOWN = {"barrier": Progress.none, "operation": Progress.none}
+REPEATS = 8  # of what a barrier asks, until it has failed
+
+# Built with one of these defects, the coordinator does not wait for the barrier of a stage.
+_NOT_AWAITED = {
+    Stage.write_both_read_old: Defect.streaming_does_not_wait,
+    Stage.write_both_read_new: Defect.old_reads_are_not_awaited,
+    Stage.use_new: Defect.cleanup_does_not_wait,
+    Stage.end_migration: Defect.end_is_not_awaited,
+}
 
 
 @lru_cache(maxsize=1)
@@ -152,27 +161,42 @@ class TabletTrack:
         for role, hosts in row.hosts.items():
             if view.given_up & {*hosts} and instance.can("exclude", role=role):
                 yield step_of("exclude", role=role)
-        if instance.can("pass_barrier") and self._has_passed(view):
-            yield step_of("pass_barrier")
+        if instance.can("pass_barrier"):
+            if self._has_passed(view) or self._is_careless(row):
+                yield step_of("pass_barrier")
+            elif self._has_failed(view):
+                yield step_of("fail_barrier")
         if instance.state["operation"] is Progress.running:
             job = self._job(row)
             if job is None or not job.over:
                 return
             yield step_of("finish_operation" if job.succeeded else "fail_operation")
-        if instance.can("retry_operation"):
-            if row.name not in self.waited:
-                if row.name not in self._waiting:
-                    self._waiting.add(row.name)
-                    term = self._driver.leadership.term
-                    reason = ("coordinator", "tablet", term, row.name)
-                    effects.append(Wake(self._node.timing.retry, reason))
-                return
-            self.waited.discard(row.name)
-            self._waiting.discard(row.name)
-            yield step_of("retry_operation")
+        leaves = any(view.nodes[h].asked == "leave" for h in row.hosts[Role.leaving])
+        failed = instance.state["operation"] is Progress.failed
+        if failed and leaves and instance.can("make_unwanted"):
+            yield step_of("make_unwanted")
+        for retry in ("retry_barrier", "retry_operation"):
+            if instance.can(retry):
+                if not self._has_waited(row, effects):
+                    return
+                if self._has_failed(view):
+                    self._driver.rounds.round = None
+                yield step_of(retry)
         if instance.can("start_operation"):
             effects += self._ask(view, row)
             yield step_of("start_operation")
+
+    def _has_waited(self, row: TabletRow, effects: list[Effect]) -> bool:
+        """Whether the delay is over after which something is tried again; it begins if it has not."""
+        if row.name in self.waited:
+            self.waited.discard(row.name)
+            self._waiting.discard(row.name)
+            return True
+        if row.name not in self._waiting:
+            self._waiting.add(row.name)
+            reason = ("coordinator", "tablet", self._driver.leadership.term, row.name)
+            effects.append(Wake(self._node.timing.retry, reason))
+        return False
 
     def _job(self, row: TabletRow) -> Job | None:
         return self._driver.orders.jobs.get(self._jobs.get(row.name, ("", "", 0)))
@@ -192,7 +216,10 @@ class TabletTrack:
         self._jobs[row.name] = key
         errand = Errand.stream_tablet if streams else Errand.clean_tablet
         tablet = row.table, row.number
-        return self._driver.orders.begin(key, errand, asked, tablet, row.session)
+        effects = self._driver.orders.begin(key, errand, asked, tablet, row.session)
+        if streams and not asked:
+            self._driver.orders.jobs[key].problems.append("who was to have the tablet is given up")
+        return effects
 
     # -- barriers ----------------------------------------------------------------------------------------
 
@@ -205,6 +232,18 @@ class TabletTrack:
             and (found.phase, found.version) == (Phase.fence, view.version)
             and found.missing <= self._node.down | view.given_up
         )
+
+    def _has_failed(self, view: View) -> bool:
+        """Who has not drained is down, or has been asked many times."""
+        found = self._driver.rounds.round
+        if found is None or found.version != view.version or found.phase is not Phase.drain:
+            return False
+        missing = found.missing - view.given_up
+        return bool(missing) and (missing <= self._node.down or found.repeats >= REPEATS)
+
+    def _is_careless(self, row: TabletRow) -> bool:
+        defect = _NOT_AWAITED.get(row.tablet.stage)
+        return defect is not None and self._node.has(defect)
 
     def _barrier(self, view: View) -> list[Effect]:
         rounds = self._driver.rounds

@@ -20,6 +20,7 @@ class Round:
     version: int
     asked: frozenset[str]
     missing: set[str]
+    repeats: int = 0  # how often those that are missing were asked once more
 
     @property
     def passed(self) -> bool:
@@ -71,4 +72,5 @@ class Rounds:
         found = self.round
         if found is None or found.number != number or found.passed:
             return []
+        found.repeats += 1
         return self._send(found)

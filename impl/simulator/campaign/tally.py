@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 from stagewright.impl.simulator.campaign.drawing import AIMED_AT
 from stagewright.impl.simulator.campaign.trial import Failure, Result
-from stagewright.impl.simulator.database.run import ENTERED
-from stagewright.impl.simulator.database.world import KINDS
+from stagewright.impl.simulator.database.world import ENTERED, KINDS
 from stagewright.machines.scylladb.topology.topology_states import (
     NODE_DIAGRAM,
     TRANSITION_TABLE,

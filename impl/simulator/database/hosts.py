@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from stagewright.impl.catalog.tablet_rows import TabletRow
+from stagewright.impl.node.keys import bounds
 from stagewright.impl.node.messages import Message
 from stagewright.impl.node.node import DatabaseNode
 from stagewright.impl.node.port import Identity
@@ -30,3 +32,11 @@ class Host:
     stopped: str = ""  # why the node is not to start again
     log: ServerLog | None = None  # if one is kept
     fuse: int | None = None  # so many effects until it crashes
+
+
+def rows_of(host: Host, row: TabletRow) -> int:
+    """How many rows of a tablet lie on a disk."""
+    snapshot = host.rows.snapshot()
+    found = len({v.key for v in snapshot.versions(row.table, *bounds(*row.range))})
+    snapshot.close()
+    return found

@@ -23,12 +23,13 @@ from stagewright.impl.node.messages import (
 )
 from stagewright.impl.node.port import Identity, Timing
 from stagewright.impl.server_log.files import LOGS, write_logs
+from stagewright.impl.simulator.database.aims import Aims
 from stagewright.impl.simulator.database.checks.follower import Follower, confidence_in
 from stagewright.impl.simulator.database.checks.judge import Judge
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.checks.watcher import Watcher
 from stagewright.impl.simulator.database.clients import Clients, Workload
-from stagewright.impl.simulator.database.hosts import EPOCH
+from stagewright.impl.simulator.database.hosts import EPOCH, rows_of
 from stagewright.impl.simulator.database.report import Outcome, Report
 from stagewright.impl.simulator.database.script import OF_VIEWS, Operation
 from stagewright.impl.simulator.database.tables import TABLE, table_of
@@ -49,8 +50,6 @@ HEAL_MS = 60_000
 SETTLE_MS = 1_500
 COMPACT_AFTER = 15  # entries of group0
 QUIET_MS = 400  # so long nothing has moved when the balancer is done
-AIMED_MS = 40  # until what is aimed at a state strikes, at most
-ENTERED = "entered"  # counted beside the faults of a state
 ASKS = {
     "decommission": Ask.leave,
     "remove": Ask.remove,
@@ -119,6 +118,7 @@ class _Run:
         self._read: dict[int, Message] = {}
         self._number = 0
         self.troubles = Troubles(self.world, plan.faults)
+        self.aims = Aims(self.world, self.troubles, lambda: self.judge.catalog.view)
         self._killed = self.troubles.killed  # by the script
         asks = Asks(self._until, self._say, self._ask_any, self._serving)
         self.views = ViewOperations(
@@ -160,33 +160,8 @@ class _Run:
         self.views.committed(entry)
         if self.watcher.views is not None:
             self.watcher.views.committed(entry, self.judge.catalog)
-        actions = {step.action for step in entry.command.steps}
-        self.watcher.committed(actions, before, self.world.hosts)
-        self._enter(self.judge.catalog.view.transition_state.name)
-
-    def _enter(self, state: str) -> None:
-        """The topology is in a state: faults that are aimed at it begin."""
-        self.world.met[state, ENTERED] += state != self.world.state
-        if state == self.world.state:
-            return
-        self.world.state = state
-        aimed = [kind for kind, at in self.world.faults.aimed if at == state]
-        self.world.aimed = frozenset(aimed)
-        for kind in aimed:
-            wait = self.world.dice.between(0, AIMED_MS, "aimed", f"{kind}@{state}")
-            self.events.after(wait, self._strike, kind, state)
-
-    def _strike(self, kind: str, state: str) -> None:
-        if self.troubles.on and self.world.state == state:
-            match kind:
-                case "crash":
-                    self.troubles.crash_one()
-                case "failover":
-                    self.troubles.depose()
-                case "election":
-                    self.troubles.elect()
-                case _:
-                    pass  # of messages: while the state lasts
+        self.watcher.committed(entry, before, self.judge.catalog.view, self.world.hosts)
+        self.aims.committed(self.judge.catalog.view)
 
     def _hear(self, _to: str, message: Message) -> None:
         if isinstance(message, ClientReply):
@@ -208,6 +183,7 @@ class _Run:
         self._begin()
         self.troubles.switch(True)
         for operation in self.plan.script:
+            self._until(lambda: self.aims.rests, OPERATION_MS)
             began = self.events.now
             result = self._work(operation)
             self.outcomes.append(Outcome(str(operation), result, began, self.events.now))
@@ -235,7 +211,7 @@ class _Run:
             self.oracle.breaches,
             [*self.judge.problems, *self.watcher.recording.problems],
             dict(sorted(counted.items())),
-            self.judge.edges,
+            self.judge.edges | {("tablet", *edge) for edge in self.judge.tablets.edges},
             self.events.now,
             self.world.log.head.position,
             {name: m.state.name for name, m in view.nodes.items()},
@@ -494,6 +470,9 @@ class _Run:
                     self.oracle.broken(f"{row.name} has replicas on {', '.join(hosts)}")
                 if gone := [h for h in hosts if view.nodes[h].state is not NodeState.normal]:
                     self.oracle.broken(f"{row.name} has a replica on {gone[0]}, which has left")
+                for name, host in self.world.hosts.items():
+                    if name not in hosts and host.node is not None and rows_of(host, row):
+                        self.oracle.broken(f"rows of {row.name} lie on {name}, which is no replica")
 
     def _has(self, node: str, table: str, key: bytes, timestamp: int) -> bool:
         found = self.world.hosts[node].rows.get(table, key)

@@ -56,9 +56,9 @@ class Troubles:
             self._world.meet("coordinator deposed")
             self._world.log.resign(leader)
 
-    def crash_one(self) -> None:
+    def crash_one(self, among: list[str] | None = None) -> None:
         """A node crashes, unless another one is down."""
-        up, hosts = self._world.up(), self._world.hosts
+        up, hosts = among or self._world.up(), self._world.hosts
         down = [n for n, h in hosts.items() if h.node is None and not h.stopped]
         if set(down) - self.killed or not up:
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from stagewright.impl.group0.simulated import CALM, STORM, Weather
+from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 from stagewright.machines.scylladb.topology.topology_states import TransitionState
 from stagewright.spec.errors import InputError
 from stagewright.spec.text.suggestions import did_you_mean
@@ -21,8 +22,11 @@ class Faults:
     failover: float = 0.0  # the topology coordinator loses its lease
     election: float = 0.0  # group0 loses its leader for a while
     storm: bool = False  # group0's own requests are lost, late and repeated
+    action: float = (
+        0.0  # of the calls by which a coordinator has rows streamed or removed: they break
+    )
     skew: float = 0.0  # how far the clock of a node may be off
-    aimed: tuple[tuple[str, str], ...] = ()  # kinds with the states of the topology that they await
+    aimed: tuple[tuple[str, str], ...] = ()  # kinds with the states that they await
 
     @property
     def weather(self) -> Weather:
@@ -39,13 +43,25 @@ _RATES = {
     "failover": 20.0,
     "election": 10.0,
     "storm": 1.0,
+    "action": 0.1,
     "skew": 0.0,
 }
 FAULTS = tuple(_RATES)
-AIMED_SHARE = 0.4  # of messages, while the topology is in the state
+AIMED_SHARE = 0.4  # of messages and calls, while the state lasts
 OF_MESSAGES = ("loss", "delay", "duplicate")
 OF_NODES = ("crash", "failover", "election")
-_STATES = tuple(s.name for s in TransitionState)
+OF_TABLETS = (*OF_NODES, *OF_MESSAGES, "action", "dead")  # what can be aimed at their stages
+
+
+def at_stage(stage: Stage) -> str:
+    """A stage of tablets as faults are aimed at it: topology states have some of the same names."""
+    return f"tablet.{stage.name}"
+
+
+_AIMS = {
+    **{s.name: (*OF_NODES, *OF_MESSAGES, "action") for s in TransitionState},
+    **{at_stage(s): OF_TABLETS for s in Stage if s is not Stage.none},
+}
 
 
 def parse_faults(text: str) -> Faults:
@@ -58,14 +74,14 @@ def parse_faults(text: str) -> Faults:
     for word in filter(None, (w.strip() for w in text.split(","))):
         name, _, rate = word.partition("=")
         kind, at, state = name.partition("@")
-        if at and not rate and kind in OF_MESSAGES + OF_NODES and state in _STATES:
+        if at and not rate and kind in _AIMS.get(state, ()):
             found = replace(found, aimed=(*found.aimed, (kind, state)))
             continue
         if at:
             raise InputError(
                 f"--faults {word}: it cannot be aimed so",
-                help=f"write KIND@STATE, of {', '.join(OF_MESSAGES + OF_NODES)} and of "
-                f"{did_you_mean(state, [*_STATES])}{', '.join(_STATES)}",
+                help=f"write KIND@STATE, of {', '.join(OF_TABLETS)} (dead: of tablets only) and of "
+                f"{did_you_mean(state, [*_AIMS])}{', '.join(_AIMS)}",
             )
         names = {"all": list(_RATES), "none": []}.get(name, [name])
         for one in names:
@@ -78,10 +94,10 @@ def parse_faults(text: str) -> Faults:
                 value = float(rate) if rate else _RATES[one]
             except ValueError:
                 value = -1.0
-            if value < 0 or (one in ("loss", "delay", "duplicate") and value > 1):
+            if value < 0 or (one in (*OF_MESSAGES, "action") and value > 1):
                 raise InputError(
                     f"--faults {word}: `{rate}` is not a rate",
-                    help="of messages a share from 0 to 1, of events how often in a minute",
+                    help="of messages and actions a share from 0 to 1, of events how often in a minute",
                 )
             if one == "storm":
                 found = replace(found, storm=value > 0)

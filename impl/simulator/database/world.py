@@ -82,9 +82,10 @@ class World:
         )
         self.hosts: dict[str, Host] = {}
         self.counted: Counter[str] = Counter()
-        self.met: Counter[tuple[str, str]] = Counter()  # states of the topology with faults in them
-        self.state = ""  # of the topology, as group0 has it
-        self.aimed: frozenset[str] = frozenset()  # at this state
+        self.met: Counter[tuple[str, str]] = Counter()  # states with faults in them
+        self.states: set[str] = {""}  # of the topology and of tablets that move, as group0 has them
+        self.aimed: frozenset[str] = frozenset()  # at these states
+        self.muted: dict[str, int] = {}  # nodes whose answers to barriers are lost, until when
         self.watcher: Watcher | None = None
         self.logs: dict[str, list[str]] | None = None  # the lines of each node's log, if kept
         self.isolated: set[str] = (
@@ -136,8 +137,9 @@ class World:
         return Dice(self._seed).between(-most, most, "skew", name) if most else 0
 
     def meet(self, fault: str) -> None:
-        """A fault happens, in the state in which the topology is."""
-        self.met[self.state, fault] += 1
+        """A fault happens, in the state in which the topology is, and in the stages of tablets."""
+        for state in self.states:
+            self.met[state, fault] += 1
 
     def crash(self, name: str) -> None:
         """A machine fails; of what was not synced some may be on the disk."""
@@ -317,6 +319,12 @@ class World:
             return
         link, dice, faults = f"{sender}>{to}/{type(message).__name__}", self.dice, self.faults
         if sender in self.hosts:
+            if isinstance(message, BarrierAck) and self.events.now < self.muted.get(sender, 0):
+                self.counted["lost"] += 1
+                self.meet("barrier lost")
+                return
+            if isinstance(message, Order):
+                self._break(sender, to, message)
             if (loss := self._share("loss", faults.loss)) and dice.chance(loss, "loss", link):
                 self.counted["lost"] += 1
                 self.meet(_lost(message))
@@ -334,6 +342,16 @@ class World:
             self.meet("message late")
             wait = dice.between(*LATE, "lateness", link)
         self.events.after(wait, self._arrive, sender, to, message)
+
+    def _break(self, sender: str, to: str, order: Order) -> None:
+        """The call by which a coordinator has work done may break: what it started may go on."""
+        share = self._share("action", self.faults.action)
+        if share and self.dice.chance(share, "action", f"{sender}>{to}"):
+            self.counted["broken calls"] += 1
+            self.meet("action fails")
+            answer = OrderDone(order.term, order.number, False, "the call broke")
+            wait = self.dice.between(*LATENCY, "breaks", f"{sender}>{to}")
+            self.events.after(wait, self._arrive, to, sender, answer)
 
     def _share(self, kind: str, share: float) -> float:
         return max(share, AIMED_SHARE) if kind in self.aimed else share
@@ -361,6 +379,7 @@ def _lost(message: Message) -> str:
             return "message lost"
 
 
+ENTERED = "entered"  # counted beside the faults of a state
 KINDS = (
     "message lost",
     "message late",
@@ -373,5 +392,7 @@ KINDS = (
     "coordinator deposed",
     "group0 elects",
     "commit unknown",
+    "action fails",
+    "node dies",
 )
-"""The faults that a run counts by the state of the topology in which they happen."""
+"""The faults that a run counts by the state in which they happen, of the topology or of a tablet."""

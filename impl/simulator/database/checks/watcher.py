@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import cache
 
 from stagewright.impl.catalog.view import View
+from stagewright.impl.group0 import Entry
 from stagewright.impl.node.keys import bounds, token_in
 from stagewright.impl.node.messages import (
     BarrierAck,
@@ -34,9 +35,10 @@ from stagewright.impl.recording.recording import Recording
 from stagewright.impl.recording.transition_table import TransitionTable, tables_of
 from stagewright.impl.simulator.database.checks.view_check import ViewCheck
 from stagewright.impl.simulator.database.checks.view_watcher import ViewWatcher
-from stagewright.impl.simulator.database.hosts import Host
+from stagewright.impl.simulator.database.hosts import Host, rows_of
 from stagewright.impl.views.records import Record
 from stagewright.machines.recorded import OF_NODES, OF_VIEWS
+from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
 from stagewright.machines.scylladb.tablets.tablet_stages import Role, Stage
 from stagewright.machines.scylladb.topology.topology_states import NodeState, Ring
 
@@ -52,6 +54,7 @@ RELIES = frozenset(
     }
 )
 """The steps of the topology that rely on the barrier of their state."""
+PASSES = (TabletMigration.__name__, "pass_barrier")
 _STAGE = {Ring.old: Stage.none, Ring.both: Stage.write_both_read_old, Ring.new: Stage.use_new}
 
 
@@ -77,6 +80,9 @@ class Watcher:
         self._sessions: dict[str, frozenset[str]] = {}  # by life of a node
         self._ready: set[str] = set()
         self._passed_at = 0
+        self._entered: dict[str, tuple[Stage, int]] = {}  # stages of tablets, and in which versions
+        self._fences: dict[int, int] = {}  # when each was committed
+        self._knows: dict[str, int] = {}  # the last fence that each node has said it knows
         self.views: ViewWatcher | None = None
         self.tasks: ViewCheck | None = None
 
@@ -198,6 +204,10 @@ class Watcher:
                 if order is not None and order.work is Work.stream_tablet:
                     complete = self._has_fetched_tablet(host, node, order)
                     self._take("lives", _life(host), node.name, "end_streaming", complete=complete)
+                elif order is not None and order.work is Work.clean_tablet:
+                    row = node.context.view.tablet(order.table, order.tablet)
+                    empty = row is None or not rows_of(host, row)
+                    self._take("lives", _life(host), node.name, "end_cleanup", empty=empty)
                 elif order is not None and order.work is Work.stream:
                     complete = self._is_complete(host, node, order.session)
                     self._take("lives", _life(host), node.name, "end_streaming", complete=complete)
@@ -256,6 +266,7 @@ class Watcher:
         if ack.phase is Phase.fence:
             if view.fence_version >= version:
                 self._take("barriers", entity, node.name, "learn_fence")
+            self._knows[node.name] = max(version, self._knows.get(node.name, 0))
             self._take("barriers", entity, node.name, "answer_fence")
             return
         if view.version >= version:
@@ -294,8 +305,13 @@ class Watcher:
 
     # -- what is committed -----------------------------------------------------------------------------------
 
-    def committed(self, actions: set[str], before: View, hosts: dict[str, Host]) -> None:
-        """An entry is committed in which these steps were taken: they may rely on a barrier."""
+    def committed(self, entry: Entry, before: View, after: View, hosts: dict[str, Host]) -> None:
+        """An entry is committed, whose steps may rely on barriers."""
+        steps = entry.command.steps
+        actions = {step.action for step in steps}
+        for name in [s.instance for s in steps if (s.machine, s.action) == PASSES]:
+            self._passed(name, before, hosts)
+        self._enter(after)
         if "pass_barrier" in actions:
             self._passed_at = self.recording.now()
         state = before.transition_state
@@ -306,6 +322,29 @@ class Watcher:
             if host.node is not None and host.started_at < self._passed_at:
                 entity = f"version{before.version}@{name}"
                 self._take("barriers", entity, "", "end")
+
+    def _enter(self, after: View) -> None:
+        """Note since which version each stage of a tablet lasts, and since when each fence is there."""
+        self._fences.setdefault(after.fence_version, self.recording.now())
+        stages = {row.name: row.tablet.stage for row in after.moving}
+        before = self._entered
+        self._entered = {
+            name: (stage, after.version)
+            if before.get(name, (None, 0))[0] is not stage
+            else before[name]
+            for name, stage in stages.items()
+        }
+
+    def _passed(self, tablet: str, before: View, hosts: dict[str, Host]) -> None:
+        """The barrier of a tablet's stage is taken for passed: by whom it was acknowledged, each by each."""
+        entered = self._entered[tablet][1]
+        since = min((t for fence, t in self._fences.items() if fence >= entered), default=None)
+        for name in sorted(set(before.participants) - before.given_up):
+            host = hosts[name]
+            if host.node is None or (since is not None and host.started_at >= since):
+                continue  # it learns the fence before it answers anything
+            version = max(entered, self._knows.get(name, 0))
+            self._take("barriers", f"version{version}@{name}", "", "end")
 
 
 def _life(host: Host) -> str:

@@ -16,10 +16,10 @@ from stagewright.impl.simulator.campaign.shrinking import shrink
 from stagewright.impl.simulator.campaign.tally import Tally
 from stagewright.impl.simulator.campaign.trial import Result, attempt
 from stagewright.impl.simulator.campaign.wrong_builds import hunt
-from stagewright.impl.simulator.database.run import ENTERED
 from stagewright.impl.simulator.database.script import parse_script
 from stagewright.impl.simulator.database.weather import faults_text, parse_faults
 from stagewright.impl.simulator.database.workload import parse_workload, workload_text
+from stagewright.impl.simulator.database.world import ENTERED
 from stagewright.spec.errors import InputError
 
 

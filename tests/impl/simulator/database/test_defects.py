@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.impl.simulator.database import test_cdc, test_drawn_runs, test_views
+from tests.impl.simulator.database import test_cdc, test_drawn_runs, test_tablet_faults, test_views
 from tests.impl.simulator.database.wrong_builds import Shown
 from tests.thorough import some_of
 
@@ -80,7 +80,9 @@ SEEDS = 5  # from the first on
 
 def test_every_defect_is_shown() -> None:
     assert {
-        s.defect for s in (*SHOWN, *test_cdc.SHOWN, *test_drawn_runs.SHOWN, *test_views.SHOWN)
+        s.defect
+        for part in (test_cdc, test_drawn_runs, test_tablet_faults, test_views)
+        for s in (*SHOWN, *part.SHOWN)
     } == set(Defect)
 
 
