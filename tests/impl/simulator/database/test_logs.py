@@ -8,7 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from tests.impl.simulator.database import test_cdc, test_defects, test_drawn_runs, test_views
+from tests.impl.simulator.database import (
+    test_cdc,
+    test_defects,
+    test_drawn_runs,
+    test_tablet_faults,
+    test_views,
+)
 from tests.impl.simulator.database.test_defects import CHANGES, CLEANED, GROWN, TABLETS
 from tests.traces.databases.scylladb.scylla_judged import interpret, violations
 
@@ -109,6 +115,7 @@ NO_LINE_OF_ROWS = (
 NO_LINE_OF_DISKS = "when a row is on the disk no line says"
 NO_LINE_OF_TABLES = "the log says what is committed, not which rows the tables hold: their dumps do"
 NO_LINE_OF_VIEWS = "the nodes write no lines of view building"
+NO_BARRIER_OF_A_STAGE = "the readers do not follow which barrier a stage of a tablet waited for"
 LEGAL = "ScyllaDB itself waits for the fence only after a barrier that failed"
 NOT_LOGGED = {
     D.fence_is_ignored: NO_LINE_OF_REQUESTS,
@@ -126,6 +133,11 @@ NOT_LOGGED = {
     D.streaming_is_skipped: NO_LINE_OF_ROWS,
     D.tablet_streaming_is_skipped: NO_LINE_OF_ROWS,
     D.tombstones_are_not_streamed: NO_LINE_OF_ROWS,
+    D.tablet_cleanup_leaves_rows: NO_LINE_OF_ROWS,
+    D.streaming_does_not_wait: NO_BARRIER_OF_A_STAGE,
+    D.old_reads_are_not_awaited: NO_BARRIER_OF_A_STAGE,
+    D.cleanup_does_not_wait: NO_BARRIER_OF_A_STAGE,
+    D.end_is_not_awaited: NO_BARRIER_OF_A_STAGE,
     D.rows_between_chunks_are_lost: NO_LINE_OF_ROWS,
     D.cleanup_drops_owned_rows: NO_LINE_OF_ROWS,
     D.sync_is_forgotten: NO_LINE_OF_DISKS,
@@ -151,6 +163,7 @@ def test_of_every_defect_it_is_known_whether_logs_show_it() -> None:
         *test_defects.SHOWN,
         *test_cdc.SHOWN,
         *test_drawn_runs.SHOWN,
+        *test_tablet_faults.SHOWN,
         *test_views.SHOWN,
     )
     assert {s.defect for s in shown} == {*Defect}
