@@ -1,6 +1,6 @@
-"""Known ways to build the engine wrongly, for tests that show that they are noticed.
+"""Known ways to build the engine wrongly, for tests and campaigns that show that they are noticed.
 
-No command and no parameter switches one on: only a test can, for as long as a `with` lasts.
+Nothing else switches one on: `built_with` does, for as long as a `with` lasts.
 """
 
 from __future__ import annotations

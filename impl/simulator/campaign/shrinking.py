@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from stagewright.impl.node.defects import Defect
+from stagewright.impl.recording.failure import Failure
 from stagewright.impl.simulator.campaign.scenario import Scenario
-from stagewright.impl.simulator.campaign.trial import Failure, attempt
+from stagewright.impl.simulator.campaign.trial import attempt
 from stagewright.impl.simulator.database.script import TABLETS, Operation
 from stagewright.impl.simulator.database.weather import FAULTS, NONE, Faults
 from stagewright.spec.errors import InputError

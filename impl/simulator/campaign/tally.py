@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from stagewright.impl.recording.failure import Failure
 from stagewright.impl.simulator.campaign.drawing import AIMED_AT
-from stagewright.impl.simulator.campaign.trial import Failure, Result
+from stagewright.impl.simulator.campaign.trial import Result
 from stagewright.impl.simulator.database.world import ENTERED, KINDS
 from stagewright.machines.scylladb.topology.topology_states import (
     NODE_DIAGRAM,

@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import time
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from stagewright.impl.node.defects import Defect
+from stagewright.impl.recording.failure import Failure, raised
 from stagewright.impl.simulator.campaign.scenario import Scenario
 from stagewright.impl.simulator.database.run import run
 from stagewright.spec.errors import InputError
 
-_OF_A_RUN = re.compile(r"b'[^']*'|\([^()]*\)|\[[^\]]*\]|(?<![a-z])[0-9a-f-]{36}|\bn\d+\b|\d+")
-BY_CLIENTS, BY_TRACE, RAISED = "clients", "trace", "raised"
-
-
-@dataclass(frozen=True)
-class Failure:
-    """What a run shows to be wrong: who says it (`by`), and what."""
-
-    by: str
-    text: str
-
-    @property
-    def sort(self) -> tuple[str, str]:
-        """The same for failures that differ only by nodes, keys and numbers."""
-        return self.by, re.sub(r"(# ?)+", "# ", _OF_A_RUN.sub("# ", self.text)).strip()
+BY_CLIENTS, BY_TRACE = "clients", "trace"
 
 
 @dataclass(frozen=True)
@@ -66,13 +52,8 @@ def attempt(scenario: Scenario, defects: frozenset[Defect] = frozenset()) -> Res
     except InputError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever a node raises is what the campaign looks for
-        where = error.__traceback__
-        while where is not None and where.tb_next is not None:
-            where = where.tb_next
-        name = "" if where is None else where.tb_frame.f_code.co_qualname
-        failure = Failure(RAISED, f"{type(error).__name__} in {name}: {error}")
         cpu = time.process_time() - began
-        return Result(scenario.seed, scenario.strategy, (failure,), cpu=cpu)
+        return Result(scenario.seed, scenario.strategy, (raised(error),), cpu=cpu)
     failures = [Failure(BY_CLIENTS, text) for text in report.breaches]
     failures += [Failure(BY_TRACE, text) for text in report.refused]
     met: dict[str, dict[str, int]] = {}

@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from stagewright.impl.node.defects import Defect
+from stagewright.impl.recording.failure import RAISED, Failure
 from stagewright.impl.simulator.campaign.drawing import draw
-from stagewright.impl.simulator.campaign.trial import BY_CLIENTS, BY_TRACE, RAISED, Failure, attempt
+from stagewright.impl.simulator.campaign.trial import BY_CLIENTS, BY_TRACE, attempt
 
 
 @dataclass

@@ -49,7 +49,7 @@ COMMANDS = (
     Command(
         "campaign",
         "stagewright.commands.campaign",
-        "run the database under thousands of drawn scripts and faults",
+        "run the database or the view engine under thousands of drawn faults",
     ),
     Command(
         "cluster", "stagewright.commands.cluster", "start and change a cluster of real processes"

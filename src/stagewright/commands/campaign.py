@@ -1,25 +1,26 @@
-"""`stagewright campaign`: the database under scripts, faults and workloads that seeds draw, checked twice."""
+"""`stagewright campaign`: the database, or the view engine, under all that seeds draw; each run is checked."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stagewright.commands.console.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from stagewright.impl.simulator.campaign.shrinking import Shrunk
-    from stagewright.impl.simulator.campaign.tally import Found, Tally
+    from stagewright.commands.campaigning.asked import Asked
+    from stagewright.commands.campaigning.subject import Campaign
 
 _EXAMPLE = """\
 examples:
   stagewright campaign --seeds 0..200
   stagewright campaign --seeds 0..20000 --workers 8 --out artifacts/campaign
   stagewright campaign --seeds 17 --json
+  stagewright campaign --of view-engine --seeds 0..300
+  stagewright campaign --of view-engine --seeds 0..20 --wrong-build old_rows_stay --out artifacts/views
 
 Each seed draws a script (nodes join, leave, are replaced, removed, rebuilt and cut off; half of the scripts make
 tables of tablets, and a third views that are awaited, dropped and created again), faults, clients and sizes; half are a swarm, a quarter aims one fault at one state of the topology, a quarter is directed. Each run
@@ -27,7 +28,12 @@ is judged by what clients were promised and by the definitions, step by step. Th
 fault was met in each state of the topology, and what never was; a failure comes with the smallest scenario
 that shows it and the command that runs it again.
 
-With --out results are kept: the same command goes on where it was interrupted.
+Of the view engine, a seed draws a cluster of 2 to 5 nodes, what its manager does, crashes, lost and late messages,
+writes and queries; every answer has to be map/reduce over the documents at the sequence numbers that it reports, and
+traces and logs have to be runs of the definitions.
+
+With --out results are kept: the same command goes on where it was interrupted. A run of the view engine that fails
+leaves its traces and logs there, for `stagewright validate`.
 """
 
 
@@ -36,6 +42,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = f"{_EXAMPLE}\n{parser.epilog or ''}"
     add = parser.add_argument
+    add(
+        "--of",
+        choices=["database", "view-engine"],
+        default="database",
+        help="what is run (database)",
+    )
     add(
         "--seeds",
         type=_seeds,
@@ -59,33 +71,56 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--shrink",
         type=int,
-        default=3,
         metavar="N",
-        help="how many sorts of failure to make small (3)",
+        help="how many sorts of failure of the database to make small (3)",
+    )
+    add(
+        "--wrong-build",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="run a build with this known mistake: what checks it has to notice (repeatable)",
     )
     add("--json", action="store_true", help="print one JSON object")  # fmt: skip
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Run the seeds, make small what fails, and say what was met."""
-    from stagewright.commands.campaigning.runs import run_seeds
-    from stagewright.impl.simulator.campaign.drawing import draw
-    from stagewright.impl.simulator.campaign.shrinking import shrink
+    """Run the seeds, and say what was met and what failed."""
+    from stagewright.commands.campaigning.asked import Asked
+    from stagewright.commands.console.output import console
 
     workers = args.workers or os.cpu_count() or 1
-    tally = run_seeds(args.seeds, workers, args.out, args.seconds)
-    failures = sorted(tally.found.values(), key=lambda f: f.seed)
-    shrunk: list[Shrunk] = []
-    for one in failures[: max(0, args.shrink)]:
-        print(f"seed {one.seed}: looking for a smaller scenario", file=sys.stderr, flush=True)
-        shrunk.append(shrink(draw(one.seed), one.failure))
+    asked = Asked(
+        args.of, args.seeds, workers, args.out, args.seconds, args.shrink, tuple(args.wrong_build)
+    )
+    campaign = _campaign(asked)
+    tally = campaign.run()
     if args.json:
-        print(json.dumps(_as_json(tally, failures, shrunk, len(args.seeds)), indent=2))
+        print(json.dumps(campaign.as_json(), indent=2))
     else:
-        _print(tally, failures, shrunk, len(args.seeds))
+        out = console()
+        out.print(campaign.as_text())
+        for line in campaign.failures():
+            out.print(line, soft_wrap=True, markup=False, highlight=False)
+        if not tally.failed and tally.runs:
+            out.print(
+                "every promise was kept, and every step is one of the definitions", style="green"
+            )
     if tally.failed:
         return ExitCode.VIOLATED
     return ExitCode.HOLDS if tally.runs == len(args.seeds) else ExitCode.UNDECIDED
+
+
+def _campaign(asked: Asked) -> Campaign:
+    from stagewright.commands.campaigning.asked import DATABASE
+
+    if asked.of == DATABASE:
+        from stagewright.commands.campaigning.of_database import DatabaseCampaign
+
+        return DatabaseCampaign(asked)
+    from stagewright.commands.campaigning.of_view_engine import ViewEngineCampaign
+
+    return ViewEngineCampaign(asked)
 
 
 def _seeds(text: str) -> range:
@@ -103,49 +138,3 @@ def _count(text: str) -> int:
     if not text.isdecimal() or not 0 < int(text) < 10**7:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 9999999")
     return int(text)
-
-
-def _as_json(
-    tally: Tally, failures: list[Found], shrunk: list[Shrunk], asked: int
-) -> dict[str, object]:
-    from stagewright.impl.simulator.campaign.drawing import draw
-
-    small = {s.scenario.seed: s for s in shrunk}
-    return {
-        "runs": tally.runs,
-        "asked": asked,
-        "failed": tally.failed,
-        "cpu_seconds": round(tally.cpu, 1),
-        "writes_acknowledged": tally.writes,
-        "reads_checked": tally.reads,
-        "strategies": dict(tally.strategies),
-        "outcomes": dict(sorted(tally.outcomes.items())),
-        "met": {state: {"entered": n, **kinds} for state, n, kinds in tally.rows()},
-        "never_entered": tally.never_entered,
-        "never_met": [list(pair) for pair in tally.never_met],
-        "edges": dict(sorted(tally.edges.items())),
-        "never_taken": tally.never_taken,
-        "failures": [
-            {
-                "by": one.failure.by,
-                "text": one.failure.text,
-                "seed": one.seed,
-                "seeds": one.seeds,
-                "reproduce": draw(one.seed).command,
-                "shrunk": small[one.seed].scenario.command if one.seed in small else None,
-            }
-            for one in failures
-        ],
-    }
-
-
-def _print(tally: Tally, failures: list[Found], shrunk: list[Shrunk], asked: int) -> None:
-    from stagewright.commands.campaigning.text import lines_of_failures, render
-    from stagewright.commands.console.output import console
-
-    out = console()
-    out.print(render(tally, asked))
-    for line in lines_of_failures(failures, shrunk):
-        out.print(line, soft_wrap=True, markup=False, highlight=False)
-    if not tally.failed and tally.runs:
-        out.print("every promise was kept, and every step is one of the definitions", style="green")

@@ -22,6 +22,7 @@ from stagewright.impl.view_engine.tree.nodes import Pointer
 
 PARTITIONS = 1024
 PART = 1000  # changes that a store gives together
+REPORTED = 10_000_000  # documents between two lines of progress
 LOG: FailoverLog = ((b"12345678", 0),)
 
 
@@ -31,6 +32,7 @@ class MadeUp:
     def __init__(self, count: int) -> None:
         self._each = -(-count // PARTITIONS)
         self.count = self._each * PARTITIONS
+        self._given = 0
 
     def positions(self) -> Mapping[int, Position]:
         return dict.fromkeys(range(PARTITIONS), Position(self._each, LOG[0][0]))
@@ -45,10 +47,22 @@ class MadeUp:
 
     def _parts(self, partition: int, since: int) -> Iterator[Sequence[Change]]:
         for start in range(since + 1, self._each + 1, PART):
-            yield [
+            part = [
                 Change(partition, seq, b"d%d-%d" % (partition, seq), _body(partition, seq))
                 for seq in range(start, min(start + PART, self._each + 1))
             ]
+            yield part
+            before, self._given = self._given, self._given + len(part)
+            if before // REPORTED != self._given // REPORTED:
+                print(f"{self._given:>12,} documents read: {in_use()}", flush=True)
+
+
+def in_use() -> str:
+    """Memory of this process, now and at its peak."""
+    status = Path("/proc/self/status").read_text("utf-8").splitlines()
+    size = dict(line.split(":", 1) for line in status)
+    now, peak = (int(size[name].split()[0]) / 1024 for name in ("VmRSS", "VmHWM"))
+    return f"{now:,.0f} MiB, at most {peak:,.0f}"
 
 
 def _body(partition: int, seq: int) -> bytes:

@@ -7,42 +7,46 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 from stagewright.checker.mutation.processes import in_processes, possible
-from stagewright.impl.simulator.campaign.drawing import draw
-from stagewright.impl.simulator.campaign.tally import Tally
-from stagewright.impl.simulator.campaign.trial import RAISED, Failure, Result, attempt
-from stagewright.impl.simulator.database.checks.watcher import tables
-from stagewright.impl.topology.planning import program
+from stagewright.commands.campaigning.subject import Outcome, Progress, Subject, Tally
+from stagewright.impl.recording.failure import RAISED, Failure
 from stagewright.spec.errors import InputError
 
+R = TypeVar("R", bound=Outcome)
+GONE = Failure(RAISED, "the process of the run was ended by the system")
 _LIVE_SECONDS, _PLAIN_SECONDS = 0.2, 10.0
 _RESULTS = "results.jsonl"
 
 
-def run_seeds(seeds: range, workers: int, directory: Path | None, seconds: int | None) -> Tally:
-    """The results of seeds, of which `directory` may have some already.
+def run_seeds(
+    subject: Subject[R],
+    tally: Tally[R],
+    seeds: range,
+    workers: int,
+    directory: Path | None,
+    seconds: int | None,
+) -> None:
+    """Tally the results of seeds, of which `directory` may have some already.
 
     Raises:
         InputError: the directory is of another build, or cannot be written to.
     """
-    tally, there = Tally(), dict[int, Result]()
+    there = dict[int, R]()
     file = None
     if directory is not None:
-        there, file = _open(directory)
+        there, file = _open(subject, directory)
     for seed, result in there.items():
         if seed in seeds:
             tally.add(result)
     left = [s for s in seeds if s not in there]
-    program("")  # before the processes begin: they have it from this one
-    tables()
+    subject.prepare()
     began = time.monotonic()
     show = _shown(len(seeds))
     try:
-        for result in _results(left, workers, seconds, began):
+        for result in _results(subject, left, workers, seconds, began):
             tally.add(result)
             if file is not None:
                 print(json.dumps(result.to_json()), file=file, flush=True)
@@ -52,10 +56,11 @@ def run_seeds(seeds: range, workers: int, directory: Path | None, seconds: int |
             file.close()
         if sys.stderr.isatty():
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-    return tally
 
 
-def _results(left: list[int], workers: int, seconds: int | None, began: float) -> Iterator[Result]:
+def _results(
+    subject: Subject[R], left: list[int], workers: int, seconds: int | None, began: float
+) -> Iterator[R]:
     def over() -> bool:
         return seconds is not None and time.monotonic() - began > seconds
 
@@ -63,18 +68,18 @@ def _results(left: list[int], workers: int, seconds: int | None, began: float) -
         for seed in left:
             if over():
                 return
-            yield attempt(draw(seed))
+            yield subject.attempt(seed)
         return
-    gone = Failure(RAISED, "the process of the run was ended by the system")
-    died = Result(-1, "", (gone,))
-    work = in_processes(lambda i: attempt(draw(left[i])), len(left), workers, over=over, died=died)
+    work = in_processes(
+        lambda i: subject.attempt(left[i]), len(left), workers, over=over, died=None
+    )
     for index, result in work:
-        yield replace(result, seed=left[index])
+        yield subject.failed(left[index], GONE) if result is None else result
 
 
-def _open(directory: Path) -> tuple[dict[int, Result], TextIO]:
+def _open(subject: Subject[R], directory: Path) -> tuple[dict[int, R], TextIO]:
     """The results that are there, and the file that takes more."""
-    path, build = directory / _RESULTS, {"build": _build()}
+    path, build = directory / _RESULTS, {"build": _build(subject.name)}
     try:
         directory.mkdir(parents=True, exist_ok=True)
         text = path.read_text("utf-8") if path.exists() else ""
@@ -84,7 +89,7 @@ def _open(directory: Path) -> tuple[dict[int, Result], TextIO]:
                 f"--out {directory}: its results are of another build",
                 help="name another directory, or delete it",
             )
-        found = [Result.from_json(json.loads(line)) for line in lines[1:]]
+        found = [subject.result(json.loads(line)) for line in lines[1:]]
         file = path.open("w", encoding="utf-8")
         for line in lines or [json.dumps(build)]:
             print(line, file=file)
@@ -94,11 +99,11 @@ def _open(directory: Path) -> tuple[dict[int, Result], TextIO]:
     return {r.seed: r for r in found}, file
 
 
-def _build() -> str:
-    """What the results depend on: the code of the implementation and of the definitions."""
+def _build(subject: str) -> str:
+    """What the results depend on: what is run, the code of the implementation and of the definitions."""
     from stagewright import impl, machines
 
-    digest = hashlib.blake2b(digest_size=12)
+    digest = hashlib.blake2b(subject.encode(), digest_size=12)
     for package in (impl, machines):
         root = Path(package.__path__[0])
         for path in sorted(root.rglob("*.py")):
@@ -106,13 +111,13 @@ def _build() -> str:
     return digest.hexdigest()
 
 
-def _shown(asked: int) -> Callable[[Tally], None]:
+def _shown(asked: int) -> Callable[[Progress], None]:
     """Says on the error stream how far it is."""
     live = sys.stderr.isatty()
     began = last = time.monotonic()
     before = -1
 
-    def show(tally: Tally) -> None:
+    def show(tally: Progress) -> None:
         nonlocal last, before
         now = time.monotonic()
         if before < 0:

@@ -1,15 +1,14 @@
-"""The report of a campaign as text."""
+"""The report of a campaign of the database as text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from stagewright.impl.simulator.campaign.drawing import draw
 from stagewright.impl.simulator.campaign.shrinking import Shrunk
 from stagewright.impl.simulator.campaign.tally import Found, Tally
 from stagewright.impl.simulator.database.world import KINDS
@@ -53,13 +52,15 @@ def _table(tally: Tally) -> Table:
     return table
 
 
-def lines_of_failures(failures: list[Found], shrunk: list[Shrunk]) -> Iterator[str]:
-    """Each sort of failure, with the commands that show it."""
+def lines_of_failures(
+    failures: list[Found], shrunk: list[Shrunk], again: Callable[[int], str]
+) -> Iterator[str]:
+    """Each sort of failure, with the commands that show it; `again` is that of a seed."""
     small = {s.failure.sort: s for s in shrunk}
     for one in failures:
         seeds = f"{one.seeds} seed{'s' if one.seeds > 1 else ''}"
         yield f"BROKEN {_BY[one.failure.by]}: {one.failure.text} ({seeds}, first {one.seed})"
-        yield f"  reproduce: {draw(one.seed).command}"
+        yield f"  reproduce: {again(one.seed)}"
         found = small.get(one.failure.sort)
         if found is not None:
             yield f"  smaller, in {found.runs} runs: {found.scenario.command}"

@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
-from tests.impl.view_engine.campaign.runs import Counts, run
-from tests.impl.view_engine.campaign.tasks import DeadlockError, Tasks
 from tests.thorough import examples
+
+from stagewright.commands.campaigning.view_engine_logs import check_logs
+from stagewright.impl.view_engine.campaign.counts import Counts
+from stagewright.impl.view_engine.campaign.tasks import DeadlockError, Tasks
+from stagewright.impl.view_engine.campaign.trial import attempt
+
+
+def run(seed: int) -> Counts:
+    trial = attempt(seed, check_logs)
+    assert trial.failures == ()
+    return trial.counts
 
 
 def counts_of(seeds: Iterable[int]) -> Counts:

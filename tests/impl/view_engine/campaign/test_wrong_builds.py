@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.impl.view_engine.campaign.runs import Run, run
 
 from stagewright.commands import run_command_line
-from stagewright.impl.view_engine.cluster import indexes
+from stagewright.commands.campaigning.view_engine_logs import check_logs
+from stagewright.impl.view_engine.campaign.runs import Run
+from stagewright.impl.view_engine.campaign.trial import attempt
 from stagewright.impl.view_engine.defects import Defect, built_with
 
 SOON = {  # within so few runs that every test run can afford it
@@ -52,7 +53,6 @@ BY_TRACE = [d for d in Defect if d not in BY_LOG | IN_A_TEST_OF_ITS_OWN]
 
 def trace_is_wrong(defect: Defect, seed: int, folder: Path) -> bool:
     """Whether a step of a run is refused, however the run ends and whatever its answers are."""
-    indexes._due_steps.clear()
     folder.mkdir()
     made = Run(seed, folder)
     with built_with(defect):
@@ -64,11 +64,7 @@ def caught(defect: Defect, runs: int) -> int | None:
     """The first seed whose run fails."""
     first = NOT_FROM_0.get(defect, 0)
     for seed in range(first, first + runs):
-        indexes._due_steps.clear()
-        try:
-            with built_with(defect):
-                run(seed)
-        except Exception:  # noqa: BLE001 - however it shows
+        if attempt(seed, check_logs, [defect]).failures:
             return seed
     return None
 
@@ -118,4 +114,5 @@ def test_validate_accepts_the_trace_of_a_run_and_refuses_that_of_a_wrong_build(
 def test_defects_are_off_outside() -> None:
     with built_with(Defect.old_rows_stay):
         pass
-    assert run(0).answers > 0
+    trial = attempt(0, check_logs)
+    assert (trial.failures, trial.counts.answers > 0) == ((), True)

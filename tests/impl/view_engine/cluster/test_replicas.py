@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from tests.impl.view_engine.group.test_updates import PARTITIONS, SMALL, VIEWS, names, put_some
-from tests.impl.view_engine.map_reduce import rows_of
 from tests.impl.view_engine.memory_source import MemorySource
 
+from stagewright.impl.view_engine.campaign.map_reduce import rows_of
 from stagewright.impl.view_engine.cluster.indexes import Indexes
 from stagewright.impl.view_engine.cluster.messages import ViewRequest
 from stagewright.impl.view_engine.design.design import DesignDocument

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from tests.impl.view_engine.map_reduce import rows_of
 from tests.impl.view_engine.query.test_queries import (
     AGES,
     CITY_KEYS,
@@ -20,6 +19,7 @@ from tests.impl.view_engine.query.test_queries import (
     queries,
 )
 
+from stagewright.impl.view_engine.campaign.map_reduce import rows_of
 from stagewright.impl.view_engine.cluster.coordinator import ClusterQueryError, Coordinator
 from stagewright.impl.view_engine.cluster.messages import (
     Batch,

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.impl.view_engine.map_reduce import rows_of
 from tests.impl.view_engine.memory_source import MemorySource
 from tests.impl.view_engine.rows import SUMMED, document_rows
 
 from stagewright.impl.view_engine import View
+from stagewright.impl.view_engine.campaign.map_reduce import rows_of
 from stagewright.impl.view_engine.design.design import DesignDocument
 from stagewright.impl.view_engine.documents.changes import Change, Position
 from stagewright.impl.view_engine.documents.store import DocumentStore, partition_of

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from tests.impl.view_engine.map_reduce import groups, rows_of, selected
 from tests.impl.view_engine.memory_source import MemorySource
 
 from stagewright.impl.view_engine import Query, QueryError, View, doc, emit, item, meta_id
+from stagewright.impl.view_engine.campaign.map_reduce import groups, rows_of, selected
 from stagewright.impl.view_engine.design.design import DesignDocument
 from stagewright.impl.view_engine.documents.store import partition_of
 from stagewright.impl.view_engine.group.group import Group

@@ -3,38 +3,28 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import shutil
-import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from tests.impl.view_engine.campaign.copies import Copies, Copy, History
-from tests.impl.view_engine.campaign.logs import check_logs
-from tests.impl.view_engine.campaign.manager import Manager
-from tests.impl.view_engine.campaign.network import Network
-from tests.impl.view_engine.campaign.node import CampaignNode
-from tests.impl.view_engine.campaign.oracle import (
+from stagewright.impl.recording.recording import Recording
+from stagewright.impl.view_engine.campaign.copies import Copies, Copy, History
+from stagewright.impl.view_engine.campaign.counts import Counts
+from stagewright.impl.view_engine.campaign.drawing import draw_query
+from stagewright.impl.view_engine.campaign.manager import Manager
+from stagewright.impl.view_engine.campaign.network import Network
+from stagewright.impl.view_engine.campaign.node import CampaignNode, Remote
+from stagewright.impl.view_engine.campaign.oracle import (
     VIEWS,
     WrongAnswerError,
     check_answer,
     partition_of_document,
 )
-from tests.impl.view_engine.campaign.tasks import Tasks
-from tests.impl.view_engine.campaign.traces import WrongTraceError, tables
-
-from stagewright.impl.recording.recording import Recording
+from stagewright.impl.view_engine.campaign.tasks import Tasks
+from stagewright.impl.view_engine.campaign.traces import tables
 from stagewright.impl.view_engine.cluster.coordinator import ClusterQueryError, Coordinator, OnError
-from stagewright.impl.view_engine.cluster.messages import (
-    Batch,
-    NodeUnavailableError,
-    Opened,
-    ViewRequest,
-)
+from stagewright.impl.view_engine.cluster.messages import NodeUnavailableError
 from stagewright.impl.view_engine.design.design import DesignDocument
 from stagewright.impl.view_engine.documents.changes import Position
 from stagewright.impl.view_engine.file.disk import RealDisk
@@ -47,51 +37,6 @@ from stagewright.impl.view_engine.tree.check import check_file
 DESIGN = DesignDocument("d", VIEWS)
 MOST_WRITES = 150
 MOST_QUERIES = 25
-
-
-@dataclass
-class Counts:
-    """What happened in a run: a campaign whose runs do nothing proves nothing."""
-
-    answers: int = 0
-    with_errors: int = 0
-    refused: int = 0
-    coordinators_died: int = 0
-    writes: int = 0
-    crashes: int = 0
-    moves: int = 0
-    failovers: int = 0
-    transfers: int = 0
-    compactions: int = 0
-    switches: int = 0
-    log_events: int = 0
-    steps: int = 0  # of the trace
-
-    def add(self, other: Counts) -> None:
-        for name, value in vars(other).items():
-            setattr(self, name, getattr(self, name) + value)
-
-
-class Remote:
-    """A node as a coordinator reaches it."""
-
-    def __init__(self, node: CampaignNode, network: Network) -> None:
-        self._node = node
-        self._network = network
-
-    def open(self, stream: str, request: ViewRequest) -> Opened:
-        def ask() -> Opened:
-            return self._node.streams.open(stream, request)
-
-        return self._network.call(self._node.name, ask, timeout=60)
-
-    def batch(self, stream: str, number: int) -> Batch:
-        return self._network.call(
-            self._node.name, lambda: self._node.streams.batch(stream, number), timeout=10
-        )
-
-    def close(self, stream: str) -> None:
-        self._network.call(self._node.name, lambda: self._node.streams.close(stream), timeout=2)
 
 
 class Run:
@@ -137,11 +82,13 @@ class Run:
 
     def go(self) -> Counts:
         """Raises WrongAnswerError, or whatever went wrong besides."""
-        self.tasks.run(self._drive)
-        self.counts.switches = self.tasks.switches
+        try:
+            self.tasks.run(self._drive)
+        finally:
+            self._count()
         return self.counts
 
-    def end_somehow(self) -> BaseException | None:
+    def end_somehow(self) -> Exception | None:
         """Let the run go on as far as it does; gives what went wrong."""
         try:
             self.go()
@@ -150,6 +97,15 @@ class Run:
         finally:
             self.close()
         return None
+
+    def write_logs(self, folder: Path) -> list[Path]:
+        """The log of each node that wrote one, as a file."""
+        paths: list[Path] = []
+        for node, records in self.logs.items():
+            if records:
+                paths.append(folder / f"{node}.couchdb.log")
+                paths[-1].write_text("".join(records), "utf-8")
+        return paths
 
     def close(self) -> None:
         """Let go of the files."""
@@ -260,7 +216,7 @@ class Run:
         while not self._over and self.counts.answers + self.counts.refused < MOST_QUERIES:
             self.tasks.sleep(chosen.random() * 5)
             coordinator = chosen.choice([*self.nodes])
-            view, query = _query(chosen, self.partitions)
+            view, query = draw_query(chosen, self.partitions)
             asked = partial(self._ask, view, query, chosen)
             asking = self.tasks.start(asked, "query", owner=coordinator)
             answers = self.counts.answers + self.counts.refused
@@ -324,6 +280,9 @@ class Run:
                 if not left:
                     raise
                 self.tasks.sleep(10)
+
+    def _count(self) -> None:
+        self.counts.switches = self.tasks.switches
         self.counts.compactions = sum(node.compactions for node in self.nodes.values())
         self.counts.transfers = sum(node.transfers for node in self.nodes.values())
         self.counts.moves = self.manager.moves
@@ -350,46 +309,3 @@ class Run:
             disk.close()
             if problems:
                 raise WrongAnswerError(f"{node.name} {group.kind}: {problems[0]}")
-
-
-def _query(chosen: random.Random, partitions: int) -> tuple[str, Query]:
-    view = chosen.choice([*VIEWS])
-    key: Any = [chosen.randrange(3), chosen.randrange(5)]
-    if view == "names":
-        key = f"d{chosen.randrange(40)}"
-    which: dict[str, Any] = chosen.choice(
-        [{}, {}, {"startkey": key}, {"endkey": key}, {"key": key}, {"keys": [key, key]}]
-    )
-    query: dict[str, Any] = {"stale": chosen.choice(("ok", "false", "false", "update_after"))}
-    if chosen.random() < 0.3:
-        query["limit"] = chosen.randrange(12)
-        query["skip"] = chosen.randrange(6)
-    query["descending"] = chosen.random() < 0.3
-    how = chosen.randrange(4)
-    if how <= 1:
-        query["reduce"] = False
-    elif how == 2 or "keys" in which:
-        query["group"] = True
-    elif chosen.random() < 0.5:
-        query["group_level"] = 1
-    if chosen.random() < 0.2:
-        query["partitions"] = sorted(chosen.sample(range(partitions), 2))
-    return view, Query(**which, **query)
-
-
-def run(seed: int) -> Counts:
-    """One run in a folder of its own, in memory where the system offers that."""
-    shared = "/dev/shm"
-    base = shared if os.access(shared, os.W_OK) else None
-    folder = Path(tempfile.mkdtemp(prefix="views-", dir=base))
-    made = Run(seed, folder)
-    try:
-        counts = made.go()
-        counts.log_events = check_logs(made.logs, folder)
-        if made.recording.problems:
-            raise WrongTraceError(made.recording.problems[0])
-        counts.steps = len(made.recording)
-        return counts
-    finally:
-        made.close()
-        shutil.rmtree(folder, ignore_errors=True)

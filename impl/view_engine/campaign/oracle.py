@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
+from itertools import zip_longest
 from typing import Any
 
-from tests.impl.view_engine.campaign.copies import History
-from tests.impl.view_engine.map_reduce import groups, rows_of, selected
-
 from stagewright.impl.view_engine import View
+from stagewright.impl.view_engine.campaign.copies import History
+from stagewright.impl.view_engine.campaign.map_reduce import groups, rows_of, selected
 from stagewright.impl.view_engine.cluster.coordinator import ClusterAnswer
 from stagewright.impl.view_engine.documents.changes import Position
 from stagewright.impl.view_engine.documents.store import partition_of
 from stagewright.impl.view_engine.query.params import Query
 
 
-def numbers(document: Any, meta: Any) -> Iterator[tuple[object, object]]:
+def numbers(document: Any, _meta: Any) -> Iterator[tuple[object, object]]:
     for number in document["numbers"]:
         yield [number % 3, number % 5], number
 
@@ -47,7 +47,9 @@ def check_answer(
     wanted = set(range(partitions) if query.partitions is None else query.partitions)
     covered = set(answer.indexed)
     if covered - wanted or (wanted - covered and not answer.errors):
-        raise WrongAnswerError(f"{view} {query}: partitions {covered} instead of {wanted}")
+        raise WrongAnswerError(
+            f"{_asked(view, query)}: partitions {sorted(covered)} instead of {sorted(wanted)}"
+        )
     if query.stale == "false":
         _check_age(history, answer, acknowledged, now)
     documents: dict[str, Any] = {}
@@ -61,15 +63,28 @@ def check_answer(
             _check_part(found, expected)
         return
     if found != expected:
-        raise WrongAnswerError(
-            f"{view} {query} at {dict(answer.indexed)}:\n  got      {found}\n  expected {expected}"
-        )
+        raise WrongAnswerError(f"{_asked(view, query)}: {_difference(found, expected)}")
     if query.reduce is False and answer.total_rows is not None:
         met = len(selected(rows, _each_key_once(query)))
         if answer.total_rows < met:
             raise WrongAnswerError(
-                f"{view} {query}: total_rows {answer.total_rows} for {met} rows that fit"
+                f"{_asked(view, query)}: total_rows {answer.total_rows} for {met} rows that fit"
             )
+
+
+def _asked(view: str, query: Query) -> str:
+    """The query, in brackets: what differs only in that is the same failure."""
+    plain = Query()
+    given = {f.name: getattr(query, f.name) for f in fields(query)}
+    words = [f"{n}={v!r}" for n, v in given.items() if v != getattr(plain, n)]
+    return f"an answer ({', '.join([view, *words])})"
+
+
+def _difference(found: Sequence[Any], expected: Sequence[Any]) -> str:
+    """Where rows begin to differ from those that they should be."""
+    pairs = zip_longest(found, expected, fillvalue="no row")
+    at, (got, right) = next((at, pair) for at, pair in enumerate(pairs) if pair[0] != pair[1])
+    return f"row {at} is {got} instead of {right}"
 
 
 def _each_key_once(query: Query) -> Query:

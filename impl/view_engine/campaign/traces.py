@@ -8,10 +8,6 @@ from stagewright.impl.recording.transition_table import TransitionTable, tables_
 from stagewright.machines.recorded import OF_VIEW_ENGINE
 
 
-class WrongTraceError(AssertionError):
-    """The text names the kind of trace and the entity, and says which requirement does not hold."""
-
-
 @cache
 def tables() -> dict[str, TransitionTable]:
     """The definitions by kind; all runs of a process share what they compute."""

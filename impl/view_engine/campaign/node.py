@@ -8,13 +8,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from tests.impl.view_engine.campaign.copies import Copies, Copy, Sent
-from tests.impl.view_engine.campaign.network import Network
-from tests.impl.view_engine.campaign.tasks import Tasks
-
 from stagewright.impl.recording.recording import Recording
+from stagewright.impl.view_engine.campaign.copies import Copies, Copy, Sent
+from stagewright.impl.view_engine.campaign.network import Network
+from stagewright.impl.view_engine.campaign.tasks import Tasks
 from stagewright.impl.view_engine.cluster.indexes import Indexes
-from stagewright.impl.view_engine.cluster.messages import NodeUnavailableError
+from stagewright.impl.view_engine.cluster.messages import (
+    Batch,
+    NodeUnavailableError,
+    Opened,
+    ViewRequest,
+)
 from stagewright.impl.view_engine.cluster.streams import Streams
 from stagewright.impl.view_engine.design.design import DesignDocument
 from stagewright.impl.view_engine.file.header import IndexHeader
@@ -197,3 +201,25 @@ class CampaignNode:
 
     def update_index(self) -> None:
         self.indexes.main.trigger()
+
+
+class Remote:
+    """A node as a coordinator reaches it."""
+
+    def __init__(self, node: CampaignNode, network: Network) -> None:
+        self._node = node
+        self._network = network
+
+    def open(self, stream: str, request: ViewRequest) -> Opened:
+        def ask() -> Opened:
+            return self._node.streams.open(stream, request)
+
+        return self._network.call(self._node.name, ask, timeout=60)
+
+    def batch(self, stream: str, number: int) -> Batch:
+        return self._network.call(
+            self._node.name, lambda: self._node.streams.batch(stream, number), timeout=10
+        )
+
+    def close(self, stream: str) -> None:
+        self._network.call(self._node.name, lambda: self._node.streams.close(stream), timeout=2)

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TypeVar
 
-from tests.impl.view_engine.campaign.copies import Copy
-from tests.impl.view_engine.campaign.network import Network
-from tests.impl.view_engine.campaign.node import CampaignNode, StaleCommandError
-from tests.impl.view_engine.campaign.tasks import Tasks
-
+from stagewright.impl.view_engine.campaign.copies import Copy
+from stagewright.impl.view_engine.campaign.network import Network
+from stagewright.impl.view_engine.campaign.node import CampaignNode, StaleCommandError
+from stagewright.impl.view_engine.campaign.tasks import Tasks
 from stagewright.impl.view_engine.cluster.messages import NodeUnavailableError
 from stagewright.impl.view_engine.documents.changes import Position
 from stagewright.impl.view_engine.group.partitions import PartitionStateError

@@ -6,8 +6,7 @@ import random
 from collections.abc import Callable
 from typing import TypeVar
 
-from tests.impl.view_engine.campaign.tasks import Tasks
-
+from stagewright.impl.view_engine.campaign.tasks import Tasks
 from stagewright.impl.view_engine.cluster.messages import NodeUnavailableError
 
 _Result = TypeVar("_Result")

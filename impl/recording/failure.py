@@ -1,0 +1,31 @@
+"""What a run of a campaign shows to be wrong, and what of that is the same failure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_OF_A_RUN = re.compile(r"b'[^']*'|\([^()]*\)|\[[^\]]*\]|(?<![a-z])[0-9a-f-]{36}|\bn\d+\b|\d+")
+RAISED = "raised"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What a run shows to be wrong: who says it (`by`), and what."""
+
+    by: str
+    text: str
+
+    @property
+    def sort(self) -> tuple[str, str]:
+        """The same for failures that differ only by nodes, keys and numbers."""
+        return self.by, re.sub(r"(# ?)+", "# ", _OF_A_RUN.sub("# ", self.text)).strip()
+
+
+def raised(error: Exception) -> Failure:
+    """An error of the implementation is a failure of the run: which, and in which function."""
+    where = error.__traceback__
+    while where is not None and where.tb_next is not None:
+        where = where.tb_next
+    name = "" if where is None else where.tb_frame.f_code.co_qualname
+    return Failure(RAISED, f"{type(error).__name__} in {name}: {error}")

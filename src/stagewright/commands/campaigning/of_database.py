@@ -1,0 +1,112 @@
+"""A campaign of the database: scripts, faults and workloads, and small scenarios of what fails."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from rich.console import RenderableType
+
+from stagewright.commands.campaigning.asked import Asked, defects_named
+from stagewright.commands.campaigning.runs import run_seeds
+from stagewright.commands.campaigning.text import lines_of_failures, render
+from stagewright.impl.node.defects import Defect
+from stagewright.impl.recording.failure import Failure
+from stagewright.impl.simulator.campaign.drawing import draw
+from stagewright.impl.simulator.campaign.shrinking import Shrunk, shrink
+from stagewright.impl.simulator.campaign.tally import Found, Tally
+from stagewright.impl.simulator.campaign.trial import Result, attempt
+from stagewright.impl.simulator.database.checks.watcher import tables
+from stagewright.impl.topology.planning import program
+
+
+class DatabaseRuns:
+    """One run a seed."""
+
+    def __init__(self, name: str, defects: frozenset[Defect]) -> None:
+        self.name = name
+        self._defects = defects
+
+    def prepare(self) -> None:
+        """Read the definitions."""
+        program("")
+        tables()
+
+    def attempt(self, seed: int) -> Result:
+        """Run a seed."""
+        return attempt(draw(seed), self._defects)
+
+    def failed(self, seed: int, failure: Failure) -> Result:
+        """A run without an end."""
+        return Result(seed, "", (failure,))
+
+    def result(self, line: dict[str, Any]) -> Result:
+        """From the file of results."""
+        return Result.from_json(line)
+
+
+class DatabaseCampaign:
+    """Its report says how often each fault was met in each state of the topology."""
+
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self._defects = defects_named(asked.wrong_builds, Defect)
+        self._tally = Tally()
+        self._found: list[Found] = []
+        self._shrunk: list[Shrunk] = []
+
+    def run(self) -> Tally:
+        """Run the seeds, and make small what fails."""
+        asked, tally = self._asked, self._tally
+        runs = DatabaseRuns(asked.name, self._defects)
+        run_seeds(runs, tally, asked.seeds, asked.workers, asked.out, asked.seconds)
+        self._found = sorted(tally.found.values(), key=lambda f: f.seed)
+        most = 3 if asked.shrink is None else max(0, asked.shrink)
+        for one in self._found[:most]:
+            print(f"seed {one.seed}: looking for a smaller scenario", file=sys.stderr, flush=True)
+            self._shrunk.append(shrink(draw(one.seed), one.failure, self._defects))
+        return tally
+
+    def as_text(self) -> RenderableType:
+        """What was met in which state."""
+        return render(self._tally, len(self._asked.seeds))
+
+    def failures(self) -> list[str]:
+        """With the command that shows each, and a smaller one."""
+        return [*lines_of_failures(self._found, self._shrunk, self._again)]
+
+    def _again(self, seed: int) -> str:
+        """`stagewright run` has no wrong builds."""
+        return self._asked.again(seed) if self._defects else draw(seed).command
+
+    def as_json(self) -> dict[str, object]:
+        """All of it."""
+        tally = self._tally
+        small = {s.scenario.seed: s for s in self._shrunk}
+        return {
+            "of": self._asked.of,
+            "runs": tally.runs,
+            "asked": len(self._asked.seeds),
+            "failed": tally.failed,
+            "cpu_seconds": round(tally.cpu, 1),
+            "writes_acknowledged": tally.writes,
+            "reads_checked": tally.reads,
+            "strategies": dict(tally.strategies),
+            "outcomes": dict(sorted(tally.outcomes.items())),
+            "met": {state: {"entered": n, **kinds} for state, n, kinds in tally.rows()},
+            "never_entered": tally.never_entered,
+            "never_met": [list(pair) for pair in tally.never_met],
+            "edges": dict(sorted(tally.edges.items())),
+            "never_taken": tally.never_taken,
+            "failures": [
+                {
+                    "by": one.failure.by,
+                    "text": one.failure.text,
+                    "seed": one.seed,
+                    "seeds": one.seeds,
+                    "reproduce": self._again(one.seed),
+                    "shrunk": small[one.seed].scenario.command if one.seed in small else None,
+                }
+                for one in self._found
+            ],
+        }
