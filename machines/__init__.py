@@ -73,7 +73,6 @@ SHIPPED = {
     "backfill-jobs": "stagewright.machines.systems.backfill_jobs:BackfillJobs",
     "view-server": "stagewright.machines.systems.view_server:ViewServer",
     # what the executable system records of itself
-    "recorded-stage-barrier": "stagewright.machines.recorded.barriers:StageBarrier",
     "recorded-node-barrier": "stagewright.machines.recorded.barriers:NodeBarrier",
     "recorded-replica": "stagewright.machines.recorded.replicas:RecordedReplica",
     "recorded-session": "stagewright.machines.recorded.replicas:RecordedSession",

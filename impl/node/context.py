@@ -21,8 +21,8 @@ from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.messages import HostInfo
 from stagewright.impl.node.port import Effect, Identity, Surroundings, Timing, Wake
 from stagewright.impl.ring.partitioner import token_of
-from stagewright.impl.runtime import Program
 from stagewright.impl.storage.port import RowStore
+from stagewright.impl.topology.release import Release
 
 Then = Callable[[Ended], list[Effect]]
 
@@ -33,7 +33,7 @@ class Context:
     def __init__(
         self,
         identity: Identity,
-        rules: Program,
+        release: Release,
         rows: RowStore,
         timing: Timing,
         around: Surroundings,
@@ -41,7 +41,8 @@ class Context:
     ) -> None:
         self.identity = identity
         self.name = identity.name
-        self.rules = rules
+        self.release = release
+        self.rules = release.topology
         self.rows = rows
         self.timing = timing
         self.around = around

@@ -59,11 +59,10 @@ from stagewright.impl.node.scans import Scans
 from stagewright.impl.node.streams import Streams
 from stagewright.impl.node.tablet_streams import TabletStreams
 from stagewright.impl.node.view_messages import CreateView, DropView, WorkedOnTasks, WorkOnTasks
-from stagewright.impl.runtime import Program
 from stagewright.impl.storage.port import RowStore
 from stagewright.impl.tablets.reports import MoveHistory
 from stagewright.impl.topology.coordinator import TopologyCoordinator
-from stagewright.impl.topology.planning import program
+from stagewright.impl.topology.release import Release, release
 from stagewright.impl.views.node_views import NodeViews
 from stagewright.machines.scylladb.topology.topology_states import NodeState, TransitionState
 
@@ -77,11 +76,11 @@ class DatabaseNode:
         rows: RowStore,
         around: Surroundings,
         timing: Timing | None = None,
-        rules: Program | None = None,
+        running: Release | None = None,
         defects: frozenset[Defect] = frozenset(),
     ) -> None:
         timing = timing or Timing()
-        self.context = Context(identity, rules or program(), rows, timing, around, defects)
+        self.context = Context(identity, running or release(), rows, timing, around, defects)
         self.requests = Requests(self.context)
         self.scans = Scans(self.context)
         self.views = NodeViews(self.context)

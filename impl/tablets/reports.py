@@ -10,7 +10,7 @@ from stagewright.impl.catalog.view import View
 from stagewright.impl.group0 import Entry, Learned, MachineStep
 from stagewright.impl.node.messages import TabletsReply, TabletStatus
 from stagewright.impl.ring.tablets import TabletReplica
-from stagewright.impl.tablets.track import tablet_program
+from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
 
 KEPT = 40  # moves
 
@@ -38,7 +38,7 @@ def statuses(view: View) -> tuple[TabletStatus, ...]:
 
 def moves_of(description: str, steps: Iterable[MachineStep]) -> Iterator[str]:
     """The moves that a command begins, each with its reason."""
-    machine = tablet_program().definition.name
+    machine = TabletMigration.__name__
     if any(s.machine == machine and s.action == "start" for s in steps):
         yield from (part for part in description.split("; ") if " from " in part)
 

@@ -8,7 +8,6 @@ nothing else is asked of the topology, and what is to be drained first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from typing import Any, Protocol
 
 from stagewright.impl.catalog.tablet_rows import TabletRow, mutation_of
@@ -19,7 +18,7 @@ from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.messages import Phase, Work as Errand
 from stagewright.impl.node.port import Effect, Wake
 from stagewright.impl.ring.tablets import TabletReplica
-from stagewright.impl.runtime import Instance, Program
+from stagewright.impl.runtime import Instance
 from stagewright.impl.tablets.balancer import Drain, HostState, Kind as Move, Migration, plan
 from stagewright.impl.tablets.loads import sketch_of
 from stagewright.impl.topology.orders import Job, Key, Orders
@@ -27,10 +26,9 @@ from stagewright.impl.topology.planning import Board, step_of
 from stagewright.impl.topology.rounds import Rounds
 from stagewright.impl.views.moves import follow
 from stagewright.machines.scylladb.cluster import Node
-from stagewright.machines.scylladb.tablets.tablet_migration import Progress, TabletMigration
+from stagewright.machines.scylladb.tablets.tablet_migration import Progress
 from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Role, Run, Stage
 from stagewright.machines.scylladb.topology.topology_states import TransitionState, Work
-from stagewright.spec import define
 from stagewright.spec.errors import RefusedError
 from stagewright.spec.verdict import Step
 
@@ -49,22 +47,6 @@ _NOT_AWAITED = {
     Stage.use_new: Defect.cleanup_does_not_wait,
     Stage.end_migration: Defect.end_is_not_awaited,
 }
-
-
-@lru_cache(maxsize=1)
-def tablet_program() -> Program:
-    """The machine of a tablet, under the newest profile."""
-    return Program(define(TabletMigration, ""))
-
-
-@lru_cache(maxsize=1)
-def _forward() -> frozenset[str]:
-    """The steps by which a tablet in transition enters another stage."""
-    return frozenset(
-        e.action
-        for e in tablet_program().edges
-        if e.source is not Stage.none and e.target not in (None, e.source)
-    )
 
 
 class Driver(Protocol):
@@ -101,7 +83,7 @@ class TabletTrack:
     def _instance(self, row: TabletRow) -> Instance:
         """A tablet's machine after what is committed; inner steps are not taken yet."""
         state = {**row.state(), **self._volatile.get(row.name, UNKNOWN)}
-        return Instance(tablet_program(), state, name=row.name)
+        return Instance(self._node.release.tablets, state, name=row.name)
 
     def take_over(self, board: Board) -> None:
         """What another coordinator knew of barriers and actions is lost."""
@@ -147,7 +129,9 @@ class TabletTrack:
             for step in self._inner(view, row, instance, effects):
                 instance.fire(step)
                 self._pending.setdefault(row.name, []).append(step)
-            move = next((s for s in instance.enabled() if s.action in _forward()), None)
+            move = next(
+                (s for s in instance.enabled() if s.action in self._node.release.forward), None
+            )
             if move is not None:
                 moves.append((row, move))
             elif instance.can("pass_barrier"):

@@ -9,7 +9,6 @@ one before it, those that only the coordinator's memory knew included: the log i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from typing import Any
 
 from stagewright.impl.catalog.catalog import Catalog
@@ -17,18 +16,10 @@ from stagewright.impl.catalog.columns import Details, mutations_of
 from stagewright.impl.group0 import Command, Mutation, steps_of
 from stagewright.impl.runtime import Instance, Program, Record, Taken, command
 from stagewright.machines.scylladb.cluster import Node
-from stagewright.machines.scylladb.topology.topology_control import TopologyControl
-from stagewright.spec import define
 from stagewright.spec.definition import Kept
 from stagewright.spec.verdict import Step
 
 INSTANCE = "topology"
-
-
-@lru_cache(maxsize=8)
-def program(profile: str = "") -> Program:
-    """The topology state machine under a profile, by default the newest."""
-    return Program(define(TopologyControl, profile))
 
 
 class Board:

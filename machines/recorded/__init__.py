@@ -4,15 +4,6 @@ The steps of tablets are judged by the definition that drives them. That barrier
 replicas did what these steps rely on is recorded, too: each kind by a small definition, in a file of its own.
 """
 
-RECORDED = {
-    "stage-barriers": "stagewright.machines.recorded.barriers:StageBarrier",
-    "node-barriers": "stagewright.machines.recorded.barriers:NodeBarrier",
-    "replicas": "stagewright.machines.recorded.replicas:RecordedReplica",
-    "sessions": "stagewright.machines.recorded.replicas:RecordedSession",
-    "writes": "stagewright.machines.recorded.writes:RecordedWrite",
-}
-"""What a file is called (without its ending), and where the class of its definition is."""
-
 OF_NODES = {
     "barriers": "stagewright.machines.recorded.barriers:NodeBarrier",
     "replicas": "stagewright.machines.recorded.replicas:RecordedReplica",
@@ -20,7 +11,7 @@ OF_NODES = {
     "writes": "stagewright.machines.recorded.writes:RecordedWrite",
     "lives": "stagewright.machines.recorded.lives:RecordedLife",
 }
-"""The same of a run whose topology changes; the topology itself is judged by the definition that drives it."""
+"""What a file is called (without its ending), and where the class of its definition is."""
 
 OF_VIEWS = {
     "view-updates": "stagewright.machines.recorded.views:RecordedUpdates",

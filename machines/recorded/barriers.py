@@ -1,4 +1,4 @@
-"""Barriers as they are recorded: by the coordinator for each tablet, and by each node for each barrier.
+"""Barriers as they are recorded: at each node, from what the coordinator asks to what it counts.
 
 A barrier has two phases. In the first a node learns what is committed and drains requests that began before;
 in the second it learns the new fence.
@@ -19,41 +19,6 @@ from stagewright.spec import (
 
 COORDINATOR = Actor("topology coordinator")
 NODE = Actor("node")
-
-
-class StageBarrier(Machine):
-    """The barriers of one tablet: the coordinator counts the barrier of a stage when it has passed."""
-
-    passed: FlagVar = flag()  # a barrier that began in this stage has passed
-    counted: FlagVar = flag()  # so the tablet's machine was told
-
-    @action(by=COORDINATOR)
-    def enter(self) -> None:
-        """The tablet enters a stage; barriers of the last one say nothing of it."""
-        self.passed = False
-        self.counted = False
-
-    @action(by=COORDINATOR)
-    def end(self) -> None:
-        """A barrier ends that began after the stage was committed: it has passed."""
-        self.passed = True
-
-    @action(by=COORDINATOR)
-    def count(self) -> None:
-        """The tablet's machine takes the barrier for passed."""
-        require(self.passed, "a barrier of this stage has passed")
-        self.counted = True
-
-    @action(by=COORDINATOR)
-    def forget(self) -> None:
-        """Another coordinator takes over, which knows of no barrier."""
-        self.passed = False
-        self.counted = False
-
-    @invariant
-    def only_passed_barriers_count(self) -> Bool:
-        """What the machine was told is so."""
-        return self.counted.implies(self.passed)
 
 
 class NodeBarrier(Machine):

@@ -16,8 +16,6 @@ class RecordedLife(Machine):
     astray: FlagVar = flag()  # it asked who does not serve reads
     dropped: FlagVar = flag()
     robbed: FlagVar = flag()  # it removed rows of its own
-    cleaned: FlagVar = flag()
-    littered: FlagVar = flag()  # it said that it had cleaned up what it had not
 
     @action
     def answer_write(self, durable: Bool) -> None:
@@ -47,13 +45,6 @@ class RecordedLife(Machine):
         self.dropped = True
         self.robbed = self.robbed | owned
 
-    @action
-    def end_cleanup(self, empty: Bool) -> None:
-        """It says that it has cleaned up a tablet; `empty`: no row of it is left."""
-        require(empty, "no row of the tablet is left")
-        self.cleaned = True
-        self.littered = self.littered | ~empty
-
     @invariant
     def acknowledged_rows_are_durable(self) -> Bool:
         """What a replica answered for survives its crash."""
@@ -73,8 +64,3 @@ class RecordedLife(Machine):
     def cleanup_leaves_what_is_owned(self) -> Bool:
         """Only rows of ranges that were lost go."""
         return self.dropped.implies(~self.robbed)
-
-    @invariant
-    def cleanup_leaves_nothing_of_a_tablet(self) -> Bool:
-        """A tablet that comes back finds none of its old rows."""
-        return self.cleaned.implies(~self.littered)

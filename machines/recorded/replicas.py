@@ -36,6 +36,7 @@ class RecordedReplica(Machine):
     @action
     def deallocate(self) -> None:
         """The node learns a stage in which it has none."""
+        require(~self.rows, "there are no rows")
         self.storage = False
         self.clean = False
 
@@ -84,10 +85,10 @@ class RecordedReplica(Machine):
         """What a node says of its rows is so."""
         return self.clean.implies(~self.rows)
 
-    @step_property
-    def rows_come_where_there_is_storage(self, after: Self) -> Bool:
-        """Nothing is stored at a node that is no replica."""
-        return (~self.rows & after.rows).implies(self.storage)
+    @invariant
+    def rows_lie_where_there_is_storage(self) -> Bool:
+        """Nothing is left at a node that is no replica any more."""
+        return self.rows.implies(self.storage)
 
     def _may_serve(self, older: Bool) -> None:
         require(~older, "the request is not older than the fence")

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from stagewright.machines.recorded.barriers import NodeBarrier, StageBarrier
+from stagewright.machines.recorded.barriers import NodeBarrier
 from stagewright.machines.recorded.replicas import Known, RecordedReplica, RecordedSession
 from stagewright.machines.recorded.writes import RecordedWrite
 from stagewright.machines.scylladb.cluster import Node, Tablet
 from stagewright.machines.scylladb.tablets.tablet import TabletCluster
-from stagewright.machines.scylladb.tablets.tablet_migration import Progress, TabletMigration
 from stagewright.machines.scylladb.topology.fencing import Fencing, Node as SeenNode, Phase
 from stagewright.spec import Term, alike, refinement
 from stagewright.spec.declarations.exercised import Choice
 
 WRITES: Choice = {TabletCluster.reads: 0, TabletCluster.crashes: 0}
 QUIET: Choice = {TabletCluster.writes: 0, TabletCluster.reads: 0}
-
-
-@refinement()
-def the_barriers_of_a_tablet(tablet: TabletMigration, seen: StageBarrier) -> None:
-    """A barrier that the tablet's machine takes for passed has passed in its stage."""
-    seen.counted = tablet.barrier == Progress.done
 
 
 @refinement(profiles={"scylla-2026.2": ""}, from_start=False, at=(WRITES,))

@@ -36,7 +36,6 @@ SEEN = {
     "ViewDestinations",  # where a worker's staging sstables are
     "BackfillTablet",
     "PromptIndex",
-    "StageBarrier",
     "RecordedReplica",
     "RecordedSession",
     "RecordedWrite",

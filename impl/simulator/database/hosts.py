@@ -34,6 +34,11 @@ class Host:
     fuse: int | None = None  # so many effects until it crashes
 
 
+def life_of(host: Host) -> str:
+    """The name of the life that runs on a host, or that ended last."""
+    return f"{host.identity.name}#{host.life}"
+
+
 def rows_of(host: Host, row: TabletRow) -> int:
     """How many rows of a tablet lie on a disk."""
     snapshot = host.rows.snapshot()

@@ -33,6 +33,8 @@ class Report:
     tables: Mapping[str, Rows]  # the system tables
     met: dict[tuple[str, str], int]  # how often each fault was met in each state of the topology
     moves: list[str] = field(default_factory=list[str])  # of tablets, and why
+    story: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    """What happened, and when, before the first promise was broken or the first step refused."""
 
     @property
     def views(self) -> dict[str, str]:

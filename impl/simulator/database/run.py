@@ -37,7 +37,7 @@ from stagewright.impl.simulator.database.troubles import Troubles
 from stagewright.impl.simulator.database.views import Asks, ViewOperations
 from stagewright.impl.simulator.database.weather import NONE, Faults
 from stagewright.impl.simulator.database.world import World
-from stagewright.impl.topology.planning import program
+from stagewright.impl.topology.release import release
 from stagewright.machines.scylladb.topology.topology_states import NodeState, TransitionState
 from stagewright.spec.errors import InputError
 
@@ -59,6 +59,9 @@ ASKS = {
 }
 
 
+Progress = Callable[[int, str], None]
+
+
 @dataclass(frozen=True)
 class Plan:
     """What a run is asked to be."""
@@ -72,6 +75,7 @@ class Plan:
     timing: Timing = field(default_factory=lambda: Timing(compact_after=COMPACT_AFTER))
     defects: frozenset[Defect] = frozenset()
     cdc: bool = False  # the table has a log, which a consumer follows
+    profile: str = ""  # the release of which tablets are; the newest
 
     @property
     def hosts(self) -> tuple[HostInfo, ...]:
@@ -83,22 +87,29 @@ def _host(name: str) -> HostInfo:
     return HostInfo(name, rack=f"rack-{name}")
 
 
-def run(plan: Plan, directory: Path | None = None) -> Report:
+def run(
+    plan: Plan, directory: Path | None = None, progress: Progress = lambda _ms, _doing: None
+) -> Report:
     """Run; what is recorded is written to a directory, if one is named: a file for each kind.
+
+    `progress` is called with the simulated milliseconds and what goes on.
 
     Raises:
         InputError: the script names a node that is not there, or that is there already.
     """
-    return _Run(plan, dumps=directory is not None).report(directory)
+    return _Run(plan, progress, dumps=directory is not None).report(directory)
 
 
 class _Run:
-    def __init__(self, plan: Plan, *, dumps: bool) -> None:
+    def __init__(self, plan: Plan, progress: Progress, *, dumps: bool) -> None:
         self.plan = plan
-        self.world = World(plan.seed, NONE, plan.timing, plan.defects)
+        self._progress = progress
+        self._doing = "the cluster begins"
+        running = release(plan.profile)
+        self.world = World(plan.seed, NONE, plan.timing, plan.defects, running)
         self.world.logs = {} if dumps else None
         self.events = self.world.events
-        self.judge = Judge(program(""), dumps=dumps)
+        self.judge = Judge(running, dumps=dumps)
         self.oracle = Oracle()
         self.clients = Clients(
             plan.workload,
@@ -161,6 +172,10 @@ class _Run:
         if self.watcher.views is not None:
             self.watcher.views.committed(entry, self.judge.catalog)
         self.watcher.committed(entry, before, self.judge.catalog.view, self.world.hosts)
+        self.world.story.add(self.events.now, entry.command.description)
+        if self.oracle.breaches or self._refused():
+            self.world.story.end()
+        self._progress(self.events.now, self._doing)
         self.aims.committed(self.judge.catalog.view)
 
     def _hear(self, _to: str, message: Message) -> None:
@@ -184,7 +199,8 @@ class _Run:
         self.troubles.switch(True)
         for operation in self.plan.script:
             self._until(lambda: self.aims.rests, OPERATION_MS)
-            began = self.events.now
+            began, self._doing = self.events.now, str(operation)
+            self.world.story.add(began, f"operator: {operation}")
             result = self._work(operation)
             self.outcomes.append(Outcome(str(operation), result, began, self.events.now))
             if self.follower is not None:
@@ -203,13 +219,15 @@ class _Run:
             self.watcher.recording.write(directory, trace)
             if self.views.check.used:
                 self.views.check.write(directory, trace)
+        if self.oracle.breaches or self._refused():
+            self.world.story.end()
         counted = self.world.counted
         counted["reads checked"] = self.oracle.checked
         view = self.judge.catalog.view
         return Report(
             self.outcomes,
             self.oracle.breaches,
-            [*self.judge.problems, *self.watcher.recording.problems],
+            self._refused(),
             dict(sorted(counted.items())),
             self.judge.edges | {("tablet", *edge) for edge in self.judge.tablets.edges},
             self.events.now,
@@ -218,7 +236,11 @@ class _Run:
             self.judge.catalog.tables,
             dict(self.world.met),
             self.judge.tablets.moves,
+            self.world.story.told,
         )
+
+    def _refused(self) -> list[str]:
+        return [*self.judge.problems, *self.watcher.recording.problems]
 
     def _begin(self) -> None:
         hosts = self.plan.hosts

@@ -53,6 +53,7 @@ class Troubles:
         leader = self._world.log.leader
         if leader is not None:
             self._world.counted["deposed coordinators"] += 1
+            self._world.story.add(self._world.events.now, "the topology coordinator is deposed")
             self._world.meet("coordinator deposed")
             self._world.log.resign(leader)
 

@@ -43,7 +43,7 @@ _RATES = {
     "failover": 20.0,
     "election": 10.0,
     "storm": 1.0,
-    "action": 0.1,
+    "action": 0.03,
     "skew": 0.0,
 }
 FAULTS = tuple(_RATES)

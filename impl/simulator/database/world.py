@@ -47,8 +47,10 @@ from stagewright.impl.simulator.database.checks.watcher import Watcher
 from stagewright.impl.simulator.database.events import Events
 from stagewright.impl.simulator.database.hosts import EPOCH, Host
 from stagewright.impl.simulator.database.log import HeardLog
+from stagewright.impl.simulator.database.story import Story
 from stagewright.impl.simulator.database.weather import AIMED_SHARE, NONE, Faults
 from stagewright.impl.storage.memory import MemoryRows, ModelledDisk
+from stagewright.impl.topology.release import Release, release
 
 LATENCY = (1, 3)
 LATE = (20, 260)
@@ -67,7 +69,9 @@ class World:
         faults: Faults = NONE,
         timing: Timing | None = None,
         defects: frozenset[Defect] = frozenset(),
+        running: Release | None = None,
     ) -> None:
+        self._release = running or release()
         self.events = Events()
         self.dice = Dice(seed)
         self._seed = seed
@@ -85,6 +89,7 @@ class World:
         self.met: Counter[tuple[str, str]] = Counter()  # states with faults in them
         self.states: set[str] = {""}  # of the topology and of tablets that move, as group0 has them
         self.aimed: frozenset[str] = frozenset()  # at these states
+        self.story = Story()
         self.muted: dict[str, int] = {}  # nodes whose answers to barriers are lost, until when
         self.watcher: Watcher | None = None
         self.logs: dict[str, list[str]] | None = None  # the lines of each node's log, if kept
@@ -111,6 +116,7 @@ class World:
             return
         host.life += 1
         host.started_at = self.events.now
+        self.story.add(self.events.now, f"{name} starts")
         host.rows = MemoryRows(host.disk)
         life = host.life
         around = Surroundings(
@@ -118,7 +124,7 @@ class World:
             dice=lambda: self.dice.throw("node", f"{name}/{life}"),
         )
         host.node = DatabaseNode(
-            host.identity, host.rows, around, self.timing, defects=self.defects
+            host.identity, host.rows, around, self.timing, self._release, self.defects
         )
         if host.log is not None:
             host.log.starts(host.node)
@@ -147,6 +153,7 @@ class World:
         if host.node is None:
             return
         self.counted["crashes"] += 1
+        self.story.add(self.events.now, f"{name} crashes")
         self.meet("node crashes" if host.node.coordinator is None else "coordinator crashes")
         unsynced = len(host.disk.log) - host.disk.synced
         kept = self.dice.between(0, unsynced, "kept", name)

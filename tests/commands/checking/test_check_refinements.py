@@ -116,12 +116,12 @@ def test_it_is_decided_for_the_machine_that_is_seen(
 def test_other_machines_refinements_are_decided_when_asked_for(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert run_command_line(["check", "recorded-stage-barrier"]) == 0
+    assert run_command_line(["check", "recorded-session"]) == 0
     captured = capsys.readouterr()
-    assert "the_barriers_of_a_tablet of TabletMigration" in captured.err
-    assert "the_barriers_of_a_tablet" not in captured.out
-    assert run_command_line(["check", "recorded-stage-barrier", "--dependents"]) == 0
-    assert "the_barriers_of_a_tablet of TabletMigration" in flat(capsys.readouterr().out)
+    assert "a_session_of_a_tablet of TabletCluster" in captured.err
+    assert "a_session_of_a_tablet" not in captured.out
+    assert run_command_line(["check", "recorded-session", "--dependents"]) == 0
+    assert "a_session_of_a_tablet of TabletCluster" in flat(capsys.readouterr().out)
 
 
 def test_profiles_that_nothing_covers_are_listed(

@@ -31,7 +31,7 @@ from stagewright.impl.group0.gateway import Gateway
 from stagewright.impl.group0.simulated import CALM, STORM, ModelledLog, Weather
 from stagewright.impl.group0.simulated_port import SimulatedGroup0
 from stagewright.impl.group0.sqlite import SqliteGroup0
-from stagewright.impl.simulator.clock import Clock
+from stagewright.impl.simulator.database.events import Events
 
 NO_ETCD = "no etcd was found: install Debian's etcd-server, or name a binary by STAGEWRIGHT_ETCD"
 numbers = itertools.count(1)
@@ -49,7 +49,7 @@ class Place(Protocol):
 
 class Simulated:
     def __init__(self, weather: Weather = CALM, seed: int = 1) -> None:
-        self.clock = Clock()
+        self.clock = Events()
         self.log = ModelledLog(self.clock, Dice(seed), weather)
 
     def open(self, node: str) -> Group0:

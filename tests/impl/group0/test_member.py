@@ -38,7 +38,7 @@ from stagewright.impl.group0.member import (
 )
 from stagewright.impl.group0.session import Session
 from stagewright.impl.group0.simulated import STORM, ModelledLog
-from stagewright.impl.simulator.clock import Clock
+from stagewright.impl.simulator.database.events import Events
 from stagewright.spec.errors import InputError
 
 LIMIT = 12
@@ -70,7 +70,7 @@ class Counter:
         return plan
 
 
-def ids_of(node: int, clock: Clock | None = None) -> Callable[[UUID], UUID]:
+def ids_of(node: int, clock: Events | None = None) -> Callable[[UUID], UUID]:
     numbers = itertools.count(1)
 
     def ids(previous: UUID) -> UUID:
@@ -82,7 +82,7 @@ def ids_of(node: int, clock: Clock | None = None) -> Callable[[UUID], UUID]:
 class Node:
     """A member whose effects a modelled log carries out."""
 
-    def __init__(self, name: str, log: ModelledLog, clock: Clock) -> None:
+    def __init__(self, name: str, log: ModelledLog, clock: Events) -> None:
         self.name, self.log, self.clock = name, log, clock
         self.counter = Counter()
         self.ended: dict[int, Ended] = {}
@@ -124,13 +124,13 @@ class Node:
         self.clock.after(milliseconds, lambda: self.carry_out(self.member.wake(number)))
 
 
-def cluster(seed: int, log: type[ModelledLog] = ModelledLog) -> tuple[Clock, list[Node]]:
-    clock = Clock()
+def cluster(seed: int, log: type[ModelledLog] = ModelledLog) -> tuple[Events, list[Node]]:
+    clock = Events()
     shared = log(clock, Dice(seed), STORM)
     return clock, [Node(f"n{i}", shared, clock) for i in range(3)]
 
 
-def settle(clock: Clock, nodes: list[Node], ends: int) -> None:
+def settle(clock: Events, nodes: list[Node], ends: int) -> None:
     """Let time pass until so many proposals and barriers have ended and every node has learned all."""
 
     def is_over() -> bool:
@@ -197,7 +197,7 @@ def test_storms_bring_every_fate_of_a_request() -> None:
     """Unknown and applied, unknown and not applied, unknown and applied later."""
     fates: set[str] = set()
     for seed in range(60):
-        clock = Clock()
+        clock = Events()
         log = ModelledLog(clock, Dice(seed), STORM)
         outcomes: list[Outcome] = []
         request = Commit(log.head, id_after(log.head.id, 0, 1, seed), Command("x"))

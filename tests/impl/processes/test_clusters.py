@@ -43,8 +43,8 @@ def test_a_node_imports_nothing_heavy() -> None:
     code = (
         "import sys, json, pathlib\n"
         "import stagewright.impl.processes.node, stagewright.impl.group0.sqlite, msgspec, rocksdict\n"
-        "from stagewright.impl.topology.planning import program\n"
-        "program()\n"
+        "from stagewright.impl.topology.release import release\n"
+        "release()\n"
         f"heavy = sorted({set(HEAVY)!r} & set(sys.modules))\n"
         "status = pathlib.Path('/proc/self/status').read_text().split()\n"
         "print(json.dumps([heavy, int(status[status.index('VmHWM:') + 1]) / 1024]))\n"

@@ -13,10 +13,11 @@ from stagewright.impl.catalog.catalog import Catalog
 from stagewright.impl.catalog.columns import KEPT, REQUESTS, TOPOLOGY
 from stagewright.impl.catalog.dumps import dump, history
 from stagewright.impl.group0 import Entry
-from stagewright.impl.runtime import Instance, Program
+from stagewright.impl.runtime import Instance
 from stagewright.impl.simulator.database.checks.tablet_judge import TabletJudge
 from stagewright.impl.simulator.database.hosts import EPOCH
 from stagewright.impl.topology.planning import INSTANCE
+from stagewright.impl.topology.release import Release
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.topology.topology_states import GlobalRequest, NodeState
 from stagewright.spec.errors import StagewrightError
@@ -28,13 +29,13 @@ from stagewright.spec.verdict import Step
 class Judge:
     """What the log comes to, twice: by its rows, and by its steps."""
 
-    def __init__(self, rules: Program, *, dumps: bool = False) -> None:
+    def __init__(self, running: Release, *, dumps: bool = False) -> None:
         self.dumps = dumps  # after each commit
         self.catalog = Catalog()
         self.problems: list[str] = []
-        self.tablets = TabletJudge(self.problems)
+        self.tablets = TabletJudge(running.tablets, self.problems)
         self.edges: set[tuple[str, str, str]] = set()  # taken: of nodes and of the topology
-        self._rules = rules
+        self._rules = running.topology
         self._instance: Instance | None = None
         self._events: list[tuple[Step | None, State, str, int]] = []
         self._entries: list[Entry] = []

@@ -11,9 +11,8 @@ from typing import Any
 from stagewright.impl.catalog.tablet_rows import KEPT, TabletRow
 from stagewright.impl.catalog.view import View
 from stagewright.impl.group0 import Entry, MachineStep
-from stagewright.impl.runtime import Instance
+from stagewright.impl.runtime import Instance, Program
 from stagewright.impl.tablets.reports import moves_of
-from stagewright.impl.tablets.track import tablet_program
 from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Role, Stage
 from stagewright.spec.errors import StagewrightError
 from stagewright.spec.trace import TraceWriter, observation
@@ -24,10 +23,11 @@ from stagewright.spec.verdict import Step
 class TabletJudge:
     """The tablets of a run; `problems` is where it says what is wrong."""
 
-    def __init__(self, problems: list[str]) -> None:
+    def __init__(self, rules: Program, problems: list[str]) -> None:
         self.moves: list[str] = []  # each with its reason
         self.edges: set[tuple[str, str]] = set()
         self.last_change = 0
+        self._rules = rules
         self._problems = problems
         self._instances: dict[str, Instance] = {}
         self._before: dict[str, TabletRow] = {}
@@ -38,10 +38,10 @@ class TabletJudge:
         rows = {row.name: row for rows in view.tablets.values() for row in rows}
         for name, row in rows.items():
             if name not in self._instances:
-                instance = Instance(tablet_program(), row.state(), name=name)
+                instance = Instance(self._rules, row.state(), name=name)
                 self._instances[name] = instance
                 self._events.append((name, None, instance.state, now))
-        machine = tablet_program().definition.name
+        machine = self._rules.definition.name
         for step in (s for s in entry.command.steps if s.machine == machine):
             self.last_change = now
             self._step(entry, step, now)
@@ -86,7 +86,7 @@ class TabletJudge:
 
     def write(self, path: Path, trace: str) -> None:
         """The trace of the tablets."""
-        with TraceWriter(path, tablet_program().definition, trace) as writer:
+        with TraceWriter(path, self._rules.definition, trace) as writer:
             for name, step, state, now in self._events:
                 if step is None:
                     writer.start(name, state, time=now)

@@ -33,9 +33,10 @@ from stagewright.impl.node.node import DatabaseNode
 from stagewright.impl.node.port import Drop, Effect, Send, Store
 from stagewright.impl.recording.recording import Recording
 from stagewright.impl.recording.transition_table import TransitionTable, tables_of
+from stagewright.impl.simulator.database.checks.replica_watcher import ReplicaWatcher
 from stagewright.impl.simulator.database.checks.view_check import ViewCheck
 from stagewright.impl.simulator.database.checks.view_watcher import ViewWatcher
-from stagewright.impl.simulator.database.hosts import Host, rows_of
+from stagewright.impl.simulator.database.hosts import Host, life_of
 from stagewright.impl.views.records import Record
 from stagewright.machines.recorded import OF_NODES, OF_VIEWS
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
@@ -79,6 +80,7 @@ class Watcher:
         self._orders: dict[tuple[str, int, int], Order] = {}
         self._sessions: dict[str, frozenset[str]] = {}  # by life of a node
         self._ready: set[str] = set()
+        self._replicas = ReplicaWatcher(self._take)
         self._passed_at = 0
         self._entered: dict[str, tuple[Stage, int]] = {}  # stages of tablets, and in which versions
         self._fences: dict[int, int] = {}  # when each was committed
@@ -128,14 +130,15 @@ class Watcher:
             case RowChunk(transfer, start, _, None, "") if transfer in self._pulls:
                 pull = self._pulls[transfer]
                 if pull.start == start:
-                    found = self._fetched.setdefault((_life(host), pull.session), set())
+                    found = self._fetched.setdefault((life_of(host), pull.session), set())
                     found |= {(pull.table, sender, r) for r in pull.ranges}
             case _:
                 pass
 
     def learned(self, host: Host, node: DatabaseNode) -> None:
         """A node has learned something: a session may have been opened, or closed."""
-        life, now = _life(host), node.context.view.sessions
+        self._replicas.learned(host, node)
+        life, now = life_of(host), node.context.view.sessions
         before = self._sessions.get(life, frozenset[str]())
         if now != before:
             self._sessions[life] = now
@@ -147,9 +150,9 @@ class Watcher:
 
     def did(self, host: Host, node: DatabaseNode, effect: Effect, cause: Message | None) -> None:
         """An effect was carried out, of what the node did about a message if that is known."""
-        if node.context.ready and _life(host) not in self._ready:
-            self._ready.add(_life(host))
-            self._take("replicas", _life(host), node.name, "allocate")
+        if node.context.ready and life_of(host) not in self._ready:
+            self._ready.add(life_of(host))
+            self._take("replicas", life_of(host), node.name, "allocate")
         if self.views is not None and node.context.view.views:
             self.views.did(host, node, effect, cause)
         match effect:
@@ -157,16 +160,18 @@ class Watcher:
                 self._sent(host, node, to, message, cause)
             case Store(batch) if isinstance(cause, ReplicaWrite):
                 self._stored[node.name, cause.number] = len(host.disk.log)
-                self._serves(host, node, "write", cause)
+                self._replicas.serves(host, node, "write", cause)
             case Store(batch) if isinstance(cause, RowChunk) and batch:
                 pull = self._pulls.get(cause.transfer)
                 if pull is not None:
-                    self._take("sessions", f"{pull.session}@{_life(host)}", node.name, "store")
+                    self._take("sessions", f"{pull.session}@{life_of(host)}", node.name, "store")
+                    self._replicas.streamed(host, node, pull.table, pull.ranges[0][0])
             case Drop(table, low, _) if table in node.context.view.tables:
                 view = node.context.view
                 chosen = view.replicas(table, token_in(low))
                 owned = node.name in (*chosen.writes, *chosen.reads)
-                self._take("lives", _life(host), node.name, "drop_rows", owned=owned)
+                self._take("lives", life_of(host), node.name, "drop_rows", owned=owned)
+                self._replicas.dropped(host, node, table, low)
             case _:
                 pass
 
@@ -179,7 +184,7 @@ class Watcher:
             case ReplicaRead(_, _, table, key):
                 view = node.context.view
                 selected = to in view.replicas(table, token_in(key)).reads
-                self._take("lives", _life(host), node.name, "ask_for_a_row", selected=selected)
+                self._take("lives", life_of(host), node.name, "ask_for_a_row", selected=selected)
             case ReplicaReply():
                 self._answers(host, node, message, cause)
             case ClientReply(number, succeeded):
@@ -195,7 +200,7 @@ class Watcher:
                 if self._pulls[transfer].start == start:
                     there = _rows_between(host, self._pulls[transfer], following)
                     entity, whole = (
-                        f"{self._pulls[transfer].session}@{_life(host)}",
+                        f"{self._pulls[transfer].session}@{life_of(host)}",
                         there == len(cells),
                     )
                     self._take("sessions", entity, node.name, "send", whole=whole)
@@ -203,14 +208,16 @@ class Watcher:
                 order = self._orders.get((node.name, term, number))
                 if order is not None and order.work is Work.stream_tablet:
                     complete = self._has_fetched_tablet(host, node, order)
-                    self._take("lives", _life(host), node.name, "end_streaming", complete=complete)
+                    self._take(
+                        "lives", life_of(host), node.name, "end_streaming", complete=complete
+                    )
                 elif order is not None and order.work is Work.clean_tablet:
-                    row = node.context.view.tablet(order.table, order.tablet)
-                    empty = row is None or not rows_of(host, row)
-                    self._take("lives", _life(host), node.name, "end_cleanup", empty=empty)
+                    self._replicas.cleaned(host, node, order)
                 elif order is not None and order.work is Work.stream:
                     complete = self._is_complete(host, node, order.session)
-                    self._take("lives", _life(host), node.name, "end_streaming", complete=complete)
+                    self._take(
+                        "lives", life_of(host), node.name, "end_streaming", complete=complete
+                    )
             case _:
                 pass
 
@@ -247,18 +254,12 @@ class Watcher:
     ) -> None:
         if isinstance(cause, ReplicaRead):
             what = "read" if reply.outcome is Outcome.done else "refuse"
-            self._serves(host, node, what, cause)
+            self._replicas.serves(host, node, what, cause)
         elif reply.outcome is not Outcome.done and isinstance(cause, ReplicaWrite):
-            self._serves(host, node, "refuse", cause)
+            self._replicas.serves(host, node, "refuse", cause)
         elif (place := self._stored.pop((node.name, reply.number), None)) is not None:
             durable = host.disk.synced >= place
-            self._take("lives", _life(host), node.name, "answer_write", durable=durable)
-
-    def _serves(
-        self, host: Host, node: DatabaseNode, what: str, request: ReplicaWrite | ReplicaRead
-    ) -> None:
-        older = request.version < node.context.view.fence_version
-        self._take("replicas", _life(host), node.name, what, older=older)
+            self._take("lives", life_of(host), node.name, "answer_write", durable=durable)
 
     def _acknowledges(self, node: DatabaseNode, ack: BarrierAck) -> None:
         version, view = self._rounds[ack.term, ack.round], node.context.view
@@ -281,13 +282,13 @@ class Watcher:
         row = view.tablet(order.table, order.tablet)
         if row is None or row.session != order.session:
             return True  # it is over, and what was streamed does not count
-        fetched = self._fetched.get((_life(host), order.session), set())
+        fetched = self._fetched.get((life_of(host), order.session), set())
         have = {s for t, s, r in fetched if (t, r) == (row.table, row.range)}
         return have >= {*row.hosts[Role.leaving]} - view.given_up
 
     def _is_complete(self, host: Host, node: DatabaseNode, session: str) -> bool:
         """Whether each range that the node needs came from as many replicas as no quorum can avoid."""
-        view, fetched = node.context.view, self._fetched.get((_life(host), session), set())
+        view, fetched = node.context.view, self._fetched.get((life_of(host), session), set())
         if view.session != session:
             return True  # it is over, and what was streamed does not count
         rebuilds = view.nodes[node.name].state is NodeState.rebuilding
@@ -345,10 +346,6 @@ class Watcher:
                 continue  # it learns the fence before it answers anything
             version = max(entered, self._knows.get(name, 0))
             self._take("barriers", f"version{version}@{name}", "", "end")
-
-
-def _life(host: Host) -> str:
-    return f"{host.identity.name}#{host.life}"
 
 
 def _rows_between(host: Host, pull: PullRows, following: bytes | None) -> int:

@@ -17,7 +17,7 @@ from stagewright.impl.simulator.campaign.shrinking import Shrunk, shrink
 from stagewright.impl.simulator.campaign.tally import Found, Tally
 from stagewright.impl.simulator.campaign.trial import Result, attempt
 from stagewright.impl.simulator.database.checks.watcher import tables
-from stagewright.impl.topology.planning import program
+from stagewright.impl.topology.release import release
 
 
 class DatabaseRuns:
@@ -29,7 +29,7 @@ class DatabaseRuns:
 
     def prepare(self) -> None:
         """Read the definitions."""
-        program("")
+        release()
         tables()
 
     def attempt(self, seed: int) -> Result:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from stagewright.commands.console.exit_codes import ExitCode
 from stagewright.commands.running.outcome import as_json, nodes_of, print_report, refuse_others
-from stagewright.commands.running.script import ONLY_TABLETS
+from stagewright.commands.running.script import WITHOUT_A_SCRIPT
 
 if TYPE_CHECKING:
     from stagewright.impl.indexes.simulated.run import Plan, Report
@@ -38,7 +38,7 @@ def _plan_of(args: argparse.Namespace) -> Plan:
 
     refuse_others(
         args,
-        (*ONLY_TABLETS, "profile", "workload", "cdc"),
+        (*WITHOUT_A_SCRIPT, "profile", "workload", "cdc"),
         "a script of indexes",
         "a script writes by `write NUMBER`, and the newest release runs",
     )
@@ -56,6 +56,8 @@ def _print(report: Report, plan: Plan, directory: Path, args: argparse.Namespace
         report,
         f"{plan.servers} servers, {tablets} tablets; seed {plan.seed}; faults: {args.faults}",
         (f"index {name}: {status}" for name, status in report.indexes.items()),
+        None,
+        (),
         "",
         "the definitions",
         (f"traces: {directory}", *validations(report, directory), _reproduce(args)),

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+_WIDE = 130  # characters: the table of faults is not to be cut off
 
 
 class Outcome(Protocol):
@@ -77,6 +83,8 @@ def print_report(
     report: Report,
     head: str,
     middle: Iterable[str],
+    faults: RenderableType | None,
+    story: Iterable[str],
     commits: str,
     definitions: str,
     end: Iterable[str],
@@ -97,8 +105,12 @@ def print_report(
         out.print(line, markup=False)
     counted = ", ".join(f"{number} {what}" for what, number in report.counted.items())
     out.print(f"{report.simulated_ms / 1000:.1f} s simulated{commits}; {counted}")
+    if faults is not None:
+        out.print(faults, width=max(out.width, _WIDE), crop=False)
     for text in (*report.breaches, *report.refused):
         out.print(f"BROKEN {text}", style="red", markup=False)
+    for line in story:
+        out.print(line, style="dim", markup=False)
     if report.kept:
         out.print(f"every promise was kept, and every step is one of {definitions}", style="green")
     for line in end:

@@ -1,10 +1,11 @@
-"""`stagewright run --script`: a cluster whose nodes join, leave and are replaced while clients write."""
+"""`stagewright run`: a cluster whose nodes join, leave and are replaced while clients write."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import shlex
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,17 +17,19 @@ if TYPE_CHECKING:
     from stagewright.impl.simulator.database.report import Report
     from stagewright.impl.simulator.database.run import Plan
 
-ONLY_TABLETS = ("tablets", "migrations", "writes", "consistency")
+WITHOUT_A_SCRIPT = ("tablets", "writes")
+_TABLETS, _WRITES, _LEAST_NODES = 8, 400, 3
 
 
-def run_script(args: argparse.Namespace, directory: Path) -> int:
+def run_script(args: argparse.Namespace, plan: Plan, directory: Path) -> int:
     """Work through a script, print what happened, and return 1 if a promise was broken."""
+    from stagewright.commands.running.progress import Progress
     from stagewright.impl.simulator.database.run import run
 
-    plan = plan_of(args)
-    report = run(plan, directory)
+    with Progress(sys.stderr) as progress:
+        report = run(plan, directory, progress)
     if args.json:
-        print(json.dumps(_as_json(report, plan), indent=2))
+        print(json.dumps(_as_json(report, plan, directory), indent=2))
     else:
         _print(report, plan, directory, args)
     return ExitCode.HOLDS if report.kept else ExitCode.VIOLATED
@@ -36,54 +39,89 @@ def plan_of(args: argparse.Namespace) -> Plan:
     """What the arguments ask for.
 
     Raises:
-        InputError: a part of the script or of the faults is none, or an argument is one of tablets alone.
+        InputError: a part of the script, of the faults or of the workload is none, or a number is out of bounds.
     """
     from stagewright.impl.node.port import Timing
     from stagewright.impl.simulator.database.run import COMPACT_AFTER, Plan
     from stagewright.impl.simulator.database.script import parse_script
     from stagewright.impl.simulator.database.weather import parse_faults
     from stagewright.impl.simulator.database.workload import parse_workload
-    from stagewright.impl.topology.planning import program
-    from stagewright.spec.errors import InputError
+    from stagewright.impl.topology.release import release
 
-    refuse_others(args, ONLY_TABLETS, "a script", "a script writes by `write NUMBER`")
-    newest = program("").definition.profile
-    if args.profile not in ("", newest):
-        raise InputError(
-            f"--profile {args.profile}: the nodes of a script run {newest}",
-            help="leave --profile out; older releases are run without --script, and checked by `stagewright check`",
+    release(args.profile)  # refuses what there is not
+    nodes = nodes_of(args)
+    if args.script is None:
+        args.script = _usual(args, nodes)
+    else:
+        refuse_others(
+            args, WITHOUT_A_SCRIPT, "a script", "write `table t tablets 8 rf 3; write 400`"
         )
     workload, chunk = parse_workload(args.workload or "")
     return Plan(
-        nodes=nodes_of(args),
-        replicas=min(3, args.nodes),
+        nodes=nodes,
+        replicas=min(3, nodes),
         seed=args.seed,
         script=parse_script(args.script),
         faults=parse_faults(args.faults),
         workload=workload,
         timing=Timing(compact_after=COMPACT_AFTER, chunk=chunk),
         cdc=args.cdc,
+        profile=args.profile,
     )
 
 
-def _as_json(report: Report, plan: Plan) -> dict[str, object]:
+def _usual(args: argparse.Namespace, nodes: int) -> str:
+    """The script of a run that names none: a table of tablets, whose nodes come and go while it is written to."""
+    from stagewright.impl.simulator.database.script import MOST, TABLETS
+    from stagewright.spec.errors import InputError
+
+    tablets = _TABLETS if args.tablets is None else args.tablets
+    writes = _WRITES if args.writes is None else args.writes
+    if tablets not in TABLETS:
+        help_ = f"write a power of two up to {TABLETS[-1]}"
+        raise InputError(f"--tablets {tablets}: no number of tablets", help=help_)
+    if writes > MOST:
+        raise InputError(f"--writes {writes}: out of bounds", help=f"write at most {MOST}")
+    if nodes < _LEAST_NODES:
+        problem = f"--nodes {nodes}: without --script one node leaves and another is replaced"
+        raise InputError(
+            problem, help=f"take {_LEAST_NODES} at least, or say with --script what is done"
+        )
+    return (
+        f"table t tablets {tablets} rf 3; write {writes}; join n{nodes + 1}; decommission n1; "
+        f"replace n2 by n{nodes + 2}"
+    )
+
+
+def _as_json(report: Report, plan: Plan, directory: Path) -> dict[str, object]:
+    from stagewright.impl.simulator.database.weather import faults_text
+
     return {
         **as_json(report, plan.seed),
+        "script": "; ".join(map(str, plan.script)),
+        "faults": faults_text(plan.faults),
         "nodes": report.nodes,
         "commits": report.commits,
         "moves": report.moves,
         "views": report.views,
         "edges": sorted(" ".join(edge) for edge in report.edges),
+        "met": [
+            {"state": state, "what": what, "times": times}
+            for (state, what), times in sorted(report.met.items())
+        ],
+        "story": [{"ms": when, "what": what} for when, what in report.story],
+        "traces": sorted(str(path) for path in directory.glob("*.jsonl")),
     }
 
 
 def _print(report: Report, plan: Plan, directory: Path, args: argparse.Namespace) -> None:
+    from stagewright.commands.running.text import story_of, table_of_faults
     from stagewright.impl.server_log.files import LOGS
     from stagewright.machines.recorded import OF_NODES, OF_VIEWS
 
     nodes = ", ".join(f"{name} {state}" for name, state in report.nodes.items())
     topology = directory / "topology.jsonl"
-    of_nodes = _written(directory, OF_NODES)
+    of_nodes = _written(directory, ("tablets", *OF_NODES))
     of_views = _written(directory, ("view-tasks", *OF_VIEWS))
     print_report(
         report,
@@ -93,8 +131,10 @@ def _print(report: Report, plan: Plan, directory: Path, args: argparse.Namespace
             *(f"moved: {text}" for text in report.moves),
             *(f"view {name}: {status}" for name, status in report.views.items()),
         ),
+        table_of_faults(report),
+        story_of(report),
         f", {report.commits} commits",
-        "the definition",
+        "the definitions",
         (
             f"traces: {directory}",
             f"check the topology: stagewright validate {topology} --size Node={len(report.nodes)}",

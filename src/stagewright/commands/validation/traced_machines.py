@@ -38,13 +38,12 @@ def _shipped(name: str, profile: str) -> Definition:
         OF_NODES,
         OF_VIEW_ENGINE,
         OF_VIEWS,
-        RECORDED,
     )
 
     classes = {place.partition(":")[2]: short for short, place in SHIPPED.items()}
     if name in SHIPPED:  # a mapping may use the short name
         return machine_from(name, profile)
-    recordings = (RECORDED, OF_NODES, OF_VIEWS, OF_VIEW_ENGINE)
+    recordings = (OF_NODES, OF_VIEWS, OF_VIEW_ENGINE)
     places = [*(place for of in recordings for place in of.values()), *OF_LOGS]
     if recorded := [p for p in places if p.partition(":")[2] == name]:
         return machine_from(recorded[0], "")  # these have no profiles

@@ -27,11 +27,12 @@ JOINED = Plan(
 )
 AGAIN = Plan(
     nodes=4,
+    seed=1,
     script=parse_script(
-        "table t tablets 4 rf 3; write 100; create view v on t by value mod 7; await v; write 100; wait 60; "
-        "kill n2; drop view v; write 60; create view v on t by value mod 3; restart n2; await v"
+        "table t tablets 4 rf 3; write 100; create view v on t by value mod 7; await v; write 200; "
+        "drop view v; create view v on t by value mod 3; await v"
     ),
-    faults=parse_faults("delay"),
+    faults=parse_faults("delay=0.5"),
     workload=Workload(keys=20, gap=(0, 2)),
 )
 EMPTIED = Plan(

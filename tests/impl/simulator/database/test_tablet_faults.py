@@ -114,7 +114,7 @@ SHOWN = (
     Shown(D.old_reads_are_not_awaited, SLOW, BARRIER),
     Shown(D.cleanup_does_not_wait, SLOW, BARRIER),
     Shown(D.end_is_not_awaited, SLOW, BARRIER),
-    Shown(D.tablet_cleanup_leaves_rows, CHANGES, "no row of the tablet is left", oracle=True),
+    Shown(D.tablet_cleanup_leaves_rows, CHANGES, "there are no rows", oracle=True),
 )
 
 

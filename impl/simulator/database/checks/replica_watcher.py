@@ -1,0 +1,83 @@
+"""Watches nodes as replicas: what they serve, and of tablets whether they have storage and rows.
+
+A tablet at a node is an entity for each life of the node, followed from the first request on that it serves.
+Of the tables of the token ring, a life is one entity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from stagewright.impl.catalog.tablet_rows import TabletRow
+from stagewright.impl.catalog.view import View
+from stagewright.impl.node.keys import token_in
+from stagewright.impl.node.messages import Order, ReplicaRead, ReplicaWrite
+from stagewright.impl.node.node import DatabaseNode
+from stagewright.impl.simulator.database.hosts import Host, life_of
+
+KIND = "replicas"
+
+
+class ReplicaWatcher:
+    """`take` records an action of an entity."""
+
+    def __init__(self, take: Callable[..., None]) -> None:
+        self._take = take
+        self._storage: dict[tuple[str, str], bool] = {}  # by life and tablet
+        self._views: dict[str, View] = {}  # as each life knew it last
+
+    def serves(
+        self, host: Host, node: DatabaseNode, what: str, request: ReplicaWrite | ReplicaRead
+    ) -> None:
+        """A replica writes, reads or refuses."""
+        key = request.key if isinstance(request, ReplicaRead) else request.cell[0]
+        row = node.context.view.tablet_with(request.table, token_in(key))
+        entity = life_of(host) if row is None else self._entity(host, node, row)
+        older = request.version < node.context.view.fence_version
+        self._take(KIND, entity, node.name, what, older=older)
+
+    def streamed(self, host: Host, node: DatabaseNode, table: str, low: int) -> None:
+        """Rows of a stream are stored."""
+        row = node.context.view.tablet_with(table, low + 1)
+        if row is not None:
+            self._take(KIND, self._entity(host, node, row), node.name, "store_streamed")
+
+    def dropped(self, host: Host, node: DatabaseNode, table: str, low: bytes) -> None:
+        """The rows of a range are removed."""
+        row = node.context.view.tablet_with(table, token_in(low))
+        if row is not None:
+            self._take(KIND, self._entity(host, node, row), node.name, "delete_rows")
+
+    def cleaned(self, host: Host, node: DatabaseNode, order: Order) -> None:
+        """A node answers that it has cleaned up."""
+        row = node.context.view.tablet(order.table, order.tablet)
+        if row is not None:
+            self._take(KIND, self._entity(host, node, row), node.name, "answer_cleanup")
+
+    def learned(self, host: Host, node: DatabaseNode) -> None:
+        """A node has learned something: it may have storage for other tablets now."""
+        life, view = life_of(host), node.context.view
+        before = self._views.get(life)
+        self._views[life] = view
+        if before is None or before is view or node.name in view.given_up | before.given_up:
+            return
+        for old in before.moving:
+            row = view.tablet(old.table, old.number)
+            if row is not None and (life, row.name) in self._storage:
+                self._follow(life, node, row)
+        for row in view.moving:
+            if (life, row.name) in self._storage:
+                self._follow(life, node, row)
+
+    def _entity(self, host: Host, node: DatabaseNode, row: TabletRow) -> str:
+        life = life_of(host)
+        if not self._storage.setdefault((life, row.name), False):
+            self._follow(life, node, row)
+        return f"{row.name}@{life}"
+
+    def _follow(self, life: str, node: DatabaseNode, row: TabletRow) -> None:
+        has = node.context.ready and node.name in row.tablet.hosts(row.tablet.stage.storage)
+        if has != self._storage[life, row.name]:
+            self._storage[life, row.name] = has
+            what = "allocate" if has else "deallocate"
+            self._take(KIND, f"{row.name}@{life}", node.name, what)

@@ -1,0 +1,39 @@
+"""What an older release leaves open happens in its runs, and not in those of the newest one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from stagewright.impl.simulator.database.run import Plan, run
+from stagewright.impl.simulator.database.script import parse_script
+from stagewright.impl.simulator.database.weather import parse_faults
+from stagewright.impl.simulator.database.workload import parse_workload
+from stagewright.spec.errors import InputError
+
+GIVEN_UP = Plan(
+    nodes=3,
+    replicas=2,
+    script=parse_script("table t tablets 8 rf 2; write 1500; decommission n1"),
+    faults=parse_faults("action@tablet.streaming,delay=0.6"),
+    workload=parse_workload("clients=10,keys=60,gap=0-2,reads=0.05")[0],
+)
+"""Streams break while writes are late, and the node that tablets leave is asked to leave."""
+SEEDS = 8
+
+
+def test_2025_4_cleans_up_a_target_that_is_still_written_to() -> None:
+    """Scylladb #26512: no barrier before the cleanup of the pending replica."""
+    for seed in range(SEEDS):
+        refused = run(replace(GIVEN_UP, seed=seed, profile="scylla-2025.4")).refused
+        if refused:
+            assert all("there are no rows" in r or "there is storage" in r for r in refused)
+            assert run(replace(GIVEN_UP, seed=seed)).kept
+            return
+    pytest.fail(f"not seen in {SEEDS} seeds")
+
+
+def test_the_design_of_2023_has_no_sessions_for_nodes_to_stream_in() -> None:
+    with pytest.raises(InputError, match="nodes stream in sessions"):
+        run(Plan(profile="seed"))
