@@ -106,14 +106,17 @@ def _elements(name: str, leaf: Value) -> Iterator[tuple[str, Value]]:
 class TraceWriter:
     """Writes the events of one definition to a JSONL file, numbering them for each entity."""
 
-    def __init__(self, path: Path, definition: Definition, trace: str) -> None:
+    def __init__(
+        self, path: Path, definition: Definition, trace: str, *, at_once: bool = False
+    ) -> None:
+        """`at_once`: each event is in the file when `record` returns, whatever becomes of the process."""
         self.path = path
         self.definition = definition
         self.trace = trace
         self.fingerprint = definition.fingerprint()
         self._next: dict[str, int] = {}
         self._latest: int | None = None
-        self._file: IO[str] = path.open("w", encoding="utf-8")
+        self._file: IO[str] = path.open("w", 1 if at_once else -1, encoding="utf-8")
 
     def start(self, entity: str, state: State, *, node: str = "", time: int | None = None) -> None:
         """The first event of an entity: its initial state, or what is known of it."""

@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from itertools import count
@@ -33,6 +33,8 @@ from stagewright.impl.view_engine.nodes.messages import (
 )
 from stagewright.impl.view_engine.nodes.remote import RemoteNode, numbered
 from stagewright.impl.view_engine.query.params import Query
+from stagewright.impl.view_engine.trace.files import TraceFiles, end_traces
+from stagewright.impl.view_engine.trace.trace import Trace
 
 LOOK = 0.02  # seconds between two looks
 PATIENCE = 60.0  # seconds that something may take
@@ -64,13 +66,27 @@ class Map:
 class ViewCluster:
     """Nodes in processes of their own, in one folder; this process is their manager."""
 
-    def __init__(self, folder: ClusterFolder, *, replicas: int = 1) -> None:
-        """`replicas`: how many copies of each partition there are besides the active one, if nodes are."""
+    def __init__(
+        self,
+        folder: ClusterFolder,
+        *,
+        replicas: int = 1,
+        trace: Path | None = None,
+        program: Sequence[str] = ("-m", "stagewright.impl.view_engine.nodes.program"),
+    ) -> None:
+        """`replicas`: how many copies of each partition there are besides the active one, if nodes are.
+
+        `trace` is a folder in which each process records what it does, this one its answers. `program` is what
+        Python runs as a node.
+        """
         self.folder = folder
         self._replicas = replicas
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._remotes: dict[str, RemoteNode] = {}
         self._numbers = count(1)
+        self._program = program
+        self._traces = None if trace is None else trace.absolute()
+        self._trace = None if trace is None else TraceFiles.of_process(trace, "client")
         self._map_path = folder.path / "map.json"
         self.map = _read_map(self._map_path) if self._map_path.exists() else Map([], {}, {})
 
@@ -84,10 +100,11 @@ class ViewCluster:
             path = self.folder.node(name)
             path.mkdir(exist_ok=True)
             (path / "address").unlink(missing_ok=True)
-            words = ["-P", "-m", "stagewright.impl.view_engine.nodes.program"]
+            words = ["-P", *self._program, str(self.folder.path), name]
+            words += [] if self._traces is None else [str(self._traces)]
             with (path / "output").open("ab") as output:
                 self._processes[name] = subprocess.Popen(
-                    [sys.executable, *words, str(self.folder.path), name],
+                    [sys.executable, *words],
                     stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                     start_new_session=True, env=_environment(),
                 )  # fmt: skip
@@ -113,6 +130,10 @@ class ViewCluster:
             process.wait()
         for remote in self._remotes.values():
             remote.close()
+        if self._trace is not None and self._traces is not None:
+            self._trace.close()
+            for life in self._traces.iterdir():
+                end_traces(life)
 
     def node(self, name: str) -> RemoteNode:
         """A node, to ask."""
@@ -279,6 +300,7 @@ class ViewCluster:
             self.node,
             lambda: self.map.active,
             pause=lambda: time.sleep(10 * LOOK),
+            trace=Trace(None if self._trace is None else self._trace.take, "client"),
         )
         return coordinator.query(self.folder.design, view, query or Query(**parameters), on_error)
 

@@ -40,6 +40,7 @@ from stagewright.impl.view_engine.nodes.messages import (
     Written,
 )
 from stagewright.impl.view_engine.nodes.remote import RemoteNode, numbered, query_of
+from stagewright.impl.view_engine.trace.trace import NO_TRACE, Trace
 
 EVERY = 0.05  # seconds between two looks at what the other copies have
 SOON = Triggers(changes=1, file_size=1 << 16)
@@ -55,6 +56,7 @@ class ViewNode:
         design: DesignDocument,
         partitions: int,
         remote: Callable[[str], RemoteNode],
+        trace: Trace = NO_TRACE,
     ) -> None:
         """Open what is in the folder, and go on with it."""
         self.name = name
@@ -65,12 +67,12 @@ class ViewNode:
             left.unlink()  # of a process that was killed
         self._documents = NodeDocuments(folder / "documents.sqlite")
         self._log_file = (folder / "couchdb.log").open("a", buffering=1)
-        log = ServerLog(self._log_file.write, f"{name}@127.0.0.1")
+        log = ServerLog(self._log_file.write, f"{name}@127.0.0.1", trace=trace)
         self._indexes = Indexes(
             folder, design, self._documents, partitions,
             log=log, takes_writes=self._documents.takes_writes,
         )  # fmt: skip
-        self._streams = Streams(self._indexes.reading, time.monotonic)
+        self._streams = Streams(self._indexes.reading, time.monotonic, trace=trace)
         self._arranging = threading.Lock()
         self._obeyed = 0
         self._sources: dict[int, str] = {}

@@ -1,4 +1,7 @@
-"""The program of one node: `python -m stagewright.impl.view_engine.nodes.program FOLDER NAME`."""
+"""The program of one node: `python -m stagewright.impl.view_engine.nodes.program FOLDER NAME [TRACE]`.
+
+TRACE is a folder for what the processes of a cluster record.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,13 @@ from stagewright.impl.view_engine.nodes.layout import ClusterFolder
 from stagewright.impl.view_engine.nodes.messages import view_codec
 from stagewright.impl.view_engine.nodes.node import ViewNode
 from stagewright.impl.view_engine.nodes.remote import RemoteNode
+from stagewright.impl.view_engine.trace.files import TraceFiles
+from stagewright.impl.view_engine.trace.trace import NO_TRACE, Trace
 
 
 def main(words: list[str] | None = None) -> int:
     """Serve until SIGTERM."""
-    path, name = sys.argv[1:] if words is None else words
+    path, name, *kept = sys.argv[1:] if words is None else words
     folder = ClusterFolder(Path(path))
     secret = folder.secret
     others: dict[str, RemoteNode] = {}
@@ -29,7 +34,9 @@ def main(words: list[str] | None = None) -> int:
     def remote(other: str) -> RemoteNode:
         return others.setdefault(other, RemoteNode(other, folder.address, secret))
 
-    node = ViewNode(name, folder.node(name), folder.design, folder.partitions, remote)
+    files = TraceFiles.of_process(Path(kept[0]), name) if kept else None
+    trace = NO_TRACE if files is None else Trace(files.take, name)
+    node = ViewNode(name, folder.node(name), folder.design, folder.partitions, remote, trace)
     ending = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
@@ -43,6 +50,8 @@ def main(words: list[str] | None = None) -> int:
         ending.wait()
         address.unlink(missing_ok=True)
     node.close()
+    if files is not None:
+        files.close()
     return 0
 
 

@@ -1,7 +1,12 @@
-"""A trace as files that `stagewright validate` reads: one of JSON lines for each definition."""
+"""A trace as files that `stagewright validate` reads: one of JSON lines for each definition.
+
+Each step is in its file before the next one is taken: a process that is killed leaves all that it did. What it did
+after a restart is another trace.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
@@ -26,11 +31,14 @@ class TraceFiles:
         self._trace = trace
         self._writers: dict[str, TraceWriter] = {}
         self._begun: set[tuple[str, str]] = set()
+        self._since = (
+            time.time_ns() - time.monotonic_ns()
+        )  # a clock that is set does not turn events round
 
     def take(self, kind: str, entity: str, node: str, action: str, /, **arguments: Any) -> None:
         """Write a step."""
         with self._lock:
-            now = time.time_ns() // 1000
+            now = (self._since + time.monotonic_ns()) // 1000
             writer = self._writers.get(kind) or self._begin(kind)
             if (kind, entity) not in self._begun:
                 self._begun.add((kind, entity))
@@ -39,12 +47,34 @@ class TraceFiles:
 
     def _begin(self, kind: str) -> TraceWriter:
         path = self.folder / f"{kind}.jsonl"
-        writer = TraceWriter(path, load(OF_VIEW_ENGINE[kind]), self._trace)
+        writer = TraceWriter(path, load(OF_VIEW_ENGINE[kind]), self._trace, at_once=True)
         self._writers[kind] = writer
         return writer
+
+    @classmethod
+    def of_process(cls, folder: Path, name: str) -> TraceFiles:
+        """Those of one more process of this name, in a folder of its own."""
+        lives = sum(1 for _ in folder.glob(f"{name}-*"))
+        life = f"{name}-{lives + 1}"
+        return cls(folder / life, life)
 
     def close(self) -> None:
         """Nothing more happens."""
         with self._lock:
             for writer in self._writers.values():
                 writer.close()
+
+
+def end_traces(folder: Path) -> None:
+    """Mark the end of every entity in the files of a process that has ended, maybe without warning."""
+    for path in folder.glob("*.jsonl"):
+        last: dict[str, dict[str, Any]] = {}
+        for line in path.read_text("utf-8").splitlines():
+            event = json.loads(line)
+            last[event["entity"]] = event
+        with path.open("a", encoding="utf-8") as file:
+            for event in last.values():
+                if not event.get("end"):
+                    seq = event["seq"] + 1
+                    ended = {"seq": seq, "action": None, "params": {}, "observed": {}, "end": True}
+                    print(json.dumps({**event, **ended}), file=file)

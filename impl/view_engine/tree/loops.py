@@ -46,6 +46,29 @@ def find_items(data: Array, start: int) -> tuple[Array, int]:
 
 
 @compiled
+def find_pointers(data: Array, items: Array, fixed: int) -> Array:
+    """Of the pointers that items are: position and size of the subtree, and where its reduction starts.
+
+    Gives those before the first that is damaged; `fixed` are the bytes that a reduction has at least.
+    """
+    found = np.empty((len(items), 3), np.int64)
+    for i in range(len(items)):
+        v = items[i, 1]
+        room = items[i, 2] - v - 14
+        if room < fixed or ((int(data[v + 12]) << 8) | int(data[v + 13])) != room:
+            return found[:i]
+        position = np.int64(0)
+        size = np.int64(0)
+        for p in range(v, v + 6):
+            position = (position << 8) | int(data[p])
+            size = (size << 8) | int(data[p + 6])
+        found[i, 0] = position
+        found[i, 1] = size
+        found[i, 2] = v + 14
+    return found
+
+
+@compiled
 def compare(a: Array, a0: int, a1: int, b: Array, b0: int, b1: int) -> int:
     """-1, 0 or 1 as the bytes of `a` are less than, equal to or greater than those of `b`."""
     n = min(a1 - a0, b1 - b0)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import pairwise
+from operator import or_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,9 +17,11 @@ from stagewright.impl.view_engine.file.header import Root
 from stagewright.impl.view_engine.file.index_file import IndexFile
 from stagewright.impl.view_engine.file.masks import MASK_BYTES
 from stagewright.impl.view_engine.tree.entries import read_view_key, read_view_value
-from stagewright.impl.view_engine.tree.loops import summarise
+from stagewright.impl.view_engine.tree.loops import find_pointers, summarise
 from stagewright.impl.view_engine.tree.packed import Packed, PackedItemsError, pack
+from stagewright.impl.view_engine.tree.reduce_loop import reduce_between
 from stagewright.impl.view_engine.tree.reducers import (
+    BUILTIN,
     LeafRows,
     ReduceError,
     Reducer,
@@ -60,7 +63,7 @@ class Pointer(NamedTuple):
         return Root(self.position, self.size, self.reduction)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)  # one a node: not frozen, which would take longer to make
 class Reduction:
     """A reduction in parts: values, partitions, and what each reduce function made of the values."""
 
@@ -94,6 +97,8 @@ def _encoded(count: int, mask: bytes, values: Sequence[bytes]) -> bytes:
 
 def _values_of(data: bytes) -> tuple[bytes, ...]:
     """What each reduce function made of the values; raises ValueError."""
+    if len(data) == _FIXED + 2 + int.from_bytes(data[_FIXED : _FIXED + 2], "big"):
+        return (data[_FIXED + 2 :],)  # one function, as most views have
     values: list[bytes] = []
     at = _FIXED
     while at + 2 <= len(data):
@@ -111,6 +116,16 @@ class Shape:
 
     is_view: bool
     reducers: tuple[Reducer, ...] = ()
+
+    @cached_property
+    def totals_suffice(self) -> bool:
+        """Whether the reduce functions need no rows: only how many values there are, and totals of numbers."""
+        return self.is_view and all(reducer.name in BUILTIN for reducer in self.reducers)
+
+    @cached_property
+    def needs_numbers(self) -> bool:
+        """Whether a reduce function asks for totals of numbers."""
+        return any(reducer.name in ("_sum", "_stats") for reducer in self.reducers)
 
     def packed(self, data: bytes | Array, start: int = 0) -> Packed:
         return Packed(data, collated=self.is_view, start=start)
@@ -145,10 +160,17 @@ class InnerNode:
 
 def read_node(file: IndexFile, shape: Shape, position: int) -> InnerNode | Packed:
     """The node at a position; raises CorruptFileError."""
+    node = read_top(file, shape, position)
+    return node if isinstance(node, InnerNode) else leaf_at(shape, node, 1, position)
+
+
+def read_top(file: IndexFile, shape: Shape, position: int) -> InnerNode | bytes:
+    """The same; of a leaf its bytes, whose items begin after the first and are not looked at yet."""
     kept = file.inner_nodes.get(position)
     if isinstance(kept, InnerNode):
         return kept
-    return _node(file, shape, position, file.read(position))
+    data = file.read(position)
+    return data if data[:1] == b"\1" else _inner(file, shape, position, data)
 
 
 def read_nodes(
@@ -167,12 +189,8 @@ def read_nodes(
             missing.append(i)
     payloads = file.read_many([(pointers[i].position, pointers[i].size) for i in missing])
     for i, data in zip(missing, payloads, strict=True):
-        if data[:1] == b"\1":
-            found[i] = data[1:]
-        else:
-            node = _node(file, shape, pointers[i].position, data)
-            assert isinstance(node, InnerNode)
-            found[i] = node
+        leaf = data[:1] == b"\1"
+        found[i] = data[1:] if leaf else _inner(file, shape, pointers[i].position, data)
     return found
 
 
@@ -181,10 +199,11 @@ def read_subtrees(
 ) -> Iterator[InnerNode | Packed]:
     """The top nodes of several subtrees; raises CorruptFileError."""
     for pointer, node in zip(pointers, read_nodes(file, pointers, shape), strict=True):
-        yield node if isinstance(node, InnerNode) else _leaf(shape, node, 0, pointer.position)
+        yield node if isinstance(node, InnerNode) else leaf_at(shape, node, 0, pointer.position)
 
 
-def _leaf(shape: Shape, data: bytes, start: int, position: int) -> Packed:
+def leaf_at(shape: Shape, data: bytes, start: int, position: int) -> Packed:
+    """The rows of the leaf at a position, whose items begin at `start`; raises CorruptFileError."""
     packed = shape.packed(data, start)
     try:
         packed.items  # noqa: B018 - reads them, and raises
@@ -193,27 +212,31 @@ def _leaf(shape: Shape, data: bytes, start: int, position: int) -> Packed:
     return packed
 
 
-def _node(file: IndexFile, shape: Shape, position: int, data: bytes) -> InnerNode | Packed:
-    kind = data[0] if data else -1
-    if kind not in (INNER, LEAF):
+def _inner(file: IndexFile, shape: Shape, position: int, data: bytes) -> InnerNode:
+    if data[:1] != b"\0":
+        kind = data[0] if data else -1
         raise CorruptFileError(position, f"a node starts with 0 or 1, not with {kind}")
-    packed = _leaf(shape, data, 1, position)
-    if kind == LEAF:
-        return packed
+    packed = leaf_at(shape, data, 1, position)
     try:
-        node = InnerNode([_pointer(key, value) for key, value in packed.rows()], packed)
+        node = InnerNode(_pointers(packed), packed)
     except ValueError as error:
         raise CorruptFileError(position, str(error)) from None
     file.inner_nodes.keep(position, node)
     return node
 
 
-def _pointer(key: bytes, value: bytes) -> Pointer:
-    size = int.from_bytes(value[12:_POINTER], "big")
-    if len(value) != _POINTER + size or size < _FIXED:
+def _pointers(packed: Packed) -> list[Pointer]:
+    """Those of an inner node; raises ValueError for damage."""
+    columns = find_pointers(packed.data, packed.items, _FIXED)
+    if len(columns) < len(packed):
         raise ValueError("a pointer is shorter than it says")
-    position = int.from_bytes(value[:6], "big")
-    return Pointer(key, position, int.from_bytes(value[6:12], "big"), value[_POINTER:])
+    data = packed.data.tobytes()
+    return [
+        Pointer(data[key:value], position, size, data[reduction:end])
+        for (key, value, end), (position, size, reduction) in zip(
+            packed.items.tolist(), columns.tolist(), strict=True
+        )
+    ]
 
 
 def pack_pointer(pointer: Pointer) -> bytes:
@@ -277,16 +300,13 @@ def rereduced(shape: Shape, pointers: Sequence[Pointer]) -> bytes:
 
 def joined(shape: Shape, parts: Sequence[Reduction]) -> Reduction:
     """Several reductions as one; of none it is that of no rows, without values."""
-    mask = 0
-    for part in parts:
-        mask |= part.mask
-    values: tuple[bytes, ...] = ()
-    if parts:
-        values = tuple(
-            reducer.rereduce([part.values[i] for part in parts])
-            for i, reducer in enumerate(shape.reducers)
-        )
-    return Reduction(sum(part.count for part in parts), mask, values)
+    if not parts:
+        return Reduction(0, 0)
+    columns = zip(*[part.values for part in parts], strict=True)
+    reducers = zip(shape.reducers, columns, strict=True)
+    values = tuple([reducer.rereduce(of_parts) for reducer, of_parts in reducers])
+    mask = reduce(or_, [part.mask for part in parts])
+    return Reduction(sum([part.count for part in parts]), mask, values)
 
 
 def leaf_reductions(shape: Shape, rows: Packed, ends: Array) -> list[bytes]:
@@ -307,7 +327,7 @@ def _reduced(
     shape: Shape, rows: Packed, ends: Array, first: int = 0
 ) -> Iterator[tuple[int, bytes, tuple[bytes, ...]]]:
     """Count, mask and values of each leaf; the first starts with the row `first`."""
-    numbers = any(reducer.name in ("_sum", "_stats") for reducer in shape.reducers)
+    numbers = shape.needs_numbers
     found = summarise(rows.data, rows.items, first, ends, shape.is_view, numbers)
     masks = found[1].tobytes()
     columns = (found[0].tolist(), found[2].tolist(), found[3].tolist(), ends.tolist())
@@ -326,6 +346,25 @@ def reduction_of(shape: Shape, rows: Packed, first: int, last: int) -> Reduction
     """Of the rows from `first` to before `last` together; they must not be none."""
     [part] = _reduced(shape, rows, np.array([last], np.int64), first)
     return _in_parts(*part)
+
+
+def reduction_between(
+    shape: Shape, leaf: bytes, start: int, low: bytes | None, high: bytes | None
+) -> Reduction | None:
+    """Of the rows of a leaf from one sort key to before the other; None where Python has to look at them.
+
+    Only of reduce functions that need no rows; the items of the leaf begin at `start`.
+    """
+    if not shape.totals_suffice:
+        return None
+    data = np.frombuffer(leaf, np.uint8)
+    first, last = np.frombuffer(low or b"", np.uint8), np.frombuffer(high or b"", np.uint8)
+    settled, count, totals, mask = reduce_between(data, start, first, last, shape.needs_numbers)
+    if not settled:
+        return None
+    given = LeafRows(count, lambda: Totals(*totals.tolist()), lambda: ())
+    values = tuple([reducer.reduce(given) for reducer in shape.reducers]) if count else ()
+    return Reduction(count, int.from_bytes(mask.tobytes(), "big"), values)
 
 
 class _LeafOf:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,11 @@ from stagewright.impl.view_engine.tree.nodes import (
     Reduction,
     Shape,
     joined,
+    leaf_at,
     read_node,
     read_subtrees,
+    read_top,
+    reduction_between,
     reduction_of,
 )
 from stagewright.impl.view_engine.tree.packed import Packed
@@ -31,8 +34,7 @@ MOST_AHEAD = 64  # nodes
 EVERY_PARTITION = (1 << 1024) - 1
 
 
-@dataclass(frozen=True)
-class Range:
+class Range(NamedTuple):
     """The sort keys from `low` (included) to before `high`; None is open."""
 
     low: bytes | None = None
@@ -52,7 +54,7 @@ def leaves(
     file: IndexFile,
     shape: Shape,
     root: Pointer | None,
-    range_: Range = Range(),
+    range_: Range = EVERYTHING,
     *,
     descending: bool = False,
     wanted: int = EVERY_PARTITION,
@@ -157,7 +159,7 @@ def reduce_range(
     file: IndexFile,
     shape: Shape,
     root: Pointer | None,
-    range_: Range = Range(),
+    range_: Range = EVERYTHING,
     *,
     wanted: int = EVERY_PARTITION,
     visited: Callable[[int], None] = _not_counted,
@@ -192,20 +194,30 @@ class _Reduce:
         if not every and not pointer.mask & self.wanted:
             return
         self.visited(pointer.position)
-        node = read_node(self.file, self.shape, pointer.position)
-        if isinstance(node, Packed):
-            self._leaf(node, range_)
+        node = read_top(self.file, self.shape, pointer.position)
+        if isinstance(node, bytes):
+            self._leaf(node, pointer.position, range_)
             return
         first, last = _children(node, range_)
-        if every and last - first > 2:  # those between are wholly in the range, and wanted
-            self.reduce(node.pointers[first], _part(range_, True, False))
-            self.parts += node.reductions[first + 1 : last - 1]
-            first = last - 1
-            range_ = _part(range_, False, True)
-        for i in range(first, last):
-            self.reduce(node.pointers[i], _part(range_, i == first, i + 1 == last))
+        low, high = range_
+        inner, end = first + (low is not None), last - (high is not None)
+        if not every or inner > end:
+            for i in range(first, last):
+                self.reduce(node.pointers[i], _part(range_, i == first, i + 1 == last))
+            return
+        if first < inner:
+            self.reduce(node.pointers[first], Range(low, None))
+        self.parts += node.reductions[inner:end]  # wholly in the range, and wanted
+        if end < last:
+            self.reduce(node.pointers[end], Range(None, high))
 
-    def _leaf(self, node: Packed, range_: Range) -> None:
+    def _leaf(self, data: bytes, position: int, range_: Range) -> None:
+        if self.wanted == EVERY_PARTITION:
+            found = reduction_between(self.shape, data, 1, *range_)
+            if found is not None:
+                self.parts += [found] if found.count else []
+                return
+        node = leaf_at(self.shape, data, 1, position)
         first, last = _rows(node, range_)
         if first == last:
             return

@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 from tests.traces.readers.judged_log import judged
 
+from stagewright.commands import run_command_line
 from stagewright.impl.view_engine import View, doc, emit
 from stagewright.impl.view_engine.cluster.coordinator import ClusterAnswer, ClusterQueryError
 from stagewright.impl.view_engine.cluster.messages import NodeUnavailableError
+from stagewright.impl.view_engine.defects import Defect
 from stagewright.impl.view_engine.design.design import DesignDocument
 from stagewright.impl.view_engine.documents.changes import Position, RollbackError
 from stagewright.impl.view_engine.documents.store import partition_of
@@ -154,7 +156,8 @@ class Life:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[ViewCluster]:
-    made = ViewCluster(ClusterFolder.create(tmp_path / "cluster", DESIGN, PARTITIONS))
+    folder = ClusterFolder.create(tmp_path / "cluster", DESIGN, PARTITIONS)
+    made = ViewCluster(folder, trace=tmp_path / "trace")
     try:
         made.begin(*NAMES)
         yield made
@@ -175,7 +178,9 @@ def live_with_kills(cluster: ViewCluster, kills: int) -> Life:
     return life
 
 
-def test_nodes_are_killed_and_every_answer_is_map_reduce(cluster: ViewCluster) -> None:
+def test_nodes_are_killed_and_every_answer_is_map_reduce(
+    cluster: ViewCluster, tmp_path: Path
+) -> None:
     life = live_with_kills(cluster, 3)
     assert life.answers > 5
     assert len(life.written) > 50
@@ -185,6 +190,41 @@ def test_nodes_are_killed_and_every_answer_is_map_reduce(cluster: ViewCluster) -
     with pytest.raises(NodeUnavailableError, match="n0"):
         RemoteNode("n0", cluster.folder.address, b"other").ask(AskState(numbered()), State)
     again.close()
+    cluster.close()
+    assert len([*(tmp_path / "trace").glob("n*-*")]) > len(NAMES)  # a folder for each life
+    assert validated(tmp_path / "trace") == 0  # also of what the killed ones left
+
+
+def validated(trace: Path) -> int:
+    return run_command_line(["validate", *map(str, trace.iterdir()), "--engine", "embedded"])
+
+
+@pytest.mark.parametrize(
+    ("defect", "says"),
+    [
+        (Defect.old_rows_stay, "the rows that the documents had before are removed"),
+        (Defect.cleanup_ends_at_once, "the header has a state for each partition with rows"),
+    ],
+)
+def test_processes_of_a_wrong_build_are_refused_by_their_traces(
+    defect: Defect, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = ClusterFolder.create(tmp_path / "cluster", DESIGN, PARTITIONS)
+    program = (str(Path(__file__).with_name("wrong_node.py")), defect.name)
+    cluster = ViewCluster(folder, trace=tmp_path / "trace", program=program)
+    try:
+        cluster.begin("n0")
+        for number in range(40):
+            cluster.put(f"d{number % 20}", {"n": number % 5, "v": number})
+            if number % 10 == 9:
+                cluster.query("sums")
+        cluster.start("n1")
+        cluster.rebalance("n0", "n1")
+        cluster.query("sums")
+    finally:
+        cluster.close()
+    assert validated(tmp_path / "trace") == 1
+    assert says in capsys.readouterr().out
 
 
 @pytest.mark.thorough
