@@ -34,9 +34,10 @@ def in_blocks(raw: bytes, position: int) -> bytes:
     room = -position % BLOCK
     if room >= len(raw) and (room or not raw):
         return raw
-    parts = [raw[:room]]
+    view = memoryview(raw)
+    parts: list[bytes | memoryview] = [view[:room]]
     for start in range(room, len(raw), BLOCK - 1):
-        parts += (DATA_BLOCK, raw[start : start + BLOCK - 1])
+        parts += (DATA_BLOCK, view[start : start + BLOCK - 1])
     return b"".join(parts)
 
 
@@ -158,6 +159,6 @@ def _without_prefixes(stored: bytes, position: int) -> bytes:
     room = -position % BLOCK
     if len(stored) <= room:
         return stored
-    parts = [stored[:room]]
-    parts += (stored[at + 1 : at + BLOCK] for at in range(room, len(stored), BLOCK))
-    return b"".join(parts)
+    view = memoryview(stored)
+    parts = [view[at + 1 : at + BLOCK] for at in range(room, len(stored), BLOCK)]
+    return b"".join([view[:room], *parts])

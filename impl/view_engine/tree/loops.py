@@ -46,6 +46,27 @@ def find_items(data: Array, start: int) -> tuple[Array, int]:
 
 
 @compiled
+def with_lengths(data: Array, sizes: Array) -> Array:
+    """Items of keys and values that stand one after the other; `sizes` has both lengths of each."""
+    out = np.empty(len(data) + len(sizes) // 2 * 5, np.uint8)
+    p = 0
+    q = 0
+    for i in range(0, len(sizes), 2):
+        key = sizes[i]
+        value = sizes[i + 1]
+        out[q] = key >> 4
+        out[q + 1] = (key & 15) << 4 | value >> 24
+        out[q + 2] = value >> 16 & 255
+        out[q + 3] = value >> 8 & 255
+        out[q + 4] = value & 255
+        q += 5
+        out[q : q + key + value] = data[p : p + key + value]
+        p += key + value
+        q += key + value
+    return out
+
+
+@compiled
 def find_pointers(data: Array, items: Array, fixed: int) -> Array:
     """Of the pointers that items are: position and size of the subtree, and where its reduction starts.
 

@@ -241,13 +241,9 @@ def _pointers(packed: Packed) -> list[Pointer]:
 
 def pack_pointer(pointer: Pointer) -> bytes:
     """A pointer as an item of an inner node."""
-    return pack(
-        pointer.key,
-        pointer.position.to_bytes(6, "big")
-        + pointer.size.to_bytes(6, "big")
-        + len(pointer.reduction).to_bytes(2, "big")
-        + pointer.reduction,
-    )
+    key, position, size, reduction = pointer
+    numbers = position << 64 | size << 16 | len(reduction)
+    return pack(key, numbers.to_bytes(_POINTER, "big") + reduction)
 
 
 def packed_size(pointer: Pointer) -> int:

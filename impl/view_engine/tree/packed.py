@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from stagewright.impl.view_engine.file.collation import sort_bytes
 from stagewright.impl.view_engine.tree.collate_loop import NOT_JSON, raw_sort_keys, view_sort_keys
-from stagewright.impl.view_engine.tree.loops import find_items, lower_bound
+from stagewright.impl.view_engine.tree.loops import find_items, lower_bound, with_lengths
 from stagewright.impl.view_engine.tree.merge_loops import find_places
 from stagewright.impl.view_engine.tree.sort_loops import (
     common_prefix,
@@ -48,20 +49,14 @@ def pack(key: bytes, value: bytes) -> bytes:
     return (len(key) << 28 | len(value)).to_bytes(5, "big") + key + value
 
 
-def pack_all(rows: Sequence[tuple[bytes, bytes]]) -> bytes:
+def pack_all(rows: Sequence[tuple[bytes, bytes]]) -> bytes | Array:
     """Several items. Raises ValueError for a key or value that is too long for the format."""
-    if rows and (
-        max([len(key) for key, _ in rows]) > LONGEST_KEY
-        or max([len(value) for _, value in rows]) > LONGEST_VALUE
-    ):
+    pieces = [*chain.from_iterable(rows)]
+    sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
+    if rows and (sizes[::2].max() > LONGEST_KEY or sizes[1::2].max() > LONGEST_VALUE):
         return b"".join([pack(key, value) for key, value in rows])
-    return b"".join(
-        [
-            piece
-            for key, value in rows
-            for piece in ((len(key) << 28 | len(value)).to_bytes(5, "big"), key, value)
-        ]
-    )
+    packed: Array = with_lengths(np.frombuffer(b"".join(pieces), np.uint8), sizes)
+    return packed
 
 
 class Packed:
