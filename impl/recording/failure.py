@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 _OF_A_RUN = re.compile(r"b'[^']*'|\([^()]*\)|\[[^\]]*\]|(?<![a-z])[0-9a-f-]{36}|\bn\d+\b|\d+")
@@ -29,3 +30,21 @@ def raised(error: Exception) -> Failure:
         where = where.tb_next
     name = "" if where is None else where.tb_frame.f_code.co_qualname
     return Failure(RAISED, f"{type(error).__name__} in {name}: {error}")
+
+
+@dataclass
+class Found:
+    """One sort of failure: the first seed that showed it, what it said, and how many did."""
+
+    failure: Failure
+    seed: int
+    seeds: int = 0
+
+
+def add_found(found: dict[tuple[str, str], Found], seed: int, failures: Sequence[Failure]) -> None:
+    """Add the failures of one more run to those of their sorts."""
+    for sort, failure in {f.sort: f for f in reversed(failures)}.items():
+        one = found.setdefault(sort, Found(failure, seed))
+        one.seeds += 1
+        if seed < one.seed:
+            one.seed, one.failure = seed, failure

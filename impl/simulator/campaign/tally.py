@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from stagewright.impl.recording.failure import Failure
+from stagewright.impl.recording.failure import Found, add_found
 from stagewright.impl.simulator.campaign.drawing import AIMED_AT
 from stagewright.impl.simulator.campaign.trial import Result
 from stagewright.impl.simulator.database.world import ENTERED, KINDS
@@ -27,15 +27,6 @@ EDGES = tuple(
     ]
 )  # fmt: skip
 """The edges of both diagrams, in any release, between states that a drawn run comes to."""
-
-
-@dataclass
-class Found:
-    """One sort of failure: the first seed that showed it, what it said, and how many did."""
-
-    failure: Failure
-    seed: int
-    seeds: int = 0
 
 
 @dataclass
@@ -66,11 +57,7 @@ class Tally:
         self.writes += result.writes
         self.reads += result.reads
         self.cpu += result.cpu
-        for sort, failure in {f.sort: f for f in reversed(result.failures)}.items():
-            one = self.found.setdefault(sort, Found(failure, result.seed))
-            one.seeds += 1
-            if result.seed < one.seed:
-                one.seed, one.failure = result.seed, failure
+        add_found(self.found, result.seed, result.failures)
 
     def rows(self) -> Iterator[tuple[str, int, dict[str, int]]]:
         """For each state of the topology: how often it was entered, and how often each fault was met in it."""

@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 
-from stagewright.impl.recording.failure import Failure
+from stagewright.impl.recording.failure import Found, add_found
 from stagewright.impl.view_engine.campaign.counts import Counts
 from stagewright.impl.view_engine.campaign.trial import Trial
-
-
-@dataclass
-class Found:
-    """One sort of failure: the first seed that showed it, what it said, and how many did."""
-
-    failure: Failure
-    seed: int
-    seeds: int = 0
 
 
 @dataclass
@@ -34,11 +25,7 @@ class Tally:
         self.failed += bool(trial.failures)
         self.counts.add(trial.counts)
         self.cpu += trial.cpu
-        for sort, failure in {f.sort: f for f in reversed(trial.failures)}.items():
-            one = self.found.setdefault(sort, Found(failure, trial.seed))
-            one.seeds += 1
-            if trial.seed < one.seed:
-                one.seed, one.failure = trial.seed, failure
+        add_found(self.found, trial.seed, trial.failures)
 
     @property
     def never(self) -> list[str]:

@@ -22,7 +22,6 @@ from stagewright.impl.view_engine.tree.packed import Packed, PackedItemsError, p
 from stagewright.impl.view_engine.tree.reduce_loop import reduce_between
 from stagewright.impl.view_engine.tree.reducers import (
     BUILTIN,
-    LeafRows,
     ReduceError,
     Reducer,
     ReduceRow,
@@ -331,9 +330,8 @@ def _reduced(
         mask = masks[i * MASK_BYTES : (i + 1) * MASK_BYTES]
         values: tuple[bytes, ...] = ()
         if shape.reducers:
-            leaf = _LeafOf(rows, first, end, totals if numbers and odd < 0 else None)
-            given = LeafRows(count, leaf.totals, leaf.rows)
-            values = tuple([reducer.reduce(given) for reducer in shape.reducers])
+            leaf = _LeafOf(count, rows, first, end, totals if numbers and odd < 0 else None)
+            values = tuple([reducer.reduce(leaf) for reducer in shape.reducers])
         yield count, mask, values
         first = end
 
@@ -358,17 +356,20 @@ def reduction_between(
     settled, count, totals, mask = reduce_between(data, start, first, last, shape.needs_numbers)
     if not settled:
         return None
-    given = LeafRows(count, lambda: Totals(*totals.tolist()), lambda: ())
-    values = tuple([reducer.reduce(given) for reducer in shape.reducers]) if count else ()
+    leaf_rows = _LeafOf(count, shape.packed(data, start), 0, 0, totals.tolist())
+    values = tuple([reducer.reduce(leaf_rows) for reducer in shape.reducers]) if count else ()
     return Reduction(count, int.from_bytes(mask.tobytes(), "big"), values)
 
 
 class _LeafOf:
-    """The rows `first` … `last` of packed ones, for reduce functions."""
+    """The rows `first` … `last` of packed ones, for reduce functions; `count` values."""
+
+    __slots__ = ("_first", "_last", "_packed", "_totals", "count")
 
     def __init__(
-        self, packed: Packed, first: int, last: int, totals: Sequence[float] | None
+        self, count: int, packed: Packed, first: int, last: int, totals: Sequence[float] | None
     ) -> None:
+        self.count = count
         self._packed = packed
         self._first, self._last = first, last
         self._totals = totals  # None where they have to be computed, or there are none

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -36,13 +36,21 @@ class ReduceRow(NamedTuple):
     value: bytes
 
 
-@dataclass(slots=True)  # one a leaf: not frozen, which would take longer to make
-class LeafRows:
+class LeafRows(Protocol):
     """What a reduce function gets of a leaf; what it does not ask for is not computed."""
 
-    count: int
-    totals: Callable[[], Totals]  # raises ReduceError where a value is not a number
-    rows: Callable[[], Sequence[ReduceRow]]
+    @property
+    def count(self) -> int:
+        """How many values there are."""
+        ...
+
+    def totals(self) -> Totals:
+        """Of the numbers; raises ReduceError where a value is not one."""
+        ...
+
+    def rows(self) -> Sequence[ReduceRow]:
+        """The values one by one."""
+        ...
 
 
 class Reducer(Protocol):

@@ -11,10 +11,10 @@ from stagewright.commands.campaigning.asked import Asked, defects_named
 from stagewright.commands.campaigning.runs import run_seeds
 from stagewright.commands.campaigning.text import lines_of_failures, render
 from stagewright.impl.node.defects import Defect
-from stagewright.impl.recording.failure import Failure
+from stagewright.impl.recording.failure import Failure, Found
 from stagewright.impl.simulator.campaign.drawing import draw
 from stagewright.impl.simulator.campaign.shrinking import Shrunk, shrink
-from stagewright.impl.simulator.campaign.tally import Found, Tally
+from stagewright.impl.simulator.campaign.tally import Tally
 from stagewright.impl.simulator.campaign.trial import Result, attempt
 from stagewright.impl.simulator.database.checks.watcher import tables
 from stagewright.impl.topology.release import release

@@ -9,8 +9,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from stagewright.impl.recording.failure import Found
 from stagewright.impl.simulator.campaign.shrinking import Shrunk
-from stagewright.impl.simulator.campaign.tally import Found, Tally
+from stagewright.impl.simulator.campaign.tally import Tally
 from stagewright.impl.simulator.database.world import KINDS
 
 _BY = {"clients": "clients notice", "trace": "the definitions refuse", "raised": "a node raises"}
