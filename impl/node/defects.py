@@ -46,6 +46,9 @@ class Defect(Enum):
     streaming_does_not_wait = auto()  # until every node writes to both replica sets of a tablet
     old_reads_are_not_awaited = auto()  # writes leave the replicas that are still read
     cleanup_does_not_wait = auto()  # the leaving replica is cleaned up while it is written to
+    fence_skips_nodes_that_seem_down = (
+        auto()
+    )  # of tablets' barriers: they may live, cut off, and know no fence
     end_is_not_awaited = auto()  # a migration is over before every node knows its last stage
     view_updates_are_sent_unsynced = auto()  # before the base row is on the disk
     view_updates_go_to_the_first_replica = auto()  # of the view, wherever the base replica stands

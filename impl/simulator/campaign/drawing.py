@@ -1,7 +1,7 @@
 """Draws the scenario of a seed: its operations, its faults, its clients. The seed alone says all of it.
 
 Half of the seeds are a swarm: each fault is there or not, at some rate, under some workload. A quarter aims one
-fault at one state of the topology, by turns, so that every pair is tried. A quarter has all faults at once, or
+fault at one state of the topology, by turns, so that every pair is tried, or at one stage of tablets. A quarter has all faults at once, or
 one of the mixes that are known to show what the others do not.
 
 Half of the runs have tablet tables beside the one of vnodes, and most of these views (`drawing_tables.py`).
@@ -20,9 +20,12 @@ from stagewright.impl.simulator.database.script import Operation
 from stagewright.impl.simulator.database.weather import (
     OF_MESSAGES,
     OF_NODES,
+    OF_TABLETS,
     Faults,
+    at_stage,
     parse_faults,
 )
+from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 from stagewright.machines.scylladb.topology.topology_states import TransitionState
 
 T = TransitionState
@@ -35,6 +38,29 @@ AIMED_AT = (
     T.left_token_ring,
     T.rollback_to_normal,
 )
+FORWARD = (
+    Stage.allow_write_both_read_old,
+    Stage.write_both_read_old,
+    Stage.streaming,
+    Stage.write_both_read_new,
+    Stage.use_new,
+    Stage.cleanup,
+    Stage.end_migration,
+)
+WAY_BACK = {
+    Stage.cleanup_target: "dead@tablet.streaming",
+    Stage.revert_migration: "dead@tablet.streaming",
+    Stage.write_both_read_old_fallback_cleanup: (
+        "dead@tablet.write_both_read_new,action@tablet.write_both_read_new"
+    ),
+}
+"""The stages of the way back, and what must go wrong for a tablet to come to them."""
+TABLET_AIMS = tuple(
+    (kind, stage)
+    for stage in (*FORWARD, *WAY_BACK)
+    for kind in OF_TABLETS
+    if not (kind == "dead" and stage in WAY_BACK)  # the one node that may die is dead already
+)
 RATES = {
     "loss": 0.03,
     "delay": 0.05,
@@ -43,6 +69,7 @@ RATES = {
     "failover": 20.0,
     "election": 10.0,
     "storm": 1.0,
+    "action": 0.05,
     "skew": 300.0,
 }
 OFTEN = {"join": 4, "decommission": 3, "replace": 3, "remove": 2, "rebuild": 1, "cleanup": 1,
@@ -74,16 +101,23 @@ def _swarm(seed: int, dice: Dice) -> Scenario:
 
 
 def _most(name: str) -> float:
-    return 0.2 if name in OF_MESSAGES else 1e9
+    return 0.2 if name in (*OF_MESSAGES, "action") else 1e9
 
 
 def _aimed(seed: int, dice: Dice) -> Scenario:
     turn, kinds = seed // 4, OF_NODES + OF_MESSAGES
     kind, state = kinds[turn % len(kinds)], AIMED_AT[turn // len(kinds) % len(AIMED_AT)]
-    if has_tablets(seed) and dice.chance(0.5, "aimed at tablets"):
-        state = T.tablet_migration
+    if has_tablets(seed) and dice.chance(0.75, "aimed at tablets"):
+        return _aimed_at_tablets(seed, dice)
     faults = parse_faults(f"delay=0.05,{kind}@{state.name}")
     return _sized(seed, dice, faults, f"aimed: {kind}@{state.name}")
+
+
+def _aimed_at_tablets(seed: int, dice: Dice) -> Scenario:
+    kind, stage = TABLET_AIMS[dice.between(0, len(TABLET_AIMS) - 1, "aim")]
+    aim = f"{kind}@{at_stage(stage)}"
+    words = ["delay=0.05", WAY_BACK.get(stage, ""), aim]
+    return _sized(seed, dice, parse_faults(",".join(words)), f"aimed: {aim}")
 
 
 def _directed(seed: int, dice: Dice) -> Scenario:

@@ -9,14 +9,17 @@ from dataclasses import dataclass, field
 from stagewright.impl.recording.failure import Found, add_found
 from stagewright.impl.simulator.campaign.drawing import AIMED_AT
 from stagewright.impl.simulator.campaign.trial import Result
+from stagewright.impl.simulator.database.weather import at_stage
 from stagewright.impl.simulator.database.world import ENTERED, KINDS
+from stagewright.impl.topology.release import release
+from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 from stagewright.machines.scylladb.topology.topology_states import (
     NODE_DIAGRAM,
     TRANSITION_TABLE,
     TransitionState,
 )
 
-STATES = tuple(s.name for s in TransitionState)
+STATES = (*(s.name for s in TransitionState), *(at_stage(s) for s in Stage if s is not Stage.none))
 EDGES = tuple(
     [f"node {old.name} {new.name}" for old, after in NODE_DIAGRAM.items() for new in sorted(after, key=lambda s: s.name)]
     + [
@@ -25,8 +28,13 @@ EDGES = tuple(
         for new in sorted(following, key=lambda s: s.name)
         if {old, new} <= {*AIMED_AT, TransitionState.tablet_migration}
     ]
+    + sorted(
+        f"tablet {e.source.name} {e.target.name}"
+        for e in release().tablets.edges
+        if isinstance(e.source, Stage) and isinstance(e.target, Stage) and e.source is not e.target
+    )
 )  # fmt: skip
-"""The edges of both diagrams, in any release, between states that a drawn run comes to."""
+"""The edges of both diagrams, in any release, between states that a drawn run comes to, and those of tablets."""
 
 
 @dataclass

@@ -53,7 +53,11 @@ def tour(reports: Path, sample_log: Path) -> tuple[Stop, ...]:
         ),
         Stop(
             "Did that cluster do only what the definition allows?",
-            ("validate", str(recorded / "trace.jsonl"), "--out", str(reports / "validate-run")),
+            (
+                "validate",
+                *(str(recorded / f"{kind}.jsonl") for kind in ("tablets", "barriers", "replicas")),
+                *("--out", str(reports / "validate-run")),
+            ),
         ),
         Stop(
             "And a coordinator of ScyllaDB, by its own log? (on Spark, as large traces are)",

@@ -38,12 +38,14 @@ def _parts(tally: Tally, asked: int) -> Iterator[RenderableType]:
     for state, pairs in groupby(tally.never_met, key=lambda pair: pair[0]):
         yield Text(f"never met in {state}: {', '.join(kind for _, kind in pairs)}")
     if tally.never_taken:
-        yield Text(f"edges never taken, of all releases: {'; '.join(tally.never_taken)}")
+        yield Text(
+            f"edges never taken (of the topology: in any release): {'; '.join(tally.never_taken)}"
+        )
 
 
 def _table(tally: Tally) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column("state of the topology", no_wrap=True)
+    table.add_column("state or stage", no_wrap=True)
     table.add_column("entered", justify="right")
     for kind in KINDS:
         table.add_column(kind.replace(" ", "\n", 1), justify="right")

@@ -45,6 +45,17 @@ EMPTIED = Plan(
     faults=parse_faults("delay=0.05,loss@join_group0"),
     workload=Workload(keys=40, gap=(0, 3), deletes=0.3),
 )
+CUT_OFF = Plan(
+    seed=36,
+    script=parse_script(
+        "table t tablets 2 rf 3; table u tablets 4 rf 2; write 118; join n4; replace n4 by n5; create view v on t "
+        "by value mod 7 where value < 66; drop view v; isolate n2; create view v on t by value; "
+        "replace n2 by n6; write 77"
+    ),
+    faults=parse_faults("delay=0.05,duplicate=0.015,failover=80,election=5,skew=150"),
+    workload=Workload(keys=3, gap=(0, 3), deletes=0.05),
+    timing=Timing(compact_after=COMPACT_AFTER, chunk=64),
+)
 DROPPED_EARLY = Plan(
     script=parse_script(
         "table t tablets 4 rf 2; write 10; join n4; create view v on t by value; drop view v; wait 800"
@@ -65,6 +76,7 @@ D = Defect
 SHOWN = (
     Shown(D.a_call_joins_with_all_its_tasks, JOINED, "not (it is executed, or completed)"),
     Shown(D.recreated_views_are_the_same, AGAIN, "the base table has it not"),
+    Shown(D.fence_skips_nodes_that_seem_down, CUT_OFF, "the node has acknowledged the fence"),
     Shown(D.tablets_that_come_are_counted, DROPPED_EARLY, "the node holds no tablets"),
     Shown(D.last_tablets_move_silently, EMPTIED, "the node holds no tablets"),
 )

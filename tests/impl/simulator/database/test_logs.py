@@ -138,6 +138,7 @@ NOT_LOGGED = {
     D.old_reads_are_not_awaited: NO_BARRIER_OF_A_STAGE,
     D.cleanup_does_not_wait: NO_BARRIER_OF_A_STAGE,
     D.end_is_not_awaited: NO_BARRIER_OF_A_STAGE,
+    D.fence_skips_nodes_that_seem_down: LEGAL,
     D.rows_between_chunks_are_lost: NO_LINE_OF_ROWS,
     D.cleanup_drops_owned_rows: NO_LINE_OF_ROWS,
     D.sync_is_forgotten: NO_LINE_OF_DISKS,

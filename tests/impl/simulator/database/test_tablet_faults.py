@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
 
 import pytest
 from tests.impl.simulator.database.wrong_builds import Shown
 from tests.thorough import some_of
 
 from stagewright.impl.node.defects import Defect
+from stagewright.impl.simulator.campaign.drawing import FORWARD, TABLET_AIMS, WAY_BACK
 from stagewright.impl.simulator.database.report import Report
 from stagewright.impl.simulator.database.run import Plan, run
 from stagewright.impl.simulator.database.script import parse_script
-from stagewright.impl.simulator.database.weather import OF_TABLETS, at_stage, parse_faults
+from stagewright.impl.simulator.database.weather import at_stage, parse_faults
 from stagewright.impl.simulator.database.world import ENTERED
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 
@@ -21,23 +21,6 @@ CHANGES = Plan(
     nodes=4,
     script=parse_script("table t tablets 4 rf 3; write 80; join n5; decommission n1; join n6"),
 )
-FORWARD = (
-    Stage.allow_write_both_read_old,
-    Stage.write_both_read_old,
-    Stage.streaming,
-    Stage.write_both_read_new,
-    Stage.use_new,
-    Stage.cleanup,
-    Stage.end_migration,
-)
-BACK = {
-    Stage.cleanup_target: "dead@tablet.streaming",
-    Stage.revert_migration: "dead@tablet.streaming",
-    Stage.write_both_read_old_fallback_cleanup: (
-        "dead@tablet.write_both_read_new,action@tablet.write_both_read_new"
-    ),
-}
-"""The stages of the way back, and what must go wrong for a tablet to come to them."""
 MET = {
     "crash": {"node crashes", "coordinator crashes"},
     "failover": {"coordinator deposed"},
@@ -49,12 +32,6 @@ MET = {
     "dead": {"node dies"},
 }
 SEEDS = 12
-# The one node that may die is dead already on the way back.
-PAIRS = [
-    (stage, kind)
-    for stage, kind in product((*FORWARD, *BACK), OF_TABLETS)
-    if not (kind == "dead" and stage in BACK)
-]
 
 
 def done(faults: str, seed: int, plan: Plan = CHANGES) -> Report:
@@ -64,10 +41,10 @@ def done(faults: str, seed: int, plan: Plan = CHANGES) -> Report:
 
 
 @pytest.mark.parametrize(
-    ("stage", "kind"), some_of(PAIRS), ids=[f"{s.name}-{k}" for s, k in some_of(PAIRS)]
+    ("kind", "stage"), some_of(TABLET_AIMS), ids=lambda one: getattr(one, "name", one)
 )
-def test_promises_survive_a_fault_in_a_stage(stage: Stage, kind: str) -> None:
-    faults = ",".join(filter(None, (BACK.get(stage, ""), f"{kind}@{at_stage(stage)}")))
+def test_promises_survive_a_fault_in_a_stage(kind: str, stage: Stage) -> None:
+    faults = ",".join(filter(None, (WAY_BACK.get(stage, ""), f"{kind}@{at_stage(stage)}")))
     for seed in range(SEEDS):
         report = done(faults, seed)
         if any(report.met.get((at_stage(stage), what)) for what in MET[kind]):
