@@ -35,6 +35,7 @@ class TabletRow:
     session: str
     excluded: frozenset[Role]
     unwanted: bool
+    repair: str = ""  # the id of the repair that is asked for
 
     @property
     def name(self) -> str:
@@ -89,6 +90,7 @@ def rows_of(table: str, layout: TabletMap) -> Iterable[Mutation]:
             "session": None,
             "excluded": [],
             "unwanted": False,
+            "repair_task_info": None,
         }
         yield Mutation("tablets", (table, str(layout.last_token(number))), columns)
 
@@ -120,6 +122,7 @@ def _in_order(table: str, rows: list[tuple[int, Row]]) -> Iterable[TabletRow]:
             row["session"] or "",
             frozenset(Role[r] for r in row["excluded"]),
             row["unwanted"],
+            row["repair_task_info"] or "",
         )
         low = last
 
@@ -129,8 +132,13 @@ def mutation_of(
     after: Mapping[str, Any],
     planned: tuple[TabletReplica, ...] | None,
     new_id: Callable[[], str],
+    *,
+    repaired: bool = False,
 ) -> Mutation | None:
-    """How a row changes with the state of its tablet's machine; `planned` is where a migration leads that begins."""
+    """How a row changes with the state of its tablet's machine.
+
+    `planned` is where a migration leads that begins; `repaired`: what was asked for is done.
+    """
     columns: Row = {}
     before, tablet = row.state(), row.tablet
     stage: Stage = after["stage"]
@@ -149,6 +157,8 @@ def mutation_of(
         columns["excluded"] = sorted(role.name for role in after["excluded"])
     if after["unwanted"] != before["unwanted"]:
         columns["unwanted"] = after["unwanted"]
+    if repaired:
+        columns["repair_task_info"] = None
     return Mutation("tablets", row.key, columns) if columns else None
 
 

@@ -123,6 +123,12 @@ class View:
             return self.chosen(token, self.tables[table])
         return tablets[_index(token, len(tablets))].chosen
 
+    def factor(self, table: str, chosen: Chosen, *, writes: bool) -> int:
+        """Of how many replicas a quorum is one: of a tablet, of those that it has when the table's number changes."""
+        if table not in self.tablets:
+            return self.tables[table]
+        return len(chosen.writes) - len(chosen.pending) if writes else len(chosen.reads)
+
     def tablet(self, table: str, number: int) -> TabletRow | None:
         """A tablet, if there is such."""
         tablets = self.tablets.get(table, ())

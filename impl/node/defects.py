@@ -49,6 +49,12 @@ class Defect(Enum):
     fence_skips_nodes_that_seem_down = (
         auto()
     )  # of tablets' barriers: they may live, cut off, and know no fence
+    repairs_are_skipped = auto()  # a replica says that it has repaired a tablet, and has not
+    repairs_ask_one_replica = auto()  # the others do not get what they lack
+    repairs_fetch_from_one_replica = auto()  # which may lack what another one has
+    quorums_are_of_the_table = auto()  # though its tablets have another number of replicas yet
+    removed_replicas_are_not_repaired = auto()  # nor are the others, before they go
+    removed_replicas_keep_rows = auto()  # they are not cleaned up
     end_is_not_awaited = auto()  # a migration is over before every node knows its last stage
     view_updates_are_sent_unsynced = auto()  # before the base row is on the disk
     view_updates_go_to_the_first_replica = auto()  # of the view, wherever the base replica stands

@@ -187,7 +187,7 @@ class Membership:
                 f"{node.name}: request {what} {request.node}".rstrip(), node.catalog, node.details()
             )
 
-        return self._answered(client, request.number, plan)
+        return self.answered(client, request.number, plan)
 
     def create(self, client: str, request: CreateTable) -> list[Effect]:
         """Make a table, and its log."""
@@ -219,9 +219,10 @@ class Membership:
             rows = (*made, *rows_of(request.table, layout))
             return board.command(text, node.catalog, node.details(), rows)
 
-        return self._answered(client, request.number, plan)
+        return self.answered(client, request.number, plan)
 
-    def _answered(self, client: str, number: int, plan: Plan) -> list[Effect]:
+    def answered(self, client: str, number: int, plan: Plan) -> list[Effect]:
+        """Commit what an operator wants, and say whether it is committed or why not."""
         if not self._node.ready:
             return [Send(client, OperatorReply(number, False, f"{self._node.name} {STARTING}"))]
 

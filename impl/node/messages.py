@@ -9,7 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from stagewright.impl.node.view_messages import CreateView, DropView, WorkedOnTasks, WorkOnTasks
+from stagewright.impl.node.table_messages import (
+    AlterTable,
+    CreateView,
+    DropView,
+    RepairTable,
+    WorkedOnTasks,
+    WorkOnTasks,
+)
 
 Cell = tuple[bytes, int, bytes | None]
 """A row at rest: its stored key (`impl.node.keys`), its timestamp, its value or None for a tombstone."""
@@ -230,7 +237,10 @@ class TabletsRequest:
 
 @dataclass(frozen=True, slots=True)
 class TabletStatus:
-    """A tablet: its replicas as hosts and shards; in transition also those to come, the stage and the kind."""
+    """A tablet: its replicas as hosts and shards; in transition also those to come, the stage and the kind.
+
+    `asked`: what an operator asked for and is not done.
+    """
 
     table: str
     tablet: int
@@ -238,6 +248,7 @@ class TabletStatus:
     following: tuple[tuple[str, int], ...] = ()
     stage: str = ""
     kind: str = ""
+    asked: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,6 +385,7 @@ class Work(Enum):
     shut_down = "shut_down"
     stream_tablet = "stream_tablet"  # fetch the rows of a tablet that the node gains
     clean_tablet = "clean_tablet"  # delete the rows of one that it gains no more, or has lost
+    repair_tablet = "repair_tablet"  # fetch what its other replicas have and the node has not
 
 
 @dataclass(frozen=True, slots=True)
@@ -437,6 +449,8 @@ Message = (
     | ScanReply
     | OperatorRequest
     | CreateTable
+    | RepairTable
+    | AlterTable
     | CreateView
     | DropView
     | OperatorReply

@@ -57,10 +57,18 @@ from stagewright.impl.node.replica import Replica
 from stagewright.impl.node.requests import Requests
 from stagewright.impl.node.scans import Scans
 from stagewright.impl.node.streams import Streams
+from stagewright.impl.node.table_messages import (
+    AlterTable,
+    CreateView,
+    DropView,
+    RepairTable,
+    WorkedOnTasks,
+    WorkOnTasks,
+)
 from stagewright.impl.node.tablet_streams import TabletStreams
-from stagewright.impl.node.view_messages import CreateView, DropView, WorkedOnTasks, WorkOnTasks
 from stagewright.impl.storage.port import RowStore
 from stagewright.impl.tablets.reports import MoveHistory
+from stagewright.impl.tablets.requests import plan_of
 from stagewright.impl.topology.coordinator import TopologyCoordinator
 from stagewright.impl.topology.release import Release, release
 from stagewright.impl.views.node_views import NodeViews
@@ -160,6 +168,9 @@ class DatabaseNode:
                 return self.membership.operate(sender, message)
             case CreateTable():
                 return self.membership.create(sender, message)
+            case RepairTable() | AlterTable():
+                plan = plan_of(self.context, message)
+                return self.membership.answered(sender, message.number, plan)
             case CreateView() | DropView() | WorkOnTasks() | WorkedOnTasks():
                 return self.views.handle(sender, message)
             case GenerationsRequest(number):
@@ -196,7 +207,7 @@ class DatabaseNode:
                     late = OrderDone(order.term, order.number, False, "the topology is busy")
                     return [Send(coordinator, late)]
                 return self.replica.clean(done)
-            case Work.stream_tablet:
+            case Work.stream_tablet | Work.repair_tablet:
                 return self.tablet_streams.begin(coordinator, order)
             case Work.clean_tablet:
                 return self.tablet_streams.clean(coordinator, order)

@@ -93,9 +93,9 @@ class Requests:
         if refusal:
             return [_failed(client, request.number, refusal)]
         key = stored_key(request.key)
-        factor = view.tables[request.table]
         chosen = view.replicas(request.table, token_in(key))
         writes = isinstance(request, ClientWrite)
+        factor = self._factor(request.table, chosen, writes)
         targets, needed = self._plan(chosen, request.level, factor, writes)
         if len(targets) < needed:
             return [_failed(client, request.number, f"{len(targets)} replicas of {needed}")]
@@ -192,6 +192,12 @@ class Requests:
             return chosen.writes, needed
         return chosen.writes, needed + len(pending)
 
+    def _factor(self, table: str, chosen: Chosen, writes: bool) -> int:
+        view = self._node.view
+        if self._node.has(Defect.quorums_are_of_the_table):
+            return view.tables[table]
+        return view.factor(table, chosen, writes=writes)
+
     def _staying(self, chosen: Chosen, level: Level, factor: int) -> Parts:
         """Where fewer replicas are left than there were, a quorum of these must have the row, too."""
         forgets = self._node.has(Defect.leaving_replicas_suffice)
@@ -232,8 +238,7 @@ class Requests:
         if level is Level.one or (agree and not found.chosen.pending) or newest.timestamp == 0:
             return self._close(number, self._answer(found, cell))
         del self._open[number]
-        view = self._node.view
-        factor = view.tables[found.request.table]
+        factor = self._factor(found.request.table, found.chosen, True)
         targets, needed = self._plan(found.chosen, level, factor, True)
         again = self._node.number()
         repaired = _Open(

@@ -56,12 +56,12 @@ class Scans:
     def _next(self, scan: _Open) -> list[Effect]:
         """Ask for the range at which the scan stands."""
         node, view = self._node, self._node.view
-        factor = view.tables[scan.request.table]
         for low, high in view.ranges_of(scan.request.table):
             first, end = bounds(low, high)
             if end is not None and end <= scan.start:
                 continue
             chosen = view.replicas(scan.request.table, high)
+            factor = view.factor(scan.request.table, chosen, writes=False)
             quorum = {Level.one: 1, Level.quorum: factor // 2 + 1, Level.all: len(chosen.reads)}
             scan.needed = quorum[scan.request.level]
             scan.targets, scan.answers, scan.end = chosen.reads, {}, end

@@ -1,7 +1,8 @@
-"""Streaming of tablets: a node that gains one fetches its rows, each tablet in a session of its own.
+"""Streaming and repair of tablets: a node fetches rows of one that it gains or has, in the tablet's session.
 
 A migration fetches from the replica that leaves: what a quorum acknowledged is on as many replicas afterwards.
-A rebuild fetches from all that stay.
+A rebuild fetches from all that stay, or from one of them after these have repaired. To repair, each replica
+fetches from all others what it lacks.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from dataclasses import dataclass, field
 from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
-from stagewright.impl.node.messages import Order, OrderDone, RowChunk
+from stagewright.impl.node.messages import Order, OrderDone, RowChunk, Work
 from stagewright.impl.node.port import Effect, Send
 from stagewright.impl.node.replica import Replica
 from stagewright.impl.node.transfers import Transfer
 from stagewright.impl.views.hints import hints_of
-from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Role, Run
+from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Replicas, Role, Run
 
 ATTEMPTS = 20  # without an answer, until a source is taken for gone
 
@@ -38,9 +39,9 @@ class TabletStreams:
         self._node = node
         self._replica = replica
         self._running: dict[str, _Running] = {}
-        self._done: set[str] = set()
+        self._done: set[tuple[str, Work]] = set()
 
-    # -- the node that gains a tablet --------------------------------------------------------------------
+    # -- the node that fetches ---------------------------------------------------------------------------
 
     def begin(self, coordinator: str, order: Order) -> list[Effect]:
         """Fetch a tablet; all that was committed when the order came is learned."""
@@ -48,17 +49,18 @@ class TabletStreams:
         row = node.view.tablet(order.table, order.tablet)
         if row is None or not session or row.session != session:
             return [_end(coordinator, order, f"session {session} is not open")]
-        if session in self._done or node.has(Defect.tablet_streaming_is_skipped):
+        if row.tablet.stage.action is not _RUNS[order.work]:
+            return [_end(coordinator, order, f"{row.name} is in {row.tablet.stage.name}")]
+        if (session, order.work) in self._done or node.has(_SKIPPED[order.work]):
             return [_end(coordinator, order)]
         if session in self._running:
             self._running[session].coordinator = coordinator
             self._running[session].order = order
             return []
-        given_up = node.view.given_up
-        role = Role.leaving if row.kind is Kind.migration else Role.staying
-        sources = [h for h in row.hosts[role] if h not in given_up]
+        repairs = order.work is Work.repair_tablet
+        sources = self._sources(row, repairs)
         moves_within = row.kind is Kind.intranode_migration
-        if not sources and not moves_within:
+        if not sources and not moves_within and not repairs:
             return [_end(coordinator, order, f"no replica of {row.name} is left")]
         running = _Running(row, coordinator, order)
         for source in () if moves_within else sources:
@@ -74,6 +76,14 @@ class TabletStreams:
         self._running[session] = running
         pulls = [e for t in running.transfers.values() for e in self._pull(running, t, 0)]
         return [*pulls, *self._look(running)]
+
+    def _sources(self, row: TabletRow, repairs: bool) -> list[str]:
+        role = Role.leaving if row.kind is Kind.migration else Role.staying
+        hosts = row.tablet.hosts(Replicas.previous) if repairs else row.hosts[role]
+        found = [h for h in hosts if h not in self._node.view.given_up | {self._node.name}]
+        careless = repairs and self._node.has(Defect.repairs_fetch_from_one_replica)
+        from_one = row.kind is Kind.rebuild_v2 and not repairs
+        return found[:1] if from_one or careless else found
 
     def _pull(self, running: _Running, transfer: Transfer, attempts: int) -> list[Effect]:
         if attempts == ATTEMPTS:
@@ -105,9 +115,9 @@ class TabletStreams:
             return self._fail(running, f"{transfer.source}: {chunk.refused}")
         batch, then = transfer.take(self._node, chunk), list[Effect]()
         if transfer.table == running.row.table:
-            rebuilt = running.row.kind is Kind.rebuild
+            moved = running.row.kind is Kind.migration
             hints, then = self._replica.views.of_stream(
-                transfer.table, chunk.cells, rebuilt=rebuilt
+                transfer.table, chunk.cells, rebuilt=not moved
             )
             batch += hints
         else:
@@ -121,7 +131,7 @@ class TabletStreams:
         if not all(t.over for t in running.transfers.values()):
             return []
         del self._running[running.row.session]
-        self._done.add(running.row.session)
+        self._done.add((running.row.session, running.order.work))
         return self._replica.store((), _end(running.coordinator, running.order))
 
     def _fail(self, running: _Running, reason: str) -> list[Effect]:
@@ -149,6 +159,13 @@ class TabletStreams:
         if self._node.has(Defect.tablet_cleanup_leaves_rows):
             return [_end(coordinator, order)]
         return self._replica.clean_tablet(row, _end(coordinator, order))
+
+
+_RUNS = {Work.stream_tablet: Run.streaming, Work.repair_tablet: Run.repair}
+_SKIPPED = {
+    Work.stream_tablet: Defect.tablet_streaming_is_skipped,
+    Work.repair_tablet: Defect.repairs_are_skipped,
+}
 
 
 def _end(coordinator: str, order: Order, problem: str = "") -> Send:

@@ -15,6 +15,7 @@ from stagewright.impl.node.messages import (
     StatusRequest,
     TabletsRequest,
 )
+from stagewright.impl.node.table_messages import AlterTable, RepairTable
 from stagewright.impl.processes.errors import WireError
 
 LONGEST_KEY = 4 << 10  # bytes
@@ -57,6 +58,12 @@ def _wrong(message: Any) -> str:
         case CreateTable(_, table, replicas, tablets):
             if not 0 <= tablets <= MOST_TABLETS or tablets & (tablets - 1):
                 return f"{tablets} tablets: a power of two up to {MOST_TABLETS}, or 0 for none"
+            if not 0 < replicas <= MOST_REPLICAS:
+                return f"{replicas} replicas: from 1 to {MOST_REPLICAS}"
+            return _wrong_table(table)
+        case RepairTable(_, table):
+            return _wrong_table(table)
+        case AlterTable(_, table, replicas):
             if not 0 < replicas <= MOST_REPLICAS:
                 return f"{replicas} replicas: from 1 to {MOST_REPLICAS}"
             return _wrong_table(table)

@@ -29,6 +29,7 @@ from stagewright.impl.node.messages import (
     TabletsReply,
     TabletsRequest,
 )
+from stagewright.impl.node.table_messages import AlterTable, RepairTable
 from stagewright.impl.processes.codec import Codec, codec
 from stagewright.impl.processes.errors import ClusterError, WireError
 from stagewright.impl.processes.frames import Frames, framed
@@ -183,6 +184,28 @@ class Session:
         assert isinstance(reply, OperatorReply)
         if not reply.accepted:
             raise ClusterError(reply.reason, help="see `stagewright cluster status`")
+
+    def repair(self, table: str) -> None:
+        """Have the tablets of a table repaired; that goes on when this returns.
+
+        Raises:
+            ClusterError: also if the cluster refuses: it is being repaired, for example.
+        """
+        self._change(RepairTable(self._numbered(), table))
+
+    def alter(self, table: str, replicas: int) -> None:
+        """Let the tablets of a table have so many replicas; they gain or lose them when this returns.
+
+        Raises:
+            ClusterError: also if the cluster refuses: there are too few nodes, for example.
+        """
+        self._change(AlterTable(self._numbered(), table, replicas))
+
+    def _change(self, request: RepairTable | AlterTable) -> None:
+        reply = self._ask(request)
+        assert isinstance(reply, OperatorReply)
+        if not reply.accepted:
+            raise ClusterError(reply.reason, help="see `tablets` in `stagewright shell`")
 
     def tablets(self) -> TabletsReply:
         """Where the tablets lie, as one node has learned it."""

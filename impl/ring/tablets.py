@@ -47,7 +47,9 @@ class Tablet:
         writes = self.hosts(self.stage.writes)
         both = self.stage.writes is Replicas.both
         pending = tuple(h for h in writes if h not in before) if both else ()
-        return Chosen(self.hosts(self.stage.reads), writes, pending)
+        then = self.hosts(Replicas.next)
+        fewer = then if both and len(then) < len(before) else ()
+        return Chosen(self.hosts(self.stage.reads), writes, pending, fewer)
 
 
 @dataclass(frozen=True)

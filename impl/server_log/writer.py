@@ -293,12 +293,16 @@ class ServerLog:
 
     def _orders(self, to: str, order: Order) -> None:
         """The coordinator has a node do something about a tablet."""
-        if order.work not in (Work.stream_tablet, Work.clean_tablet):
+        if order.work not in (Work.stream_tablet, Work.repair_tablet, Work.clean_tablet):
             return
         row = self._of.context.view.tablet(order.table, order.tablet)
         tablet = tablet_id(order.table, order.tablet)
         replica = f"{host_id_of(to)}:0"
         kind = "migration" if row is None or row.kind is None else row.kind.name
+        if order.work is Work.repair_tablet:
+            what = "tablet repair" if kind == "repair" else "repair phase of tablet rebuild"
+            self._say(TOPOLOGY, f"Initiating {what} host={host_id_of(to)} tablet={tablet}")
+            return
         if order.work is Work.stream_tablet:
             self._say(TOPOLOGY, f"Initiating tablet streaming ({kind}) of {tablet} to {replica}")
             return

@@ -55,10 +55,11 @@ def refuse_to_crowd(view: View, leaving: str) -> None:
         for m in view.nodes.values()
         if m.state is NodeState.normal and m.name != leaving and m.asked not in ("leave", "remove")
     ]
-    for table in view.tablets:
-        if len(stay) < view.tables[table]:
+    for table, rows in view.tablets.items():
+        most = max(view.tables[table], *(len(row.tablet.replicas) for row in rows))
+        if len(stay) < most:
             problem = (
-                f"the tablets of {table} have {view.tables[table]} replicas, and without {leaving} "
+                f"the tablets of {table} have {most} replicas, and without {leaving} "
                 f"there are {len(stay)} nodes"
             )
             raise RefusedError(problem, (), help="let a node join first")

@@ -33,24 +33,33 @@ class MoveHistory:
 
 def statuses(view: View) -> tuple[TabletStatus, ...]:
     """All tablets, table by table."""
-    return tuple(_status(row) for table in sorted(view.tablets) for row in view.tablets[table])
+    return tuple(
+        _status(row, view.tables[table])
+        for table in sorted(view.tablets)
+        for row in view.tablets[table]
+    )
 
 
 def moves_of(description: str, steps: Iterable[MachineStep]) -> Iterator[str]:
     """The moves that a command begins, each with its reason."""
     machine = TabletMigration.__name__
     if any(s.machine == machine and s.action == "start" for s in steps):
-        yield from (part for part in description.split("; ") if " from " in part)
+        parts = description.split("; ")
+        yield from (p for p in parts if " from " in p or p.startswith("a replica of "))
 
 
-def _status(row: TabletRow) -> TabletStatus:
+def _status(row: TabletRow, replicas: int) -> TabletStatus:
     tablet = row.tablet
-    if not tablet.moves:
-        return TabletStatus(row.table, row.number, _pairs(tablet.replicas))
-    following = _pairs(tablet.next or ())
-    kind = "" if row.kind is None else row.kind.name
+    asked = ["repair"] if row.repair else []
+    asked += [f"rf {replicas}"] if len(tablet.replicas) != replicas else []
     return TabletStatus(
-        row.table, row.number, _pairs(tablet.replicas), following, tablet.stage.name, kind
+        row.table,
+        row.number,
+        _pairs(tablet.replicas),
+        _pairs(tablet.next or ()),
+        tablet.stage.name if tablet.moves else "",
+        "" if row.kind is None else row.kind.name,
+        ", ".join(asked),
     )
 
 

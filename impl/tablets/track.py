@@ -19,23 +19,22 @@ from stagewright.impl.node.messages import Phase, Work as Errand
 from stagewright.impl.node.port import Effect, Wake
 from stagewright.impl.ring.tablets import TabletReplica
 from stagewright.impl.runtime import Instance
-from stagewright.impl.tablets.balancer import Drain, HostState, Kind as Move, Migration, plan
-from stagewright.impl.tablets.loads import sketch_of
+from stagewright.impl.tablets.beginnings import Start, beginnings, drained, holders, kind_of
 from stagewright.impl.topology.orders import Job, Key, Orders
 from stagewright.impl.topology.planning import Board, step_of
 from stagewright.impl.topology.rounds import Rounds
 from stagewright.impl.views.moves import follow
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.tablets.tablet_migration import Progress
-from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Role, Run, Stage
+from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Replicas, Role, Run, Stage
 from stagewright.machines.scylladb.topology.topology_states import TransitionState, Work
 from stagewright.spec.errors import RefusedError
 from stagewright.spec.verdict import Step
 
-_KINDS = {
-    Move.migration: Kind.migration,
-    Move.intranode_migration: Kind.intranode_migration,
-    Move.rebuild: Kind.rebuild,
+_ERRANDS = {
+    Run.streaming: Errand.stream_tablet,
+    Run.repair: Errand.repair_tablet,
+    Run.cleanup: Errand.clean_tablet,
 }
 UNKNOWN = {"barrier": Progress.none, "operation": Progress.none}
 REPEATS = 8  # of what a barrier asks, until it has failed
@@ -132,35 +131,39 @@ class TabletTrack:
             move = next(
                 (s for s in instance.enabled() if s.action in self._node.release.forward), None
             )
+            if move is not None and move.action == "end" and self._is_to_be_cleaned(row, instance):
+                move = None
             if move is not None:
                 moves.append((row, move))
             elif instance.can("pass_barrier"):
                 waits = True
         return moves, waits
 
+    def _is_to_be_cleaned(self, row: TabletRow, instance: Instance) -> bool:
+        """The definition knows by its kind whether a replica leaves a tablet, and none of those that have fewer then."""
+        leaves = {*row.hosts[Role.leaving]} - self._node.view.given_up
+        careless = self._node.has(Defect.removed_replicas_keep_rows)
+        return bool(leaves) and instance.state["operation"] is not Progress.done and not careless
+
     def _inner(
         self, view: View, row: TabletRow, instance: Instance, effects: list[Effect]
     ) -> Iterator[Step]:
         """The steps that only the coordinator's memory knows, each to be taken before the next is asked for."""
-        for role, hosts in row.hosts.items():
-            if view.given_up & {*hosts} and instance.can("exclude", role=role):
-                yield step_of("exclude", role=role)
-        if instance.can("pass_barrier"):
-            if self._has_passed(view) or self._is_careless(row):
-                yield step_of("pass_barrier")
-            elif self._has_failed(view):
-                yield step_of("fail_barrier")
+        yield from self._found(view, row, instance)
         if instance.state["operation"] is Progress.running:
             job = self._job(row)
             if job is None or not job.over:
                 return
-            yield step_of("finish_operation" if job.succeeded else "fail_operation")
+            yield _ended(job)
+            if not job.succeeded and row.kind is Kind.repair:
+                self._driver.rounds.round = None  # what passed before says nothing of what goes on
         leaves = any(view.nodes[h].asked == "leave" for h in row.hosts[Role.leaving])
         failed = instance.state["operation"] is Progress.failed
         if failed and leaves and instance.can("make_unwanted"):
             yield step_of("make_unwanted")
         for retry in ("retry_barrier", "retry_operation"):
-            if instance.can(retry):
+            # A repair that failed is drained, ends, and begins anew.
+            if instance.can(retry) and (retry, row.kind) != ("retry_operation", Kind.repair):
                 if not self._has_waited(row, effects):
                     return
                 if self._has_failed(view):
@@ -169,6 +172,20 @@ class TabletTrack:
         if instance.can("start_operation"):
             effects += self._ask(view, row)
             yield step_of("start_operation")
+            job = self._job(row)
+            if job is not None and job.over:  # nobody was to be asked
+                yield _ended(job)
+
+    def _found(self, view: View, row: TabletRow, instance: Instance) -> Iterator[Step]:
+        """What has become of nodes, and of the barrier."""
+        for role, hosts in row.hosts.items():
+            if view.given_up & {*hosts} and instance.can("exclude", role=role):
+                yield step_of("exclude", role=role)
+        if instance.can("pass_barrier"):
+            if self._has_passed(view) or self._is_careless(row):
+                yield step_of("pass_barrier")
+            elif self._has_failed(view):
+                yield step_of("fail_barrier")
 
     def _has_waited(self, row: TabletRow, effects: list[Effect]) -> bool:
         """Whether the delay is over after which something is tried again; it begins if it has not."""
@@ -186,22 +203,24 @@ class TabletTrack:
         return self._driver.orders.jobs.get(self._jobs.get(row.name, ("", "", 0)))
 
     def _ask(self, view: View, row: TabletRow) -> list[Effect]:
-        """Have a tablet streamed, or cleaned up; of what no node is there for, nothing is asked."""
+        """Have a tablet streamed, repaired or cleaned up; of what no node is there for, nothing is asked."""
         stage = row.tablet.stage
-        streams = stage.action is Run.streaming
         hosts = row.tablet.hosts(stage.storage)
-        if streams and row.kind is not Kind.intranode_migration:
-            hosts = tuple(h for h in hosts if h in row.chosen.pending)
-        elif not streams:
+        if stage.action is Run.repair:
+            hosts = row.tablet.hosts(Replicas.previous)
+        elif stage.action is Run.cleanup:
             hosts = tuple(h for h in hosts if h not in row.chosen.writes)
+        elif row.kind is not Kind.intranode_migration:
+            hosts = row.chosen.pending
         asked = tuple(h for h in hosts if h not in view.given_up)
+        if stage.action is Run.repair and self._node.has(Defect.repairs_ask_one_replica):
+            asked = asked[:1]
         self._number += 1
         key = stage.name, row.name, self._number
         self._jobs[row.name] = key
-        errand = Errand.stream_tablet if streams else Errand.clean_tablet
         tablet = row.table, row.number
-        effects = self._driver.orders.begin(key, errand, asked, tablet, row.session)
-        if streams and not asked:
+        effects = self._driver.orders.begin(key, _ERRANDS[stage.action], asked, tablet, row.session)
+        if stage.action is not Run.cleanup and hosts and not asked:
             self._driver.orders.jobs[key].problems.append("who was to have the tablet is given up")
         return effects
 
@@ -255,8 +274,8 @@ class TabletTrack:
         ends = {row.name for row, step in moves if step.action in ("finish", "finish_revert")}
         if not ends or all(row.name in ends for row in view.moving):
             return moves
-        left = {h for h in _holders(view, ends) if h in _holders(view, set())}
-        emptied = _holders(view, set()) - left
+        left = {h for h in holders(view, ends) if h in holders(view, set())}
+        emptied = holders(view, set()) - left
         return [
             (row, step)
             for row, step in moves
@@ -264,7 +283,7 @@ class TabletTrack:
         ]
 
     def _commit(
-        self, moves: list[tuple[TabletRow, Step]], starts: tuple[Migration, ...], enter: str = ""
+        self, moves: list[tuple[TabletRow, Step]], starts: tuple[Start, ...], enter: str = ""
     ) -> list[Effect]:
         """Enter stages, and begin migrations, with one version."""
         after: dict[str, dict[str, Any]] = {}
@@ -273,18 +292,16 @@ class TabletTrack:
             view = self._node.view
             after.clear()
             if enter:
-                node = {"n": Node(_drained(view))} if enter == "start_draining" else {}
+                node = {"n": Node(drained(view))} if enter == "start_draining" else {}
                 board.take(step_of(enter, **node))
             _refuse_dropped(view, moves, starts)
             rows: list[tuple[TabletRow, Mutation | None]] = []
             for row, step in moves:
                 rows.append((row, self._step(board, row, [step], None, after)))
-            for migration in starts:
-                row = view.tablets[migration.tablet.table][migration.tablet.number]
-                then = tuple(
-                    migration.pending if r == migration.leaving else r for r in row.tablet.replicas
-                )
-                begin = step_of("start", kind=_KINDS[migration.kind])
+            for start in starts:
+                row = view.tablets[start.tablet.table][start.tablet.number]
+                then = start.after(row.tablet.replicas)
+                begin = step_of("start", kind=kind_of(start, row, self._node))
                 rows.append((row, self._step(board, row, [begin], then, after)))
             if not enter:
                 board.take(step_of("change_stages"))
@@ -314,15 +331,18 @@ class TabletTrack:
     ) -> Mutation | None:
         instance = self._instance(row)
         pending = [] if planned is not None else self._pending.get(row.name, [])
+        repaired = False
         for step in (*pending, *steps):
+            done = instance.state["operation"] is Progress.done
+            repaired |= step.action == "end_repair" and done
             board.take_on(instance, step)
         after[row.name] = {name: instance.state[name] for name in UNKNOWN}
-        return mutation_of(row, instance.state, planned, self._node.new_id)
+        return mutation_of(row, instance.state, planned, self._node.new_id, repaired=repaired)
 
     def _account(self, board: Board, view: View, moves: list[tuple[TabletRow, Step]]) -> None:
         """Say which nodes hold tablets now that have held none, and which ones do no more."""
         ends = {row.name for row, step in moves if step.action == "finish"}
-        before, now = _holders(view, set()), _holders(view, ends)
+        before, now = holders(view, set()), holders(view, ends)
         for host in sorted(now - before):
             if board.instance.can("settle_tablets_on", n=Node(host)):
                 board.take(step_of("settle_tablets_on", n=Node(host)))
@@ -359,10 +379,10 @@ class TabletTrack:
         drains = bool(board.instance.choices("start_draining"))
         if not drains and not board.instance.can("start_balancing"):
             return []
-        starts = self._plan(view, drains)
-        if not starts:
+        starts, repairs = beginnings(view, drains, self._node.down)
+        if not starts and not repairs:
             return []
-        return self._commit([], starts, "start_draining" if drains else "start_balancing")
+        return self._commit(repairs, starts, "start_draining" if drains else "start_balancing")
 
     def _plan_more(self, view: View, work: Work) -> list[Effect]:
         """While tablets move, others may begin to."""
@@ -373,44 +393,20 @@ class TabletTrack:
         asked = any(m.asked for m in view.nodes.values())
         if asked and not drains:
             return []
-        starts = self._plan(view, drains)
-        return self._commit([], starts) if starts else []
+        starts, repairs = beginnings(view, drains, self._node.down)
+        return self._commit(repairs, starts) if starts or repairs else []
 
     def _is_short_of_nodes(self, view: View) -> bool:
         """Whether nothing is to begin now: what is down comes back, or is removed."""
         return bool((self._node.down - view.given_up) & {*view.participants})
 
-    def _plan(self, view: View, drains: bool) -> tuple[Migration, ...]:
-        made = plan(sketch_of(view)).migrations
-        if not drains:
-            return made
-        drained = _drained(view)
-        return tuple(m for m in made if isinstance(m.reason, Drain) and m.leaving.host == drained)
 
-
-def _drained(view: View) -> str:
-    """The node that is drained, one at a time: the one that tablets leave now, or the first."""
-    hosts = sketch_of(view).hosts
-    leaving = [r.host for row in view.moving for r in row.tablet.replicas]
-    for host in (*leaving, *sorted(_holders(view, set()))):
-        if hosts[host].state is not HostState.normal:
-            return host
-    return ""
-
-
-def _holders(view: View, ended: set[str]) -> set[str]:
-    """The hosts that hold tablets once these have ended."""
-    found: set[str] = set()
-    for rows in view.tablets.values():
-        for row in rows:
-            over = row.name in ended and row.tablet.next is not None
-            over = over and row.tablet.stage is Stage.end_migration
-            found |= {r.host for r in ((row.tablet.next or ()) if over else row.tablet.replicas)}
-    return found
+def _ended(job: Job) -> Step:
+    return step_of("finish_operation" if job.succeeded else "fail_operation")
 
 
 def _refuse_dropped(
-    view: View, moves: list[tuple[TabletRow, Step]], starts: tuple[Migration, ...]
+    view: View, moves: list[tuple[TabletRow, Step]], starts: tuple[Start, ...]
 ) -> None:
     """A table may have been dropped since its tablets were looked at.
 

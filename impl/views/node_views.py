@@ -13,7 +13,7 @@ from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.keys import bounds
 from stagewright.impl.node.messages import STARTING, Cell, OperatorReply
 from stagewright.impl.node.port import Drop, Effect, Reason, Send
-from stagewright.impl.node.view_messages import CreateView, DropView, WorkedOnTasks, WorkOnTasks
+from stagewright.impl.node.table_messages import CreateView, DropView, WorkedOnTasks, WorkOnTasks
 from stagewright.impl.storage.port import Put, Version
 from stagewright.impl.views.coordinator import ViewBuildingCoordinator
 from stagewright.impl.views.definition import ViewDefinition

@@ -12,6 +12,7 @@ from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.runtime import Instance
 from stagewright.impl.tablets.allocation import allocated
+from stagewright.impl.tablets.replication import is_altered
 from stagewright.impl.topology.planning import Board, step_of
 from stagewright.impl.views.choices import choices, places_of
 from stagewright.impl.views.definition import ViewDefinition
@@ -71,6 +72,9 @@ def _refuse(view: View, wanted: ViewDefinition) -> None:
         raise RefusedError(
             problem, (), help="make a view of a table that has tablets, and is no view"
         )
+    if is_altered(view, wanted.base):
+        problem = f"the replicas of {wanted.base} change"
+        raise RefusedError(problem, (), help="wait until that is done")
 
 
 def drop_view(node: Context, name: str) -> Command | None:

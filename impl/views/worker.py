@@ -14,7 +14,7 @@ from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.keys import bounds
 from stagewright.impl.node.messages import Cell
 from stagewright.impl.node.port import Effect, Send, Wake
-from stagewright.impl.node.view_messages import WorkedOnTasks, WorkOnTasks
+from stagewright.impl.node.table_messages import WorkedOnTasks, WorkOnTasks
 from stagewright.impl.views.memtables import Memtables
 from stagewright.impl.views.outbox import Outbox
 from stagewright.impl.views.records import Record, Tell, What

@@ -1,4 +1,4 @@
-"""Draws tablet tables and their views into a script. Its throws are its own: the rest of a scenario is as without them."""
+"""Draws tablet tables, their views and what is done to their tablets into a script. Its throws are its own: the rest of a scenario is as without them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ TABLES = 0.5  # share of the runs that have tablet tables
 SECOND_TABLE = 0.2
 VIEWS = 0.65  # share of these that have views
 SECOND_VIEW = 0.4
+CHANGES = ("repair", "alter")
+CHANGED = 0.3  # share of the tables to which each of these is done
 _KEYED_BY = (0, 2, 3, 7)  # moduli
 
 
@@ -28,6 +30,13 @@ def with_tables(dice: Dice, script: tuple[Operation, ...], nodes: int) -> tuple[
         for name in ["v", "w"] if dice.chance(SECOND_VIEW, "second view") else ["v"]:
             base = names[dice.between(0, len(names) - 1, "base")]
             _put_in(dice, found, _life(dice, name, base))
+    for name in names:
+        changes = [
+            Operation(v, name, replicas=dice.between(2, min(4, nodes), "rf") if v == "alter" else 0)
+            for v in CHANGES
+            if dice.chance(CHANGED, "change", v)
+        ]
+        _put_in(dice, found, changes, "place of a change")
     return (*tables, *found)
 
 
@@ -60,8 +69,10 @@ def _view(dice: Dice, name: str, base: str) -> Operation:
     return found
 
 
-def _put_in(dice: Dice, script: list[Operation], life: list[Operation]) -> None:
-    """Put the operations of a view somewhere into the script, in their order."""
-    places = sorted(dice.between(1, len(script), "place") for _ in life)
+def _put_in(
+    dice: Dice, script: list[Operation], life: list[Operation], throw: str = "place"
+) -> None:
+    """Put operations somewhere into the script, in their order."""
+    places = sorted(dice.between(1, len(script), throw) for _ in life)
     for place, one in reversed([*zip(places, life, strict=True)]):
         script.insert(place, one)

@@ -13,7 +13,7 @@ from stagewright.impl.node.defects import Defect
 from stagewright.impl.recording.failure import Failure
 from stagewright.impl.simulator.campaign.scenario import Scenario
 from stagewright.impl.simulator.campaign.trial import attempt
-from stagewright.impl.simulator.database.script import TABLETS, Operation
+from stagewright.impl.simulator.database.script import OF_TABLES, TABLETS, Operation
 from stagewright.impl.simulator.database.weather import FAULTS, NONE, Faults
 from stagewright.spec.errors import InputError
 
@@ -131,6 +131,8 @@ def whole(script: Iterable[Operation]) -> tuple[Operation, ...]:
             case "await" | "drop" if one.node in views:
                 views -= {one.node} if one.verb == "drop" else set()
             case "create" | "await" | "drop":
+                continue
+            case verb if verb in OF_TABLES and one.node not in tables:
                 continue
             case _:
                 pass

@@ -31,7 +31,8 @@ from stagewright.impl.simulator.database.checks.watcher import Watcher
 from stagewright.impl.simulator.database.clients import Clients, Workload
 from stagewright.impl.simulator.database.hosts import EPOCH, rows_of
 from stagewright.impl.simulator.database.report import Outcome, Report
-from stagewright.impl.simulator.database.script import OF_VIEWS, Operation
+from stagewright.impl.simulator.database.script import OF_TABLES, OF_VIEWS, Operation
+from stagewright.impl.simulator.database.table_operations import TableOperations
 from stagewright.impl.simulator.database.tables import TABLE, table_of
 from stagewright.impl.simulator.database.troubles import Troubles
 from stagewright.impl.simulator.database.views import Asks, ViewOperations
@@ -137,6 +138,9 @@ class _Run:
         )
         self.watcher.follow_views(self.views.check, self.world.hosts)
         now, late = (lambda: (EPOCH + self.events.now) * 1000), round(plan.faults.skew)
+        self.tables = TableOperations(
+            self.world, self.judge.catalog, self.oracle, self.clients, asks, self.troubles
+        )
         self.follower = (
             Follower(self._ask_any, TABLE, self.oracle, now, confidence_in(plan.timing, late))
             if plan.cdc
@@ -168,6 +172,7 @@ class _Run:
     def _committed(self, entry: Entry) -> None:
         before = self.judge.catalog.view
         self.judge.hear(entry, self.events.now)
+        self.tables.repairs.committed(before, self.judge.catalog.view)
         self.views.committed(entry)
         if self.watcher.views is not None:
             self.watcher.views.committed(entry, self.judge.catalog)
@@ -223,6 +228,8 @@ class _Run:
             self.world.story.end()
         counted = self.world.counted
         counted["reads checked"] = self.oracle.checked
+        if self.tables.repairs.checked:
+            counted["rows looked at after repairs"] = self.tables.repairs.checked
         view = self.judge.catalog.view
         return Report(
             self.outcomes,
@@ -275,7 +282,9 @@ class _Run:
             raise InputError(f"`{operation}`: {newcomer} was there already", help="use a new name")
         if verb in OF_VIEWS:
             return self.views.work(operation)
-        if node and verb not in ("join", "table") and node not in self.world.hosts:
+        if verb in OF_TABLES:
+            return self.tables.work(operation)
+        if node and verb != "join" and node not in self.world.hosts:
             raise InputError(f"`{operation}`: there is no {node}", help="let it join first")
         match verb:
             case "write":
@@ -287,8 +296,6 @@ class _Run:
             case "kill":
                 self._kill(node)
                 return "done"
-            case "table":
-                return self._create(node, operation.number, operation.replicas)
             case "isolate":
                 self.world.isolate(node)
                 self._until(
@@ -317,30 +324,6 @@ class _Run:
     def _sees_down(self, node: str, other: str) -> bool:
         found = self.world.hosts[node].node
         return found is None or other in found.context.down
-
-    def _create(self, name: str, tablets: int, replicas: int) -> str:
-        """Make a tablet table, which clients use from then on."""
-        table = f"ks.{name}"
-
-        def known() -> bool:
-            return table in self.judge.catalog.view.tables
-
-        deadline = self.events.now + OPERATION_MS
-        while not known() and self.events.now < deadline:
-            self._number += 1
-            nodes = self._serving()
-            if nodes:
-                request = CreateTable(self._number, table, replicas, tablets)
-                self.world.send("operator", nodes[0], request)
-            self._until(known, 4 * AGAIN_MS)
-            reply = self._replies.get(self._number)
-            if reply is not None and not reply.accepted and not self.troubles.on:
-                return f"refused: {reply.reason}"
-        if not known():
-            return UNFINISHED
-        self.clients.tables[table] = replicas
-        self._until(self._all_have_learned, BEGIN_MS)
-        return "done"
 
     def _join(self, name: str, replaces: str) -> str:
         shunned = {replaces, *self.world.isolated}
@@ -450,6 +433,7 @@ class _Run:
             for m in view.nodes.values()
         )
         at_rest = view.transition_state is TransitionState.null and not moving
+        at_rest &= not any(row.repair for rows in view.tablets.values() for row in rows)
         quiet = view.tablets and self.judge.tablets.last_change + QUIET_MS > self.events.now
         return at_rest and not view.moving and not quiet
 

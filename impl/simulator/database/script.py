@@ -22,11 +22,14 @@ FORMS = {
     "isolate": "isolate NODE",
     "restart": "restart NODE",
     "table": "table NAME tablets NUMBER rf NUMBER",
+    "repair": "repair TABLE",
+    "alter": "alter TABLE rf NUMBER",
     "create": "create view NAME on TABLE by value [mod NUMBER] [where value < NUMBER]",
     "await": "await VIEW",
     "drop": "drop view VIEW",
     "wait": "wait MILLISECONDS",
 }
+OF_TABLES = ("table", "repair", "alter")
 OF_VIEWS = ("create", "await", "drop")
 MOST = 1_000_000
 TABLETS = tuple(1 << bits for bits in range(11))  # powers of two
@@ -51,7 +54,8 @@ class Operation:
         words = [self.verb, self.node]
         words += ["by", self.by] if self.by else []
         words += [str(self.number)] if self.verb in ("write", "wait") else []
-        words += ["tablets", str(self.number), "rf", str(self.replicas)] * (self.verb == "table")
+        words += ["tablets", str(self.number)] if self.verb == "table" else []
+        words += ["rf", str(self.replicas)] if self.verb in ("table", "alter") else []
         return " ".join(filter(None, words))
 
     def _of_view(self) -> str:
@@ -96,6 +100,13 @@ def _parse(words: list[str]) -> Operation:
             and 1 <= int(replicas) <= 9
         ):
             return Operation(verb, name, number=int(number), replicas=int(replicas))
+        case [name, "rf", replicas] if (
+            verb == "alter"
+            and _NAME.fullmatch(name)
+            and replicas.isdecimal()
+            and 1 <= int(replicas) <= 9
+        ):
+            return Operation(verb, name, replicas=int(replicas))
         case ["view", name, "on", table, "by", "value", *rest] if (
             verb == "create" and _NAME.fullmatch(name) and (found := _view(rest)) is not None
         ):
@@ -103,7 +114,7 @@ def _parse(words: list[str]) -> Operation:
             return Operation(verb, name, table, modulus, 0, comparison, bound)
         case ["view", name] if verb == "drop" and _NAME.fullmatch(name):
             return Operation(verb, name)
-        case [name] if verb == "await" and _NAME.fullmatch(name):
+        case [name] if verb in ("await", "repair") and _NAME.fullmatch(name):
             return Operation(verb, name)
         case [number] if verb in ("write", "wait") and number.isdecimal() and int(number) <= MOST:
             return Operation(verb, number=int(number))

@@ -15,7 +15,7 @@ from stagewright.impl.node.messages import (
     OperatorReply,
     ScanReply,
 )
-from stagewright.impl.node.view_messages import CreateView, DropView
+from stagewright.impl.node.table_messages import CreateView, DropView
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.checks.view_check import ViewCheck
 from stagewright.impl.simulator.database.checks.view_oracle import Expected, ViewOracle

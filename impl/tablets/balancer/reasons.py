@@ -59,6 +59,10 @@ class Migration:
         drains = isinstance(self.reason, Drain) and self.reason.state is HostState.excluded
         return Kind.rebuild if drains else Kind.migration
 
+    def after(self, replicas: tuple[TabletReplica, ...]) -> tuple[TabletReplica, ...]:
+        """The tablet's replicas once it has moved."""
+        return tuple(self.pending if r == self.leaving else r for r in replicas)
+
     def __str__(self) -> str:
         path = f"{_shown(self.leaving)} to {_shown(self.pending)}"
         return f"{self.kind.value} of {self.tablet} from {path}: {self.reason}"

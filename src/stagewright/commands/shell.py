@@ -29,6 +29,8 @@ commands, one a line or with semicolons between them:
   create table NAME [tablets N] rf N   in N tablets (a power of two), or by the token ring; then use it
   use NAME             put, get, delete and scan are of this table from now on (rows)
   tablets              where the tablets of the table lie
+  repair NAME          the replicas of its tablets exchange what they lack; `tablets` shows how far that is
+  alter NAME rf N      its tablets get more replicas, or fewer, one at a time; `tables` has the new number at once
   help, exit
 """
 
@@ -144,6 +146,17 @@ class Shell:
             case ["help"]:
                 print(_COMMANDS)
             case _:
+                self._change(words)
+
+    def _change(self, words: list[str]) -> None:
+        match words:
+            case ["repair", name]:
+                self._session.repair(named(name))
+                self._say({"repair": named(name)})
+            case ["alter", name, "rf", replicas] if replicas.isdecimal():
+                self._session.alter(named(name), int(replicas))
+                self._say({"alter": named(name), "replicas": int(replicas)})
+            case _:
                 raise InputError(f"no such command: {shlex.join(words)}", help=_COMMANDS.rstrip())
 
     def _scan(self, limit: int | None) -> None:
@@ -240,8 +253,10 @@ def _as_text(what: dict[str, object]) -> str:
             parts = f", {tablets} tablets" if tablets else ""
             return f"{table}, {what['replicas']} replicas{parts}"
         case {"tablet": number, "replicas": replicas, "following": following}:
-            moves = f" → {_places(following)}, {what['kind']}: {what['stage']}" if following else ""
-            return f"{number}\t{_places(replicas)}{moves}"
+            to = f" → {_places(following)}" if following else ""
+            stage = f", {what['kind']}: {what['stage']}" if what["stage"] else ""
+            asked = f", to be done: {what['asked']}" if what["asked"] else ""
+            return f"{number}\t{_places(replicas)}{to}{stage}{asked}"
         case _:
             return "done"
 

@@ -33,7 +33,7 @@ def at_rest(supervisor: Supervisor, moves: int = 0) -> TabletsReply:
     until, said = time.monotonic() + 120, None
     while time.monotonic() < until:
         said = supervisor.tablets()
-        if said and len(said.moves) >= moves and not any(t.stage for t in said.tablets):
+        if said and len(said.moves) >= moves and not any(t.stage or t.asked for t in said.tablets):
             return said
         time.sleep(0.1)
     raise AssertionError(f"tablets do not come to rest: {said}")
@@ -75,6 +75,33 @@ def test_a_new_node_gets_its_part_of_tablets_and_a_killed_one_is_replaced(tmp_pa
         session.close()
         all_is_there(supervisor, writers)
         assert at_rest(supervisor).tablets == said.tablets
+
+
+def test_a_node_has_all_rows_that_it_missed_after_a_repair_and_a_change_of_replicas(
+    tmp_path: Path,
+) -> None:
+    with cluster(tmp_path / "c", 3) as supervisor:
+        created(supervisor, 4, 3)
+        supervisor.kill("n3")
+        session = supervisor.session(T)
+        for i in range(20):
+            session.put(f"k{i}".encode(), b"1")
+        supervisor.start()
+        session.repair(T)
+        at_rest(supervisor)
+        with pytest.raises(ClusterError, match=r"there is no table ks\.u of tablets"):
+            session.repair("ks.u")
+        with pytest.raises(ClusterError, match="3 nodes can hold tablets"):
+            session.alter(T, 4)
+        session.alter(T, 2)
+        assert sum(replicas_of(at_rest(supervisor)).values()) == 8
+        session.alter(T, 3)
+        at_rest(supervisor)
+        supervisor.kill("n1")
+        supervisor.kill("n2")
+        session.level = Level.one
+        assert [session.get(f"k{i}".encode()) for i in range(20)] == [b"1"] * 20
+        session.close()
 
 
 @pytest.mark.thorough

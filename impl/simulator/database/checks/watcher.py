@@ -40,7 +40,7 @@ from stagewright.impl.simulator.database.hosts import Host, life_of
 from stagewright.impl.views.records import Record
 from stagewright.machines.recorded import OF_NODES, OF_VIEWS
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
-from stagewright.machines.scylladb.tablets.tablet_stages import Role, Stage
+from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Replicas, Role, Stage
 from stagewright.machines.scylladb.topology.topology_states import NodeState, Ring
 
 RELIES = frozenset(
@@ -206,7 +206,7 @@ class Watcher:
                     self._take("sessions", entity, node.name, "send", whole=whole)
             case OrderDone(term, number, True):
                 order = self._orders.get((node.name, term, number))
-                if order is not None and order.work is Work.stream_tablet:
+                if order is not None and order.work in (Work.stream_tablet, Work.repair_tablet):
                     complete = self._has_fetched_tablet(host, node, order)
                     self._take(
                         "lives", life_of(host), node.name, "end_streaming", complete=complete
@@ -277,14 +277,25 @@ class Watcher:
         self._take("barriers", entity, node.name, "answer_drain")
 
     def _has_fetched_tablet(self, host: Host, node: DatabaseNode, order: Order) -> bool:
-        """Whether the rows of a tablet that the node gains came from whom they are to come from."""
+        """Whether the rows of a tablet that the node gains or repairs came from whom they are to come from."""
         view = node.context.view
         row = view.tablet(order.table, order.tablet)
         if row is None or row.session != order.session:
             return True  # it is over, and what was streamed does not count
         fetched = self._fetched.get((life_of(host), order.session), set())
         have = {s for t, s, r in fetched if (t, r) == (row.table, row.range)}
-        return have >= {*row.hosts[Role.leaving]} - view.given_up
+        if order.work is Work.repair_tablet:
+            return have >= {*row.tablet.hosts(Replicas.previous)} - view.given_up - {node.name}
+        stay = {*row.hosts[Role.staying]} - view.given_up
+        match row.kind:
+            case Kind.migration:
+                return have >= {*row.hosts[Role.leaving]} - view.given_up
+            case Kind.rebuild:
+                return have >= stay
+            case Kind.rebuild_v2:
+                return bool(have & stay)
+            case _:
+                return True  # a shard of the node has them
 
     def _is_complete(self, host: Host, node: DatabaseNode, session: str) -> bool:
         """Whether each range that the node needs came from as many replicas as no quorum can avoid."""

@@ -60,7 +60,8 @@ def _moves(reply: TabletsReply | None) -> Iterator[str]:
     for tablet in reply.tablets:
         if tablet.stage:
             now, then = _places(tablet.replicas), _places(tablet.following)
-            yield f"tablet {tablet.table}:{tablet.tablet} is in {tablet.stage}: {now} → {then}"
+            to = f" → {then}" if then else ""
+            yield f"tablet {tablet.table}:{tablet.tablet} is in {tablet.stage}: {now}{to}"
     for move in reply.moves[-MOVES:]:
         yield f"moved: {move}"
 

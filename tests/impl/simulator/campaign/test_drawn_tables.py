@@ -7,11 +7,16 @@ from collections import Counter
 from hypothesis import given, strategies as st
 
 from stagewright.impl.simulator.campaign.drawing import draw
-from stagewright.impl.simulator.campaign.drawing_tables import has_tablets
+from stagewright.impl.simulator.campaign.drawing_tables import CHANGES, has_tablets
 from stagewright.impl.simulator.campaign.shrinking import smaller, whole
-from stagewright.impl.simulator.database.script import OF_VIEWS, Operation, parse_script
+from stagewright.impl.simulator.database.script import (
+    OF_TABLES,
+    OF_VIEWS,
+    Operation,
+    parse_script,
+)
 
-OF_TABLES = ("table", *OF_VIEWS)
+DRAWN = (*OF_TABLES, *OF_VIEWS)
 
 
 def is_sound(script: tuple[Operation, ...]) -> bool:
@@ -29,6 +34,8 @@ def is_sound(script: tuple[Operation, ...]) -> bool:
                 if one.node not in views:
                     return False
                 views -= {one.node} if one.verb == "drop" else set()
+            case verb if verb in OF_TABLES and one.node not in tables:
+                return False
             case _:
                 pass
     return True
@@ -56,19 +63,19 @@ def test_what_is_left_of_a_script_uses_what_is_there(seed: int, data: st.DataObj
 def test_half_of_the_seeds_have_tablets_and_most_of_these_have_views() -> None:
     met: Counter[str] = Counter()
     for seed in range(400):
-        verbs = [o.verb for o in draw(seed).script if o.verb in OF_TABLES]
+        verbs = [o.verb for o in draw(seed).script if o.verb in DRAWN]
         met.update({*verbs})
         met["again"] += any(
             o.verb == "create" and verbs.count("create") > 1 for o in draw(seed).script
         )
     assert 160 < met["table"] < 240
     assert met["create"] > 100
-    assert min(met["await"], met["drop"], met["again"]) > 30
+    assert min(met["await"], met["drop"], met["again"], *(met[v] for v in CHANGES)) > 30
 
 
 def test_what_is_drawn_beside_tables_is_the_same_as_without() -> None:
     """Seed 0 as it was before tables were drawn."""
-    script = tuple(o for o in draw(0).script if o.verb not in OF_TABLES)
+    script = tuple(o for o in draw(0).script if o.verb not in DRAWN)
     assert script == parse_script(
         "write 88; remove n1; write 59; join n4; cleanup; write 24; join n5"
     )

@@ -6,7 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.impl.simulator.database import test_cdc, test_drawn_runs, test_tablet_faults, test_views
+from tests.impl.simulator.database import (
+    test_cdc,
+    test_drawn_runs,
+    test_repair,
+    test_replication,
+    test_tablet_faults,
+    test_views,
+)
 from tests.impl.simulator.database.wrong_builds import Shown
 from tests.thorough import some_of
 
@@ -81,7 +88,14 @@ SEEDS = 5  # from the first on
 def test_every_defect_is_shown() -> None:
     assert {
         s.defect
-        for part in (test_cdc, test_drawn_runs, test_tablet_faults, test_views)
+        for part in (
+            test_cdc,
+            test_drawn_runs,
+            test_repair,
+            test_replication,
+            test_tablet_faults,
+            test_views,
+        )
         for s in (*SHOWN, *part.SHOWN)
     } == set(Defect)
 

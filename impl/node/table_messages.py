@@ -1,8 +1,25 @@
-"""Statements about materialized views, and the calls by which they are built."""
+"""What operators ask of tables of tablets and of their views, and the calls by which views are built."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RepairTable:
+    """Have the replicas of each tablet of a table exchange their rows until all have the newest ones."""
+
+    number: int
+    table: str
+
+
+@dataclass(frozen=True, slots=True)
+class AlterTable:
+    """Let a table of tablets have so many replicas; each tablet gains or loses one at a time."""
+
+    number: int
+    table: str
+    replicas: int
 
 
 @dataclass(frozen=True, slots=True)

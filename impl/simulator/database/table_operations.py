@@ -1,0 +1,114 @@
+"""Tables of tablets in a script: made, altered and repaired."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from stagewright.impl.catalog.catalog import Catalog
+from stagewright.impl.catalog.tablet_rows import TabletRow
+from stagewright.impl.node.messages import STARTING, CreateTable, Message
+from stagewright.impl.node.table_messages import AlterTable, RepairTable
+from stagewright.impl.simulator.database.checks.oracle import Oracle
+from stagewright.impl.simulator.database.checks.repair_oracle import RepairOracle
+from stagewright.impl.simulator.database.clients import Clients
+from stagewright.impl.simulator.database.script import Operation
+from stagewright.impl.simulator.database.troubles import Troubles
+from stagewright.impl.simulator.database.views import OPERATION_MS, UNFINISHED, Asks
+from stagewright.impl.simulator.database.world import World
+from stagewright.impl.tablets.replication import is_altered
+from stagewright.spec.errors import InputError
+
+LEARNED_MS = 5_000
+AGAIN_MS = 150  # until an operator asks anew
+
+
+class TableOperations:
+    """The tablet tables of a run."""
+
+    def __init__(
+        self,
+        world: World,
+        catalog: Catalog,
+        oracle: Oracle,
+        clients: Clients,
+        asks: Asks,
+        troubles: Troubles,
+    ) -> None:
+        self.repairs = RepairOracle(world, oracle)
+        self._world = world
+        self._catalog = catalog
+        self._clients = clients
+        self._asks = asks
+        self._troubles = troubles
+
+    def work(self, operation: Operation) -> str:
+        """Do what a script says, and report what became of it."""
+        table = f"ks.{operation.node}"
+        if operation.verb == "table":
+            return self._create(table, operation)
+        if table not in self._clients.tables:
+            raise InputError(f"`{operation}`: there is no such table", help="make it first")
+        if operation.verb == "alter":
+            return self._alter(table, operation.replicas)
+        return self._repair(table)
+
+    def _create(self, table: str, operation: Operation) -> str:
+        """Make a tablet table, which clients use from then on."""
+        tablets, replicas = operation.number, operation.replicas
+        refusal = self._ask(
+            lambda number: CreateTable(number, table, replicas, tablets),
+            lambda: table in self._catalog.view.tables,
+        )
+        if refusal:
+            return refusal
+        self._clients.tables[table] = replicas
+        self._asks.until(self._all_have_learned, LEARNED_MS)
+        return "done"
+
+    def _repair(self, table: str) -> str:
+        """Ask for a repair, and wait until each tablet has had it."""
+        refusal = self._ask(
+            lambda number: RepairTable(number, table),
+            lambda: any(row.repair for row in self._rows(table)),
+        )
+        if refusal:
+            return refusal
+        done = self._asks.until(
+            lambda: not any(row.repair for row in self._rows(table)), OPERATION_MS
+        )
+        return "done" if done else UNFINISHED
+
+    def _alter(self, table: str, replicas: int) -> str:
+        """Change the number of replicas, and wait until each tablet has so many."""
+        refusal = self._ask(
+            lambda number: AlterTable(number, table, replicas),
+            lambda: self._catalog.view.tables[table] == replicas,
+        )
+        if refusal:
+            return refusal
+        self._clients.tables[table] = replicas
+        view = self._catalog
+        done = self._asks.until(lambda: not is_altered(view.view, table), OPERATION_MS)
+        return "done" if done else UNFINISHED
+
+    def _rows(self, table: str) -> tuple[TabletRow, ...]:
+        return self._catalog.view.tablets[table]
+
+    def _ask(self, request: Callable[[int], Message], taken: Callable[[], bool]) -> str:
+        """Ask until it is committed; otherwise why not."""
+        events = self._world.events
+        deadline = events.now + OPERATION_MS
+        while events.now < deadline:
+            reply = self._asks.say(request)
+            if taken() or (reply is not None and reply.accepted):
+                return ""
+            starts = reply is not None and reply.reason.endswith(STARTING)
+            if reply is not None and not starts and not self._troubles.on:
+                return f"refused: {reply.reason}"
+            self._asks.until(taken, AGAIN_MS)
+        return UNFINISHED
+
+    def _all_have_learned(self) -> bool:
+        head = self._world.log.head
+        lives = (h.node for h in self._world.hosts.values())
+        return all(n is None or n.context.member.head == head for n in lives)

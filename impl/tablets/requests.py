@@ -1,0 +1,60 @@
+"""What operators ask of a table's tablets: each request becomes columns of their rows, which the track reads."""
+
+from __future__ import annotations
+
+from stagewright.impl.catalog.columns import TABLES
+from stagewright.impl.catalog.tablet_rows import TabletRow
+from stagewright.impl.catalog.view import View
+from stagewright.impl.group0 import Command, Mutation
+from stagewright.impl.group0.member import Plan
+from stagewright.impl.node.context import Context
+from stagewright.impl.node.table_messages import AlterTable, RepairTable
+from stagewright.impl.tablets.replication import is_altered, staying
+from stagewright.spec.errors import RefusedError
+
+
+def plan_of(node: Context, request: RepairTable | AlterTable) -> Plan:
+    """The command that writes down what is asked for, made from what the node has learned."""
+    if isinstance(request, AlterTable):
+        return lambda: _alter(node, request)
+
+    def repair() -> Command:
+        table = node.view.named(request.table)
+        rows = _tablets_of(node.view, table)
+        if any(row.repair for row in rows):
+            raise RefusedError(f"{table} is being repaired", (), help="wait until that is done")
+        task = {"repair_task_info": node.new_id()}
+        asked = tuple(Mutation("tablets", row.key, task) for row in rows)
+        return Command(f"repair of the tablets of {table} is requested", mutations=asked)
+
+    return repair
+
+
+def _alter(node: Context, request: AlterTable) -> Command | None:
+    view, table, replicas = node.view, request.table, request.replicas
+    _tablets_of(view, table)
+    if view.tables[table] == replicas:
+        return None
+    if table in view.views or view.views_of(table):
+        problem = f"{table} has views, or is one: their replicas are paired with those of the table"
+        raise RefusedError(problem, (), help="drop the views first")
+    if is_altered(view, table):
+        raise RefusedError(f"the replicas of {table} change", (), help="wait until that is done")
+    nodes = len(staying(view))
+    if nodes < replicas:
+        problem = f"{nodes} nodes can hold tablets, and each is to have {replicas} replicas"
+        raise RefusedError(problem, (), help="let nodes join, or ask for fewer replicas")
+    text = f"alter table {table}: {view.tables[table]} to {replicas} replicas"
+    return Command(text, mutations=(Mutation(TABLES, (table,), {"replicas": replicas}),))
+
+
+def _tablets_of(view: View, table: str) -> tuple[TabletRow, ...]:
+    """The tablets of a table.
+
+    Raises:
+        RefusedError: there is no such table, or it has none.
+    """
+    if table not in view.tablets:
+        known = ", ".join(sorted(view.tablets)) or "none"
+        raise RefusedError(f"there is no table {table} of tablets", (), help=f"known: {known}")
+    return view.tablets[table]
