@@ -63,6 +63,7 @@ class View:
         default_factory=dict
     )  # of each table whose changes are captured
     views: Mapping[str, ViewDefinition] = field(default_factory=dict[str, ViewDefinition])
+    resizes: Mapping[str, str] = field(default_factory=dict[str, str])  # decided of tablet tables
 
     @cached_property
     def rings(self) -> Rings:
@@ -253,6 +254,11 @@ def view_of(tables: Mapping[str, Rows]) -> View:
             key[0]: ViewDefinition.of(key[0], row)
             for key, row in tables[TABLES].items()
             if row.get("view_of")
+        },
+        resizes={
+            key[0]: row["resize_type"]
+            for key, row in tables[TABLES].items()
+            if row.get("resize_type")
         },
     )
 

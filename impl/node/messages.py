@@ -14,6 +14,7 @@ from stagewright.impl.node.table_messages import (
     CreateView,
     DropView,
     RepairTable,
+    ResizeTable,
     WorkedOnTasks,
     WorkOnTasks,
 )
@@ -385,6 +386,7 @@ class Work(Enum):
     shut_down = "shut_down"
     stream_tablet = "stream_tablet"  # fetch the rows of a tablet that the node gains
     clean_tablet = "clean_tablet"  # delete the rows of one that it gains no more, or has lost
+    prepare_split = "prepare_split"  # be ready for the tablets of a table to be split
     repair_tablet = "repair_tablet"  # fetch what its other replicas have and the node has not
 
 
@@ -451,6 +453,7 @@ Message = (
     | CreateTable
     | RepairTable
     | AlterTable
+    | ResizeTable
     | CreateView
     | DropView
     | OperatorReply

@@ -62,6 +62,8 @@ from stagewright.impl.node.table_messages import (
     CreateView,
     DropView,
     RepairTable,
+    Resize,
+    ResizeTable,
     WorkedOnTasks,
     WorkOnTasks,
 )
@@ -168,7 +170,7 @@ class DatabaseNode:
                 return self.membership.operate(sender, message)
             case CreateTable():
                 return self.membership.create(sender, message)
-            case RepairTable() | AlterTable():
+            case RepairTable() | AlterTable() | ResizeTable():
                 plan = plan_of(self.context, message)
                 return self.membership.answered(sender, message.number, plan)
             case CreateView() | DropView() | WorkOnTasks() | WorkedOnTasks():
@@ -211,6 +213,11 @@ class DatabaseNode:
                 return self.tablet_streams.begin(coordinator, order)
             case Work.clean_tablet:
                 return self.tablet_streams.clean(coordinator, order)
+            case Work.prepare_split:  # rows are stored by token: to have learned of it is enough
+                if view.resizes.get(order.table) == Resize.split.value:
+                    return [done]
+                why = f"{order.table} is not to be split"
+                return [Send(coordinator, OrderDone(order.term, order.number, False, why))]
             case Work.shut_down:
                 own = view.nodes[self.name]
                 ended = own.request is not None and own.request["done"]

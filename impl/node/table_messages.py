@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
+
+
+class Resize(Enum):
+    """`resize_type` of a table: its tablets are to be split in two, or merged two and two."""
+
+    split = "split"
+    merge = "merge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +28,15 @@ class AlterTable:
     number: int
     table: str
     replicas: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResizeTable:
+    """Have a table's tablets split, or merged: it has twice as many then, or half."""
+
+    number: int
+    table: str
+    resize: Resize
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from stagewright.impl.node.messages import (
     StatusRequest,
     TabletsRequest,
 )
-from stagewright.impl.node.table_messages import AlterTable, RepairTable
+from stagewright.impl.node.table_messages import AlterTable, RepairTable, ResizeTable
 from stagewright.impl.processes.errors import WireError
 
 LONGEST_KEY = 4 << 10  # bytes
@@ -61,7 +61,7 @@ def _wrong(message: Any) -> str:
             if not 0 < replicas <= MOST_REPLICAS:
                 return f"{replicas} replicas: from 1 to {MOST_REPLICAS}"
             return _wrong_table(table)
-        case RepairTable(_, table):
+        case RepairTable(_, table) | ResizeTable(_, table):
             return _wrong_table(table)
         case AlterTable(_, table, replicas):
             if not 0 < replicas <= MOST_REPLICAS:

@@ -29,7 +29,7 @@ from stagewright.impl.node.messages import (
     TabletsReply,
     TabletsRequest,
 )
-from stagewright.impl.node.table_messages import AlterTable, RepairTable
+from stagewright.impl.node.table_messages import AlterTable, RepairTable, Resize, ResizeTable
 from stagewright.impl.processes.codec import Codec, codec
 from stagewright.impl.processes.errors import ClusterError, WireError
 from stagewright.impl.processes.frames import Frames, framed
@@ -201,7 +201,15 @@ class Session:
         """
         self._change(AlterTable(self._numbered(), table, replicas))
 
-    def _change(self, request: RepairTable | AlterTable) -> None:
+    def resize(self, table: str, resize: Resize) -> None:
+        """Have the tablets of a table split or merged; they are so some time after this returns.
+
+        Raises:
+            ClusterError: also if the cluster refuses: it has one tablet, for example.
+        """
+        self._change(ResizeTable(self._numbered(), table, resize))
+
+    def _change(self, request: RepairTable | AlterTable | ResizeTable) -> None:
         reply = self._ask(request)
         assert isinstance(reply, OperatorReply)
         if not reply.accepted:

@@ -6,6 +6,7 @@ from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.catalog.view import View
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
+from stagewright.impl.node.table_messages import Resize
 from stagewright.impl.tablets.balancer import (
     Drain,
     HostState,
@@ -16,11 +17,12 @@ from stagewright.impl.tablets.balancer import (
 )
 from stagewright.impl.tablets.loads import sketch_of
 from stagewright.impl.tablets.replication import Change, changes
+from stagewright.impl.tablets.resizing import Colocation, colocations, decided
 from stagewright.impl.topology.planning import step_of
 from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Stage
 from stagewright.spec.verdict import Step
 
-Start = Migration | Change
+Start = Migration | Change | Colocation
 Moves = list[tuple[TabletRow, Step]]
 _KINDS = {
     Move.migration: Kind.migration,
@@ -30,7 +32,12 @@ _KINDS = {
 
 def beginnings(view: View, drains: bool, down: frozenset[str]) -> tuple[tuple[Start, ...], Moves]:
     """What is to begin, and the repairs beside it; if a node is drained, what leaves it alone."""
-    made = plan(sketch_of(view)).migrations
+    merged = decided(view, Resize.merge)
+    made = [
+        m
+        for m in plan(sketch_of(view)).migrations
+        if m.tablet.table not in merged or isinstance(m.reason, Drain)  # evenness waits for pairs
+    ]
     if drains:
         host = drained(view)
         leave = (m for m in made if isinstance(m.reason, Drain) and m.leaving.host == host)
@@ -40,7 +47,9 @@ def beginnings(view: View, drains: bool, down: frozenset[str]) -> tuple[tuple[St
     move = {m.tablet for m in made}
     busy = move | {_name(row) for row in asked}
     repairs = [(row, step_of("start_repair")) for row in asked if _name(row) not in move]
-    return (*made, *changes(view, busy, down)), repairs
+    more = [*changes(view, busy, down)]
+    together = colocations(view, busy | {c.tablet for c in more})
+    return (*made, *more, *together), repairs
 
 
 def _name(row: TabletRow) -> TabletName:
@@ -52,6 +61,8 @@ def kind_of(start: Start, row: TabletRow, node: Context) -> Kind:
 
     Before one goes for good, the others get what it alone has.
     """
+    if isinstance(start, Colocation):
+        return Kind.migration
     if isinstance(start, Migration) and start.kind is not Move.rebuild:
         return _KINDS[start.kind]
     careless = node.has(Defect.removed_replicas_are_not_repaired)

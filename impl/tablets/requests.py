@@ -8,15 +8,20 @@ from stagewright.impl.catalog.view import View
 from stagewright.impl.group0 import Command, Mutation
 from stagewright.impl.group0.member import Plan
 from stagewright.impl.node.context import Context
-from stagewright.impl.node.table_messages import AlterTable, RepairTable
+from stagewright.impl.node.table_messages import AlterTable, RepairTable, Resize, ResizeTable
 from stagewright.impl.tablets.replication import is_altered, staying
 from stagewright.spec.errors import RefusedError
 
+MOST_TABLETS = 1024
+_PAST = {Resize.split: "split", Resize.merge: "merged"}
 
-def plan_of(node: Context, request: RepairTable | AlterTable) -> Plan:
+
+def plan_of(node: Context, request: RepairTable | AlterTable | ResizeTable) -> Plan:
     """The command that writes down what is asked for, made from what the node has learned."""
     if isinstance(request, AlterTable):
         return lambda: _alter(node, request)
+    if isinstance(request, ResizeTable):
+        return lambda: _resize(node, request)
 
     def repair() -> Command:
         table = node.view.named(request.table)
@@ -35,17 +40,44 @@ def _alter(node: Context, request: AlterTable) -> Command | None:
     _tablets_of(view, table)
     if view.tables[table] == replicas:
         return None
-    if table in view.views or view.views_of(table):
-        problem = f"{table} has views, or is one: their replicas are paired with those of the table"
-        raise RefusedError(problem, (), help="drop the views first")
-    if is_altered(view, table):
-        raise RefusedError(f"the replicas of {table} change", (), help="wait until that is done")
+    _refuse_pairs(view, table)
     nodes = len(staying(view))
     if nodes < replicas:
         problem = f"{nodes} nodes can hold tablets, and each is to have {replicas} replicas"
         raise RefusedError(problem, (), help="let nodes join, or ask for fewer replicas")
     text = f"alter table {table}: {view.tables[table]} to {replicas} replicas"
     return Command(text, mutations=(Mutation(TABLES, (table,), {"replicas": replicas}),))
+
+
+def _resize(node: Context, request: ResizeTable) -> Command:
+    """A decision, with a number of its own."""
+    view, table, resize = node.view, request.table, request.resize
+    count = len(_tablets_of(view, table))
+    if resize is Resize.merge and count == 1:
+        raise RefusedError(f"{table} has one tablet", (), help="there is none to merge it with")
+    if resize is Resize.split and count * 2 > MOST_TABLETS:
+        problem = f"{table} has {count} tablets, and {MOST_TABLETS} are the most"
+        raise RefusedError(problem, (), help="leave it as it is")
+    _refuse_pairs(view, table)
+    last: int = node.catalog.tables[TABLES][table,].get("resize_seq_number", 0)
+    row = {"resize_type": resize.value, "resize_seq_number": last + 1}
+    text = f"Emitting resize decision of type {resize.value} for table {table}"
+    return Command(text, mutations=(Mutation(TABLES, (table,), row),))
+
+
+def _refuse_pairs(view: View, table: str) -> None:
+    """What pairs tablets or replicas with others keeps them, and nothing changes twice at once.
+
+    Raises:
+        RefusedError: the table has views, is one, or its replicas change.
+    """
+    if table in view.views or view.views_of(table):
+        problem = (
+            f"{table} has views, or is one: tablets and replicas are paired with those of the table"
+        )
+        raise RefusedError(problem, (), help="drop the views first")
+    if is_altered(view, table):
+        raise RefusedError(f"the replicas of {table} change", (), help="wait until that is done")
 
 
 def _tablets_of(view: View, table: str) -> tuple[TabletRow, ...]:
@@ -57,4 +89,7 @@ def _tablets_of(view: View, table: str) -> tuple[TabletRow, ...]:
     if table not in view.tablets:
         known = ", ".join(sorted(view.tablets)) or "none"
         raise RefusedError(f"there is no table {table} of tablets", (), help=f"known: {known}")
+    if table in view.resizes:
+        problem = f"the tablets of {table} are to be {_PAST[Resize(view.resizes[table])]}"
+        raise RefusedError(problem, (), help="wait until that is done")
     return view.tablets[table]

@@ -19,6 +19,7 @@ from stagewright.impl.node.context import Context, tokens_for
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.messages import BarrierAck, Joined, OrderDone, Phase, Work
 from stagewright.impl.node.port import Effect, Reason, Wake
+from stagewright.impl.tablets.resizing import Preparation, finalised
 from stagewright.impl.tablets.track import TabletTrack
 from stagewright.impl.topology.descriptions import described
 from stagewright.impl.topology.orders import Job, Key, Orders
@@ -64,6 +65,7 @@ class TopologyCoordinator:
         self._waited: set[Key] = set()  # delays that are over
         self._waiting: set[Key] = set()
         self.track = TabletTrack(self)
+        self.resizes = Preparation(node, self.orders)
         self._rules = [r for r in RULES if r.action in node.rules.actions]
 
     # -- what happens --------------------------------------------------------------------------------------
@@ -192,7 +194,7 @@ class TopologyCoordinator:
                 from_then_on=self.node.time(2 * self.node.timing.ring_delay),
                 error=self._reason(),
             )
-            return board.command(described(step), self.node.catalog, details, self._beside())
+            return board.command(described(step), self.node.catalog, details, self._beside(step))
 
         return self.commit(add)
 
@@ -250,7 +252,9 @@ class TopologyCoordinator:
             found |= dict.fromkeys(own, self.node.view.nodes[n.name].shards)
         return found
 
-    def _beside(self) -> tuple[Mutation, ...]:
+    def _beside(self, step: Step) -> tuple[Mutation, ...]:
+        if step.action == "finish_resize":
+            return tuple(finalised(self.node, self.resizes.tables))
         if not self.node.has(Defect.rows_of_left_nodes_are_dropped):
             return ()
         left = [m.name for m in self.node.view.nodes.values() if m.state is NodeState.left]
@@ -309,6 +313,25 @@ class TopologyCoordinator:
         if self._round(Phase.fence) is not None:
             return []
         return self.rounds.begin(Phase.fence, self.node.view.participants)
+
+    def is_prepared(self, _: Step) -> bool:
+        """Tablets can be split or merged at once, and nothing waits for a node that is down."""
+        view = self.node.view
+        down = (self.node.down - view.given_up) & {*view.participants}
+        return bool(self.resizes.tables) and not down
+
+    def prepare(self, _: Step) -> list[Effect]:
+        """Have nodes get ready for that."""
+        return self.resizes.go_on()
+
+    def may_finish_resize(self, step: Step) -> bool:
+        """The fence is known, and what was prepared is so, as far as this coordinator knows."""
+        return bool(self.resizes.tables) and self.knows_the_fence(step)
+
+    def have_resize_finished(self, step: Step) -> list[Effect]:
+        """Have that be so."""
+        ready = bool(self.resizes.tables)
+        return self.spread_the_fence(step) if ready else self.resizes.go_on()
 
     def is_due(self) -> bool:
         """Whether rows that nodes have lost are to be removed: before a node leaves, or on request."""
@@ -467,5 +490,7 @@ RULES: tuple[Rule, ...] = (
     Rule("start_decommission"),
     Rule("start_rebuild"),
     Rule("prepare_generation"),
+    Rule("start_resize_finalization", C.is_prepared, C.prepare),
+    Rule("finish_resize", C.may_finish_resize, C.have_resize_finished),
 )
 """The steps that the coordinator takes, in the order in which it looks at them."""

@@ -11,7 +11,7 @@ TABLES = 0.5  # share of the runs that have tablet tables
 SECOND_TABLE = 0.2
 VIEWS = 0.65  # share of these that have views
 SECOND_VIEW = 0.4
-CHANGES = ("repair", "alter")
+CHANGES = ("repair", "alter", "split", "merge")
 CHANGED = 0.3  # share of the tables to which each of these is done
 _KEYED_BY = (0, 2, 3, 7)  # moduli
 

@@ -433,6 +433,7 @@ class _Run:
             for m in view.nodes.values()
         )
         at_rest = view.transition_state is TransitionState.null and not moving
+        at_rest &= not view.resizes
         at_rest &= not any(row.repair for rows in view.tablets.values() for row in rows)
         quiet = view.tablets and self.judge.tablets.last_change + QUIET_MS > self.events.now
         return at_rest and not view.moving and not quiet

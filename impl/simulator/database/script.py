@@ -24,12 +24,14 @@ FORMS = {
     "table": "table NAME tablets NUMBER rf NUMBER",
     "repair": "repair TABLE",
     "alter": "alter TABLE rf NUMBER",
+    "split": "split TABLE",
+    "merge": "merge TABLE",
     "create": "create view NAME on TABLE by value [mod NUMBER] [where value < NUMBER]",
     "await": "await VIEW",
     "drop": "drop view VIEW",
     "wait": "wait MILLISECONDS",
 }
-OF_TABLES = ("table", "repair", "alter")
+OF_TABLES = ("table", "repair", "alter", "split", "merge")
 OF_VIEWS = ("create", "await", "drop")
 MOST = 1_000_000
 TABLETS = tuple(1 << bits for bits in range(11))  # powers of two
@@ -114,7 +116,7 @@ def _parse(words: list[str]) -> Operation:
             return Operation(verb, name, table, modulus, 0, comparison, bound)
         case ["view", name] if verb == "drop" and _NAME.fullmatch(name):
             return Operation(verb, name)
-        case [name] if verb in ("await", "repair") and _NAME.fullmatch(name):
+        case [name] if verb in ("await", "repair", "split", "merge") and _NAME.fullmatch(name):
             return Operation(verb, name)
         case [number] if verb in ("write", "wait") and number.isdecimal() and int(number) <= MOST:
             return Operation(verb, number=int(number))

@@ -1,4 +1,4 @@
-"""Tables of tablets in a script: made, altered and repaired."""
+"""Tables of tablets in a script: made, altered, repaired, split and merged."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from stagewright.impl.catalog.catalog import Catalog
 from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.node.messages import STARTING, CreateTable, Message
-from stagewright.impl.node.table_messages import AlterTable, RepairTable
+from stagewright.impl.node.table_messages import AlterTable, RepairTable, Resize, ResizeTable
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.checks.repair_oracle import RepairOracle
 from stagewright.impl.simulator.database.clients import Clients
@@ -50,6 +50,8 @@ class TableOperations:
             raise InputError(f"`{operation}`: there is no such table", help="make it first")
         if operation.verb == "alter":
             return self._alter(table, operation.replicas)
+        if operation.verb in ("split", "merge"):
+            return self._resize(table, Resize(operation.verb))
         return self._repair(table)
 
     def _create(self, table: str, operation: Operation) -> str:
@@ -89,6 +91,19 @@ class TableOperations:
         self._clients.tables[table] = replicas
         view = self._catalog
         done = self._asks.until(lambda: not is_altered(view.view, table), OPERATION_MS)
+        return "done" if done else UNFINISHED
+
+    def _resize(self, table: str, resize: Resize) -> str:
+        """Have tablets split or merged, and wait until they are."""
+        before = len(self._rows(table))
+        catalog = self._catalog
+        refusal = self._ask(
+            lambda number: ResizeTable(number, table, resize),
+            lambda: table in catalog.view.resizes or len(self._rows(table)) != before,
+        )
+        if refusal:
+            return refusal
+        done = self._asks.until(lambda: table not in catalog.view.resizes, OPERATION_MS)
         return "done" if done else UNFINISHED
 
     def _rows(self, table: str) -> tuple[TabletRow, ...]:

@@ -31,6 +31,7 @@ commands, one a line or with semicolons between them:
   tablets              where the tablets of the table lie
   repair NAME          the replicas of its tablets exchange what they lack; `tablets` shows how far that is
   alter NAME rf N      its tablets get more replicas, or fewer, one at a time; `tables` has the new number at once
+  split NAME, merge NAME   it gets twice as many tablets, or half of them
   help, exit
 """
 
@@ -149,10 +150,15 @@ class Shell:
                 self._change(words)
 
     def _change(self, words: list[str]) -> None:
+        from stagewright.impl.node.table_messages import Resize
+
         match words:
             case ["repair", name]:
                 self._session.repair(named(name))
                 self._say({"repair": named(name)})
+            case ["split" | "merge" as verb, name]:
+                self._session.resize(named(name), Resize(verb))
+                self._say({verb: named(name)})
             case ["alter", name, "rf", replicas] if replicas.isdecimal():
                 self._session.alter(named(name), int(replicas))
                 self._say({"alter": named(name), "replicas": int(replicas)})

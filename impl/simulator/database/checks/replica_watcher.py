@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from stagewright.impl.catalog.columns import TABLES
 from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.catalog.view import View
 from stagewright.impl.node.keys import token_in
@@ -63,21 +64,29 @@ class ReplicaWatcher:
             return
         for old in before.moving:
             row = view.tablet(old.table, old.number)
-            if row is not None and (life, row.name) in self._storage:
+            if row is not None and (life, _named(node, row)) in self._storage:
                 self._follow(life, node, row)
         for row in view.moving:
-            if (life, row.name) in self._storage:
+            if (life, _named(node, row)) in self._storage:
                 self._follow(life, node, row)
 
     def _entity(self, host: Host, node: DatabaseNode, row: TabletRow) -> str:
         life = life_of(host)
-        if not self._storage.setdefault((life, row.name), False):
+        if not self._storage.setdefault((life, _named(node, row)), False):
             self._follow(life, node, row)
-        return f"{row.name}@{life}"
+        return f"{_named(node, row)}@{life}"
 
     def _follow(self, life: str, node: DatabaseNode, row: TabletRow) -> None:
         has = node.context.ready and node.name in row.tablet.hosts(row.tablet.stage.storage)
-        if has != self._storage[life, row.name]:
-            self._storage[life, row.name] = has
+        name = _named(node, row)
+        if has != self._storage[life, name]:
+            self._storage[life, name] = has
             what = "allocate" if has else "deallocate"
-            self._take(KIND, f"{row.name}@{life}", node.name, what)
+            self._take(KIND, f"{name}@{life}", node.name, what)
+
+
+def _named(node: DatabaseNode, row: TabletRow) -> str:
+    """A tablet as the node knows it: another one has its number once the table was split or merged."""
+    table = node.context.catalog.tables[TABLES][row.table,]
+    times: int = table.get("resize_seq_number", 0) - bool(table.get("resize_type"))
+    return f"{row.name} after {times} resizes" if times else row.name

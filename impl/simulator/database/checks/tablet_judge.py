@@ -45,6 +45,7 @@ class TabletJudge:
         for step in (s for s in entry.command.steps if s.machine == machine):
             self.last_change = now
             self._step(entry, step, now)
+        self._compare_maps(entry, view)
         for name, row in rows.items():
             state = self._instances[name].state
             said = row.state()
@@ -73,10 +74,26 @@ class TabletJudge:
             self.edges.add((before.name, after.name))
         self._events.append((step.instance, taken, instance.state, now))
 
+    def _compare_maps(self, entry: Entry, view: View) -> None:
+        """Where tablets are split or merged, every row of the new ones lies where it lay."""
+        for table, rows in view.tablets.items():
+            before = [row for row in self._before.values() if row.table == table]
+            if not before or len(before) == len(rows):
+                continue
+            for row in rows:
+                low, high = row.range
+                of = [b for b in before if b.range[0] < high and low < b.range[1]]
+                if any(_hosts(b) != _hosts(row) for b in of):
+                    self._problems.append(
+                        f"{entry.id.position}: {row.name} is on {sorted(_hosts(row))}, and its rows are not"
+                    )
+
     def _compare(self, entry: Entry, row: TabletRow) -> None:
         """Replicas change at the end of a migration alone, and to what was planned or not at all."""
         before = self._before.get(row.name)
-        if before is None or before.tablet.replicas == row.tablet.replicas:
+        if before is None or before.range != row.range:
+            return  # another tablet had its number, or none
+        if before.tablet.replicas == row.tablet.replicas:
             return
         planned = before.tablet.next
         if row.tablet.replicas != planned or row.tablet.stage is not Stage.none:
@@ -92,6 +109,10 @@ class TabletJudge:
                     writer.start(name, state, time=now)
                 else:
                     writer.record(name, step, observation(state), time=now)
+
+
+def _hosts(row: TabletRow) -> set[str]:
+    return {r.host for r in row.tablet.replicas}
 
 
 def _value(name: str, value: object) -> Any:

@@ -11,6 +11,7 @@ from tests.impl.simulator.database import (
     test_drawn_runs,
     test_repair,
     test_replication,
+    test_resizing,
     test_tablet_faults,
     test_views,
 )
@@ -93,6 +94,7 @@ def test_every_defect_is_shown() -> None:
             test_drawn_runs,
             test_repair,
             test_replication,
+            test_resizing,
             test_tablet_faults,
             test_views,
         )

@@ -14,6 +14,7 @@ from tests.impl.simulator.database import (
     test_drawn_runs,
     test_repair,
     test_replication,
+    test_resizing,
     test_tablet_faults,
     test_views,
 )
@@ -139,6 +140,8 @@ NOT_LOGGED = {
     D.quorums_are_of_the_table: NO_LINE_OF_REQUESTS,
     D.removed_replicas_are_not_repaired: NO_LINE_OF_ROWS,
     D.removed_replicas_keep_rows: NO_LINE_OF_ROWS,
+    D.halves_of_tablets_are_mixed_up: NO_LINE_OF_TABLES,
+    D.apart_tablets_are_merged: NO_LINE_OF_TABLES,
     D.repairs_are_skipped: NO_LINE_OF_ROWS,
     D.repairs_fetch_from_one_replica: NO_LINE_OF_ROWS,
     D.repairs_ask_one_replica: NO_LINE_OF_ROWS,
@@ -174,6 +177,7 @@ def test_of_every_defect_it_is_known_whether_logs_show_it() -> None:
         *test_drawn_runs.SHOWN,
         *test_repair.SHOWN,
         *test_replication.SHOWN,
+        *test_resizing.SHOWN,
         *test_tablet_faults.SHOWN,
         *test_views.SHOWN,
     )
