@@ -227,5 +227,5 @@ def test_what_is_left_to_dependents_is_named_and_not_imported() -> None:
         env={**os.environ, "PYTHONPATH": str(SOURCES)},
     )
     assert "a_tablet_behind_a_fence of Fencing, " in ran.stderr
-    assert "stagewright.machines.refinements.recorded" in ran.stdout.split()
+    assert "stagewright.machines.scylladb.tablets.tablet_migration" in ran.stdout.split()
     assert "stagewright.machines.scylladb.tablets.load_balancer" not in ran.stdout.split()

@@ -70,8 +70,10 @@ def test_the_same_seed_gives_the_same_bytes_in_another_process(
     recorded: list[list[bytes]] = []
     for hash_seed in ("1", "2"):
         directory = tmp_path / hash_seed
+        directory.mkdir()
         done = subprocess.run(
-            [sys.executable, "-m", "stagewright", "run", *arguments, "--out", str(directory)],
+            [sys.executable, "-m", "stagewright", "run", *arguments, "--out", "."],
+            cwd=directory,
             env={**os.environ, "PYTHONHASHSEED": hash_seed},
             capture_output=True,
             check=True,
