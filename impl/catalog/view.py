@@ -21,8 +21,8 @@ from stagewright.impl.catalog.columns import (
 )
 from stagewright.impl.catalog.tablet_rows import TabletRow, tablets_of
 from stagewright.impl.ring.vnodes import Chosen, RingNode, Rings
-from stagewright.impl.views.definition import ViewDefinition
-from stagewright.impl.views.names import name_of
+from stagewright.impl.views.maintenance.definition import ViewDefinition
+from stagewright.impl.views.maintenance.names import name_of
 from stagewright.machines.scylladb.topology.topology_states import NodeState, TransitionState
 
 NOBODY = Chosen((), (), ())

@@ -34,6 +34,7 @@ from stagewright.impl.node.port import Effect, Learn, Send, Stop, Store, Wake
 from stagewright.impl.storage.port import Put, Version
 from stagewright.impl.tablets.allocation import allocated, refuse_to_crowd
 from stagewright.impl.topology.planning import Board, step_of
+from stagewright.impl.views.maintenance.names import name_of
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.topology.topology_states import (
     GlobalRequest,
@@ -268,7 +269,7 @@ class Membership:
             view.version,
             view.fence_version,
             nodes,
-            tuple(view.tables.items()),
+            tuple((name_of(table), replicas) for table, replicas in view.tables.items()),
             load,
         )
 

@@ -15,6 +15,8 @@ from stagewright.impl.node.table_messages import (
     DropView,
     RepairTable,
     ResizeTable,
+    ViewsReply,
+    ViewsRequest,
     WorkedOnTasks,
     WorkOnTasks,
 )
@@ -456,6 +458,8 @@ Message = (
     | ResizeTable
     | CreateView
     | DropView
+    | ViewsRequest
+    | ViewsReply
     | OperatorReply
     | GenerationsRequest
     | GenerationsReply

@@ -64,6 +64,7 @@ from stagewright.impl.node.table_messages import (
     RepairTable,
     Resize,
     ResizeTable,
+    ViewsRequest,
     WorkedOnTasks,
     WorkOnTasks,
 )
@@ -173,7 +174,7 @@ class DatabaseNode:
             case RepairTable() | AlterTable() | ResizeTable():
                 plan = plan_of(self.context, message)
                 return self.membership.answered(sender, message.number, plan)
-            case CreateView() | DropView() | WorkOnTasks() | WorkedOnTasks():
+            case CreateView() | DropView() | ViewsRequest() | WorkOnTasks() | WorkedOnTasks():
                 return self.views.handle(sender, message)
             case GenerationsRequest(number):
                 return [Send(sender, self.membership.generations(number))]

@@ -63,6 +63,40 @@ class DropView:
 
 
 @dataclass(frozen=True, slots=True)
+class ViewsRequest:
+    """Ask how far views are built."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class ViewStatus:
+    """A view, how far it is built, and for how long that has gone on.
+
+    `status`: CREATED (it waits for its turn), STARTED or SUCCESS. `tasks` of `places` (the replicas of its base
+    table's tablets) are left; of those that the node that answers works on, `worked` is done, 1.0 for each.
+    `age_ms`: since the oldest of its tasks that are left was created, by the clock of the node that answers.
+    """
+
+    view: str
+    base: str
+    definition: str
+    status: str
+    tasks: int = 0
+    places: int = 0
+    worked: float = 0.0
+    age_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ViewsReply:
+    """All views that the node has learned of."""
+
+    number: int
+    views: tuple[ViewStatus, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class WorkOnTasks:
     """work_on_view_building_tasks: the coordinator of a term has tasks of one tablet replica worked on."""
 

@@ -16,7 +16,7 @@ from stagewright.impl.node.messages import Order, OrderDone, RowChunk, Work
 from stagewright.impl.node.port import Effect, Send
 from stagewright.impl.node.replica import Replica
 from stagewright.impl.node.transfers import Transfer
-from stagewright.impl.views.hints import hints_of
+from stagewright.impl.views.maintenance.hints import hints_of
 from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Replicas, Role, Run
 
 ATTEMPTS = 20  # without an answer, until a source is taken for gone

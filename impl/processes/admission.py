@@ -15,8 +15,16 @@ from stagewright.impl.node.messages import (
     StatusRequest,
     TabletsRequest,
 )
-from stagewright.impl.node.table_messages import AlterTable, RepairTable, ResizeTable
+from stagewright.impl.node.table_messages import (
+    AlterTable,
+    CreateView,
+    DropView,
+    RepairTable,
+    ResizeTable,
+    ViewsRequest,
+)
 from stagewright.impl.processes.errors import WireError
+from stagewright.impl.views.maintenance.definition import COMPARISONS, LARGEST_NUMBER
 
 LONGEST_KEY = 4 << 10  # bytes
 LONGEST_VALUE = 64 << 10
@@ -55,6 +63,25 @@ def _wrong(message: Any) -> str:
             if not 0 < limit <= LARGEST_PAGE:
                 return f"a scan of {limit} rows: from 1 to {LARGEST_PAGE} at a time"
             return _wrong_key(start[8 + BEFORE_KEY :]) or _wrong_table(table)
+        case (
+            CreateTable() | RepairTable() | ResizeTable() | AlterTable() | CreateView() | DropView()
+        ):
+            return _wrong_definition(message)
+        case (
+            OperatorRequest()
+            | StatusRequest()
+            | GenerationsRequest()
+            | TabletsRequest()
+            | ViewsRequest()
+        ):
+            return ""
+        case _:
+            return f"a {type(message).__name__} is not for clients to send"
+
+
+def _wrong_definition(message: Any) -> str:
+    """What is wrong with a statement about tables and views."""
+    match message:
         case CreateTable(_, table, replicas, tablets):
             if not 0 <= tablets <= MOST_TABLETS or tablets & (tablets - 1):
                 return f"{tablets} tablets: a power of two up to {MOST_TABLETS}, or 0 for none"
@@ -67,10 +94,21 @@ def _wrong(message: Any) -> str:
             if not 0 < replicas <= MOST_REPLICAS:
                 return f"{replicas} replicas: from 1 to {MOST_REPLICAS}"
             return _wrong_table(table)
-        case OperatorRequest() | StatusRequest() | GenerationsRequest() | TabletsRequest():
-            return ""
+        case CreateView(_, view, table):
+            return _wrong_table(view) or _wrong_table(table) or _wrong_view(message)
+        case DropView(_, view):
+            return _wrong_table(view)
         case _:
-            return f"a {type(message).__name__} is not for clients to send"
+            raise AssertionError(f"no statement: {message}")
+
+
+def _wrong_view(wanted: CreateView) -> str:
+    if not 0 <= wanted.modulus <= LARGEST_NUMBER or not 0 <= wanted.bound <= LARGEST_NUMBER:
+        return f"a view by numbers beyond {LARGEST_NUMBER}"
+    known = ("", *COMPARISONS)
+    if wanted.comparison not in known:
+        return f"a view where values are {wanted.comparison[:8]!r}: known: {' '.join(COMPARISONS)}"
+    return ""
 
 
 def _wrong_key(key: bytes) -> str:

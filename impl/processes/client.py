@@ -5,14 +5,13 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from stagewright.impl.cdc.consumer import Generation
 from stagewright.impl.cdc.reading import Page, changes_of
 from stagewright.impl.cdc.rows import Change, log_of
 from stagewright.impl.node.messages import (
     STARTING,
-    Cell,
     ClientRead,
     ClientReply,
     ClientScan,
@@ -29,15 +28,42 @@ from stagewright.impl.node.messages import (
     TabletsReply,
     TabletsRequest,
 )
-from stagewright.impl.node.table_messages import AlterTable, RepairTable, Resize, ResizeTable
+from stagewright.impl.node.table_messages import (
+    AlterTable,
+    CreateView,
+    DropView,
+    RepairTable,
+    Resize,
+    ResizeTable,
+    ViewsReply,
+    ViewsRequest,
+)
+from stagewright.impl.processes.builds import Build, builds
 from stagewright.impl.processes.codec import Codec, codec
 from stagewright.impl.processes.errors import ClusterError, WireError
 from stagewright.impl.processes.frames import Frames, framed
 from stagewright.impl.processes.handshake import Calling, reason_of
 from stagewright.impl.processes.links import split
+from stagewright.impl.views.maintenance.definition import partition_of, parts_of
 
-_Answer = ClientReply | ScanReply | GenerationsReply | StatusReply | TabletsReply | OperatorReply
+_Answer = (
+    ClientReply
+    | ScanReply
+    | GenerationsReply
+    | StatusReply
+    | TabletsReply
+    | ViewsReply
+    | OperatorReply
+)
 PAGE = 200  # rows of a scan at a time
+
+
+class ViewRow(NamedTuple):
+    """A row of a view: its key in the view, the key of its base row, and that row's value."""
+
+    key: bytes
+    base_key: bytes
+    value: bytes
 
 
 class RefusedRequestError(WireError):
@@ -158,13 +184,31 @@ class Session:
 
     def scan(self, limit: int | None = None) -> Iterator[tuple[bytes, bytes]]:
         """Keys and values in the order of their tokens."""
-        start: bytes | None = b""
+        yield from ((stored[8:], value) for stored, value in self._cells(limit))
+
+    def scan_view(self, limit: int | None = None) -> Iterator[ViewRow]:
+        """The rows of the table, which is a view, in the order of the tokens of their keys in it."""
+        yield from (ViewRow(*parts_of(stored), value) for stored, value in self._cells(limit))
+
+    def get_view(self, key: bytes) -> Iterator[ViewRow]:
+        """The rows that the table, which is a view, has under a key."""
+        partition = partition_of(key)
+        for stored, value in self._cells(None, partition):
+            if not stored.startswith(partition):
+                return
+            yield ViewRow(*parts_of(stored), value)
+
+    def _cells(self, limit: int | None, first: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """Stored keys and values, from a stored key on."""
+        start: bytes | None = first
         left = limit
         while start is not None and left != 0:
             page = PAGE if left is None else min(PAGE, left)
             reply = self._ask(ClientScan(self._numbered(), self.table, start, page, self.level))
             assert isinstance(reply, ScanReply)
-            yield from map(_row, reply.cells)
+            for stored, _, value in reply.cells:
+                assert value is not None, "a scan gives no tombstones"
+                yield stored, value
             left = None if left is None else max(0, left - len(reply.cells))
             start = reply.following
 
@@ -184,6 +228,48 @@ class Session:
         assert isinstance(reply, OperatorReply)
         if not reply.accepted:
             raise ClusterError(reply.reason, help="see `stagewright cluster status`")
+
+    def create_view(
+        self, view: str, table: str, modulus: int = 0, comparison: str = "", bound: int = 0
+    ) -> None:
+        """Make a view of a table of tablets (as `CreateView` says); it is being built when this returns.
+
+        Raises:
+            ClusterError: also if the cluster refuses: there is no such table, for example.
+        """
+        number = self._numbered()
+        self._change(CreateView(number, view, table, modulus, comparison, bound))
+
+    def drop_view(self, view: str) -> None:
+        """Drop a view, built or not; one that is not there will do.
+
+        Raises:
+            ClusterError: also if the cluster refuses.
+        """
+        self._change(DropView(self._numbered(), view))
+
+    def builds(self) -> list[Build]:
+        """How far all views are built, as those nodes say it that answer.
+
+        Raises:
+            ClusterError: none does.
+        """
+        answers = [r.views for a in self._addresses() if (r := self._views_of(a)) is not None]
+        if not answers:
+            raise ClusterError("no node answers", help="see `stagewright cluster status`")
+        return builds(answers)
+
+    def _views_of(self, address: str) -> ViewsReply | None:
+        """What one node says; None: it does not answer."""
+        try:
+            conversation = Conversation(address, self._secret, 2.0)
+            try:
+                reply = conversation.ask(ViewsRequest(1), 2.0)
+            finally:
+                conversation.close()
+        except (OSError, WireError):
+            return None
+        return reply if isinstance(reply, ViewsReply) else None
 
     def repair(self, table: str) -> None:
         """Have the tablets of a table repaired; that goes on when this returns.
@@ -209,7 +295,9 @@ class Session:
         """
         self._change(ResizeTable(self._numbered(), table, resize))
 
-    def _change(self, request: RepairTable | AlterTable | ResizeTable) -> None:
+    def _change(
+        self, request: RepairTable | AlterTable | ResizeTable | CreateView | DropView
+    ) -> None:
         reply = self._ask(request)
         assert isinstance(reply, OperatorReply)
         if not reply.accepted:
@@ -285,15 +373,9 @@ class Session:
 def _failure(reply: _Answer) -> str:
     """Why another node, or another time, may give a better answer; empty if none will."""
     match reply:
-        case StatusReply() | TabletsReply():
+        case StatusReply() | TabletsReply() | ViewsReply():
             return ""
         case OperatorReply(reason=reason):
             return reason if reason.endswith(STARTING) else ""
         case _:
             return "" if reply.succeeded else reply.reason
-
-
-def _row(cell: Cell) -> tuple[bytes, bytes]:
-    stored, _, value = cell
-    assert value is not None, "a scan gives no tombstones"
-    return stored[8:], value

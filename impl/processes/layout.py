@@ -34,6 +34,8 @@ REAL = Timing(
     leeway=5_000,
     horizon=20_000,
     compact_after=500,
+    view_call=5_000,
+    view_removal=200,
 )
 """Milliseconds: a machine with other work to do must not look like one that is dead."""
 

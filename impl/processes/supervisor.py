@@ -29,6 +29,7 @@ from stagewright.impl.node.messages import (
     TabletsRequest,
 )
 from stagewright.impl.node.port import Identity
+from stagewright.impl.processes.builds import Build
 from stagewright.impl.processes.client import Conversation, Session
 from stagewright.impl.processes.errors import ClusterError, WireError
 from stagewright.impl.processes.layout import Layout, NodeFile, Settings
@@ -69,6 +70,7 @@ class Report:
     nodes: tuple[NodeReport, ...]
     said: StatusReply | None
     tablets: TabletsReply | None = None
+    views: tuple[Build, ...] = ()
 
     @property
     def is_well(self) -> bool:
@@ -309,7 +311,17 @@ class Supervisor:
             ),
             said,
             self.tablets() if said is not None else None,
+            self._builds() if said is not None else (),
         )
+
+    def _builds(self) -> tuple[Build, ...]:
+        session = self.session()
+        try:
+            return tuple(session.builds())
+        except ClusterError:
+            return ()  # whoever answered does so no longer
+        finally:
+            session.close()
 
     def said(self, but: str = "") -> StatusReply | None:
         """What the first node that answers says; of those that do, one that knows who coordinates."""

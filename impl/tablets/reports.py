@@ -10,6 +10,7 @@ from stagewright.impl.catalog.view import View
 from stagewright.impl.group0 import Entry, Learned, MachineStep
 from stagewright.impl.node.messages import TabletsReply, TabletStatus
 from stagewright.impl.ring.tablets import TabletReplica
+from stagewright.impl.views.maintenance.names import name_of
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
 
 KEPT = 40  # moves
@@ -53,7 +54,7 @@ def _status(row: TabletRow, replicas: int) -> TabletStatus:
     asked = ["repair"] if row.repair else []
     asked += [f"rf {replicas}"] if len(tablet.replicas) != replicas else []
     return TabletStatus(
-        row.table,
+        name_of(row.table),
         row.number,
         _pairs(tablet.replicas),
         _pairs(tablet.next or ()),

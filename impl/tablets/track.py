@@ -23,7 +23,7 @@ from stagewright.impl.tablets.beginnings import Start, beginnings, drained, hold
 from stagewright.impl.topology.orders import Job, Key, Orders
 from stagewright.impl.topology.planning import Board, step_of
 from stagewright.impl.topology.rounds import Rounds
-from stagewright.impl.views.moves import follow
+from stagewright.impl.views.building.moves import follow
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.tablets.tablet_migration import Progress
 from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Replicas, Role, Run, Stage

@@ -13,20 +13,28 @@ from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.keys import bounds
 from stagewright.impl.node.messages import STARTING, Cell, OperatorReply
 from stagewright.impl.node.port import Drop, Effect, Reason, Send
-from stagewright.impl.node.table_messages import CreateView, DropView, WorkedOnTasks, WorkOnTasks
+from stagewright.impl.node.table_messages import (
+    CreateView,
+    DropView,
+    ViewsReply,
+    ViewsRequest,
+    WorkedOnTasks,
+    WorkOnTasks,
+)
 from stagewright.impl.storage.port import Put, Version
-from stagewright.impl.views.coordinator import ViewBuildingCoordinator
-from stagewright.impl.views.definition import ViewDefinition
-from stagewright.impl.views.hints import hints_of, put_hint, stored_hints, update_in
-from stagewright.impl.views.memtables import Memtables
-from stagewright.impl.views.outbox import Outbox
-from stagewright.impl.views.pairing import place_of
-from stagewright.impl.views.records import Record, Tell, silent
+from stagewright.impl.views.building.coordinator import ViewBuildingCoordinator
+from stagewright.impl.views.building.progress import statuses
+from stagewright.impl.views.building.records import Record, Tell, silent
+from stagewright.impl.views.building.worker import ViewBuildingWorker
+from stagewright.impl.views.maintenance.definition import ViewDefinition
+from stagewright.impl.views.maintenance.hints import hints_of, put_hint, stored_hints, update_in
+from stagewright.impl.views.maintenance.memtables import Memtables
+from stagewright.impl.views.maintenance.outbox import Outbox
+from stagewright.impl.views.maintenance.pairing import place_of
+from stagewright.impl.views.maintenance.updates import ViewUpdate, updates_of
 from stagewright.impl.views.statements import create_view, drop_view
-from stagewright.impl.views.updates import ViewUpdate, updates_of
-from stagewright.impl.views.worker import ViewBuildingWorker
 
-Request = CreateView | DropView | WorkOnTasks | WorkedOnTasks
+Request = CreateView | DropView | ViewsRequest | WorkOnTasks | WorkedOnTasks
 
 
 class NodeViews:
@@ -145,11 +153,18 @@ class NodeViews:
             case DropView():
                 plan = partial(drop_view, self._node, message.view)
                 return self._answered(sender, message.number, plan)
+            case ViewsRequest(number):
+                return [Send(sender, self._report(number))]
             case WorkOnTasks():
                 return self.worker.work_on(sender, message)
             case WorkedOnTasks():
                 coordinator = self.coordinator
                 return [] if coordinator is None else coordinator.replied(sender, message)
+
+    def _report(self, number: int) -> ViewsReply:
+        catalog, batches = self._node.catalog, self.worker.batches.values()
+        now = self._node.around.now()
+        return ViewsReply(number, statuses(catalog.tables, catalog.view, now, batches))
 
     def _answered(self, client: str, number: int, plan: Plan) -> list[Effect]:
         if not self._node.ready:

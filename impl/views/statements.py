@@ -14,10 +14,8 @@ from stagewright.impl.runtime import Instance
 from stagewright.impl.tablets.allocation import allocated
 from stagewright.impl.tablets.replication import is_altered
 from stagewright.impl.topology.planning import Board, step_of
-from stagewright.impl.views.choices import choices, places_of
-from stagewright.impl.views.definition import ViewDefinition
-from stagewright.impl.views.names import drop_of, name_of, new_id
-from stagewright.impl.views.tasks import (
+from stagewright.impl.views.building.choices import choices, places_of
+from stagewright.impl.views.building.tasks import (
     BUILD,
     BUILT,
     STATUS,
@@ -27,6 +25,8 @@ from stagewright.impl.views.tasks import (
     task_program,
     tasks_in,
 )
+from stagewright.impl.views.maintenance.definition import ViewDefinition
+from stagewright.impl.views.maintenance.names import drop_of, name_of, new_id
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.views import view_coordinator as machine
 from stagewright.spec.errors import RefusedError

@@ -76,6 +76,56 @@ def test_a_cluster_is_started_written_to_read_and_stopped(
     assert (code, out) == (0, "no node stopped\n")
 
 
+def test_a_view_is_made_awaited_read_and_dropped_in_the_shell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = ["--dir", str(tmp_path / "c")]
+
+    def run(*words: str) -> tuple[int, str, str]:
+        code = run_command_line([words[0], *words[1:], *where])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    assert run("cluster", "start", "--nodes", "1")[0] == 0
+    try:
+        made = (
+            "create table t tablets 2 rf 1; put ann red; put bob blue; put 'c c' red; "
+            "create view v on t by value; await v; build status; use v; get red; get green; scan 1"
+        )
+        code, out, err = run("shell", "-c", made)
+        assert (code, err) == (0, "")
+        lines = out.splitlines()
+        assert lines[5:7] == ["ks.v on ks.t by value: SUCCESS"] * 2
+        assert sorted(lines[8:10]) == ["red\tann\tred", "red\tc c\tred"]
+        assert lines[10:] == ["2 rows", "0 rows", lines[12], "1 row"]
+        assert lines[12] in (*lines[8:10], "blue\tbob\tblue")
+        for wrong, says in (
+            ("use v; put a 1", "ks.v is a view: the database alone writes it"),
+            ("use v; delete a", "write to its base table: use ks.t"),
+            ("await w", "there is no view ks.w"),
+            ("drop view w", "known: ks.v"),
+            ("create view w on t by key", "no view: by key"),
+            ("create view w on t by value mod 0", "no view: by value mod 0"),
+            ("create view w on t by value mod 9 where value ~ 3", "create view NAME on TABLE"),
+        ):
+            code, _, err = run("shell", "-c", wrong)
+            assert code == 2, wrong
+            assert says in err
+        code, _, err = run("shell", "-c", "create view w on rows by value")
+        assert code == 1
+        assert "ks.rows is no table of tablets" in err
+        again = "drop view v; create view v on t by value mod 5; use t; put d 12; await v; build status; use v; get 2"
+        lines = run("shell", "--json", "-c", again)[1].splitlines()
+        status = json.loads(lines[5])
+        assert status["status"] == "SUCCESS"
+        assert (status["definition"], status["done"]) == ("by value mod 5", 1.0)
+        assert json.loads(lines[-2]) == {"key": "2", "base key": "d", "value": "12"}
+        assert "ks.v on ks.t by value mod 5: SUCCESS" in run("cluster", "status")[1]
+        assert json.loads(run("cluster", "status", "--json")[1])["views"][0]["name"] == "ks.v"
+    finally:
+        run("cluster", "stop")
+
+
 @pytest.mark.parametrize("action", ["status", "add", "stop", "watch", "kill n1"])
 def test_a_directory_without_a_cluster_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], action: str

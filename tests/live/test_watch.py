@@ -108,6 +108,25 @@ def test_tablets_and_why_they_move_are_seen(
     assert f"<li>{seen['moves'][0]}</li>" in dom
 
 
+def test_how_far_views_are_built_is_seen(
+    supervisor: Supervisor, watch: Watch, served: LoopbackServer, tmp_path: Path
+) -> None:
+    session = supervisor.session("ks.t")
+    session.put(b"k", b"12")
+    session.create_view("ks.v", "ks.t", 7)
+    seen = seen_when(watch, lambda s: s["views"] and s["views"][0]["status"] == "SUCCESS")
+    view = seen["views"][0]
+    assert (view["view"], view["base"], view["definition"]) == ("ks.v", "ks.t", "by value mod 7")
+    assert (view["tasks"], view["places"], view["seconds_left"]) == (0, 8, None)
+    dom = visit(served.address, tmp_path, "--virtual-time-budget=3000")
+    assert re.search(r"<td>ks\.v</td><td>ks\.t</td>.*SUCCESS.*<progress max=\"8\"", dom)
+    session.drop_view("ks.v")
+    session.create_view("ks.v", "ks.t")
+    seen = seen_when(watch, lambda s: s["views"] and s["views"][0]["definition"] == "by value")
+    assert "ks.v" in seen["tables"]  # by its name, though it is the second one of it
+    session.close()
+
+
 def test_a_node_that_was_killed_does_not_look_well(
     supervisor: Supervisor, watch: Watch, served: LoopbackServer, tmp_path: Path
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from stagewright.impl.views.definition import COMPARISONS
+from stagewright.impl.views.maintenance.definition import ViewDefinition, definition_in
 from stagewright.spec.errors import InputError
 from stagewright.spec.text.suggestions import did_you_mean
 
@@ -28,11 +28,12 @@ FORMS = {
     "merge": "merge TABLE",
     "create": "create view NAME on TABLE by value [mod NUMBER] [where value < NUMBER]",
     "await": "await VIEW",
+    "build": "build status",
     "drop": "drop view VIEW",
     "wait": "wait MILLISECONDS",
 }
 OF_TABLES = ("table", "repair", "alter", "split", "merge")
-OF_VIEWS = ("create", "await", "drop")
+OF_VIEWS = ("create", "build", "await", "drop")
 MOST = 1_000_000
 TABLETS = tuple(1 << bits for bits in range(11))  # powers of two
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,30}")
@@ -61,11 +62,12 @@ class Operation:
         return " ".join(filter(None, words))
 
     def _of_view(self) -> str:
+        if self.verb == "build":
+            return "build status"
         if self.verb != "create":
             return f"{self.verb} view {self.node}" if self.verb == "drop" else f"await {self.node}"
-        divided = f" mod {self.number}" if self.number else ""
-        where = f" where value {self.comparison} {self.bound}" if self.comparison else ""
-        return f"create view {self.node} on {self.by} by value{divided}{where}"
+        by = ViewDefinition(self.node, self.by, self.number, self.comparison, self.bound)
+        return f"create view {self.node} on {self.by} {by}"
 
 
 def parse_script(text: str) -> tuple[Operation, ...]:
@@ -109,11 +111,15 @@ def _parse(words: list[str]) -> Operation:
             and 1 <= int(replicas) <= 9
         ):
             return Operation(verb, name, replicas=int(replicas))
-        case ["view", name, "on", table, "by", "value", *rest] if (
-            verb == "create" and _NAME.fullmatch(name) and (found := _view(rest)) is not None
+        case ["view", name, "on", table, *rest] if (
+            verb == "create"
+            and _NAME.fullmatch(name)
+            and (found := definition_in(rest)) is not None
         ):
             modulus, comparison, bound = found
             return Operation(verb, name, table, modulus, 0, comparison, bound)
+        case ["status"] if verb == "build":
+            return Operation(verb)
         case ["view", name] if verb == "drop" and _NAME.fullmatch(name):
             return Operation(verb, name)
         case [name] if verb in ("await", "repair", "split", "merge") and _NAME.fullmatch(name):
@@ -122,22 +128,3 @@ def _parse(words: list[str]) -> Operation:
             return Operation(verb, number=int(number))
         case _:
             raise InputError(f"--script: `{' '.join(words)}`", help=f"write `{form}`")
-
-
-def _view(words: list[str]) -> tuple[int, str, int] | None:
-    """The modulus, the comparison and the bound of a view; None: these are none."""
-    modulus = 0
-    match words:
-        case ["mod", number, *rest] if number.isdecimal() and 0 < int(number) <= MOST:
-            modulus, words = int(number), rest
-        case _:
-            pass
-    match words:
-        case []:
-            return modulus, "", 0
-        case ["where", "value", comparison, bound] if (
-            comparison in COMPARISONS and bound.isdecimal() and int(bound) <= MOST
-        ):
-            return modulus, comparison, int(bound)
-        case _:
-            return None

@@ -15,20 +15,32 @@ from stagewright.impl.node.messages import (
     OperatorReply,
     ScanReply,
 )
-from stagewright.impl.node.table_messages import CreateView, DropView
+from stagewright.impl.node.table_messages import CreateView, DropView, ViewStatus
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.checks.view_check import ViewCheck
 from stagewright.impl.simulator.database.checks.view_oracle import Expected, ViewOracle
 from stagewright.impl.simulator.database.clients import Clients
+from stagewright.impl.simulator.database.hosts import EPOCH
 from stagewright.impl.simulator.database.script import Operation
 from stagewright.impl.simulator.database.tables import table_of
 from stagewright.impl.simulator.database.world import World
+from stagewright.impl.views.building.progress import remaining_ms, statuses
 from stagewright.spec.errors import InputError
 
 OPERATION_MS = 60_000
 PAGE = 50
 QUIET_MS = 30_000  # for updates to arrive when nothing goes wrong any more
 UNFINISHED = "not yet"
+
+
+def _said(status: ViewStatus) -> str:
+    """How far a view is built, as the report of a run has it."""
+    if status.status == "SUCCESS":
+        return f"{status.view} SUCCESS"
+    done = status.places - status.tasks
+    left = remaining_ms(done / status.places, status.age_ms) if status.places else None
+    estimate = "" if left is None or status.status == "CREATED" else f", about {left} ms to go"
+    return f"{status.view} {status.status}, {done} of {status.places} tasks done{estimate}"
 
 
 @dataclass(frozen=True)
@@ -76,6 +88,8 @@ class ViewOperations:
         match operation.verb:
             case "create":
                 return self._create(name, operation)
+            case "build":
+                return self._status()
             case "await":
                 self._refuse_unknown(name, operation)
                 self._asks.until(lambda: self._is_built(name), OPERATION_MS)
@@ -89,6 +103,12 @@ class ViewOperations:
                 if result == "done":
                     self.oracle.views.pop(name, None)
                 return result
+
+    def _status(self) -> str:
+        """How far each view is built, as group0 says it: what workers have done of their tasks is not known to it."""
+        catalog = self._catalog
+        found = statuses(catalog.tables, catalog.view, (EPOCH + self.world.events.now) * 1000)
+        return "; ".join(map(_said, found)) or "there is no view"
 
     def _create(self, name: str, operation: Operation) -> str:
         base = f"ks.{operation.by}"

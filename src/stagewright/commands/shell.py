@@ -12,13 +12,19 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stagewright.commands.clusters.shell_views import (
+    COMMANDS as OF_VIEWS,
+    ViewCommands,
+    as_text as build_as_text,
+    text,
+)
 from stagewright.commands.console.exit_codes import ExitCode
 from stagewright.spec.errors import InputError, StagewrightError
 
 if TYPE_CHECKING:
     from stagewright.impl.processes.client import Session
 
-_COMMANDS = """\
+_COMMANDS = f"""\
 commands, one a line or with semicolons between them:
   put KEY VALUE        write a row
   get KEY              read it
@@ -27,12 +33,12 @@ commands, one a line or with semicolons between them:
   consistency [LEVEL]  one, quorum or all; from now on
   tables               which there are, with their replicas and tablets
   create table NAME [tablets N] rf N   in N tablets (a power of two), or by the token ring; then use it
-  use NAME             put, get, delete and scan are of this table from now on (rows)
+  use NAME             put, get, delete and scan are of this table from now on (rows); get and scan of a view, too
   tablets              where the tablets of the table lie
   repair NAME          the replicas of its tablets exchange what they lack; `tablets` shows how far that is
   alter NAME rf N      its tablets get more replicas, or fewer, one at a time; `tables` has the new number at once
   split NAME, merge NAME   it gets twice as many tablets, or half of them
-  help, exit
+{OF_VIEWS}  help, exit
 """
 
 _EXAMPLE = f"""\
@@ -40,6 +46,7 @@ examples:
   stagewright shell --dir /tmp/c
   stagewright shell --dir /tmp/c -c "put a 1; get a" --consistency all
   stagewright shell --dir /tmp/c -c "create table t tablets 8 rf 3; put a 1; tablets"
+  stagewright shell --dir /tmp/c -c "create view v on t by value; await v; use v; get 1"
   echo "scan 10" | stagewright shell --dir /tmp/c --json
 
 {_COMMANDS}
@@ -92,6 +99,8 @@ class Shell:
     def __init__(self, session: Session, show: Callable[[dict[str, object]], str]) -> None:
         self._session = session
         self._show = show
+        self._views = ViewCommands(session, self._say, named)
+        self._base = ""  # of the view that is used
 
     def run(self, lines: Iterable[str], *, forgiving: bool) -> int:
         """Run lines of commands. Who types may go on after a mistake; a list of commands ends there."""
@@ -115,6 +124,8 @@ class Shell:
     def _do(self, words: list[str]) -> None:
         session = self._session
         match words:
+            case ["put" | "delete" | "get" | "scan", *rest] if self._base:
+                self._of_view(words[0], rest)
             case ["put", key, value]:
                 stamp = session.put(key.encode(), value.encode())
                 self._say({"put": key, "timestamp": stamp})
@@ -122,7 +133,7 @@ class Shell:
                 self._say({"delete": key, "timestamp": session.put(key.encode(), None)})
             case ["get", key]:
                 row = session.get(key.encode())
-                self._say({"get": key, "value": None if row is None else _text(row)})
+                self._say({"get": key, "value": None if row is None else text(row)})
             case ["scan"]:
                 self._scan(None)
             case ["scan", limit] if limit.isdecimal():
@@ -149,6 +160,23 @@ class Shell:
             case _:
                 self._change(words)
 
+    def _of_view(self, verb: str, words: list[str]) -> None:
+        """A command about rows, while a view is used."""
+        match verb, words:
+            case "put" | "delete", _:
+                raise InputError(
+                    f"{self._session.table} is a view: the database alone writes it",
+                    help=f"write to its base table: use {self._base}",
+                )
+            case "get", [key]:
+                self._views.show(self._session.get_view(key.encode()))
+            case "scan", []:
+                self._views.show(self._session.scan_view())
+            case "scan", [limit] if limit.isdecimal():
+                self._views.show(self._session.scan_view(int(limit)))
+            case _:
+                raise InputError(f"no such command: {verb} {shlex.join(words)}", help=_COMMANDS)
+
     def _change(self, words: list[str]) -> None:
         from stagewright.impl.node.table_messages import Resize
 
@@ -162,13 +190,15 @@ class Shell:
             case ["alter", name, "rf", replicas] if replicas.isdecimal():
                 self._session.alter(named(name), int(replicas))
                 self._say({"alter": named(name), "replicas": int(replicas)})
-            case _:
+            case _ if not self._views.do(words):
                 raise InputError(f"no such command: {shlex.join(words)}", help=_COMMANDS.rstrip())
+            case _:
+                pass
 
     def _scan(self, limit: int | None) -> None:
         count = 0
         for key, value in self._session.scan(limit):
-            self._say({"key": _text(key), "value": _text(value)})
+            self._say({"key": text(key), "value": text(value)})
             count += 1
         self._say({"rows": count})
 
@@ -178,12 +208,12 @@ class Shell:
             raise InputError(
                 f"there is no table {table}", help=f"known: {', '.join(sorted(known))}"
             )
-        self._session.table = table
+        self._session.table, self._base = table, self._views.base_of(table)
         self._say({"use": table})
 
     def _create(self, table: str, tablets: int, replicas: int) -> None:
         self._session.create(table, replicas, tablets)
-        self._session.table = table
+        self._session.table, self._base = table, ""
         self._say({"created": table, "tablets": tablets, "replicas": replicas})
 
     def _tables(self) -> None:
@@ -235,10 +265,6 @@ def _typed() -> Iterable[str]:
             return
 
 
-def _text(value: bytes) -> str:
-    return value.decode("utf-8", errors="backslashreplace")
-
-
 def _as_json(what: dict[str, object]) -> str:
     return json.dumps(what, ensure_ascii=False)
 
@@ -249,6 +275,10 @@ def _as_text(what: dict[str, object]) -> str:
             return f"{key} has no row"
         case {"get": _, "value": value}:
             return str(value)
+        case {"key": key, "base key": base_key, "value": value}:
+            return f"{key}\t{base_key}\t{value}"
+        case {"view": _, "status": _}:
+            return build_as_text(what)
         case {"key": key, "value": value}:
             return f"{key}\t{value}"
         case {"rows": count}:

@@ -11,6 +11,8 @@ from threading import Lock, Thread
 from stagewright.impl.catalog.catalog import Catalog
 from stagewright.impl.catalog.view import View
 from stagewright.impl.group0 import Entry, Group0, MachineStep, Snapshot
+from stagewright.impl.node.table_messages import ViewStatus
+from stagewright.impl.views.building.progress import statuses
 
 KEPT = 500  # commits that the page can show
 
@@ -33,6 +35,7 @@ class Moment:
     position: int
     begun: bool
     view: View
+    views: tuple[ViewStatus, ...]
     history: tuple[Committed, ...]
 
 
@@ -55,7 +58,8 @@ class Following:
         """What is learned by now."""
         with self._lock:
             view, begun = self._catalog.view, self._catalog.begun
-            return Moment(self._position, begun, view, tuple(self._history))
+            views = statuses(self._catalog.tables, view, time.time_ns() // 1000)
+            return Moment(self._position, begun, view, views, tuple(self._history))
 
     def close(self) -> None:
         """Follow no longer."""

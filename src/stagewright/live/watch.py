@@ -12,12 +12,15 @@ from typing import Any
 from stagewright.impl.catalog.columns import text_of
 from stagewright.impl.catalog.view import Member, View
 from stagewright.impl.node.messages import StatusReply, StatusRequest
+from stagewright.impl.node.table_messages import ViewStatus
 from stagewright.impl.processes.client import Conversation
 from stagewright.impl.processes.errors import WireError
 from stagewright.impl.processes.layout import Layout
 from stagewright.impl.processes.log import group0_of
 from stagewright.impl.ring.vnodes import TokenRing
 from stagewright.impl.tablets.reports import moves_of, statuses
+from stagewright.impl.views.building.progress import remaining_ms
+from stagewright.impl.views.maintenance.names import name_of
 from stagewright.live.following import Committed, Following
 from stagewright.loopback import LoopbackServer, Query
 from stagewright.machines.scylladb.topology.topology_states import TransitionState
@@ -65,7 +68,8 @@ class Watch:
             "version": view.version,
             "fence_version": view.fence_version,
             "session": view.session,
-            "tables": dict(view.tables),
+            "tables": {name_of(table): replicas for table, replicas in view.tables.items()},
+            "views": [_view(v) for v in moment.views],
             "nodes": [self._node(name, said[name], view) for name in names],
             "tablets": [asdict(t) for t in statuses(view)],
             "moves": [m for c in moment.history for m in moves_of(c.description, c.steps)][
@@ -159,6 +163,13 @@ def _share(view: View, name: str) -> float:
         )
         / _TOKENS
     )
+
+
+def _view(status: ViewStatus) -> Document:
+    """How far a view is built, by its tasks alone; seconds until it is, if that can be estimated."""
+    done = 1 - status.tasks / status.places if status.places else 0.0
+    left = None if status.status != "STARTED" else remaining_ms(done, status.age_ms)
+    return {**asdict(status), "seconds_left": None if left is None else left / 1000}
 
 
 def _rings(view: View) -> Document:

@@ -9,9 +9,9 @@ from typing import Any
 
 from stagewright.impl.catalog.catalog import Catalog
 from stagewright.impl.runtime import Instance
-from stagewright.impl.views.choices import NO_BATCH, places_of, shard_entity, tablet_entity
-from stagewright.impl.views.records import Record, What
-from stagewright.impl.views.tasks import BUILD, Task, coordinator_program, tasks_in
+from stagewright.impl.views.building.choices import NO_BATCH, places_of, shard_entity, tablet_entity
+from stagewright.impl.views.building.records import Record, What
+from stagewright.impl.views.building.tasks import BUILD, Task, coordinator_program, tasks_in
 from stagewright.machines.scylladb.views import view_coordinator as machine
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import RefusedError

@@ -14,8 +14,8 @@ from stagewright.impl.group0 import Entry
 from stagewright.impl.node.context import Context
 from stagewright.impl.runtime import Instance
 from stagewright.impl.simulator.database.checks.choice_check import ChoiceCheck
-from stagewright.impl.views.records import Record, What
-from stagewright.impl.views.tasks import Task, coordinator_program, task_program, tasks_in
+from stagewright.impl.views.building.records import Record, What
+from stagewright.impl.views.building.tasks import Task, coordinator_program, task_program, tasks_in
 from stagewright.machines.scylladb.views.view_task import Call, Life, Reign, Work
 from stagewright.spec.errors import RefusedError
 from stagewright.spec.trace import TraceWriter, observation

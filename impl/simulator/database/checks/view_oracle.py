@@ -18,8 +18,8 @@ from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.tables import table_of
 from stagewright.impl.simulator.database.world import World
 from stagewright.impl.storage.memory import MemoryRows
-from stagewright.impl.views.hints import stored_hints
-from stagewright.impl.views.names import name_of
+from stagewright.impl.views.maintenance.hints import stored_hints
+from stagewright.impl.views.maintenance.names import name_of
 from stagewright.machines.scylladb.tablets.tablet_stages import Replicas
 
 Row = tuple[bytes, bytes]

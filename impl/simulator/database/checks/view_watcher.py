@@ -17,12 +17,12 @@ from stagewright.impl.node.port import Drop, Effect, Send, Store
 from stagewright.impl.recording.recording import Take
 from stagewright.impl.simulator.database.hosts import Host
 from stagewright.impl.storage.port import Put
-from stagewright.impl.views.definition import parts_of
-from stagewright.impl.views.hints import hint_key, hints_of, stored_hints, update_in
-from stagewright.impl.views.pairing import natural, place_of
-from stagewright.impl.views.records import Record, What
-from stagewright.impl.views.tasks import TASKS, Place, processed_in, tasks_in
-from stagewright.impl.views.updates import ViewUpdate
+from stagewright.impl.views.building.records import Record, What
+from stagewright.impl.views.building.tasks import TASKS, Place, processed_in, tasks_in
+from stagewright.impl.views.maintenance.definition import parts_of
+from stagewright.impl.views.maintenance.hints import hint_key, hints_of, stored_hints, update_in
+from stagewright.impl.views.maintenance.pairing import natural, place_of
+from stagewright.impl.views.maintenance.updates import ViewUpdate
 
 
 @dataclass

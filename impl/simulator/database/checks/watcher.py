@@ -37,7 +37,7 @@ from stagewright.impl.simulator.database.checks.replica_watcher import ReplicaWa
 from stagewright.impl.simulator.database.checks.view_check import ViewCheck
 from stagewright.impl.simulator.database.checks.view_watcher import ViewWatcher
 from stagewright.impl.simulator.database.hosts import Host, life_of
-from stagewright.impl.views.records import Record
+from stagewright.impl.views.building.records import Record
 from stagewright.machines.recorded import OF_NODES, OF_VIEWS
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
 from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Replicas, Role, Stage

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
 NEEDS = ("msgspec", "rocksdict")  # the extra `cluster`
 
+_VIEW = (
+    "create table people tablets 4 rf 3; put ann Prague; put bob Turin; "
+    "create view cities on people by value; put cleo Prague; await cities; use cities; get Prague"
+)
+
 Actions = tuple[tuple[str, tuple[str, ...], ExitCode], ...]
 """What each stop says, its arguments, its exit code."""
 
@@ -33,6 +38,11 @@ def actions(directory: Path) -> Actions:
         (
             "The database itself: three nodes, a process each. From now on a client writes to it.",
             ("cluster", "start", "--nodes", "3", *where),
+            ExitCode.HOLDS,
+        ),
+        (
+            "A materialized view is built from the rows that are there, and follows those that come.",
+            ("shell", *where, "-c", _VIEW),
             ExitCode.HOLDS,
         ),
         ("A fourth node joins.", ("cluster", "add", *where), ExitCode.HOLDS),

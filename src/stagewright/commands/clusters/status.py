@@ -17,6 +17,7 @@ def print_status(report: Report) -> None:
     """Print it."""
     from rich.table import Table
 
+    from stagewright.commands.clusters.shell_views import as_text as build_text, shown_build
     from stagewright.commands.console.output import console
 
     table = Table(box=None, pad_edge=False)
@@ -40,7 +41,7 @@ def print_status(report: Report) -> None:
         markup=False,
         soft_wrap=True,
     )
-    for line in _moves(report.tablets):
+    for line in (*(build_text(shown_build(b)) for b in report.views), *_moves(report.tablets)):
         out.print(line, markup=False, soft_wrap=True)
 
 

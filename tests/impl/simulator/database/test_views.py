@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,8 +23,8 @@ from stagewright.impl.simulator.database.run import Plan, run
 from stagewright.impl.simulator.database.script import parse_script
 from stagewright.impl.simulator.database.weather import parse_faults
 from stagewright.impl.storage.port import Version
-from stagewright.impl.views.definition import COMPARISONS, ViewDefinition, parts_of
-from stagewright.impl.views.updates import updates_of
+from stagewright.impl.views.maintenance.definition import COMPARISONS, ViewDefinition, parts_of
+from stagewright.impl.views.maintenance.updates import updates_of
 
 KEYS = Workload(keys=60, gap=(0, 2))
 SMALL_CHUNKS = Timing(chunk=3)
@@ -101,6 +102,24 @@ def test_a_view_that_is_being_built_has_tasks_left() -> None:
     }
     report = Report([], [], [], {}, set(), 0, 0, {}, tables, {})
     assert report.views == {"ks.v": "STARTED, 2 tasks left", "ks.w": "not started"}
+
+
+def test_how_far_a_build_is_can_be_asked_for_at_any_time() -> None:
+    script = (
+        "table t tablets 4 rf 3; write 200; wait 500; build status; "
+        "create view v on t by value mod 7; build status; {}await v; build status"
+    )
+    waits = "wait 12; build status; " * 12
+    report = run(Plan(script=parse_script(script.format(waits)), timing=SMALL_CHUNKS))
+    assert (report.breaches, report.refused) == ([], [])
+    said = [o.result for o in report.outcomes if o.operation == "build status"]
+    assert said[0] == "there is no view"
+    assert said[1] == "ks.v CREATED, 0 of 12 tasks done"
+    assert said[-1] == "ks.v SUCCESS"
+    under_way = [
+        s for s in said if re.fullmatch(r"ks\.v STARTED, \d+ of 12 .*about \d+ ms to go", s)
+    ]
+    assert under_way, said
 
 
 @pytest.mark.parametrize("plan", [BUILT, LARGE, TWO], ids=["small", "large", "two views"])

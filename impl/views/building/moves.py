@@ -16,7 +16,7 @@ from stagewright.impl.node.defects import Defect
 from stagewright.impl.ring.tablets import TabletReplica
 from stagewright.impl.runtime import Instance
 from stagewright.impl.topology.planning import Board, step_of
-from stagewright.impl.views.tasks import TASKS, Task, row_of, task_program, tasks_in
+from stagewright.impl.views.building.tasks import TASKS, Task, row_of, task_program, tasks_in
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 
 

@@ -9,7 +9,7 @@ from stagewright.impl.catalog.view import View
 from stagewright.impl.group0 import Command, Mutation, steps_of
 from stagewright.impl.runtime import Instance, Record, Taken, command
 from stagewright.impl.topology.planning import step_of
-from stagewright.impl.views.tasks import BUILT, LOCAL, PROCESSING, STATUS
+from stagewright.impl.views.building.tasks import BUILT, LOCAL, PROCESSING, STATUS
 from stagewright.machines.scylladb.topology.topology_states import NodeState
 from stagewright.machines.scylladb.views.view_coordinator import ViewStatus
 

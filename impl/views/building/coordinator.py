@@ -17,10 +17,10 @@ from stagewright.impl.node.port import Effect, Reason, Send, Wake
 from stagewright.impl.node.table_messages import WorkedOnTasks, WorkOnTasks
 from stagewright.impl.ring.tablets import TabletReplica
 from stagewright.impl.runtime import Instance
-from stagewright.impl.views.choices import Sent, choices, shard_entity, tablet_entity
-from stagewright.impl.views.records import Record, Tell, What
-from stagewright.impl.views.steps import Steps, described, rows_of_choice
-from stagewright.impl.views.tasks import (
+from stagewright.impl.views.building.choices import Sent, choices, shard_entity, tablet_entity
+from stagewright.impl.views.building.records import Record, Tell, What
+from stagewright.impl.views.building.steps import Steps, described, rows_of_choice
+from stagewright.impl.views.building.tasks import (
     BUILD,
     TASKS,
     Place,

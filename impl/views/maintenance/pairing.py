@@ -10,7 +10,7 @@ from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.keys import token_in
-from stagewright.impl.views.updates import ViewUpdate
+from stagewright.impl.views.maintenance.updates import ViewUpdate
 from stagewright.machines.scylladb.tablets.tablet_stages import Replicas
 
 

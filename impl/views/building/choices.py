@@ -13,7 +13,7 @@ from stagewright.impl.catalog.columns import Rows
 from stagewright.impl.catalog.view import View
 from stagewright.impl.ring.tablets import TabletReplica
 from stagewright.impl.runtime import Instance
-from stagewright.impl.views.tasks import (
+from stagewright.impl.views.building.tasks import (
     BUILD,
     Place,
     coordinator_program,

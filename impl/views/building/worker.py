@@ -15,11 +15,11 @@ from stagewright.impl.node.keys import bounds
 from stagewright.impl.node.messages import Cell
 from stagewright.impl.node.port import Effect, Send, Wake
 from stagewright.impl.node.table_messages import WorkedOnTasks, WorkOnTasks
-from stagewright.impl.views.memtables import Memtables
-from stagewright.impl.views.outbox import Outbox
-from stagewright.impl.views.records import Record, Tell, What
-from stagewright.impl.views.tasks import Place, Task, processed_in, tasks_in
-from stagewright.impl.views.updates import ViewUpdate
+from stagewright.impl.views.building.records import Record, Tell, What
+from stagewright.impl.views.building.tasks import Place, Task, processed_in, tasks_in
+from stagewright.impl.views.maintenance.memtables import Memtables
+from stagewright.impl.views.maintenance.outbox import Outbox
+from stagewright.impl.views.maintenance.updates import ViewUpdate
 from stagewright.machines.scylladb.views.view_task import Call, Work
 
 FLUSH_MS = 4

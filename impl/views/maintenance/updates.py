@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from stagewright.impl.node.messages import Cell
 from stagewright.impl.storage.port import Version
-from stagewright.impl.views.definition import ViewDefinition
+from stagewright.impl.views.maintenance.definition import ViewDefinition
 
 
 @dataclass(frozen=True, slots=True)

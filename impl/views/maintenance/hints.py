@@ -10,7 +10,7 @@ import json
 from hashlib import blake2b
 
 from stagewright.impl.storage.port import Put, RowStore, Version
-from stagewright.impl.views.updates import ViewUpdate
+from stagewright.impl.views.maintenance.updates import ViewUpdate
 
 _SUFFIX = "_view_hints"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from stagewright.impl.views.tasks import Place
+from stagewright.impl.views.building.tasks import Place
 
 
 class What(Enum):

@@ -13,9 +13,9 @@ from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.messages import Outcome, ReplicaReply, ReplicaWrite
 from stagewright.impl.node.port import Drop, Effect, Send, Wake
-from stagewright.impl.views.hints import hint_key, hints_of
-from stagewright.impl.views.pairing import targets_of
-from stagewright.impl.views.updates import ViewUpdate
+from stagewright.impl.views.maintenance.hints import hint_key, hints_of
+from stagewright.impl.views.maintenance.pairing import targets_of
+from stagewright.impl.views.maintenance.updates import ViewUpdate
 
 AGAIN = ("views", "again")
 Key = tuple[int, bytes]

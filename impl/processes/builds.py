@@ -1,0 +1,52 @@
+"""How far the builds of a running cluster are: what each node knows of them, taken together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from stagewright.impl.node.table_messages import ViewStatus
+from stagewright.impl.views.building.progress import remaining_ms
+
+
+@dataclass(frozen=True)
+class Build:
+    """A view and how far it is built: `done` from 0 to 1, `seconds_left` if that can be estimated.
+
+    The estimate takes it that the rest goes as fast as what is done.
+    """
+
+    name: str
+    base: str
+    definition: str
+    status: str
+    done: float
+    tasks: int  # that are left
+    seconds_left: float | None
+
+
+def builds(answers: Iterable[tuple[ViewStatus, ...]]) -> list[Build]:
+    """What nodes say together; of a view on which they differ, what the one says that knows of fewest tasks."""
+    known: dict[str, list[ViewStatus]] = {}
+    for answer in answers:
+        for status in answer:
+            known.setdefault(status.view, []).append(status)
+    return [_build(said) for _, said in sorted(known.items())]
+
+
+def _build(said: list[ViewStatus]) -> Build:
+    newest = min(said, key=lambda s: (s.tasks, s.status != "SUCCESS"))
+    worked = min(float(newest.tasks), sum(s.worked for s in said))
+    done = 1.0
+    if newest.status != "SUCCESS" and newest.places:
+        done = (newest.places - newest.tasks + worked) / newest.places
+    left = None if newest.status == "CREATED" else remaining_ms(done, newest.age_ms)
+    return Build(
+        newest.view,
+        newest.base,
+        newest.definition,
+        newest.status,
+        done,
+        newest.tasks,
+        None if left is None else left / 1000,
+    )

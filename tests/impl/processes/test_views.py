@@ -1,0 +1,175 @@
+"""Materialized views in real processes: built while clients write and nodes are killed, dropped, and made again."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+
+pytest.importorskip("msgspec")
+pytest.importorskip("rocksdict")
+
+from tests.impl.processes.clusters import cluster
+from tests.impl.processes.writers import Writer, all_is_there, kills, writing
+
+from stagewright.impl.node.messages import Level
+from stagewright.impl.processes.builds import Build
+from stagewright.impl.processes.client import Session, ViewRow
+from stagewright.impl.processes.errors import ClusterError, WireError
+from stagewright.impl.processes.supervisor import Supervisor
+
+T, V = "ks.t", "ks.v"
+KEPT = {b"kept%d" % i: b"%d" % (7 * i) for i in range(60)}  # rows that nobody writes again
+
+
+def filled(supervisor: Supervisor, tablets: int) -> Session:
+    """A client of a table with the rows that are kept."""
+    session = supervisor.session(T)
+    session.create(T, 3, tablets)
+    for key, value in KEPT.items():
+        session.put(key, value)
+    return session
+
+
+def built(session: Session, view: str = V) -> Build:
+    until = time.monotonic() + 180
+    while time.monotonic() < until:
+        try:
+            found = next(b for b in session.builds() if b.name == view)
+        except ClusterError:
+            continue  # a node has just been killed
+        if found.status == "SUCCESS":
+            return found
+        time.sleep(0.1)
+    raise AssertionError(f"{view} is not built: {session.builds()}")
+
+
+def rows_of(session: Session, view: str = V, level: Level = Level.quorum) -> list[ViewRow]:
+    """All that a view holds, read at a level."""
+    table, before = session.table, session.level
+    session.table, session.level = view, level
+    found = list(session.scan_view())
+    session.table, session.level = table, before
+    return found
+
+
+def expected(session: Session, modulus: int = 7) -> list[ViewRow]:
+    rows = [ViewRow(b"%d" % (int(v) % modulus), k, v) for k, v in session.scan() if v.isdigit()]
+    return sorted(rows)
+
+
+def is_its_base(session: Session) -> None:
+    """When updates have arrived, a view has what its base table says, and nothing else, on every replica."""
+    until, session.level = time.monotonic() + 60, Level.all
+    while (there := sorted(rows_of(session, level=Level.all))) != expected(session):
+        assert time.monotonic() < until, {*there} ^ {*expected(session)}
+        time.sleep(0.2)
+
+
+def at_once(session: Session, writers: list[Writer]) -> None:
+    """A view that is built has every row that was there before it, as it was if nobody writes it."""
+    there = {row.base_key: row for row in rows_of(session)}
+    for key, value in KEPT.items():
+        assert there[key] == ViewRow(b"%d" % (int(value) % 7), key, value)
+    assert not {k for k in there if k not in KEPT and not any(k in w.acknowledged for w in writers)}
+
+
+def test_a_view_is_built_while_nodes_are_killed_and_follows_its_base_table(tmp_path: Path) -> None:
+    with cluster(tmp_path / "c", 3) as supervisor:
+        session = filled(supervisor, 4)
+        writers = writing(supervisor, 1, T)
+        session.create_view(V, T, 7)
+        session.create_view(V, T, 7)  # which is the same view
+        with pytest.raises(ClusterError, match=r"there is a ks\.v already"):
+            session.create_view(V, T, 5)
+        kills(supervisor, Random(1), 2)
+        found = built(session)
+        assert (found.base, found.definition, found.done, found.tasks) == (
+            T,
+            "by value mod 7",
+            1.0,
+            0,
+        )
+        at_once(session, writers)
+        all_is_there(supervisor, writers)
+        is_its_base(session)
+        session.table = V
+        of_three = [r for r in rows_of(session) if r.key == b"3"]
+        assert list(session.get_view(b"3")) == of_three
+        assert list(session.get_view(b"7")) == []
+        session.table = T
+        session.drop_view(V)
+        assert session.builds() == []
+        session.create_view(V, T, comparison="<", bound=100)
+        built(session)
+        assert {r.base_key for r in rows_of(session)} >= {b"kept%d" % i for i in range(15)}
+        assert max(int(r.value) for r in rows_of(session)) < 100
+        session.close()
+
+
+def test_values_that_are_no_numbers_or_no_keys_are_in_no_view_and_harm_nobody(
+    tmp_path: Path,
+) -> None:
+    with cluster(tmp_path / "c", 1) as supervisor:
+        session = supervisor.session(T)
+        session.create(T, 1, 1)
+        session.create_view(V, T, 7)
+        session.create_view("ks.w", T)
+        for key, value in {
+            b"huge": b"9" * 65536,
+            b"word": b"\xff\x00",
+            b"long": b"x" * 4097,
+            b"18": b"1" * 18,
+            b"19": b"1" * 19,
+            b"": b"",
+            b"4096": b"y" * 4096,
+        }.items():
+            session.put(key, value)
+        built(session)
+        built(session, "ks.w")
+        assert [r.base_key for r in rows_of(session)] == [b"18"]
+        assert sorted(r.base_key for r in rows_of(session, "ks.w")) == [
+            b"",
+            b"18",
+            b"19",
+            b"4096",
+            b"word",
+        ]
+        for view, table, comparison, modulus, wrong in (
+            (V, T, "like", 0, "a view where values are 'like'"),
+            (V, T, "<", 10**9, "numbers beyond 1000000"),
+            ("ks.V", T, "", 0, "names no table"),
+        ):
+            with pytest.raises(WireError, match=wrong):
+                session.create_view(view, table, modulus, comparison)
+        for wanted, reason in (("ks.none", "there is no table"), (V, "is no table of tablets")):
+            with pytest.raises(ClusterError, match=reason):
+                session.create_view("ks.x", wanted)
+        assert supervisor.status().is_well
+        session.close()
+
+
+@pytest.mark.thorough
+def test_a_hundred_builds_survive_kills_of_random_nodes(tmp_path: Path) -> None:
+    """Every third time another node takes the place of one, so that tasks move with their tablets."""
+    with cluster(tmp_path / "c", 4) as supervisor:
+        session, chance = filled(supervisor, 4), Random(16)
+        for number in range(100):
+            writers = writing(supervisor, 1, T)
+            session.create_view(V, T, 7)
+            if number % 3 == 0:
+                supervisor.add()
+            kills(supervisor, chance, 1 + chance.randrange(3))
+            if number % 3 == 0:
+                layout = supervisor.layout
+                supervisor.decommission(next(n for n in layout.names() if not layout.stopped(n)))
+            built(session)
+            at_once(session, writers)
+            all_is_there(supervisor, writers)
+            is_its_base(session)
+            session.level = Level.quorum
+            session.drop_view(V)
+        assert supervisor.status().is_well
+        session.close()
