@@ -233,7 +233,7 @@ class StatusReply:
 
 @dataclass(frozen=True, slots=True)
 class TabletsRequest:
-    """Ask where the tablets lie, and why they moved."""
+    """Ask where the tablets lie, by all that is committed when it is asked, and why they moved."""
 
     number: int
 

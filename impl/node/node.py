@@ -182,12 +182,17 @@ class DatabaseNode:
                 waiting = self.requests.waiting + self.scans.waiting
                 load = self._counts.load(waiting)
                 return [Send(sender, self.membership.status(number, self._leader(), load))]
-            case TabletsRequest(number):
-                return [Send(sender, self._moves.report(number, self.context.view))]
+            case TabletsRequest(
+                number
+            ):  # with all that is committed: who has asked for a change sees it
+                return self.context.read_barrier(lambda _: self._tablets(sender, number))
             case Banned():
                 return self.context.read_barrier(lambda _: self._leave())
             case _:
                 return []  # an answer that only clients get
+
+    def _tablets(self, client: str, number: int) -> list[Effect]:
+        return [Send(client, self._moves.report(number, self.context.view))]
 
     def _is_banned(self, sender: str) -> bool:
         known = self.context.view.nodes.get(sender)

@@ -156,6 +156,7 @@ class Session:
         """`addresses`: of the nodes that run, asked for at each connection, for nodes come and go."""
         self.table = table
         self.level = Level.quorum
+        self.repeated = 0  # how often a request was sent once more
         self._addresses = addresses
         self._secret = secret
         self._seconds = seconds
@@ -355,6 +356,7 @@ class Session:
             except WireError as error:
                 why = error.problem
             self.close()
+            self.repeated += 1
             time.sleep(pause)
             pause = min(2 * pause, 0.5)
         raise ClusterError(

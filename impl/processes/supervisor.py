@@ -108,7 +108,7 @@ class Supervisor:
         return [f.name for f in founders]
 
     def start(self, replicas: int = 3, *, cdc: bool = False) -> list[str]:
-        """Start every node that does not run and has not left, and wait until all of them serve.
+        """Start the nodes that do not run and have not left; wait until all serve and see each other.
 
         `replicas` and `cdc` are of the table, if it is not there yet.
         """
@@ -122,7 +122,16 @@ class Supervisor:
         )
         for name in names:
             self._wait(f"{name} to serve", lambda n=name: self.serves(n), [name])  # type: ignore[misc]
+        self._wait("the nodes to see each other", lambda: self._see_each_other(names), names)
         return missing
+
+    def _see_each_other(self, names: list[str]) -> bool:
+        """Whether no node counts another one as down, so that each can be asked for anything."""
+        for name in names:
+            said = self._ask(name, StatusRequest(1))
+            if said is None or any(n.name in names and not n.up for n in said.nodes):
+                return False
+        return True
 
     def _create_table(self, names: list[str], replicas: int, cdc: bool) -> bool:
         """Make the table for rows, which may be there already."""

@@ -14,14 +14,19 @@ def allocated(view: View, count: int, replicas: int, down: frozenset[str]) -> Ta
     """The map of a table with so many tablets, on nodes that are normal and up.
 
     Raises:
-        RefusedError: there are fewer such nodes than replicas.
+        RefusedError: there are fewer such nodes than replicas, whether or not some are down.
         InputError: the number of tablets is no power of two.
     """
-    nodes = [m for m in view.nodes.values() if m.state is NodeState.normal and m.name not in down]
-    nodes = [m for m in nodes if m.request is None or m.request["done"]]  # none that is to leave
+    members = [m for m in view.nodes.values() if m.state is NodeState.normal]
+    members = [
+        m for m in members if m.request is None or m.request["done"]
+    ]  # none that is to leave
+    refuse_too_many(len(members), replicas)
+    nodes = [m for m in members if m.name not in down]
     if len(nodes) < replicas:
-        problem = f"{len(nodes)} nodes can hold tablets, and each is to have {replicas} replicas"
-        raise RefusedError(problem, (), help="let nodes join, or ask for fewer replicas")
+        away = ", ".join(m.name for m in members if m.name in down)
+        problem = f"{len(nodes)} nodes are up, and each tablet is to have {replicas} replicas"
+        raise RefusedError(problem, (), help=f"wait for {away}, or ask for fewer replicas")
     load: Counter[TabletReplica] = Counter(
         r for rows in view.tablets.values() for row in rows for r in row.tablet.replicas
     )
@@ -42,6 +47,17 @@ def allocated(view: View, count: int, replicas: int, down: frozenset[str]) -> Ta
             chosen.append(best)
         tablets.append(Tablet(tuple(chosen)))
     return TabletMap(tuple(tablets))
+
+
+def refuse_too_many(nodes: int, replicas: int) -> None:
+    """Tablets have no more replicas than there are nodes that stay.
+
+    Raises:
+        RefusedError: they were to have more.
+    """
+    if nodes < replicas:
+        problem = f"{nodes} nodes can hold tablets, and each is to have {replicas} replicas"
+        raise RefusedError(problem, (), help="let nodes join, or ask for fewer replicas")
 
 
 def refuse_to_crowd(view: View, leaving: str) -> None:

@@ -9,6 +9,7 @@ from stagewright.impl.group0 import Command, Mutation
 from stagewright.impl.group0.member import Plan
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.table_messages import AlterTable, RepairTable, Resize, ResizeTable
+from stagewright.impl.tablets.allocation import refuse_too_many
 from stagewright.impl.tablets.replication import is_altered, staying
 from stagewright.spec.errors import RefusedError
 
@@ -41,10 +42,7 @@ def _alter(node: Context, request: AlterTable) -> Command | None:
     if view.tables[table] == replicas:
         return None
     _refuse_pairs(view, table)
-    nodes = len(staying(view))
-    if nodes < replicas:
-        problem = f"{nodes} nodes can hold tablets, and each is to have {replicas} replicas"
-        raise RefusedError(problem, (), help="let nodes join, or ask for fewer replicas")
+    refuse_too_many(len(staying(view)), replicas)
     text = f"alter table {table}: {view.tables[table]} to {replicas} replicas"
     return Command(text, mutations=(Mutation(TABLES, (table,), {"replicas": replicas}),))
 

@@ -74,11 +74,15 @@ def test_what_nodes_do_own_and_decide_is_seen(supervisor: Supervisor, watch: Wat
         return sum(n["load"][name] for n in seen["nodes"])
 
     after = watch.look({})
-    assert done(after, "writes") - done(before, "writes") == 30
-    assert done(after, "reads") - done(before, "reads") == 1
-    assert done(after, "scans") - done(before, "scans") == 1
+    asked = {k: done(after, k) - done(before, k) for k in ("writes", "reads", "scans")}
+    again = {k: asked[k] - n for k, n in (("writes", 30), ("reads", 1), ("scans", 1))}
+    assert min(again.values()) >= 0
+    assert (
+        sum(again.values()) <= session.repeated
+    )  # a node under load may fail, and another one is asked
     # Both nodes are replicas of each row; the second answer of a write may still be on its way.
-    assert 31 <= done(after, "replica_writes") - done(before, "replica_writes") + 1 <= 61
+    stored = done(after, "replica_writes") - done(before, "replica_writes")
+    assert 30 <= stored <= 2 * asked["writes"]
     assert done(after, "open") == 0
 
     assert supervisor.add() == "n3"
