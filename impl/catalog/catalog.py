@@ -45,6 +45,7 @@ _STATIC: Row = {
     "unpublished_cdc_generations": [],
     "global_topology_request": None,
     "tablet_work": None,
+    "tablet_balancing_enabled": True,
 }
 
 

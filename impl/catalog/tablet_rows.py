@@ -36,6 +36,9 @@ class TabletRow:
     excluded: frozenset[Role]
     unwanted: bool
     repair: str = ""  # the id of the repair that is asked for
+    wish: tuple[TabletReplica, TabletReplica] | None = (
+        None  # whence and whither an operator moves it
+    )
 
     @property
     def name(self) -> str:
@@ -91,6 +94,7 @@ def rows_of(table: str, layout: TabletMap) -> Iterable[Mutation]:
             "excluded": [],
             "unwanted": False,
             "repair_task_info": None,
+            "migration_task_info": None,
         }
         yield Mutation("tablets", (table, str(layout.last_token(number))), columns)
 
@@ -123,6 +127,7 @@ def _in_order(table: str, rows: list[tuple[int, Row]]) -> Iterable[TabletRow]:
             frozenset(Role[r] for r in row["excluded"]),
             row["unwanted"],
             row["repair_task_info"] or "",
+            _wish(row.get("migration_task_info")),
         )
         low = last
 
@@ -146,6 +151,7 @@ def mutation_of(
         columns["stage"] = None if stage is Stage.none else stage.name
         if planned is not None:
             columns["new_replicas"] = _pairs(planned)
+            columns |= {} if row.wish is None else {"migration_task_info": None}
         elif stage is Stage.none and tablet.next is not None:
             columns["replicas"] = _pairs(_written(tablet, tablet.stage))
             columns["new_replicas"] = None
@@ -166,6 +172,19 @@ def _written(tablet: Tablet, stage: Stage) -> tuple[TabletReplica, ...]:
     """Whom the last stage wrote to is who the replicas are."""
     assert tablet.next is not None
     return tablet.next if stage.writes is Replicas.next else tablet.replicas
+
+
+def wished(row: TabletRow, wish: tuple[TabletReplica, TabletReplica] | None) -> Mutation:
+    """A row with what an operator asks for, or without it."""
+    columns: Row = {"migration_task_info": None if wish is None else _pairs(wish)}
+    return Mutation("tablets", row.key, columns)
+
+
+def _wish(pairs: Any) -> tuple[TabletReplica, TabletReplica] | None:
+    if pairs is None:
+        return None
+    leaving, pending = _replicas(pairs)
+    return leaving, pending
 
 
 def _pairs(replicas: Iterable[TabletReplica]) -> list[list[Any]]:

@@ -64,6 +64,7 @@ class View:
     )  # of each table whose changes are captured
     views: Mapping[str, ViewDefinition] = field(default_factory=dict[str, ViewDefinition])
     resizes: Mapping[str, str] = field(default_factory=dict[str, str])  # decided of tablet tables
+    balances: bool = True  # the balancer evens loads out
 
     @cached_property
     def rings(self) -> Rings:
@@ -260,6 +261,7 @@ def view_of(tables: Mapping[str, Rows]) -> View:
             for key, row in tables[TABLES].items()
             if row.get("resize_type")
         },
+        balances=static.get("tablet_balancing_enabled", True),
     )
 
 

@@ -13,8 +13,10 @@ from stagewright.impl.node.table_messages import (
     AlterTable,
     CreateView,
     DropView,
+    MoveTablet,
     RepairTable,
     ResizeTable,
+    SetBalancing,
     ViewsReply,
     ViewsRequest,
     WorkedOnTasks,
@@ -456,6 +458,8 @@ Message = (
     | RepairTable
     | AlterTable
     | ResizeTable
+    | MoveTablet
+    | SetBalancing
     | CreateView
     | DropView
     | ViewsRequest

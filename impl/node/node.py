@@ -61,9 +61,11 @@ from stagewright.impl.node.table_messages import (
     AlterTable,
     CreateView,
     DropView,
+    MoveTablet,
     RepairTable,
     Resize,
     ResizeTable,
+    SetBalancing,
     ViewsRequest,
     WorkedOnTasks,
     WorkOnTasks,
@@ -171,7 +173,7 @@ class DatabaseNode:
                 return self.membership.operate(sender, message)
             case CreateTable():
                 return self.membership.create(sender, message)
-            case RepairTable() | AlterTable() | ResizeTable():
+            case RepairTable() | AlterTable() | ResizeTable() | MoveTablet() | SetBalancing():
                 plan = plan_of(self.context, message)
                 return self.membership.answered(sender, message.number, plan)
             case CreateView() | DropView() | ViewsRequest() | WorkOnTasks() | WorkedOnTasks():

@@ -40,6 +40,34 @@ class ResizeTable:
 
 
 @dataclass(frozen=True, slots=True)
+class MoveTablet:
+    """Have a replica of a tablet moved to another node, or shard; -1: the shard that suits.
+
+    An operator's wish: the balancer's limits do not hold for it, and it may move something back.
+    """
+
+    number: int
+    table: str
+    tablet: int
+    source: str
+    target: str
+    source_shard: int = -1
+    target_shard: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class SetBalancing:
+    """Let the balancer even loads out, or not. Nodes that leave are drained all the same."""
+
+    number: int
+    enabled: bool
+
+
+TableChange = RepairTable | AlterTable | ResizeTable | MoveTablet | SetBalancing
+"""What becomes columns of tables and tablets, which the coordinator reads."""
+
+
+@dataclass(frozen=True, slots=True)
 class CreateView:
     """Make a view of a table of tablets, by the value of its rows or by its remainder of `modulus`.
 

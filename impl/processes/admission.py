@@ -19,8 +19,10 @@ from stagewright.impl.node.table_messages import (
     AlterTable,
     CreateView,
     DropView,
+    MoveTablet,
     RepairTable,
     ResizeTable,
+    SetBalancing,
     ViewsRequest,
 )
 from stagewright.impl.processes.errors import WireError
@@ -28,6 +30,7 @@ from stagewright.impl.views.maintenance.definition import COMPARISONS, LARGEST_N
 
 LONGEST_KEY = 4 << 10  # bytes
 LONGEST_VALUE = 64 << 10
+LONGEST_NAME = 64  # of a node
 BEFORE_KEY = 24  # bytes: the stream and the time in a log row
 LARGEST_PAGE = 1_000  # rows of a scan
 MOST_TABLETS = 1024
@@ -64,7 +67,13 @@ def _wrong(message: Any) -> str:
                 return f"a scan of {limit} rows: from 1 to {LARGEST_PAGE} at a time"
             return _wrong_key(start[8 + BEFORE_KEY :]) or _wrong_table(table)
         case (
-            CreateTable() | RepairTable() | ResizeTable() | AlterTable() | CreateView() | DropView()
+            CreateTable()
+            | RepairTable()
+            | ResizeTable()
+            | AlterTable()
+            | MoveTablet()
+            | CreateView()
+            | DropView()
         ):
             return _wrong_definition(message)
         case (
@@ -73,6 +82,7 @@ def _wrong(message: Any) -> str:
             | GenerationsRequest()
             | TabletsRequest()
             | ViewsRequest()
+            | SetBalancing()
         ):
             return ""
         case _:
@@ -90,6 +100,8 @@ def _wrong_definition(message: Any) -> str:
             return _wrong_table(table)
         case RepairTable(_, table) | ResizeTable(_, table):
             return _wrong_table(table)
+        case MoveTablet(_, table, _, source, target):
+            return _wrong_table(table) or _wrong_node(source) or _wrong_node(target)
         case AlterTable(_, table, replicas):
             if not 0 < replicas <= MOST_REPLICAS:
                 return f"{replicas} replicas: from 1 to {MOST_REPLICAS}"
@@ -113,6 +125,10 @@ def _wrong_view(wanted: CreateView) -> str:
 
 def _wrong_key(key: bytes) -> str:
     return f"a key of {len(key)} bytes: at most {LONGEST_KEY}" if len(key) > LONGEST_KEY else ""
+
+
+def _wrong_node(name: str) -> str:
+    return "" if len(name) <= LONGEST_NAME else f"{name[:60]!r} names no node"
 
 
 def _wrong_table(table: str) -> str:

@@ -32,9 +32,12 @@ from stagewright.impl.node.table_messages import (
     AlterTable,
     CreateView,
     DropView,
+    MoveTablet,
     RepairTable,
     Resize,
     ResizeTable,
+    SetBalancing,
+    TableChange,
     ViewsReply,
     ViewsRequest,
 )
@@ -296,9 +299,28 @@ class Session:
         """
         self._change(ResizeTable(self._numbered(), table, resize))
 
-    def _change(
-        self, request: RepairTable | AlterTable | ResizeTable | CreateView | DropView
+    def move(
+        self, table: str, tablet: int, source: tuple[str, int], target: tuple[str, int]
     ) -> None:
+        """Have a replica of a tablet moved from a node and shard (-1: any) to others, some time after this returns.
+
+        Raises:
+            ClusterError: also if the cluster refuses: the node has a replica of the tablet, for example.
+        """
+        (leaving, from_shard), (pending, to_shard) = source, target
+        self._change(
+            MoveTablet(self._numbered(), table, tablet, leaving, pending, from_shard, to_shard)
+        )
+
+    def balance(self, enabled: bool) -> None:
+        """Let the balancer even loads out, or not.
+
+        Raises:
+            ClusterError: not enough nodes answered in time.
+        """
+        self._change(SetBalancing(self._numbered(), enabled))
+
+    def _change(self, request: TableChange | CreateView | DropView) -> None:
         reply = self._ask(request)
         assert isinstance(reply, OperatorReply)
         if not reply.accepted:

@@ -261,6 +261,37 @@ class Supervisor:
         self._settled(name, {"left"})
         self.layout.stop_for_good(name, "it was removed from the cluster")
 
+    def rebuild(self, name: str) -> None:
+        """A node fetches its rows anew, as after its disk was lost."""
+        self._process(name)
+        self._ended(self._request(Ask.rebuild, name), name)
+
+    def clean_up(self) -> None:
+        """Nodes remove the rows of ranges that they have lost; that goes on when this returns."""
+        self._request(Ask.cleanup, "")
+
+    def abort(self, name: str) -> None:
+        """The cluster gives up what it was asked for: to let a node go whose leaving has not begun."""
+        self.layout.node_file(name)
+        self._request(Ask.abort, name)
+
+    def _ended(self, contact: str, name: str) -> None:
+        """Wait until a request has ended, as the node says that took it."""
+
+        def look() -> bool:
+            said = self._ask(contact, StatusRequest(1))
+            node = next((n for n in said.nodes if n.name == name), None) if said else None
+            if node is None or node.outcome == "pending":
+                return False
+            if node.outcome != "done":
+                raise OperationFailedError(
+                    f"{name}: the cluster gave up what it was asked for: {node.outcome}",
+                    help="see `stagewright cluster status`; mend that first, and ask again",
+                )
+            return True
+
+        self._wait(f"{name} to be done", look)
+
     def _refuse_living(self, name: str) -> None:
         self.layout.node_file(name)
         if self.running(name) is not None:
@@ -274,18 +305,18 @@ class Supervisor:
             raise ClusterError("no node runs", help="`stagewright cluster start` starts them")
         return running
 
-    def _request(self, ask: Ask, name: str) -> None:
-        """Ask until the request is accepted; a node that has died may not count as dead yet."""
+    def _request(self, ask: Ask, name: str) -> str:
+        """Ask until a node accepts the request, which it is; one that has died may not count as dead yet."""
         until, reason = time.monotonic() + 10, "no node answers"
         while time.monotonic() < until:
             for contact in sorted(self._contacts(""), key=name.__eq__):  # itself last
                 reply = self._ask(contact, OperatorRequest(1, ask, name), 10.0)
                 if reply is not None and reply.accepted:
-                    return
+                    return contact
                 reason = reason if reply is None else reply.reason
             time.sleep(0.5)
         raise OperationFailedError(
-            f"{name}: the cluster refuses to {ask.name} it: {reason}",
+            f"the cluster refuses: {ask.name.replace('_', ' ')} {name}".rstrip() + f": {reason}",
             help="see `stagewright cluster status`",
         )
 

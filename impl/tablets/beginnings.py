@@ -16,6 +16,7 @@ from stagewright.impl.tablets.balancer import (
     plan,
 )
 from stagewright.impl.tablets.loads import sketch_of
+from stagewright.impl.tablets.moves_by_hand import by_hand
 from stagewright.impl.tablets.replication import Change, changes
 from stagewright.impl.tablets.resizing import Colocation, colocations, decided
 from stagewright.impl.topology.planning import step_of
@@ -32,16 +33,23 @@ _KINDS = {
 
 def beginnings(view: View, drains: bool, down: frozenset[str]) -> tuple[tuple[Start, ...], Moves]:
     """What is to begin, and the repairs beside it; if a node is drained, what leaves it alone."""
-    merged = decided(view, Resize.merge)
-    made = [
-        m
-        for m in plan(sketch_of(view)).migrations
-        if m.tablet.table not in merged or isinstance(m.reason, Drain)  # evenness waits for pairs
-    ]
+    planned = plan(sketch_of(view)).migrations
     if drains:
         host = drained(view)
-        leave = (m for m in made if isinstance(m.reason, Drain) and m.leaving.host == host)
+        leave = (m for m in planned if isinstance(m.reason, Drain) and m.leaving.host == host)
         return tuple(leave), []
+    asked_for = {m.tablet: m for m in by_hand(view)}
+    merged = decided(view, Resize.merge)  # evenness waits for pairs
+    evens = {t for t in view.tablets if view.balances and t not in merged}
+    made = [
+        *asked_for.values(),
+        *(
+            m
+            for m in planned
+            if m.tablet not in asked_for
+            and (isinstance(m.reason, Drain) or m.tablet.table in evens)
+        ),
+    ]
     rows = (row for rows in view.tablets.values() for row in rows)
     asked = [row for row in rows if row.repair and not row.tablet.moves]
     move = {m.tablet for m in made}

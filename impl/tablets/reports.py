@@ -53,6 +53,9 @@ def _status(row: TabletRow, replicas: int) -> TabletStatus:
     tablet = row.tablet
     asked = ["repair"] if row.repair else []
     asked += [f"rf {replicas}"] if len(tablet.replicas) != replicas else []
+    if row.wish is not None:
+        leaving, pending = row.wish
+        asked.append(f"move from {leaving.host}:{leaving.shard} to {pending.host}:{pending.shard}")
     return TabletStatus(
         name_of(row.table),
         row.number,

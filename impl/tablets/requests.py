@@ -8,8 +8,17 @@ from stagewright.impl.catalog.view import View
 from stagewright.impl.group0 import Command, Mutation
 from stagewright.impl.group0.member import Plan
 from stagewright.impl.node.context import Context
-from stagewright.impl.node.table_messages import AlterTable, RepairTable, Resize, ResizeTable
+from stagewright.impl.node.table_messages import (
+    AlterTable,
+    MoveTablet,
+    RepairTable,
+    Resize,
+    ResizeTable,
+    SetBalancing,
+    TableChange,
+)
 from stagewright.impl.tablets.allocation import refuse_too_many
+from stagewright.impl.tablets.moves_by_hand import ask_to_move, switch_balancing
 from stagewright.impl.tablets.replication import is_altered, staying
 from stagewright.spec.errors import RefusedError
 
@@ -17,23 +26,34 @@ MOST_TABLETS = 1024
 _PAST = {Resize.split: "split", Resize.merge: "merged"}
 
 
-def plan_of(node: Context, request: RepairTable | AlterTable | ResizeTable) -> Plan:
+def plan_of(node: Context, request: TableChange) -> Plan:
     """The command that writes down what is asked for, made from what the node has learned."""
-    if isinstance(request, AlterTable):
-        return lambda: _alter(node, request)
-    if isinstance(request, ResizeTable):
-        return lambda: _resize(node, request)
+    return lambda: _written(node, request)
 
-    def repair() -> Command:
-        table = node.view.named(request.table)
-        rows = _tablets_of(node.view, table)
-        if any(row.repair for row in rows):
-            raise RefusedError(f"{table} is being repaired", (), help="wait until that is done")
-        task = {"repair_task_info": node.new_id()}
-        asked = tuple(Mutation("tablets", row.key, task) for row in rows)
-        return Command(f"repair of the tablets of {table} is requested", mutations=asked)
 
-    return repair
+def _written(node: Context, request: TableChange) -> Command | None:
+    match request:
+        case RepairTable():
+            return _repair(node, request)
+        case AlterTable():
+            return _alter(node, request)
+        case ResizeTable():
+            return _resize(node, request)
+        case MoveTablet():
+            table = node.view.named(request.table)
+            return ask_to_move(node.view, _tablets_of(node.view, table), request)
+        case SetBalancing():
+            return switch_balancing(node.view, request)
+
+
+def _repair(node: Context, request: RepairTable) -> Command:
+    table = node.view.named(request.table)
+    rows = _tablets_of(node.view, table)
+    if any(row.repair for row in rows):
+        raise RefusedError(f"{table} is being repaired", (), help="wait until that is done")
+    task = {"repair_task_info": node.new_id()}
+    asked = tuple(Mutation("tablets", row.key, task) for row in rows)
+    return Command(f"repair of the tablets of {table} is requested", mutations=asked)
 
 
 def _alter(node: Context, request: AlterTable) -> Command | None:

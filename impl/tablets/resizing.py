@@ -99,7 +99,7 @@ def finalised(node: Context, tables: Iterable[str]) -> Iterator[Mutation]:
 
 def is_at_rest(view: View, table: str) -> bool:
     """Whether nothing else is done to the tablets of a table, nor asked for."""
-    busy = any(row.tablet.moves or row.repair for row in view.tablets[table])
+    busy = any(row.tablet.moves or row.repair or row.wish for row in view.tablets[table])
     return not busy and not is_altered(view, table)
 
 

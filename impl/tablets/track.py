@@ -19,7 +19,9 @@ from stagewright.impl.node.messages import Phase, Work as Errand
 from stagewright.impl.node.port import Effect, Wake
 from stagewright.impl.ring.tablets import TabletReplica
 from stagewright.impl.runtime import Instance
+from stagewright.impl.tablets.balancer import Migration
 from stagewright.impl.tablets.beginnings import Start, beginnings, drained, holders, kind_of
+from stagewright.impl.tablets.moves_by_hand import withdrawn
 from stagewright.impl.topology.orders import Job, Key, Orders
 from stagewright.impl.topology.planning import Board, step_of
 from stagewright.impl.topology.rounds import Rounds
@@ -94,6 +96,8 @@ class TabletTrack:
         view = self._node.view
         if not view.tablets:
             return []
+        if void := withdrawn(view):
+            return self._driver.commit(lambda board: self._forget(board, void))
         if view.transition_state is TransitionState.null:
             return self._enter(board)
         if view.transition_state is not TransitionState.tablet_migration:
@@ -259,6 +263,10 @@ class TabletTrack:
             return self._driver.commit(self._fence)
         return []
 
+    def _forget(self, board: Board, void: tuple[Mutation, ...]) -> Command:
+        text = "moves that were requested and cannot be made are withdrawn"
+        return board.command(text, self._node.catalog, self._node.details(), void)
+
     def _fence(self, board: Board) -> Command:
         board.take(step_of("fence_stages"))
         return board.command("advance fence version", self._node.catalog, self._node.details())
@@ -382,7 +390,14 @@ class TabletTrack:
         starts, repairs = beginnings(view, drains, self._node.down)
         if not starts and not repairs:
             return []
-        return self._commit(repairs, starts, "start_draining" if drains else "start_balancing")
+        way = "start_draining" if drains else "start_balancing"
+        if (
+            not drains
+            and not repairs
+            and all(isinstance(s, Migration) and s.is_by_hand for s in starts)
+        ):
+            way = "move_tablet"
+        return self._commit(repairs, starts, way)
 
     def _plan_more(self, view: View, work: Work) -> list[Effect]:
         """While tablets move, others may begin to."""

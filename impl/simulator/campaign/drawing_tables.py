@@ -13,6 +13,10 @@ VIEWS = 0.65  # share of these that have views
 SECOND_VIEW = 0.4
 CHANGES = ("repair", "alter", "split", "merge")
 CHANGED = 0.3  # share of the tables to which each of these is done
+MOVED = 0.4  # share of the tables whose tablets are moved by hand
+UNBALANCED = 0.3  # share of these in which the balancer is off for a while
+ABORTED = 0.15  # share of the scripts in which a node is asked to leave and that is aborted
+MOST_REPLICAS = 3  # of a table that is drawn
 _KEYED_BY = (0, 2, 3, 7)  # moduli
 
 
@@ -37,12 +41,29 @@ def with_tables(dice: Dice, script: tuple[Operation, ...], nodes: int) -> tuple[
             if dice.chance(CHANGED, "change", v)
         ]
         _put_in(dice, found, changes, "place of a change")
+        if dice.chance(MOVED, "moves"):
+            _put_in(dice, found, _moves(dice, name), "place of a move")
+    if nodes > MOST_REPLICAS and dice.chance(ABORTED, "abort"):
+        node = f"n{dice.between(1, nodes, 'abort of')}"
+        wait = Operation("wait", number=dice.between(5, 150, "abort after"))
+        ask = [Operation("ask", node, "decommission"), wait, Operation("abort", node)]
+        place = dice.between(1, len(found), "place of an abort")
+        found[place:place] = ask
     return (*tables, *found)
+
+
+def _moves(dice: Dice, name: str) -> list[Operation]:
+    """An operator moves some tablets, with the balancer off meanwhile or not."""
+    count = dice.between(1, 3, "number of moves")
+    found = [Operation("move", name, number=dice.between(0, 3, "moved")) for _ in range(count)]
+    if dice.chance(UNBALANCED, "balancing"):
+        return [Operation("balancing", "off"), *found, Operation("balancing", "on")]
+    return found
 
 
 def _table(dice: Dice, name: str, nodes: int) -> Operation:
     tablets = (1, 2, 4, 8)[dice.between(0, 3, "number of tablets")]
-    replicas = dice.between(2, min(3, nodes), "replicas")
+    replicas = dice.between(2, min(MOST_REPLICAS, nodes), "replicas")
     return Operation("table", name, number=tablets, replicas=replicas)
 
 

@@ -19,7 +19,19 @@ from stagewright.machines.scylladb.topology.topology_states import (
     TransitionState,
 )
 
-STATES = (*(s.name for s in TransitionState), *(at_stage(s) for s in Stage if s is not Stage.none))
+NOT_RUN = frozenset(
+    {
+        TransitionState.publish_cdc_generation,  # of older releases, as the next
+        TransitionState.tablet_draining,
+        TransitionState.truncate_table,  # no script asks for these
+        TransitionState.snapshot_tables,
+        TransitionState.lock,
+    }
+)
+STATES = (
+    *(s.name for s in TransitionState if s not in NOT_RUN),
+    *(at_stage(s) for s in Stage if s is not Stage.none),
+)
 EDGES = tuple(
     [f"node {old.name} {new.name}" for old, after in NODE_DIAGRAM.items() for new in sorted(after, key=lambda s: s.name)]
     + [

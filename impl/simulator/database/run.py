@@ -57,6 +57,7 @@ ASKS = {
     "rebuild": Ask.rebuild,
     "cleanup": Ask.cleanup,
     "generation": Ask.new_cdc_generation,
+    "abort": Ask.abort,
 }
 
 
@@ -284,7 +285,7 @@ class _Run:
             return self.views.work(operation)
         if verb in OF_TABLES:
             return self.tables.work(operation)
-        if node and verb != "join" and node not in self.world.hosts:
+        if node and verb not in ("join", "balancing") and node not in self.world.hosts:
             raise InputError(f"`{operation}`: there is no {node}", help="let it join first")
         match verb:
             case "write":
@@ -306,6 +307,10 @@ class _Run:
                 self._killed.discard(node)
                 self.world.start(node)
                 return "done"
+            case "balancing":
+                return self.tables.balance(node == "on")
+            case "ask":
+                return self._ask(by, node, wait=False)
             case "join" | "replace":
                 return self._join(newcomer, node if verb == "replace" else "")
             case _:
@@ -356,7 +361,7 @@ class _Run:
         tablets = self.judge.catalog.view.tablets.values()
         return any(r.host == name for rows in tablets for row in rows for r in row.tablet.replicas)
 
-    def _ask(self, verb: str, node: str) -> str:
+    def _ask(self, verb: str, node: str, *, wait: bool = True) -> str:
         if verb == "remove":
             self._kill(node)
         refusal, known = "", self._request_id(node)
@@ -366,6 +371,8 @@ class _Run:
             # Refused because it is pending already: the answer to an earlier try was lost.
             taken = reply is not None and self._request_id(node) != known
             if reply is not None and (reply.accepted or taken):
+                if not wait or verb == "abort":
+                    return "asked" if verb != "abort" else "done"
                 if not self._until(lambda: self._has_ended(verb, node), OPERATION_MS):
                     return UNFINISHED
                 return self._result(verb, node)

@@ -26,17 +26,22 @@ FORMS = {
     "alter": "alter TABLE rf NUMBER",
     "split": "split TABLE",
     "merge": "merge TABLE",
+    "move": "move TABLE NUMBER [from NODE[:SHARD] to NODE[:SHARD]]",
+    "balancing": "balancing on|off",
+    "ask": "ask decommission|remove|rebuild NODE",
+    "abort": "abort NODE",
     "create": "create view NAME on TABLE by value [mod NUMBER] [where value < NUMBER]",
     "await": "await VIEW",
     "build": "build status",
     "drop": "drop view VIEW",
     "wait": "wait MILLISECONDS",
 }
-OF_TABLES = ("table", "repair", "alter", "split", "merge")
+OF_TABLES = ("table", "repair", "alter", "split", "merge", "move")
 OF_VIEWS = ("create", "build", "await", "drop")
 MOST = 1_000_000
 TABLETS = tuple(1 << bits for bits in range(11))  # powers of two
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,30}")
+_PLACE = re.compile(rf"{_NAME.pattern}(:\d{{1,3}})?")
 
 
 @dataclass(frozen=True)
@@ -50,11 +55,19 @@ class Operation:
     replicas: int = 0  # of a table
     comparison: str = ""  # of the values of rows that are in a view, with the bound
     bound: int = 0
+    source: str = ""  # of a replica that moves: a node, maybe with a shard
+    target: str = ""
 
     def __str__(self) -> str:
         if self.verb in OF_VIEWS:
             return self._of_view()
-        words = [self.verb, self.node]
+        words = [self.verb, self.node] if self.verb != "ask" else ["ask", self.by, self.node]
+        if self.verb == "move":
+            words += [str(self.number)]
+            words += ["from", self.source, "to", self.target] if self.source else []
+            return " ".join(words)
+        if self.verb in ("ask", "balancing"):
+            return " ".join(words)
         words += ["by", self.by] if self.by else []
         words += [str(self.number)] if self.verb in ("write", "wait") else []
         words += ["tablets", str(self.number)] if self.verb == "table" else []
@@ -122,9 +135,31 @@ def _parse(words: list[str]) -> Operation:
             return Operation(verb)
         case ["view", name] if verb == "drop" and _NAME.fullmatch(name):
             return Operation(verb, name)
+        case ["decommission" | "remove" | "rebuild" as what, node] if (
+            verb == "ask" and _NAME.fullmatch(node)
+        ):
+            return Operation(verb, node, what)
+        case ["on" | "off" as switch] if verb == "balancing":
+            return Operation(verb, switch)
+        case [name, number, *path] if (
+            verb == "move" and _NAME.fullmatch(name) and number.isdecimal()
+        ):
+            return _move(words, name, int(number), path)
         case [name] if verb in ("await", "repair", "split", "merge") and _NAME.fullmatch(name):
             return Operation(verb, name)
         case [number] if verb in ("write", "wait") and number.isdecimal() and int(number) <= MOST:
             return Operation(verb, number=int(number))
         case _:
             raise InputError(f"--script: `{' '.join(words)}`", help=f"write `{form}`")
+
+
+def _move(words: list[str], table: str, tablet: int, path: list[str]) -> Operation:
+    match path:
+        case []:
+            return Operation("move", table, number=tablet)
+        case ["from", source, "to", target] if _PLACE.fullmatch(source) and _PLACE.fullmatch(
+            target
+        ):
+            return Operation("move", table, number=tablet, source=source, target=target)
+        case _:
+            raise InputError(f"--script: `{' '.join(words)}`", help=f"write `{FORMS['move']}`")

@@ -7,7 +7,14 @@ from collections.abc import Callable
 from stagewright.impl.catalog.catalog import Catalog
 from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.node.messages import STARTING, CreateTable, Message
-from stagewright.impl.node.table_messages import AlterTable, RepairTable, Resize, ResizeTable
+from stagewright.impl.node.table_messages import (
+    AlterTable,
+    MoveTablet,
+    RepairTable,
+    Resize,
+    ResizeTable,
+    SetBalancing,
+)
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.checks.repair_oracle import RepairOracle
 from stagewright.impl.simulator.database.clients import Clients
@@ -15,11 +22,18 @@ from stagewright.impl.simulator.database.script import Operation
 from stagewright.impl.simulator.database.troubles import Troubles
 from stagewright.impl.simulator.database.views import OPERATION_MS, UNFINISHED, Asks
 from stagewright.impl.simulator.database.world import World
-from stagewright.impl.tablets.replication import is_altered
+from stagewright.impl.tablets.replication import is_altered, staying
 from stagewright.spec.errors import InputError
 
 LEARNED_MS = 5_000
 AGAIN_MS = 150  # until an operator asks anew
+Place = tuple[str, int]  # a node and a shard; -1: whichever suits
+
+
+def place(text: str) -> Place:
+    """A place as a script names it: `n1` or `n1:0`."""
+    node, _, shard = text.partition(":")
+    return node, int(shard) if shard else -1
 
 
 class TableOperations:
@@ -48,11 +62,21 @@ class TableOperations:
             return self._create(table, operation)
         if table not in self._clients.tables:
             raise InputError(f"`{operation}`: there is no such table", help="make it first")
+        if operation.verb == "move":
+            return self._move(table, operation)
         if operation.verb == "alter":
             return self._alter(table, operation.replicas)
         if operation.verb in ("split", "merge"):
             return self._resize(table, Resize(operation.verb))
         return self._repair(table)
+
+    def balance(self, enabled: bool) -> str:
+        """Let the balancer even loads out, or not."""
+        refusal = self._ask(
+            lambda number: SetBalancing(number, enabled),
+            lambda: self._catalog.view.balances == enabled,
+        )
+        return refusal or "done"
 
     def _create(self, table: str, operation: Operation) -> str:
         """Make a tablet table, which clients use from then on."""
@@ -106,11 +130,52 @@ class TableOperations:
         done = self._asks.until(lambda: table not in catalog.view.resizes, OPERATION_MS)
         return "done" if done else UNFINISHED
 
+    def _move(self, table: str, operation: Operation) -> str:
+        """Have a replica moved, and wait until it lies where it was to, or has come to rest elsewhere."""
+        rows, number = self._rows(table), operation.number
+        if number >= len(rows):
+            return f"refused: {table} has no tablet {number}"
+        path = operation.source, operation.target
+        source, target = map(place, path) if operation.source else self._somewhere(rows[number])
+        wanted = (source[0], target[0])
+        refusal = self._ask(
+            lambda n: MoveTablet(n, table, number, *wanted, source[1], target[1]),
+            lambda: self._moves(table, number),
+            final=True,
+        )
+        if refusal:
+            return refusal
+        self._asks.until(lambda: not self._moves(table, number), OPERATION_MS)
+        if self._moves(table, number):
+            return UNFINISHED
+        there = self._catalog.view.tablet(table, number)
+        arrived = there is not None and target[0] in {r.host for r in there.tablet.replicas}
+        return "done" if arrived else f"failed: it has come to rest without {target[0]}"
+
+    def _moves(self, table: str, number: int) -> bool:
+        row = self._catalog.view.tablet(table, number)
+        return row is not None and (row.wish is not None or row.tablet.moves)
+
+    def _somewhere(self, row: TabletRow) -> tuple[Place, Place]:
+        """Another place for a replica, by chance: on its own node, or on one that has none."""
+        dice, there = self._world.dice, row.tablet.replicas
+        source = there[dice.between(0, len(there) - 1, "move from")]
+        taken = {r.host for r in there} - {source.host}
+        free = [m.name for m in staying(self._catalog.view) if m.name not in taken]
+        target = free[dice.between(0, len(free) - 1, "move to")] if free else source.host
+        return (source.host, source.shard), (target, -1)
+
     def _rows(self, table: str) -> tuple[TabletRow, ...]:
         return self._catalog.view.tablets[table]
 
-    def _ask(self, request: Callable[[int], Message], taken: Callable[[], bool]) -> str:
-        """Ask until it is committed; otherwise why not."""
+    def _ask(
+        self,
+        request: Callable[[int], Message],
+        taken: Callable[[], bool],
+        *,
+        final: bool = False,
+    ) -> str:
+        """Ask until it is committed; otherwise why not. A refusal may be due to faults, unless it is `final`."""
         events = self._world.events
         deadline = events.now + OPERATION_MS
         while events.now < deadline:
@@ -118,7 +183,7 @@ class TableOperations:
             if taken() or (reply is not None and reply.accepted):
                 return ""
             starts = reply is not None and reply.reason.endswith(STARTING)
-            if reply is not None and not starts and not self._troubles.on:
+            if reply is not None and not starts and (final or not self._troubles.on):
                 return f"refused: {reply.reason}"
             self._asks.until(taken, AGAIN_MS)
         return UNFINISHED

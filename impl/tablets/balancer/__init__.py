@@ -13,6 +13,7 @@ from stagewright.impl.tablets.balancer.hosts import (
 )
 from stagewright.impl.tablets.balancer.planner import Plan as Plan, Verdict as Verdict, plan as plan
 from stagewright.impl.tablets.balancer.reasons import (
+    Asked as Asked,
     Blocked as Blocked,
     Drain as Drain,
     Even as Even,

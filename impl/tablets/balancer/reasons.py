@@ -43,13 +43,21 @@ class Even:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """An operator wants it."""
+
+    def __str__(self) -> str:
+        return "an operator asked for it"
+
+
+@dataclass(frozen=True, slots=True)
 class Migration:
     """A replica of a tablet is to move."""
 
     tablet: TabletName
     leaving: TabletReplica
     pending: TabletReplica
-    reason: Drain | Even
+    reason: Drain | Even | Asked
 
     @property
     def kind(self) -> Kind:
@@ -58,6 +66,11 @@ class Migration:
             return Kind.intranode_migration
         drains = isinstance(self.reason, Drain) and self.reason.state is HostState.excluded
         return Kind.rebuild if drains else Kind.migration
+
+    @property
+    def is_by_hand(self) -> bool:
+        """Whether an operator moves it."""
+        return isinstance(self.reason, Asked)
 
     def after(self, replicas: tuple[TabletReplica, ...]) -> tuple[TabletReplica, ...]:
         """The tablet's replicas once it has moved."""

@@ -631,9 +631,12 @@ class TopologyControl(Machine):
 
     @action(by=COORDINATOR, spends=requests)
     def move_last_tablet(self, n: Term[Node], heir: Term[Node]) -> None:
-        """For balance, or by an operator's hand, the last tablet of a node has moved to another."""
+        """For balance, or by an operator's hand, the last tablet of a node has moved to another; or it was on its way
+        when the request to drain the node was aborted.
+        """
         moving = self.tablet_work.any_of(Work.balancing, Work.moving)
-        require(moving, "tablets are moved, and none is drained")
+        aborted = (self.tablet_work == Work.draining) & ~self._to_be_drained(n)
+        require(moving | aborted, "tablets are moved, and the node is not drained")
         require(self.tablet_hosts.has(n), "the node holds tablets")
         require((heir != n) & self._may_settle(heir), "the other node is normal")
         self._hand_over(n, heir)

@@ -75,9 +75,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         ("decommission", "let a node give its rows away and leave"),
         ("remove", "give up a dead node"),
         ("replace", "let a new node take the place of a dead one"),
+        ("rebuild", "let a node fetch its rows anew"),
+        ("abort", "take a request to let a node go back, if it has not begun"),
         ("kill", "end a node's process without warning"),
     ):
         action(name, summary).add_argument("node", metavar="NODE", help="such as n2")
+    action("cleanup", "let nodes remove rows of ranges that they have lost")
     stop = action("stop", "stop a node, or all")
     stop.add_argument("node", nargs="?", metavar="NODE", help="such as n2 (all)")
 
@@ -129,6 +132,15 @@ def _done(args: argparse.Namespace, supervisor: Supervisor) -> int:
         case "remove":
             supervisor.remove(node)
             started, said = [node], f"{node} is removed"
+        case "rebuild":
+            supervisor.rebuild(node)
+            started, said = [node], f"{node} has its rows anew"
+        case "abort":
+            supervisor.abort(node)
+            started, said = [node], f"what was asked of {node} is given up"
+        case "cleanup":
+            supervisor.clean_up()
+            started, said = [], "nodes clean up"
         case "kill":
             supervisor.kill(node)
             started, said = [node], f"{node} is killed"

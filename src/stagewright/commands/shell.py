@@ -38,6 +38,8 @@ commands, one a line or with semicolons between them:
   repair NAME          the replicas of its tablets exchange what they lack; `tablets` shows how far that is
   alter NAME rf N      its tablets get more replicas, or fewer, one at a time; `tables` has the new number at once
   split NAME, merge NAME   it gets twice as many tablets, or half of them
+  move NAME TABLET from NODE[:SHARD] to NODE[:SHARD]   moves a replica, maybe between shards of a node
+  balancing on, balancing off   whether the balancer evens loads out (it may move back what you have moved)
 {OF_VIEWS}  help, exit
 """
 
@@ -187,6 +189,13 @@ class Shell:
             case ["split" | "merge" as verb, name]:
                 self._session.resize(named(name), Resize(verb))
                 self._say({verb: named(name)})
+            case ["move", name, tablet, "from", source, "to", target] if tablet.isdecimal():
+                path = _place(source), _place(target)
+                self._session.move(named(name), int(tablet), *path)
+                self._say({"move": named(name), "of": int(tablet)})
+            case ["balancing", "on" | "off" as switch]:
+                self._session.balance(switch == "on")
+                self._say({"balancing": switch})
             case ["alter", name, "rf", replicas] if replicas.isdecimal():
                 self._session.alter(named(name), int(replicas))
                 self._say({"alter": named(name), "replicas": int(replicas)})
@@ -263,6 +272,14 @@ def _typed() -> Iterable[str]:
         except EOFError:
             print()
             return
+
+
+def _place(text: str) -> tuple[str, int]:
+    """A node and a shard of it, `n1:0`; -1 where it names none."""
+    node, colon, shard = text.partition(":")
+    if not node or (colon and not shard.isdecimal()):
+        raise InputError(f"{text!r} is no place", help="write NODE or NODE:SHARD, such as n1:0")
+    return node, int(shard) if colon else -1
 
 
 def _as_json(what: dict[str, object]) -> str:

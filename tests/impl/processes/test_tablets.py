@@ -97,6 +97,12 @@ def test_a_node_has_all_rows_that_it_missed_after_a_repair_and_a_change_of_repli
         assert sum(replicas_of(at_rest(supervisor)).values()) == 8
         session.alter(T, 3)
         at_rest(supervisor)
+        session.balance(False)
+        shard = dict(at_rest(supervisor).tablets[0].replicas)["n2"]
+        session.move(T, 0, ("n2", -1), ("n2", 1 - shard))
+        with pytest.raises(ClusterError, match=r"something is done to|has no replica on n9"):
+            session.move(T, 0, ("n9", -1), ("n2", -1))
+        assert dict(at_rest(supervisor).tablets[0].replicas)["n2"] == 1 - shard
         supervisor.kill("n1")
         supervisor.kill("n2")
         session.level = Level.one

@@ -71,6 +71,9 @@ def test_half_of_the_seeds_have_tablets_and_most_of_these_have_views() -> None:
     assert 160 < met["table"] < 240
     assert met["create"] > 100
     assert min(met["await"], met["drop"], met["again"], *(met[v] for v in CHANGES)) > 30
+    assert met["move"] > 50
+    scripts = [draw(seed).script_text for seed in range(400)]
+    assert min(sum(word in s for s in scripts) for word in ("balancing off", "abort n")) > 10
 
 
 def test_what_is_drawn_beside_tables_is_the_same_as_without() -> None:

@@ -31,7 +31,7 @@ def checked(
     ("name", "states"),
     [
         ("topology", 65_481),
-        ("topology-control", 52_078),
+        ("topology-control", 52_080),
         ("topology-rebuild", 12_848),
         ("topology-coordinator", 5_856),
         ("topology-sessions", 1_310),
