@@ -6,6 +6,8 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeVar, cast, overload
 
 from stagewright.spec.declarations.actions import MARK, Member, member_of
@@ -390,6 +392,7 @@ def _names(machine: type[Machine], actions: Iterable[Callable[..., None]]) -> fr
     return frozenset(found)
 
 
+@lru_cache(maxsize=1024)
 def members(machine: type[Machine]) -> Mapping[str, object]:
     """A machine's members by name, base classes first, in the order of their definition."""
     found: dict[str, object] = {}
@@ -403,11 +406,16 @@ def members(machine: type[Machine]) -> Mapping[str, object]:
                 found[name] = value
             elif name in found:
                 del found[name]
-    return found
+    return MappingProxyType(found)
 
 
 def profile_names(machine: type[Machine]) -> list[str]:
     """The names of a machine's profiles, oldest first; empty when it has none."""
+    return list(_profile_names(machine))
+
+
+@lru_cache(maxsize=1024)
+def _profile_names(machine: type[Machine]) -> tuple[str, ...]:
     own: list[Profiles[Profile]] = []
     parts: list[Part[Machine] | Many[Any, Machine]] = []
     for member in members(machine).values():
@@ -416,8 +424,6 @@ def profile_names(machine: type[Machine]) -> list[str]:
         elif isinstance(member, Part | Many):
             parts.append(cast("Part[Machine] | Many[Any, Machine]", member))
     if own:
-        return [c.name for p in own for c in p.choices]
-    names: list[str] = []
-    for inner in parts:
-        names += [n for n in profile_names(inner.machine) if n not in names]
-    return names
+        return tuple(c.name for p in own for c in p.choices)
+    inner = (name for part in parts for name in _profile_names(part.machine))
+    return tuple(dict.fromkeys(inner))

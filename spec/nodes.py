@@ -193,17 +193,33 @@ def variables_in(node: Node) -> set[str]:
 
 def bounds_in(node: Node) -> set[Bound]:
     """The bound variables and parameters an expression mentions."""
-    if isinstance(node, Bound):
-        return {node}
-    return {b for child in children(node) for b in bounds_in(child)}
+    found = set[Bound]()
+    left = [node]
+    while left:
+        inner = left.pop()
+        if isinstance(inner, Bound):
+            found.add(inner)
+        else:
+            left += children(inner)
+    return found
 
 
 def free_bounds(node: Node) -> set[Bound]:
     """The bound variables and parameters that an expression does not quantify itself."""
+    found = set[Bound]()
+    _add_free_bounds(node, (), found)
+    return found
+
+
+def _add_free_bounds(node: Node, quantified: tuple[Bound, ...], found: set[Bound]) -> None:
     if isinstance(node, Bound):
-        return {node}
-    free = {b for child in children(node) for b in free_bounds(child)}
-    return free - {node.bound} if isinstance(node, Quantified) else free
+        if node not in quantified:
+            found.add(node)
+        return
+    if isinstance(node, Quantified):
+        quantified = (*quantified, node.bound)
+    for child in children(node):
+        _add_free_bounds(child, quantified, found)
 
 
 def is_place(node: Node) -> bool:

@@ -55,12 +55,18 @@ class _Indented:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         indent = self.head.cell_len
         width = max(1, options.max_width - indent)
+        begin = self.head
+        for line in self._lines(console, width):
+            yield from (begin + line).render(console, end="\n")  # it is broken already
+            begin = Text(" " * indent)
+
+    def _lines(self, console: Console, width: int) -> Iterator[Text]:
         if self.text.cell_len <= width and "\n" not in self.text.plain:
-            yield self.head + self.text
+            yield self.text
             return
-        for number, line in enumerate(self.text.wrap(console, width)):
+        for line in self.text.wrap(console, width):
             line.rstrip()
-            yield Text.assemble(self.head if number == 0 else " " * indent, line)
+            yield line
 
 
 def reflowed(doc: str) -> str:
