@@ -19,7 +19,7 @@ def shown(language: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("number", "model"), [(0, "stuck.py"), (1, "coffee_can.py"), (2, "crew.py")]
+    ("number", "model"), [(0, "stuck.py"), (1, "public_examples/coffee_can.py"), (2, "crew.py")]
 )
 def test_its_code_is_that_of_a_model(number: int, model: str) -> None:
     assert len(shown("python")) == 3

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.benchmarks import explicit
-from tests.benchmarks.machine_facts import machine_facts
+from tests.benchmarks.measuring.machine_facts import machine_facts
 from tests.benchmarks.runtime import suite as runtime
 from tests.benchmarks.traces import suite as traces
 

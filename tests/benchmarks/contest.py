@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tests.benchmarks.cases import Case, Size
-from tests.benchmarks.interleave import Job, Outcome, interleaved
-from tests.benchmarks.measure import BenchmarkError
+from tests.benchmarks.measuring.interleave import Job, Outcome, interleaved
+from tests.benchmarks.measuring.measure import BenchmarkError
 from tests.benchmarks.peers.peer import Peer
 
 Tell = Callable[[str], None]

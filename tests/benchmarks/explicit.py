@@ -22,7 +22,7 @@ from tests.benchmarks.explicit_tables import (
     speed_table,
     workers_table,
 )
-from tests.benchmarks.interleave import Job, Outcome, interleaved
+from tests.benchmarks.measuring.interleave import Job, Outcome, interleaved
 from tests.benchmarks.peers.gcc_reference import GccReference
 from tests.benchmarks.peers.peer import Peer
 from tests.benchmarks.peers.python_checkers import MINICHECK, MUSIL

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from tests.benchmarks.cases import Case
 from tests.benchmarks.contest import Contest, Standing
-from tests.benchmarks.interleave import Outcome
+from tests.benchmarks.measuring.interleave import Outcome
 from tests.benchmarks.tables import Table, ratio, whole
 
 _MEBIBYTE = 1 << 20

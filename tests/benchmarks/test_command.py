@@ -14,8 +14,8 @@ from tests.benchmarks.explicit_tables import (
     speed_table,
     workers_table,
 )
-from tests.benchmarks.interleave import Answer, Job, Outcome, Run
-from tests.benchmarks.measure import Usage
+from tests.benchmarks.measuring.interleave import Answer, Job, Outcome, Run
+from tests.benchmarks.measuring.measure import Usage
 from tests.benchmarks.peers.gcc_reference import GccReference
 from tests.benchmarks.peers.peer import Peer
 from tests.benchmarks.peers.python_checkers import PythonChecker

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.benchmarks.cases import CASES, Case, Size, tablet_barrier_states
-from tests.benchmarks.interleave import interleaved
+from tests.benchmarks.measuring.interleave import interleaved
 from tests.benchmarks.models import records, tuples
 from tests.benchmarks.peers.gcc_reference import GccReference
 from tests.benchmarks.peers.peer import MODELS, Peer

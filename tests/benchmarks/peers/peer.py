@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Protocol
 
 from tests.benchmarks.cases import Case, Size
-from tests.benchmarks.interleave import Job
-from tests.benchmarks.measure import BenchmarkError, measured
+from tests.benchmarks.measuring.interleave import Job
+from tests.benchmarks.measuring.measure import BenchmarkError, measured
 
 ROOT = Path(__file__).resolve().parents[3]
 MODELS = Path(__file__).resolve().parents[1] / "models"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.benchmarks.cases import Case, Size
-from tests.benchmarks.interleave import Answer, Job
+from tests.benchmarks.measuring.interleave import Answer, Job
 from tests.benchmarks.models.promela import promela
 from tests.benchmarks.peers.peer import Sizes, built
 

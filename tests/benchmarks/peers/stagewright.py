@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.benchmarks.cases import Case, Size
-from tests.benchmarks.interleave import Answer, Job
+from tests.benchmarks.measuring.interleave import Answer, Job
 from tests.benchmarks.peers.peer import ROOT, Sizes
 
 _COMMAND = (sys.executable, "-P", "-m", "stagewright", "check")

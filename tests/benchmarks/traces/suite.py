@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.benchmarks.contest import Contest, Tell
-from tests.benchmarks.interleave import Answer, Job, Outcome, interleaved
+from tests.benchmarks.measuring.interleave import Answer, Job, Outcome, interleaved
 from tests.benchmarks.peers.peer import ROOT
 from tests.benchmarks.report import Report
 from tests.benchmarks.tables import Table, ratio

@@ -67,8 +67,8 @@ HOLDING = [
     Case("tablet_barrier.py:TabletBarrier", sizes={"tablet": 1, "node": 3}),
     Case("lease.py"),
     Case("user_machine.py"),
-    Case("token_ring.py", known=64),
-    Case("coffee_can.py", known=44),
+    Case("public_examples/token_ring.py", known=64),
+    Case("public_examples/coffee_can.py", known=44),
 ]
 
 
@@ -179,8 +179,8 @@ def _without_overflow(definition: Definition) -> Definition:
     some_of(
         [
             ("stuck.py", "it_ends", "crashes"),
-            ("simple_allocator.py", "clients_will_obtain", ""),
-            ("simple_allocator.py", "often_satisfied", ""),
+            ("public_examples/simple_allocator.py", "clients_will_obtain", ""),
+            ("public_examples/simple_allocator.py", "often_satisfied", ""),
         ]
     ),
 )
@@ -203,7 +203,7 @@ def test_fairness_that_is_shared_means_the_same_in_tlc(name: str, tlc: Tlc) -> N
 
 
 def test_who_wants_nothing_gives_back_what_it_holds(tlc: Tlc) -> None:
-    case = Case("simple_allocator.py")
+    case = Case("public_examples/simple_allocator.py")
     definition = only(case.definition, ["clients_will_return", "mutual_exclusion"])
     report = check(definition, case.scope)
     assert (report.outcome, report.states) == (Outcome.HOLDS, 400)

@@ -65,7 +65,7 @@ OF_MESSAGES = [
         ("Arrived",),
     ),
     Model(
-        "lamport_mutex.py",
+        "public_examples/lamport_mutex.py",
         685,
         {"process": 2},
         "lamport_mutex",
@@ -107,8 +107,8 @@ OF_MESSAGES = [
 
 TICKETS = {"T": "4"}
 OF_NUMBERS = [
-    Model("die_hard.py", 16),
-    Model("coffee_can_by_colour.py", 44),
+    Model("public_examples/die_hard.py", 16),
+    Model("public_examples/coffee_can_by_colour.py", 44),
     Model("ewd998/ewd998.py:Ewd998", 19_268),
     Model(
         "bakery/bakery.py:Bakery",

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.benchmarks.sampling import sampled
+from tests.benchmarks.measuring.sampling import sampled
 
 LONGEST_RUN_SECONDS = 1200.0
 _ORPHANS_SECONDS = 10.0  # in which what a command left behind has to end

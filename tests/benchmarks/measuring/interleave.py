@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.benchmarks.measure import BenchmarkError, Finished, Usage, measured
+from tests.benchmarks.measuring.measure import BenchmarkError, Finished, Usage, measured
 
 _SHOWN_OF_STDERR = 600  # characters
 

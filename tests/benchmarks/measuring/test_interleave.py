@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from tests.benchmarks.interleave import Answer, Job, Outcome, Run, interleaved
-from tests.benchmarks.measure import Usage
+from tests.benchmarks.measuring.interleave import Answer, Job, Outcome, Run, interleaved
+from tests.benchmarks.measuring.measure import Usage
 
 
 def job(name: str, script: str, folder: Path, expected: int = 1) -> Job:

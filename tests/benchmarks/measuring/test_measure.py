@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.benchmarks.measure import BenchmarkError, measured
+from tests.benchmarks.measuring.measure import BenchmarkError, measured
 
 MEBIBYTE = 1 << 20
 BURN = "import time\nwhile time.process_time() < 0.2: pass"
