@@ -35,7 +35,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what was not asked for; tests with Spark share one process, as it has one session."""
+    """Leave out what was not asked for; what is made once for several tests is made in one process.
+
+    That is the session of Spark, and what a fixture makes for all tests of a file.
+    """
     left_out = set[str]()
     if not config.getoption("--thorough"):
         left_out.add("thorough")
@@ -48,6 +51,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("spark") is not None:
             item.add_marker(pytest.mark.xdist_group("spark"))
+        elif item.get_closest_marker("xdist_group") is None and shares_a_fixture(item):
+            item.add_marker(pytest.mark.xdist_group(item.path.as_posix()))
+
+
+def shares_a_fixture(item: pytest.Item) -> bool:
+    """Whether a test uses a fixture that is made once for its file, however it is come by."""
+    names = getattr(item, "fixturenames", ())
+    known = item.session._fixturemanager  # no public way leads to its scope
+    defined = (d for name in names for d in known.getfixturedefs(name, item) or ())
+    return any(d.scope == "module" for d in defined)
 
 
 @pytest.fixture(scope="session", autouse=True)
