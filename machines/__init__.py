@@ -51,7 +51,6 @@ SHIPPED = {
     "backfill-tablet": "stagewright.machines.yugabytedb.backfill.backfill_tablet:BackfillTablet",
     "backfill-throttle": "stagewright.machines.yugabytedb.backfill.backfill_throttle:BackfillThrottle",
     "backfill-versions": "stagewright.machines.yugabytedb.backfill.backfill_versions:BackfillVersions",
-    "partition-headers": "stagewright.machines.couchbase.partitions.partition_headers:PartitionHeaders",
     "partition-index": "stagewright.machines.couchbase.partitions.partition_index:PartitionIndex",
     "partition-merge": "stagewright.machines.couchbase.partitions.partition_merge:PartitionMerge",
     "partition-queries": "stagewright.machines.couchbase.partitions.partition_queries:PartitionQueries",
@@ -69,7 +68,6 @@ SHIPPED = {
     "topology-change": "stagewright.machines.systems.topology_change:TopologyChange",
     "cluster-views": "stagewright.machines.systems.cluster_views:ClusterViews",
     "index-build": "stagewright.machines.systems.index_build:IndexBuild",
-    "indexed-table": "stagewright.machines.systems.indexed_table:IndexedTable",
     "backfill-jobs": "stagewright.machines.systems.backfill_jobs:BackfillJobs",
     "view-server": "stagewright.machines.systems.view_server:ViewServer",
     # what the executable system records of itself

@@ -9,7 +9,6 @@ from stagewright.machines.scylladb.cdc.cdc_log import CdcLog
 from stagewright.machines.scylladb.cdc.cdc_mapping import CdcMapping
 from stagewright.machines.scylladb.cdc.cdc_publication import CdcPublication
 from stagewright.machines.scylladb.topology.topology_transition import TopologyTransition
-from stagewright.machines.systems.indexed_table import IndexedTable
 from stagewright.machines.systems.topology_change import TopologyChange
 
 CDC = Document(
@@ -17,7 +16,6 @@ CDC = Document(
     "CDC",
     "scylla/docs/dev/cdc.md",
     (
-        Section("CDC", (IndexedTable.a_backfill_is_not_logged,)),
         Section(
             "Stream IDs",
             instead="How an id is made of bits: `machines/scylladb/cdc/cdc_streams.py`, tested with vectors.",
@@ -30,8 +28,6 @@ CDC = Document(
                 CdcGenerations.log_writes_use_the_generation_that_operates,
                 CdcGenerations.a_generation_operates_after_the_first,
                 CdcMapping.every_token_has_a_stream,
-                IndexedTable.every_write_is_logged,
-                IndexedTable.a_later_generation_takes_writes,
             ),
         ),
         Section(

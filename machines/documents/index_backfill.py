@@ -5,7 +5,6 @@ from __future__ import annotations
 from stagewright.machines.documents.document import Document, Section
 from stagewright.machines.systems.backfill_jobs import BackfillJobs
 from stagewright.machines.systems.index_build import IndexBuild
-from stagewright.machines.systems.indexed_table import IndexedTable
 from stagewright.machines.yugabytedb.backfill.backfill_chunks import BackfillChunks
 from stagewright.machines.yugabytedb.backfill.backfill_job import BackfillJob
 from stagewright.machines.yugabytedb.backfill.backfill_leaders import BackfillLeaders
@@ -67,8 +66,6 @@ INDEX_BACKFILL = Document(
                 BackfillJobs.a_failure_is_of_its_table,
                 BackfillJobs.every_build_ends,
                 BackfillVersions.reads_through_the_index_find_the_rows,
-                IndexedTable.a_published_index_is_complete,
-                IndexedTable.builds_end,
             ),
         ),
         Section(

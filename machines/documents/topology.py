@@ -28,7 +28,6 @@ from stagewright.machines.scylladb.topology.topology_transition import TopologyT
 from stagewright.machines.scylladb.views.view_destinations import ViewDestinations
 from stagewright.machines.scylladb.views.view_staging import ViewStaging
 from stagewright.machines.systems.cluster_views import ClusterViews
-from stagewright.machines.systems.indexed_table import IndexedTable
 from stagewright.machines.systems.topology_change import TopologyChange
 
 TOPOLOGY = Document(
@@ -133,7 +132,6 @@ TOPOLOGY = Document(
                 TopologyControl.tablets_move_in_their_tracks,
                 TopologyControl.the_load_balancer_waits,
                 ClusterViews.tablets_move_only_in_their_track,
-                IndexedTable.tablets_and_topology_take_turns,
                 TopologyChange.tablets_move_in_their_track,
                 TopologyChange.migrations_wait_for_requests,
                 TopologyChange.a_request_waits_for_a_migration,
@@ -181,10 +179,6 @@ TOPOLOGY = Document(
                 ViewDestinations.nothing_is_lost_by_a_migration,
                 ViewStaging.standings_change_by_migrations,
                 ClusterViews.rows_are_streamed_when_asked_for,
-                IndexedTable.rows_are_where_they_are_read,
-                IndexedTable.rows_are_streamed_when_asked_for,
-                IndexedTable.only_replicas_hold_rows_at_rest,
-                IndexedTable.a_transition_has_a_pending_replica,
             ),
         ),
         Section(

@@ -2,7 +2,9 @@
 
 The states of its partitions are those of `partition_states.py`. Each worker has a snapshot of the group, as its
 own process, and hands back a group that the group process takes over, while the bitmasks may have changed under
-it. The last header is what is left after a crash. `index-compaction` has the third worker, the compactor.
+it. The last header is what is left after a crash. An earlier one is what is left after a rollback, of which the
+document has none; `partition_rollback.py` says when there is one. `index-compaction` has the third worker, the
+compactor.
 """
 
 from __future__ import annotations
@@ -65,11 +67,14 @@ AGAIN = "what is clean may be cleaned again"
 class PartitionIndex(Machine):
     """An index whose partitions come and go, with its workers and its file.
 
-    Under `couchbase` every promise holds.
+    Under `couchbase` every promise holds. A partition that was in cleanup in the header to which a rollback goes is
+    so again, also if it is wanted by now, and then waits; the server's code does not look at that bitmask, so that
+    those rows stay for ever, or count as new.
 
     Under `seed` there is no pending transition: a partition that is wanted again before it was cleaned up is
     indexed among rows of an earlier time. `index.content_is_that_of_the_sequence_number` and
-    `a_partition_starts_empty` fail, as they do for the states alone.
+    `a_partition_starts_empty` fail, as they do for the states alone; with one request more, so does
+    `the_index_catches_up`.
     """
 
     release = profiles(SEED, COUCHBASE)
@@ -91,6 +96,10 @@ class PartitionIndex(Machine):
     blank = constant(record(Entry))
 
     crashes = budget(1, doc="crashes of the group process")
+    kept = budget(0, doc="headers that a rollback may find")
+    rollbacks = budget(
+        0, doc="documents that are lost, so that the index goes back to an earlier header"
+    )
 
     exercised_at = scopes(
         {Partition: 1, writes: 3, requests: 4, crashes: 2},
@@ -98,9 +107,12 @@ class PartitionIndex(Machine):
         {requests: 4, writes: 1, crashes: 0, interruptions: 0},
         {crashes: 0},
         {writes: 1, interruptions: 0},
+        {Partition: 1, requests: 4, interruptions: 0, kept: 1, rollbacks: 1},
+        {crashes: 0, interruptions: 0, kept: 1, rollbacks: 1},
     )
 
     header = per(Partition, record(Entry))  # the last one of the file
+    earlier = per(Partition, record(Entry))  # one before; at first that of the empty file
 
     # == the group process, updater and cleaner ==========================================================
 
@@ -342,11 +354,57 @@ class PartitionIndex(Machine):
         require(self.down, "group process is down")
         self.down = False
 
+    @action(spends=kept)
+    def keep_header(self) -> None:
+        """Later headers follow: to this one a rollback will go."""
+        for p in Partition:
+            self.earlier[p] = self.header[p]
+
+    @action(spends=rollbacks)
+    def roll_back(self, p: Term[Partition]) -> None:
+        """Documents of a partition are lost that were indexed: the file is cut back to an earlier header.
+
+        B-trees and sequence numbers are of that time; the partitions are those that are wanted now.
+        """
+        self._group_process_is_free()
+        require(~self.updater & ~self.cleaner, "workers are stopped")
+        require(self.index.group[p].content.seq > self._left_of(p), "what is lost was indexed")
+        self.source[p] = self._left_of(p)
+        for q in Partition:
+            self._write_restored(q)
+            self._restore(q, self.index.group[q])
+
     # -- what recurs -------------------------------------------------------------------------------------
 
-    def _first_seq(self, _p: Term[Partition]) -> Number | int:
-        """What the first header of a file says: the file is empty, whatever index it replaces."""
-        return 0
+    def _left_of(self, p: Term[Partition]) -> Number:
+        return self.earlier[p].content.seq
+
+    def _write_restored(self, p: Term[Partition]) -> None:
+        """The header that is now the last one says what the group is from here on."""
+        self._restore(p, self.header[p])
+
+    def _restore(self, p: Term[Partition], entry: Entry) -> None:
+        ours, old = self.index.group[p], self.earlier[p].content
+        active, passive, unindexable = ours.abit, ours.pbit, ours.content.in_unindexable_seqs
+        has, had = active | passive, self.earlier[p].abit | self.earlier[p].pbit
+        again = has & self._goes_back_to_cleanup(p)
+        entry.pending_active = ours.pending_active | (active & again)
+        entry.pending_passive = ours.pending_passive | (passive & again)
+        entry.pending_unindexable = ours.pending_unindexable | (unindexable & again)
+        entry.abit = active & ~again
+        entry.pbit = passive & ~again
+        entry.content.in_seqs = ours.content.in_seqs & ~again
+        entry.content.in_unindexable_seqs = unindexable & ~again
+        entry.content.has_version = ours.content.has_version & ~again
+        entry.content.seq = choose(has & ~again, old.seq, 0)
+        entry.content.rows = old.rows
+        entry.content.cbit = again | (~has & (had | old.cbit))
+
+    def _goes_back_to_cleanup(self, p: Term[Partition]) -> Bool:
+        """What was in cleanup is so again, with the rows of an earlier time; if it is wanted, it waits."""
+        if self.release.pending_transition:
+            return self.earlier[p].content.cbit
+        return self.index.group[p].pending_active  # never
 
     def _take_over_update(self) -> None:
         """The updater's group, under the bitmasks and the pending transition that we have by now."""
@@ -364,15 +422,19 @@ class PartitionIndex(Machine):
     @step_property
     def the_index_of_a_partition_only_grows(self, after: Self, p: Term[Partition]) -> Bool:
         """004: indexing starts "from last indexed sequence", whether active or passive until then."""
-        return self._crashes(after) | self.index.only_grows(after.index, p)
+        return self._falls_back(after) | self.index.only_grows(after.index, p)
 
     @step_property
     def an_unindexable_partition_stays_as_it_is(self, after: Self, p: Term[Partition]) -> Bool:
         """004: "A view query will return the results that are currently indexed"."""
-        return self._crashes(after) | self.index.stays_if_unindexable(after.index, p)
+        return self._falls_back(after) | self.index.stays_if_unindexable(after.index, p)
 
     def _crashes(self, after: Self) -> Bool:
         return self.down | after.down
+
+    def _falls_back(self, after: Self) -> Bool:
+        """To the last header, or to an earlier one as documents are lost."""
+        return self._crashes(after) | some(after.source[p] < self.source[p] for p in Partition)
 
     @invariant
     def the_header_follows(self, p: Term[Partition]) -> Bool:
@@ -476,5 +538,13 @@ class PartitionIndex(Machine):
             crash, PartitionGroup.requested, because="what was answered is what the header says"
         ),
         equivalent_loss(crash, unwritten, because="a header may be written once more"),
+        equivalent_loss(
+            keep_header, earlier, because="without it a rollback goes to the empty file"
+        ),
+        equivalent_loss(
+            _write_restored,
+            Entry.pending_unindexable,
+            because="marks that are in no header are made again",
+        ),
         equivalent_drop(reopen, "group process is down", because="what is up stays up"),
     )

@@ -93,6 +93,20 @@ class MarksDoNotStopWorkers(PartitionIndex):
 
 
 @known_bug(
+    "K2-rollback",
+    "couchdb couch_set_view_group, rollback",
+    breaks="index.content_is_that_of_the_sequence_number",
+    sizes={Partition: 1},
+    budgets={PartitionIndex.kept: 1, PartitionIndex.rollbacks: 1, PartitionIndex.crashes: 0},
+)
+class OldCleanupIsForgotten(PartitionIndex):
+    """A rollback did not look at what was in cleanup in the old header: rows of an earlier time counted as new."""
+
+    def _goes_back_to_cleanup(self, p: Term[Partition]) -> Bool:
+        return self.index.group[p].pending_active  # never
+
+
+@known_bug(
     "Z30",
     "couchdb maybe_reply_with_group (3161a55b)",
     breaks=PartitionQueries.an_answer_covers_what_was_acknowledged,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.models.indexed_table import IndexedTable, Row
 from tests.thorough import some_of
 
 from stagewright.checker.check import check
@@ -14,7 +15,6 @@ from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 from stagewright.machines.systems.backfill_jobs import BackfillJobs
 from stagewright.machines.systems.cluster_views import ClusterViews
 from stagewright.machines.systems.index_build import IndexBuild
-from stagewright.machines.systems.indexed_table import IndexedTable, Row
 from stagewright.machines.systems.view_server import ViewServer
 from stagewright.machines.yugabytedb.indexes.index_life import IndexLife
 from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions

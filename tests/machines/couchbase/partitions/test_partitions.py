@@ -11,7 +11,6 @@ from tests.machines.judged import broken
 from stagewright.checker.check import check
 from stagewright.checker.prove import prove
 from stagewright.machines.couchbase.partitions.group_states import COUCHBASE, SEED
-from stagewright.machines.couchbase.partitions.partition_headers import PartitionHeaders
 from stagewright.machines.couchbase.partitions.partition_index import PartitionIndex
 from stagewright.machines.couchbase.partitions.partition_merge import PartitionMerge
 from stagewright.machines.couchbase.partitions.partition_queries import PartitionQueries
@@ -41,7 +40,6 @@ class Default:
 DEFAULTS = [
     Default(PartitionStates, 1_024, 7_600),
     Default(PartitionIndex, 23_376, 66_032),
-    Default(PartitionHeaders, 7_696, 20_200),
     Default(PartitionQueries, 50_054, 210_611),
     Default(PartitionRebalance, 240_333, 848_916),
     Default(PartitionReplicas, 33_002, 137_562),
@@ -79,6 +77,7 @@ def test_the_newest_profile_keeps_every_promise(default: Default) -> None:
     [
         (PartitionStates, {"partition": 3}, {}),
         (PartitionIndex, {"partition": 1}, {"requests": 5, "writes": 3}),
+        (PartitionIndex, {"partition": 1}, {"requests": 4, "kept": 2, "rollbacks": 2}),
         (PartitionQueries, {"partition": 1}, {"requests": 5, "queries": 2}),
         (PartitionRebalance, {"partition": 1}, {"writes": 2, "queries": 2}),
         (PartitionReplicas, {"partition": 1}, {"requests": 8, "writes": 3}),
@@ -101,7 +100,6 @@ CONTENT = "content_is_that_of_the_sequence_number"
     [
         (PartitionStates, {CONTENT, "a_partition_starts_empty"}),
         (PartitionIndex, {f"index.{CONTENT}", "a_partition_starts_empty"}),
-        (PartitionHeaders, {f"index.{CONTENT}"}),
         (PartitionQueries, {f"index.{CONTENT}"}),
         (
             PartitionRebalance,
@@ -155,18 +153,6 @@ class CleanupOfPendingIsOverheard(PartitionStates):
 def test_a_cleanup_that_the_server_overhears_adds_a_partition_nobody_wants() -> None:
     """A defect of the server that we found by reading; no row of the list of known bugs."""
     assert "roles_are_those_requested" in broken(checked(CleanupOfPendingIsOverheard))
-
-
-class OldCleanupIsForgotten(PartitionHeaders):
-    """What the server does: a rollback does not look at what was in cleanup in the old header."""
-
-    def _goes_back_to_cleanup(self, p: Any) -> Any:
-        return self.header[p].content.cbit & ~self.header[p].content.cbit
-
-
-def test_a_rollback_that_forgets_an_old_cleanup_counts_old_rows_as_new() -> None:
-    report = checked(OldCleanupIsForgotten, "", {"partition": 1})
-    assert f"index.{CONTENT}" in broken(report)
 
 
 class TakenOverTooEarly(PartitionRebalance):

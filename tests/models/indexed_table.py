@@ -1,5 +1,8 @@
 """An index is built on a table whose tablet moves and whose writes go to a CDC log: three machines as one.
 
+No document and no database has all three, so it is no shipped machine: it tests how machines of different
+documents are put together.
+
 Index permissions and backfill (002), the migration of the base table's tablet (001) and the commit of CDC
 generations (003, 001) meet in every write: it goes to the replicas that the tablet's stage names, to the index
 as the server's permission says, and to the log with a stream of the generation that operates. The promises of
