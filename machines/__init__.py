@@ -2,7 +2,6 @@
 
 SHIPPED = {
     "tablet": "stagewright.machines.scylladb.tablets.tablet:TabletCluster",
-    "tablet-commits": "stagewright.machines.scylladb.tablets.tablet_commits:TabletCommits",
     "tablet-migration": "stagewright.machines.scylladb.tablets.tablet_migration:TabletMigration",
     "tablet-repair": "stagewright.machines.scylladb.tablets.tablet_repair:TabletRepair",
     "tablet-replicas": "stagewright.machines.scylladb.tablets.tablet_replicas:TabletReplicas",

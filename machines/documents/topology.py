@@ -10,7 +10,6 @@ from stagewright.machines.scylladb.tablets.intranode_migration import IntranodeM
 from stagewright.machines.scylladb.tablets.load_balancer import LoadBalancer
 from stagewright.machines.scylladb.tablets.stream_session import StreamSession
 from stagewright.machines.scylladb.tablets.tablet import TabletCluster
-from stagewright.machines.scylladb.tablets.tablet_commits import TabletCommits
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
 from stagewright.machines.scylladb.tablets.tablet_repair import TabletRepair
 from stagewright.machines.scylladb.tablets.tablet_replicas import TabletReplicas
@@ -130,6 +129,7 @@ TOPOLOGY = Document(
                 LoadBalancer.topology_changes_happen,
                 LoadBalancer.tracks_are_left,
                 TopologyControl.tablets_move_in_their_tracks,
+                TopologyCoordinator.tablets_move_in_their_track,
                 TopologyControl.the_load_balancer_waits,
                 ClusterViews.tablets_move_only_in_their_track,
                 TopologyChange.tablets_move_in_their_track,
@@ -151,7 +151,7 @@ TOPOLOGY = Document(
                 TabletCluster.reads_use_the_new_replicas,
                 TabletCluster.writes_have_left_the_old_replicas,
                 TabletCluster.only_replicas_hold_data,
-                TabletCommits.stages_are_left_when_they_are_done,
+                TopologyCoordinator.stages_are_left_when_they_are_done,
                 TabletMigration.transition_has_a_kind,
                 TabletMigration.nothing_is_remembered_at_rest,
                 TabletMigration.neighbouring_stages_agree,

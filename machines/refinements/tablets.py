@@ -6,21 +6,20 @@ from stagewright.machines.scylladb.cluster import Tablet
 from stagewright.machines.scylladb.tablets import (
     intranode_migration,
     load_balancer,
-    tablet_commits,
     tablet_repair,
     tablet_replica_stages,
 )
 from stagewright.machines.scylladb.tablets.intranode_migration import IntranodeMigration
 from stagewright.machines.scylladb.tablets.load_balancer import LoadBalancer
 from stagewright.machines.scylladb.tablets.tablet import TabletCluster
-from stagewright.machines.scylladb.tablets.tablet_commits import TabletCommits
 from stagewright.machines.scylladb.tablets.tablet_migration import Progress, TabletMigration as M
 from stagewright.machines.scylladb.tablets.tablet_repair import TabletRepair
 from stagewright.machines.scylladb.tablets.tablet_replicas import TabletReplicas
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
-from stagewright.machines.scylladb.topology import fencing, shared_fence
+from stagewright.machines.scylladb.topology import fencing, shared_fence, topology_coordinator
 from stagewright.machines.scylladb.topology.fencing import Fencing
 from stagewright.machines.scylladb.topology.shared_fence import SharedFence
+from stagewright.machines.scylladb.topology.topology_coordinator import TopologyCoordinator
 from stagewright.machines.scylladb.views import view_building
 from stagewright.machines.scylladb.views.view_building import ViewBuilding
 from stagewright.spec import Term, refinement
@@ -143,23 +142,23 @@ def _stage_with_views(stage: view_building.Stage) -> Stage:
 @refinement(
     profiles={"": NEWEST},
     steps={
-        TabletCommits.start_migration: [M.start, M.write_both],
-        TabletCommits.commit: [
+        TopologyCoordinator.start_migration: [M.start, M.write_both],
+        TopologyCoordinator.commit_plan: [
             (M.begin_streaming, M.read_new, M.end, None),
             (M.use_new, M.finish, None),
             (M.begin_cleanup, None),
         ],
     },
-    anew=(TabletCommits.drop_table,),
+    anew=(TopologyCoordinator.drop_table,),
 )
 def a_tablet_that_is_committed(
-    commits: TabletCommits, seen: M, t: Term[tablet_commits.Tablet]
+    coordinator: TopologyCoordinator, seen: M, t: Term[topology_coordinator.Tablet]
 ) -> None:
     """Four stages stand for all. A table that is dropped takes its tablets along, in whatever stage they are."""
-    seen.stage = commits.stage[t].column(_stage_that_is_committed)
+    seen.stage = coordinator.stage[t].column(_stage_that_is_committed)
 
 
-def _stage_that_is_committed(stage: tablet_commits.Stage) -> Stage:
+def _stage_that_is_committed(stage: topology_coordinator.Stage) -> Stage:
     return Stage[stage.name]
 
 

@@ -14,8 +14,8 @@ from stagewright.checker.refinement.verdicts import Searching, decide
 from stagewright.machines import REFINEMENTS
 from stagewright.machines.recorded.barriers import NodeBarrier
 from stagewright.machines.scylladb.tablets.intranode_migration import IntranodeMigration, Stage
-from stagewright.machines.scylladb.tablets.tablet_commits import TabletCommits
 from stagewright.machines.scylladb.topology.fencing import Fencing, Stage as FencingStage
+from stagewright.machines.scylladb.topology.topology_coordinator import TopologyCoordinator
 from stagewright.machines.yugabytedb.backfill.backfill_leaders import BackfillLeaders
 from stagewright.machines.yugabytedb.indexes.index_states import Permission
 from stagewright.spec import Machine, Refinement, action, require
@@ -49,7 +49,7 @@ WITH_A_STAGE = {
     "IntranodeMigration",
     "TabletRepair",
     "ViewBuilding",
-    "TabletCommits",
+    "TopologyCoordinator",
     "Fencing",
     "LoadBalancer",
     "SharedFence",
@@ -150,4 +150,4 @@ def test_a_table_that_is_dropped_takes_a_tablet_out_of_its_stage() -> None:
     given = DECLARED["a_tablet_that_is_committed"]
     verdict = decided(replace(given, anew=()), "")
     assert verdict.run is not None
-    assert verdict.run.steps[-1].action == TabletCommits.drop_table.__name__
+    assert verdict.run.steps[-1].action == TopologyCoordinator.drop_table.__name__

@@ -347,9 +347,7 @@ class IndexedTable(Machine):
 
     @invariant
     def a_published_index_is_complete(self, row: Term[Row]) -> Bool:
-        """002: "once the index builds are completed, they should be consistent with the data in the primary
-        table", also where the tablet moved, and the ring changed, while it was scanned.
-        """
+        """002: an index that is built agrees with its table, though the tablet moved while it was scanned."""
         published = self.index.permission == Permission.read_write_and_delete
         return (published & self.written.has(row)).implies(self.entries.has(row))
 
@@ -367,9 +365,7 @@ class IndexedTable(Machine):
 
     @step_property
     def rows_are_streamed_when_asked_for(self, after: Self, row: Term[Row], n: Term[Node]) -> Bool:
-        """001, stage streaming: what no client writes comes to a replica by a stream that the coordinator
-        started, and in this stage alone.
-        """
+        """001, stage streaming: what no client writes comes by a stream that the coordinator started."""
         written = self.written != after.written
         comes = ~self.base[row].has(n) & after.base[row].has(n) & ~written
         asked = (self.tablet.stage == Stage.streaming) & (self.tablet.operation != Progress.none)
@@ -392,9 +388,7 @@ class IndexedTable(Machine):
 
     @step_property
     def every_write_is_logged(self, after: Self, row: Term[Row]) -> Bool:
-        """003: "a corresponding write … is synchronously performed to the CDC table", and its stream is "from the
-        generation operating at this timestamp": of those whose time has come the last.
-        """
+        """003: the log write's stream is "from the generation operating at this timestamp"."""
         changed = self.written.has(row) != after.written.has(row)
         later = every(
             ((after.logged[row] == g) & self.operating.has(h)).implies(h.number <= g.number)

@@ -224,7 +224,8 @@ class NobodyRebuildsForTheReplacedNode(TopologyControl):
     "scylladb #16568",
     breaks=TopologyCoordinator.node_state_fits_transition_state,
     budgets={
-        TopologyCoordinator.requests: 1,
+        TopologyCoordinator.migrations: 0,
+        TopologyCoordinator.drops: 0,
         TopologyCoordinator.failures: 1,
         TopologyCoordinator.failovers: 1,
     },
@@ -243,7 +244,8 @@ class StaleNodeAfterTheBarrier(TopologyCoordinator):
     "scylladb #27958",
     breaks=TopologyCoordinator.work_is_noticed,
     budgets={
-        TopologyCoordinator.requests: 1,
+        TopologyCoordinator.migrations: 0,
+        TopologyCoordinator.drops: 0,
         TopologyCoordinator.failures: 0,
         TopologyCoordinator.failovers: 0,
     },

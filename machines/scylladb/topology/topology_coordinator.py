@@ -1,9 +1,10 @@
-"""How the topology coordinator reads, waits and commits: guards, snapshots, and the event that wakes it.
+"""How the topology coordinator reads, waits and commits: guards, plans, and the event that wakes it.
 
-A coordinator takes a guard on group0 and reads the topology under it. It gives the guard up while a barrier
-runs, for others commit meanwhile, and takes it again. A commit succeeds only if nobody committed since the
-guard was taken. An old coordinator may still be at work when a new one begins. The operation is the
-decommission of one node; `topology_control.py` has all of them.
+A coordinator takes a guard on group0 and reads the topology under it. It gives the guard up while a barrier or an
+action runs, for others commit meanwhile, and takes it again. A commit succeeds only if nobody committed since the
+guard was taken (compare and set). An old coordinator may still be at work when a new one begins. There are two
+tracks, which exclude each other: the decommission of one node, of which `topology_control.py` has the other
+operations, and tablets, whose transitions are as in `tablet_migration.py`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from stagewright.machines.scylladb.cluster import NETWORK
 from stagewright.machines.scylladb.topology.topology_control import OPERATOR
 from stagewright.machines.scylladb.topology.topology_states import NodeState
 from stagewright.spec import (
+    Actor,
     Bool,
     Entity,
     Fairness,
@@ -31,47 +33,74 @@ from stagewright.spec import (
     equivalent_drop,
     equivalent_loss,
     equivalents,
+    every,
     final,
     flag,
     invariant,
     leads_to,
+    lemma,
     liveness,
     one_of,
+    optional,
     per,
     require,
     scopes,
     set_of,
+    some,
+    sometimes,
     step_property,
 )
 
 WEAK = Fairness.WEAK
+API = Actor("API")
+COORDINATOR = Actor("topology coordinator")
 
 
 class Coordinator(Entity, scope=2):
     """A node that is, or was, the topology coordinator."""
 
 
+class Tablet(Entity, scope=1):
+    """A tablet."""
+
+
 class Transition(States):
-    """The transition states of a decommission; while any but `null`, the node is decommissioning."""
+    """The transition states of a decommission, during which the node is decommissioning, and of the tablets' track."""
 
     # fmt: off
-    #                     goes on to, or back to
-    null                = "write_both_read_old", ""
-    write_both_read_old = "write_both_read_new", "rollback_to_normal"
-    write_both_read_new = "left_token_ring",     ""
-    left_token_ring     = "null",                ""
-    rollback_to_normal  = "null",                ""
+    #                     goes on to,                                   or back to
+    null                = ("write_both_read_old", "tablet_migration"), ()
+    write_both_read_old = ("write_both_read_new",),                    ("rollback_to_normal",)
+    write_both_read_new = ("left_token_ring",),                        ()
+    left_token_ring     = ("null",),                                   ()
+    rollback_to_normal  = ("null",),                                   ()
+    tablet_migration    = ("null",),                                   ()
     # fmt: on
 
-    def __init__(self, goes_on: str, goes_back: str) -> None:
+    def __init__(self, goes_on: tuple[str, ...], goes_back: tuple[str, ...]) -> None:
         self.goes_on = goes_on
         self.goes_back = goes_back
 
 
 T = Transition
-FOLLOWERS = {
-    t: frozenset(Transition[name] for name in (t.goes_on, t.goes_back) if name) for t in Transition
-}
+FOLLOWERS = {t: frozenset(Transition[name] for name in (*t.goes_on, *t.goes_back)) for t in T}
+WITHOUT_NODE = (T.null, T.tablet_migration)
+"""While the transition state is one of these, no node is in transition."""
+
+
+class Stage(States):
+    """Stages of a tablet's transition, few enough to tell; all but the first ask for something to be done."""
+
+    # fmt: off
+    #                     is followed by
+    none                = "write_both_read_old"
+    write_both_read_old = "streaming"  # when a barrier has passed
+    streaming           = "cleanup"    # when an action is done
+    cleanup             = "none"       # when an action is done
+    # fmt: on
+
+    def __init__(self, following: str) -> None:
+        self.following = following
 
 
 class At(Enum):
@@ -85,17 +114,33 @@ class At(Enum):
 
 
 class TopologyCoordinator(Machine):
-    """A decommission, driven by two coordinators of which each may take the other's place."""
+    """Two coordinators of which each may take the other's place, beside an API that commits too.
 
-    requests = budget(2, doc="requests to leave")
+    They drive the decommission of a node, and migrations of tablets.
+    """
+
+    requests = budget(1, doc="requests to leave")
+    migrations = budget(1, doc="migrations that the API starts")
+    drops = budget(1, doc="tables that the API drops")
     failures = budget(1, doc="barriers that fail")
-    failovers = budget(2, doc="changes of the topology coordinator")
-    exercised_at = scopes({requests: 1, failovers: 1}, {})
+    failovers = budget(1, doc="changes of the raft leader, whose node coordinates")
+
+    exercised_at = scopes(
+        {migrations: 0, drops: 0},
+        {requests: 2, failovers: 2, migrations: 0, drops: 0},
+        {requests: 0, failures: 0, migrations: 2, failovers: 2},
+        {requests: 0, failures: 0, migrations: 2, failovers: 0, Tablet: 2},
+        {drops: 0, failures: 0},
+        {},
+    )
 
     # committed to group0
     node_state: OneVar[NodeState] = one_of(NodeState, init=NodeState.normal)
     transition_state: OneVar[Transition] = one_of(Transition, init=T.null)
     requested: FlagVar = flag()
+    stage = per(Tablet, one_of(Stage, init=Stage.none))
+    dropped: SetVar[Tablet] = set_of(Tablet)  # their tables are gone
+    ready: SetVar[Tablet] = set_of(Tablet)  # what their stage asks for has been done
     leader: OneVar[Coordinator] = one_of(Coordinator)
     # the coordinators
     at = per(Coordinator, one_of(At, init=At.top))
@@ -104,32 +149,42 @@ class TopologyCoordinator(Machine):
     guarded: SetVar[Coordinator] = set_of(
         Coordinator
     )  # nobody has committed since it took its guard
+    plan = per(Coordinator, per(Tablet, optional(Stage)))  # the stage that is to be committed
+    done = per(
+        Coordinator, per(Tablet, optional(Stage))
+    )  # the stage of which it knows that it is done
     events: SetVar[Coordinator] = set_of(Coordinator)  # something happened since it looked
     # the operator
     waits: FlagVar = flag()  # for the answer to a request
 
     # -- the loop --------------------------------------------------------------------------------------
 
-    @action(fair=WEAK)
+    @action(by=COORDINATOR, fair=WEAK)
     def start_operation(self, c: Term[Coordinator]) -> None:
-        """The leader takes a guard and reads the topology."""
+        """The leader takes a guard and reads the topology, to decide and plan anew."""
         require(self.at[c] == At.top, "the coordinator is at the top of its loop")
-        require(self.leader == c, "the coordinator leads")
+        require(self._is_in_its_term(c), "the coordinator leads")
         self.guarded.add(c)
+        for t in Tablet:
+            self.plan[c][t] = None
         self.read[c] = self.transition_state
         self.saw_request.put(c, self.requested)
         self.events.discard(c)
         self.at[c] = At.decided
 
-    @action(fair=WEAK)
+    def _is_in_its_term(self, c: Term[Coordinator]) -> Bool:
+        """The raft read barrier before a guard tells a node that its term is over."""
+        return self.leader == c
+
+    @action(by=COORDINATOR, fair=WEAK)
     def run_barrier(self, c: Term[Coordinator]) -> None:
-        """A transition goes on: the guard is given up while the barrier of its state runs."""
+        """A node's transition goes on: the guard is given up while the barrier of its state runs."""
         require(self.at[c] == At.decided, "the coordinator has decided")
-        require(self.read[c] != T.null, "a transition goes on")
+        require(~self.read[c].any_of(*WITHOUT_NODE), "a node's transition goes on")
         self.guarded.discard(c)
         self.at[c] = At.in_barrier
 
-    @action(fair=WEAK)
+    @action(by=COORDINATOR, fair=WEAK)
     def pass_barrier(self, c: Term[Coordinator]) -> None:
         """The barrier passed; the guard is taken again, and the node looked up anew."""
         require(self.at[c] == At.in_barrier, "a barrier runs")
@@ -143,44 +198,43 @@ class TopologyCoordinator(Machine):
     def _unchanged(self, c: Term[Coordinator]) -> Bool:
         return self.read[c] == self.transition_state
 
-    @action(fair=WEAK)
+    @action(by=COORDINATOR, fair=WEAK)
     def start_over(self, c: Term[Coordinator]) -> None:
         """Another state is found than the barrier was run for."""
         require(self.at[c] == At.in_barrier, "a barrier runs")
         require(~self._unchanged(c), "the topology is in another state")
         self.at[c] = At.top
 
-    @action(fair=WEAK)
+    @action(by=COORDINATOR, fair=WEAK)
     def lose_race(self, c: Term[Coordinator]) -> None:
         """Somebody committed since the guard was taken: group0_concurrent_modification."""
         require(self.at[c].any_of(At.decided, At.passed), "the coordinator holds a guard")
         require(~self.guarded.has(c), "its guard is of an older state")
         self.at[c] = At.top
 
-    # -- commits ---------------------------------------------------------------------------------------
+    # -- the decommission ------------------------------------------------------------------------------
 
-    @action(fair=WEAK)
+    @action(by=COORDINATOR, fair=WEAK)
     def start_decommission(self, c: Term[Coordinator]) -> None:
         """The request to leave is taken up."""
-        require(self.at[c] == At.decided, "the coordinator has decided")
         require(self.saw_request.has(c), "a request is pending")
         self._commit(c, T.null, T.write_both_read_old)
         self.requested = False
         self.node_state = NodeState.decommissioning
 
-    @action(fair=WEAK)
+    @action(by=COORDINATOR, fair=WEAK)
     def read_new(self, c: Term[Coordinator]) -> None:
         """Everything is streamed."""
         self._barrier_passed(c)
         self._commit(c, T.write_both_read_old, T.write_both_read_new)
 
-    @action(fair=WEAK)
+    @action(by=COORDINATOR, fair=WEAK)
     def leave_token_ring(self, c: Term[Coordinator]) -> None:
         """Reads use the new ring."""
         self._barrier_passed(c)
         self._commit(c, T.write_both_read_new, T.left_token_ring)
 
-    @action(fair=WEAK)
+    @action(by=COORDINATOR, fair=WEAK)
     def finish_left(self, c: Term[Coordinator]) -> None:
         """The node is left."""
         self._barrier_passed(c)
@@ -188,7 +242,7 @@ class TopologyCoordinator(Machine):
         self.node_state = NodeState.left
         self.waits = False
 
-    @action(spends=failures)
+    @action(by=COORDINATOR, spends=failures)
     def roll_back(self, c: Term[Coordinator]) -> None:
         """The barrier failed before reads used the new ring."""
         require(self.at[c] == At.in_barrier, "a barrier runs")
@@ -196,7 +250,7 @@ class TopologyCoordinator(Machine):
         require(self.read[c] == T.write_both_read_old, "there is a way back")
         self._becomes(c, T.rollback_to_normal)
 
-    @action(fair=WEAK)
+    @action(by=COORDINATOR, fair=WEAK)
     def complete_rollback(self, c: Term[Coordinator]) -> None:
         """The node is normal again."""
         self._barrier_passed(c)
@@ -214,22 +268,109 @@ class TopologyCoordinator(Machine):
 
     def _becomes(self, c: Term[Coordinator], target: Transition) -> None:
         self.transition_state = target
-        self.guarded = frozenset()
-        self.at[c] = At.top
+        self._modify(c)
+
+    # -- tablets ---------------------------------------------------------------------------------------
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def do_what_the_stage_asks(self, c: Term[Coordinator], t: Term[Tablet]) -> None:
+        """A barrier or an action runs, without a guard; that of a last coordinator may run still."""
+        require(self.read[c] == T.tablet_migration, "it has seen that tablets are in transition")
+        require(self._is_moving(t), "the stage asks for something")
+        require(self.done[c][t] != self.stage[t], "it is not known to be done")
+        self.done[c][t] = self.stage[t]
+        self.ready.add(t)
+        self.guarded.discard(c)
+        rests = self.at[c].any_of(At.decided, At.waiting)
+        self.at[c] = choose(rests, At.top, self.at[c])
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def plan_stage(self, c: Term[Coordinator], t: Term[Tablet]) -> None:
+        """The coordinator plans the next stage of a tablet, where what the last one asked for is done."""
+        require(self.guarded.has(c), "it has a guard")
+        require(self._is_known_to_be_done(c, t), "what the stage asks for is known to be done")
+        self.plan[c][t] = self.stage[t].column(_following)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def commit_plan(self, c: Term[Coordinator]) -> None:
+        """All that was planned is committed at once, if nothing was since the guard was taken."""
+        require(some(self.plan[c][t].is_some() for t in Tablet), "something is planned")
+        require(self.guarded.has(c), "nobody committed since it took its guard")
+        for t in Tablet:
+            self.stage[t] = self._planned(c, t)
+            self.ready.put(t, self.ready.has(t) & self.plan[c][t].is_none())
+        self._modify(c)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def leave_track(self, c: Term[Coordinator]) -> None:
+        """No tablet is in transition any more: the topology is at rest."""
+        require(~self._tablets_move(), "no tablet is in transition")
+        self._commit(c, T.tablet_migration, T.null)
+
+    @action(by=API, spends=migrations)
+    def start_migration(self, t: Term[Tablet]) -> None:
+        """A request of the API moves a tablet: the coordinator will find it in transition."""
+        require(self.transition_state.any_of(*WITHOUT_NODE), "no node is in transition")
+        require(~self._is_moving(t), "the tablet is at rest")
+        require(~self.dropped.has(t), "its table is there")
+        self.transition_state = T.tablet_migration
+        self.stage[t] = Stage.write_both_read_old
+        self._modify()
+
+    @action(by=API, spends=drops)
+    def drop_table(self, t: Term[Tablet]) -> None:
+        """The table of a tablet is dropped, be the tablet in transition or not."""
+        self.dropped.add(t)
+        self.stage[t] = Stage.none
+        self.ready.discard(t)
+        self._modify()
+
+    def _is_moving(self, t: Term[Tablet]) -> Bool:
+        return self.stage[t] != Stage.none
+
+    def _tablets_move(self) -> Bool:
+        return some(self._is_moving(t) for t in Tablet)
+
+    def _is_known_to_be_done(self, c: Term[Coordinator], t: Term[Tablet]) -> Bool:
+        return self.done[c][t] == self.stage[t]
+
+    def _planned(self, c: Term[Coordinator], t: Term[Tablet]) -> Term[Stage]:
+        found = self.stage[t]
+        for stage in Stage:
+            found = choose(self.plan[c][t] == stage, stage, found)
+        return found
 
     # -- waiting ---------------------------------------------------------------------------------------
 
-    @action(fair=WEAK)
+    @action(by=COORDINATOR, fair=WEAK)
     def wait(self, c: Term[Coordinator]) -> None:
-        """There was no work when it looked, and nothing has happened since: it waits."""
+        """There was no work when it looked, and nothing has happened since: it waits, without its guard."""
         require(self.at[c] == At.decided, "the coordinator has decided")
-        require(self.read[c] == T.null, "the topology was at rest")
-        require(~self.saw_request.has(c), "there was no request")
+        require(self._saw_no_work(c), "there was no work")
         self._nothing_happened(c)
+        self.guarded.discard(c)
         self.at[c] = At.waiting
+
+    def _saw_no_work(self, c: Term[Coordinator]) -> Bool:
+        """Neither a transition nor a request; or tablets, and what they ask for is still being done."""
+        at_rest = (self.read[c] == T.null) & ~self.saw_request.has(c)
+        done = some(self._is_moving(t) & self._is_known_to_be_done(c, t) for t in Tablet)
+        return at_rest | (self._tablets_move() & ~done)
 
     def _nothing_happened(self, c: Term[Coordinator]) -> None:
         require(~self.events.has(c), "no event came since")
+
+    def _modify(self, by: Term[Coordinator] | None = None) -> None:
+        """Every guard that was taken before is out of date, and whoever waits is woken."""
+        self._outdate_guards()
+        for c in Coordinator:
+            waits = self.at[c] == At.waiting
+            looks = waits if by is None else waits | (by == c)
+            self.at[c] = choose(looks, At.top, self.at[c])
+            self.events.add(c)
+
+    def _outdate_guards(self) -> None:
+        self.guarded = frozenset()
 
     # -- around it -------------------------------------------------------------------------------------
 
@@ -239,16 +380,18 @@ class TopologyCoordinator(Machine):
         require(self.node_state == NodeState.normal, "the node is normal")
         self.requested = True
         self.waits = True
-        self.guarded = frozenset()
-        for c in Coordinator:
-            self.at[c] = choose(self.at[c] == At.waiting, At.top, self.at[c])
-            self.events.add(c)
+        self._modify()
 
     @action(by=NETWORK, spends=failovers)
     def elect(self, c: Term[Coordinator]) -> None:
-        """Another node becomes the leader, in whatever it still does; the old one may not know yet."""
+        """Another node becomes the leader, in whatever it still does; the old one may not know yet.
+
+        What is done of the stages it has to find out.
+        """
         require(self.leader != c, "another node leads")
         self.leader = c
+        for t in Tablet:
+            self.done[c][t] = None
 
     # -- promises --------------------------------------------------------------------------------------
 
@@ -256,7 +399,7 @@ class TopologyCoordinator(Machine):
     def node_state_fits_transition_state(self) -> Bool:
         """The state of the node and that of the topology are a pair of the table (scylladb #16568)."""
         moving = self.node_state == NodeState.decommissioning
-        return (self.transition_state != T.null) == moving
+        return ~self.transition_state.any_of(*WITHOUT_NODE) == moving
 
     @step_property
     def commits_follow_the_table(self, after: Self) -> Bool:
@@ -271,12 +414,113 @@ class TopologyCoordinator(Machine):
         return is_left.implies(after.node_state == NodeState.left)
 
     @step_property
-    def states_are_left_after_their_barrier(self, after: Self, c: Term[Coordinator]) -> Bool:
-        """Who moves a transition on has run the barrier of the state that it leaves."""
+    def states_are_left_after_their_barrier(self, after: Self) -> Bool:
+        """Who moves a node's transition on has run the barrier of the state that it leaves."""
         old = self.transition_state
-        moves = (old != after.transition_state) & (old != T.null)
-        did = (self.at[c] != after.at[c]) & (after.at[c] == At.top)
-        return (moves & did).implies(self.at[c].any_of(At.in_barrier, At.passed))
+        moves = (old != after.transition_state) & ~old.any_of(*WITHOUT_NODE)
+        return moves.implies(
+            some(
+                self.at[c].any_of(At.in_barrier, At.passed)
+                & (self.read[c] == old)
+                & (after.at[c] == At.top)
+                for c in Coordinator
+            )
+        )
+
+    @invariant
+    def tablets_move_in_their_track(self, t: Term[Tablet]) -> Bool:
+        """001: "The tablet migration track excludes with other topology changes"."""
+        return self._is_moving(t).implies(self.transition_state == T.tablet_migration)
+
+    @invariant
+    def dropped_tables_have_no_transitions(self, t: Term[Tablet]) -> Bool:
+        """No commit brings back what it did not read: the transition of a tablet goes with its table."""
+        return self.dropped.has(t).implies(~self._is_moving(t))
+
+    @step_property
+    def stages_follow_each_other(self, after: Self, t: Term[Tablet]) -> Bool:
+        """A stage is followed by the next one, and no replica is cleaned up before another was streamed to; only
+        with its table a transition ends at once.
+        """
+        follows = after.stage[t] == self.stage[t].column(_following)
+        same = after.stage[t] == self.stage[t]
+        streamed = (after.stage[t] == Stage.cleanup).implies(self.stage[t] == Stage.streaming)
+        return same | (follows & streamed) | after.dropped.has(t)
+
+    @step_property
+    def stages_are_left_when_they_are_done(self, after: Self, t: Term[Tablet]) -> Bool:
+        """001: "When stage is advanced, it means that expected invariants about cluster-wide state relevant to
+        the tablet, associated with the next stage, hold".
+        """
+        leaves = self._is_moving(t) & (after.stage[t] != self.stage[t]) & ~after.dropped.has(t)
+        return leaves.implies(self.ready.has(t))
+
+    @sometimes(at={requests: 0, migrations: 1, drops: 1, failovers: 0})
+    def a_table_goes_while_its_tablet_moves(self, t: Term[Tablet]) -> Bool:
+        """The API asks nobody: the coordinator finds the track without the tablet for which it is there."""
+        return self.dropped.has(t) & (self.transition_state == T.tablet_migration)
+
+    @sometimes(at={requests: 0, migrations: 1, drops: 0, failovers: 0})
+    def a_tablet_is_left_to_clean_up(self, t: Term[Tablet]) -> Bool:
+        """001, "Tablet migration": what the API has asked for gets as far as to its last stage."""
+        return self.stage[t] == Stage.cleanup
+
+    @sometimes(at={requests: 1, migrations: 0, failures: 1, failovers: 0})
+    def a_decommission_is_undone(self) -> Bool:
+        """A barrier that fails in time takes nobody out of the ring."""
+        return self.transition_state == T.rollback_to_normal
+
+    # -- lemmas for the proof --------------------------------------------------------------------------
+
+    @lemma
+    def guards_are_of_what_was_read(self, c: Term[Coordinator]) -> Bool:
+        """Who has a guard has decided, or passed its barrier, and what it read is so."""
+        sure = self.at[c].any_of(At.decided, At.passed) & self._unchanged(c)
+        barrier = self.at[c].any_of(At.in_barrier, At.passed)
+        unplanned = every(self.plan[c][t].is_none() for t in Tablet)
+        of_a_node = ~self.read[c].any_of(*WITHOUT_NODE)
+        known = self.guarded.has(c).implies(sure) & barrier.implies(of_a_node)
+        return known & of_a_node.implies(unplanned)
+
+    @lemma
+    def requests_are_of_a_normal_node(self, c: Term[Coordinator]) -> Bool:
+        """Whom a coordinator with a guard saw asking still asks; nobody asks during its own transition."""
+        saw = self.saw_request.has(c)
+        pending = (self.guarded.has(c) & saw).implies(self.requested)
+        normal = self.requested.implies(self.node_state == NodeState.normal)
+        return pending & normal & saw.implies(self.read[c].any_of(*WITHOUT_NODE))
+
+    @lemma
+    def plans_are_of_what_is_committed(self, c: Term[Coordinator], t: Term[Tablet]) -> Bool:
+        """Under a guard that is not out of date, what is planned is the next stage of what is so."""
+        following = self.stage[t].column(_following)
+        planned = self.guarded.has(c) & self.plan[c][t].is_some()
+        known = self.done[c][t] != Stage.none  # there is nothing to be done at rest
+        return known & planned.implies(self._is_moving(t) & (self.plan[c][t] == following))
+
+    @lemma
+    def what_is_taken_for_done_is_done(self, c: Term[Coordinator], t: Term[Tablet]) -> Bool:
+        """Who has a guard, or the coordinator, knows of nothing done that is not; what is planned is done."""
+        knows = self._is_in_its_term(c) | self.guarded.has(c)
+        done = self._is_moving(t) & self._is_known_to_be_done(c, t)
+        planned = self.guarded.has(c) & self.plan[c][t].is_some()
+        return (knows & done | planned).implies(self.ready.has(t))
+
+    @lemma
+    def the_coordinator_knows_of_no_later_stage(
+        self, c: Term[Coordinator], t: Term[Tablet]
+    ) -> Bool:
+        """Where somebody has a guard, the coordinator knows of this stage or of nothing; of the last one at rest."""
+        nothing_else = self.done[c][t].is_none() | (self.done[c][t] == self.stage[t])
+        of_the_last = self.done[c][t].is_none() | (self.done[c][t] == Stage.cleanup)
+        guarded = self.guarded.has(c) & self.plan[c][t].is_some()
+        guarded = guarded | some(self.guarded.has(other) & (other != c) for other in Coordinator)
+        rests = ~self._is_moving(t) & ~self.dropped.has(t)
+        return self._is_in_its_term(c).implies(
+            (guarded & self._is_moving(t)).implies(nothing_else) & rests.implies(of_the_last)
+        )
+
+    # -- where it may stop, and where it must get --------------------------------------------------------
 
     @final
     def at_rest(self) -> Bool:
@@ -288,49 +532,56 @@ class TopologyCoordinator(Machine):
         """Whoever asks is answered: the coordinator does not sleep over a request (scylladb #27958)."""
         return leads_to(self.waits, ~self.waits)
 
+    @liveness
+    def migrations_end(self, t: Term[Tablet]) -> LeadsTo:
+        """Every migration ends, however often others commit and coordinators change."""
+        return leads_to(self._is_moving(t), ~self._is_moving(t))
+
+    @liveness
+    def the_track_is_left(self) -> LeadsTo:
+        """When its tablets have moved, the topology is at rest: other changes can have their turn."""
+        return leads_to(
+            self.transition_state == T.tablet_migration, self.transition_state == T.null
+        )
+
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
-        equivalent_drop(
-            start_operation,
-            "the coordinator leads",
-            because="whoever reads and commits under a guard is right, leader or not",
-        ),
         equivalent_loss(
             start_operation, events, because="an event that is seen twice makes it look once more"
-        ),
-        equivalent_loss(
-            run_barrier, guarded, because="a guard that is held for too long only loses more races"
         ),
         equivalent_drop(
             start_over,
             "a barrier runs",
             because="to start over is always right, as long as it comes to an end",
         ),
-        equivalent_drop(
-            start_decommission,
-            "the coordinator has decided",
-            because="who holds a guard on a topology at rest has decided",
-        ),
         equivalent_loss(
-            roll_back,
-            transition_state,
-            because="a barrier that failed may be tried again, if not for ever",
+            _modify,
+            events,
+            because="only who has seen a topology at rest may sleep, over a request or a migration alone",
         ),
         equivalent_drop(
-            _commit, "it has read null", because="who has seen a request has read null"
+            do_what_the_stage_asks,
+            "it has seen that tablets are in transition",
+            because="what is done is done, also by one that knows it from before",
+        ),
+        equivalent_loss(
+            _modify,
+            at,
+            because="who does not know of its own commit loses its next race; to start over is always right",
+        ),
+        equivalent_loss(
+            do_what_the_stage_asks,
+            at,
+            because="to start over is always right, as long as it comes to an end",
         ),
         equivalent_drop(
-            _commit,
-            "nobody committed since it took its guard",
-            because="the last commit of an operation may be made twice",
+            plan_stage,
+            "it has a guard",
+            because="what is planned before is dropped when the guard is taken",
         ),
-        equivalent_loss(
-            _becomes, guarded, because="one commit may be made twice, if the next one is not"
-        ),
-        equivalent_loss(
-            _becomes, at, because="who does not know of its own commit loses its next race"
-        ),
+        equivalent_loss(commit_plan, ready, because="it notes what is so"),
+        equivalent_loss(drop_table, ready, because="it notes what is so"),
         equivalent_drop(
             wait,
             "the coordinator has decided",
@@ -338,9 +589,10 @@ class TopologyCoordinator(Machine):
         ),
         equivalent_loss(wait, at, because="who does not wait looks again when something happens"),
         equivalent_loss(ask_to_leave, waits, because="to be told of nothing is no harm"),
-        equivalent_loss(
-            ask_to_leave, at, because="to start over is always right, as long as it comes to an end"
-        ),
         equivalent_drop(elect, "another node leads", because="an election that changes nothing"),
         equivalent_loss(elect, leader, because="an election that changes nothing"),
     )
+
+
+def _following(stage: Stage) -> Stage:
+    return Stage[stage.following]

@@ -9,8 +9,9 @@ from tests.machines.judged import broken
 
 from stagewright.checker.check import check
 from stagewright.checker.prove import prove
-from stagewright.machines.scylladb.tablets.tablet_commits import TabletCommits
+from stagewright.machines.scylladb.topology.topology_coordinator import TopologyCoordinator
 from stagewright.spec.define import define
+from stagewright.spec.definition import PropertyKind
 from stagewright.spec.machine import Machine
 from stagewright.spec.scope import scope_of
 from stagewright.spec.verdict import Outcome, Report
@@ -20,7 +21,7 @@ def checked(
     budgets: dict[str, int] | None = None,
     *,
     sizes: dict[str, int] | None = None,
-    machine: type[Machine] = TabletCommits,
+    machine: type[Machine] = TopologyCoordinator,
 ) -> Report:
     definition = define(machine)
     report = check(definition, scope_of(definition, sizes, budgets))
@@ -31,31 +32,35 @@ def checked(
 def test_every_promise_is_kept_and_every_action_happens() -> None:
     report = checked()
     assert broken(report) == set()
-    assert (report.states, report.transitions) == (2_552, 6_838)
+    assert (report.states, report.transitions) == (29_880, 62_762)
     assert report.coverage is not None
     assert set(report.coverage.never_fired) == set()
 
 
 @pytest.mark.parametrize(
     ("sizes", "budgets"),
-    [({"tablet": 2}, {}), ({"node": 3}, {"failovers": 2}), ({}, {"failovers": 3})],
+    [
+        ({"tablet": 2}, {"failures": 0, "failovers": 0}),
+        ({"coordinator": 3}, {"drops": 0, "failures": 0}),
+        ({}, {"failovers": 3, "requests": 0}),
+    ],
     ids=str,
 )
 def test_it_keeps_them_at_other_scopes_too(sizes: dict[str, int], budgets: dict[str, int]) -> None:
     assert broken(checked(budgets, sizes=sizes)) == set()
 
 
-class NobodyChecksTheTerm(TabletCommits):
+class NobodyChecksTheTerm(TopologyCoordinator):
     """The last coordinator may take guards for ever."""
 
-    def _is_in_its_term(self, n: Any) -> Any:
+    def _is_in_its_term(self, c: Any) -> Any:
         return self.leader == self.leader
 
 
-class CommitsLeaveGuardsAlone(TabletCommits):
+class CommitsLeaveGuardsAlone(TopologyCoordinator):
     """A commit overwrites what others committed since its guard was taken."""
 
-    def _commit(self) -> None:
+    def _outdate_guards(self) -> None:
         pass
 
 
@@ -65,7 +70,11 @@ def test_a_coordinator_that_does_not_look_overwrites_something(mutant: type[Mach
 
 
 def test_every_promise_about_states_and_steps_is_proved_for_any_number_of_commits() -> None:
-    definition = define(TabletCommits)
-    unbounded = {"migrations": None, "drops": None, "failovers": None}
-    report = prove(definition, scope_of(definition, {}, unbounded), max_k=1, depth=1)
+    definition = define(TopologyCoordinator)
+    budgets = ("requests", "migrations", "drops", "failures", "failovers")
+    unbounded: dict[str, int | None] = dict.fromkeys(budgets)
+    kinds = (PropertyKind.INVARIANT, PropertyKind.STEP)
+    names = [p.name for p in definition.properties if p.kind in kinds]
+    scope = scope_of(definition, {}, unbounded)
+    report = prove(definition, scope, max_k=1, depth=1, properties=names)
     assert report.outcome is Outcome.HOLDS
