@@ -152,6 +152,7 @@ TOPOLOGY = Document(
                 TabletCluster.writes_have_left_the_old_replicas,
                 TabletCluster.only_replicas_hold_data,
                 TopologyCoordinator.stages_are_left_when_they_are_done,
+                TopologyCoordinator.a_tablet_is_left_to_clean_up,
                 TabletMigration.transition_has_a_kind,
                 TabletMigration.nothing_is_remembered_at_rest,
                 TabletMigration.neighbouring_stages_agree,

@@ -37,10 +37,6 @@ from stagewright.spec import (
     action,
     budget,
     choose,
-    equivalent_drop,
-    equivalent_value,
-    equivalent_without,
-    equivalents,
     every,
     final,
     flag,
@@ -49,7 +45,6 @@ from stagewright.spec import (
     judged_alone,
     leads_to,
     liveness,
-    never_happens,
     optional,
     part,
     per,
@@ -60,8 +55,6 @@ from stagewright.spec import (
     some,
     sometimes,
     step_property,
-    unexercised,
-    vacuous,
 )
 
 CLIENT = Actor("client")
@@ -69,17 +62,6 @@ MASTER = Actor("master")
 COORDINATOR = Actor("topology coordinator")
 TIME = Actor("time")
 WEAK = Fairness.WEAK
-
-
-OF_OTHER_TRANSITIONS = (
-    Stage.rebuild_repair,
-    Stage.write_both_read_old_fallback_cleanup,
-    Stage.repair,
-    Stage.end_repair,
-)
-ONLY_MOVED = (
-    "here a tablet is moved, never rebuilt or repaired, and no replica is given up for good"
-)
 
 
 class Row(Enum):
@@ -428,82 +410,3 @@ class IndexedTable(Machine):
         """002: neither a migration nor a new generation holds up the build of an index."""
         building = self.index.permission.any_of(Permission.delete_only, Permission.do_backfill)
         return leads_to(building, ~building)
-
-    # -- what no promise can tell ----------------------------------------------------------------------
-
-    harmless = equivalents(
-        equivalent_value(OF_OTHER_TRANSITIONS, lambda stage: stage.writes, because=ONLY_MOVED),
-        equivalent_value(OF_OTHER_TRANSITIONS, lambda stage: stage.reads, because=ONLY_MOVED),
-        equivalent_without(
-            TabletMigration.fail_over,
-            CdcPublication.fail_over,
-            because="what a new coordinator would know of its predecessor's work is still so",
-        ),
-        equivalent_drop(
-            begin_to_operate,
-            "it is the next one",
-            because="of those whose time has come the last takes the write, whichever came first",
-        ),
-        equivalent_drop(
-            write_chunk, "rows were found", because="where no row was found nothing is written"
-        ),
-        equivalent_drop(
-            stream, "something is missing", because="what is streamed again is what is there"
-        ),
-    )
-
-    beyond_the_default_scope = unexercised(
-        never_happens(
-            TabletMigration.begin_rebuild_repair,
-            TabletMigration.stream_after_repair,
-            TabletMigration.end_repair,
-            TabletMigration.finish_repair,
-            because="the tablet is neither repaired nor rebuilt here: tablet-migration has that",
-        ),
-        vacuous(
-            TabletMigration.only_rebuild_v2_repairs,
-            TabletMigration.a_failed_repair_is_drained_after_it_failed,
-            because="the tablet is neither repaired nor rebuilt here: tablet-migration has that",
-        ),
-        never_happens(
-            TabletMigration.fall_back,
-            TabletMigration.give_up_after_fall_back,
-            because="it takes more excluded replicas than this tablet has: tablet-migration has that",
-        ),
-        never_happens(
-            TabletMigration.give_up_streaming,
-            TabletMigration.retry_barrier,
-            TabletMigration.retry_operation,
-            because="a migration is undone where there are `failures`",
-        ),
-        never_happens(
-            revert,
-            finish_revert,
-            because="a migration is undone where there are `failures`",
-        ),
-        vacuous(
-            TabletMigration.the_target_is_cleaned_up_after_a_barrier,
-            TabletMigration.a_transition_is_undone_only_for_a_reason,
-            because="a migration is undone where there are `failures`",
-        ),
-        never_happens(
-            IndexLife.forget_job,
-            because="a job is forgotten where there are `drops`",
-        ),
-        never_happens(
-            CdcPublication.finish_rollback,
-            because="no join is given up here: cdc-publication has that",
-        ),
-        vacuous(
-            CdcPublication.a_node_that_left_has_no_tokens_in_the_ring,
-            because="no join is given up here: cdc-publication has that",
-        ),
-        never_happens(
-            CdcPublication.replace_replica,
-            because="the tables of the publisher are never lost here: cdc-publication has that",
-        ),
-        vacuous(
-            CdcPublication.one_topology_change_at_a_time,
-            because="the tables of the publisher are never lost here: cdc-publication has that",
-        ),
-    )

@@ -143,10 +143,10 @@ def test_an_edge_that_the_guards_allow_and_no_run_takes_is_not_drawn(
 def test_an_edge_of_another_scope_than_the_default_one_is_marked(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    mermaid = drawn(capsys, "topology-coordinator")
+    mermaid = drawn(capsys, "view-building")
     assert re.search(r"^    s\d --> s\d: .*\*", mermaid, re.MULTILINE)
     assert "    %% marked by a star: taken at other scopes only\n" in mermaid
-    dot = drawn(capsys, "topology-coordinator", "--to", "dot")
+    dot = drawn(capsys, "view-building", "--to", "dot")
     assert 'style="dashed"' in dot
     assert "dashed: at other scopes only" in dot
 
