@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.impl.simulator.database import test_defects, test_tablet_faults
+from tests.impl.simulator.database import test_defects
 from tests.impl.simulator.database.wrong_builds import Shown
+from tests.impl.simulator.tablets import test_tablet_faults
 from tests.thorough import THOROUGH, some_of
 
 from stagewright.checker.check import check

@@ -9,13 +9,15 @@ import pytest
 from tests.impl.simulator.database import (
     test_cdc,
     test_drawn_runs,
+    test_views,
+)
+from tests.impl.simulator.database.wrong_builds import Shown
+from tests.impl.simulator.tablets import (
     test_repair,
     test_replication,
     test_resizing,
     test_tablet_faults,
-    test_views,
 )
-from tests.impl.simulator.database.wrong_builds import Shown
 from tests.thorough import some_of
 
 from stagewright.commands import run_command_line
