@@ -8,17 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from tests.impl.simulator.database import (
-    test_cdc,
-    test_defects,
-    test_drawn_runs,
+from tests.impl.simulator.database import test_cdc, test_defects, test_drawn_runs, test_views
+from tests.impl.simulator.database.test_defects import CHANGES, CLEANED, GROWN, TABLETS
+from tests.impl.simulator.tablets import (
     test_repair,
     test_replication,
     test_resizing,
     test_tablet_faults,
-    test_views,
 )
-from tests.impl.simulator.database.test_defects import CHANGES, CLEANED, GROWN, TABLETS
 from tests.traces.databases.scylladb.scylla_judged import interpret, violations
 
 from stagewright.commands import run_command_line
