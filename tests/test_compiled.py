@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stagewright.compiled import compiled, interpreted
+from stagewright.compiled import compiled, copy_bytes, interpreted
 
 
 @compiled
@@ -18,6 +18,23 @@ def doubled(value: Any) -> Any:
 @compiled
 def twice_doubled(value: Any) -> Any:
     return doubled(doubled(value))
+
+
+@compiled
+def twice(data: Any) -> Any:
+    out = np.zeros(2 * len(data) + 1, np.uint8)
+    return out, copy_bytes(out, copy_bytes(out, 1, data, 0, len(data)), data, 0, len(data))
+
+
+def test_bytes_are_copied_in_both_ways() -> None:
+    data = np.frombuffer(b"abc", np.uint8)
+    found = [twice(data)]
+    with interpreted():
+        found.append(twice(data))
+    assert [(out.tobytes(), int(end)) for out, end in found] == 2 * [(b"\0abcabc", 7)]
+    out = np.zeros(4, np.uint8)
+    assert copy_bytes(out, 2, data, 1, 3) == 4  # outside of a loop it is Python
+    assert out.tobytes() == b"\0\0bc"
 
 
 def test_a_loop_calls_another_one_in_both_ways() -> None:

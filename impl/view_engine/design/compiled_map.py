@@ -28,7 +28,7 @@ from stagewright.impl.view_engine.design.emit_loops import (
 from stagewright.impl.view_engine.design.emitted import EmittedRows
 from stagewright.impl.view_engine.design.json_text import json_text
 from stagewright.impl.view_engine.design.scan_loops import is_kept
-from stagewright.impl.view_engine.documents.changes import Change
+from stagewright.impl.view_engine.documents.changes import Changes
 
 Array = NDArray[Any]
 
@@ -115,35 +115,21 @@ class CompiledMap:
         ]
         return cls(program, tables)
 
-    def run(self, changes: Sequence[Change]) -> tuple[EmittedRows, list[int]] | None:
+    def run(self, changes: Changes) -> tuple[EmittedRows, list[int]] | None:
         """The rows, and which changes Python must map (they have none); None if that is all of them."""
-        bodies = [change.body or b"" for change in changes]
-        data = b"".join(bodies)
-        if not data.isascii():
-            try:
-                data.decode()
-            except UnicodeDecodeError:
-                return None
-        ids = [change.doc_id for change in changes]
-        keys, key_ends, values, value_ends, status = run_declared(
-            _array(data), _places(bodies), _array(b"".join(ids)), _places(ids), *self._program
-        )
+        bodies, ids = changes.body_texts, changes.id_texts
+        if not bodies.is_text:
+            return None
+        keys, key_ends, values, value_ends, status = run_declared(*bodies, *ids, *self._program)
         rows = status == ROW
         emitted = EmittedRows(keys, key_ends[rows], values, value_ends[rows], np.cumsum(rows))
         left = [
             number
             for number in np.flatnonzero(status == SLOW).tolist()
-            if changes[number].body is not None
+            if changes.bodies[number] is not None
         ]
         return emitted, left
 
 
 def _array(data: bytes) -> Array:
     return np.frombuffer(data, np.uint8)
-
-
-def _places(parts: Sequence[bytes]) -> Array:
-    """Where each part starts when they are joined, and where the last one ends."""
-    at = np.zeros(len(parts) + 1, np.int64)
-    np.cumsum([len(part) for part in parts], out=at[1:])
-    return at

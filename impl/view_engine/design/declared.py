@@ -17,7 +17,7 @@ from stagewright.impl.view_engine.design.declaration import (
 )
 from stagewright.impl.view_engine.design.emitted import Emitted, EmittedRows
 from stagewright.impl.view_engine.design.json_text import json_text
-from stagewright.impl.view_engine.documents.changes import Change
+from stagewright.impl.view_engine.documents.changes import Change, Changes
 
 _MISSING = object()
 
@@ -34,7 +34,7 @@ class DeclaredMapper:
         self._where = declared.where
         self._each = declared.each
 
-    def run(self, changes: Sequence[Change]) -> tuple[EmittedRows, list[tuple[int, str]]]:
+    def run(self, changes: Changes) -> tuple[EmittedRows, list[tuple[int, str]]]:
         found = self._compiled.run(changes) if self._compiled is not None else None
         failed: list[tuple[int, str]] = []
         if found is None:

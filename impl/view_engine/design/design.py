@@ -26,7 +26,7 @@ from stagewright.impl.view_engine.design.reducing import (
     PythonReducer,
     ReduceFunction,
 )
-from stagewright.impl.view_engine.documents.changes import Change
+from stagewright.impl.view_engine.documents.changes import Change, Changes
 from stagewright.impl.view_engine.tree.nodes import Shape
 from stagewright.impl.view_engine.tree.reducers import BUILTIN, Reducer
 
@@ -170,6 +170,7 @@ class DesignDocument:
 
     def map(self, changes: Sequence[Change]) -> tuple[MappedBatch, list[MapError]]:
         """Run all map functions over a batch; what failed has no rows and is named."""
+        changes = Changes.of(changes)
         errors: list[MapError] = []
         columns: list[EmittedRows] = []
         of_javascript = iter(() if self._javascript is None else self._javascript.map(changes))

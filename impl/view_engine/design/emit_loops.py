@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stagewright.compiled import compiled
+from stagewright.compiled import compiled, copy_bytes
 from stagewright.impl.view_engine.design.scan_loops import (
     after_space,
     find_path,
@@ -38,12 +38,9 @@ def write_pieces(
     for i in range(len(pieces)):
         kind, a, b = pieces[i, 0], pieces[i, 1], pieces[i, 2]
         if kind == 0:
-            out[q : q + b - a] = text[a:b]
-            q += b - a
+            q = copy_bytes(out, q, text, a, b)
         elif kind == 1:
-            start, stop = spans[a, 0], spans[a, 1]
-            out[q : q + stop - start] = data[start:stop]
-            q += stop - start
+            q = copy_bytes(out, q, data, spans[a, 0], spans[a, 1])
         else:
             out[q] = 34
             q += 1
@@ -117,8 +114,7 @@ def run_declared(
             q = write_pieces(key, text, data, spans, ids, id_at[i], id_at[i + 1], keys, k)
             r = v
             if missing:
-                values[v : v + 4] = text[:4]
-                r = v + 4
+                r = copy_bytes(values, v, text, 0, 4)
             else:
                 r = write_pieces(value, text, data, spans, ids, id_at[i], id_at[i + 1], values, v)
             if q < 0 or r < 0:

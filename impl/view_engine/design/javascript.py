@@ -18,7 +18,7 @@ import numpy as np
 
 from stagewright.impl.view_engine.design.emitted import EmittedRows
 from stagewright.impl.view_engine.design.split_loop import split_emitted
-from stagewright.impl.view_engine.documents.changes import Change
+from stagewright.impl.view_engine.documents.changes import Change, Changes
 
 TIME_LIMIT = 5.0  # seconds for one batch, or one document where a batch takes longer
 MEMORY_LIMIT = 256 << 20  # bytes of V8's heap
@@ -113,9 +113,12 @@ class JavaScriptFunctions:
 
     def map(self, changes: Sequence[Change]) -> list[tuple[EmittedRows, list[tuple[int, str]]]]:
         """For each map function the rows of all changes, and what failed: which change, and why."""
-        present = [number for number, change in enumerate(changes) if change.body is not None]
+        columns = Changes.of(changes)
+        present = [number for number, body in enumerate(columns.bodies) if body is not None]
+        bodies = [body.decode("utf-8", "replace") for body in columns.bodies if body is not None]
+        ids = [columns.ids[number].decode("utf-8", "replace") for number in present]
         with self._lock:
-            texts = self._emitted([changes[number] for number in present])
+            texts = self._emitted(bodies, ids)
         return [_split(text, present, len(changes)) for text in texts]
 
     def reduce(self, number: int, keys: object, values: bytes, *, again: bool) -> bytes:
@@ -127,20 +130,21 @@ class JavaScriptFunctions:
             except self._error_type as error:
                 raise JavaScriptError(self._reason(error)) from None
 
-    def _emitted(self, changes: Sequence[Change]) -> list[str]:
-        """For each map function what it emitted, as `split_emitted` reads it."""
-        if not changes or not self._maps:
+    def _emitted(self, texts: Sequence[str], ids: Sequence[str]) -> list[str]:
+        """For each map function what it emitted of documents, as `split_emitted` reads it."""
+        if not texts or not self._maps:
             return ["" for _ in self._maps]
-        texts = [(change.body or b"").decode("utf-8", "replace") for change in changes]
-        ids = [change.doc_id.decode("utf-8", "replace") for change in changes]
         try:
             answer = self._eval(f"$run({json.dumps(texts)}, {json.dumps(ids)})")
         except (self._error_type, ValueError) as error:  # a limit was reached
             reason = self._reason(error)
-            if len(changes) == 1:
+            if len(texts) == 1:
                 return [f"\x1b{json.dumps(reason)}\x1d" for _ in self._maps]
-            half = len(changes) // 2
-            halves = self._emitted(changes[:half]), self._emitted(changes[half:])
+            half = len(texts) // 2
+            halves = (
+                self._emitted(texts[:half], ids[:half]),
+                self._emitted(texts[half:], ids[half:]),
+            )
             return [first + second for first, second in zip(*halves, strict=True)]
         return answer.split("\x1c")
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from stagewright.impl.view_engine.design.emitted import Emitted, EmittedRows
 from stagewright.impl.view_engine.design.json_text import json_text
-from stagewright.impl.view_engine.documents.changes import Change
+from stagewright.impl.view_engine.documents.changes import Change, Changes
 
 MapFunction = Callable[[Any, Mapping[str, str]], Iterable[tuple[object, object]]]
 
@@ -34,7 +34,7 @@ class Mapped(NamedTuple):
 class MappedBatch(NamedTuple):
     """What all map functions of a design document made of a batch of changes."""
 
-    changes: Sequence[Change]
+    changes: Changes
     columns: Sequence[EmittedRows]  # by map function
 
     def documents(self) -> list[Mapped]:
@@ -51,7 +51,7 @@ class MappedBatch(NamedTuple):
 class Mapper(Protocol):
     """One map function, over batches. Failures are given back, by document; nothing is raised for them."""
 
-    def run(self, changes: Sequence[Change]) -> tuple[EmittedRows, list[tuple[int, str]]]:
+    def run(self, changes: Changes) -> tuple[EmittedRows, list[tuple[int, str]]]:
         """The rows of each change, and what failed: which change, and why."""
         ...
 
@@ -62,7 +62,7 @@ class PythonMapper:
 
     function: MapFunction
 
-    def run(self, changes: Sequence[Change]) -> tuple[EmittedRows, list[tuple[int, str]]]:
+    def run(self, changes: Changes) -> tuple[EmittedRows, list[tuple[int, str]]]:
         rows: list[Sequence[Emitted]] = []
         failed: list[tuple[int, str]] = []
         for number, change in enumerate(changes):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from stagewright.impl.view_engine.documents.changes import (
     Change,
+    Changes,
     Position,
     RollbackError,
     Stream,
@@ -22,7 +23,9 @@ from stagewright.impl.view_engine.file.header import FailoverLog
 from stagewright.impl.view_engine.file.masks import MOST_PARTITIONS
 
 USUAL_PARTITIONS = 64
-READ_SIZE = 500  # rows fetched at once
+FIRST_READ = 100  # rows; later reads are of about so many bytes:
+READ_SIZE = 256 << 10
+MOST_READ = 1000  # rows
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS documents (
@@ -137,8 +140,11 @@ class DocumentStore:
             f"{'' if since else 'AND body IS NOT NULL '}ORDER BY seq"
         )
         with closing(self._connection().execute(query, (partition, since))) as found:
-            while rows := found.fetchmany(READ_SIZE):
-                yield [*map(Change._make, rows)]
+            count = FIRST_READ
+            while rows := found.fetchmany(count):
+                changes = Changes(*zip(*rows, strict=True))
+                count = min(max(READ_SIZE * len(rows) // max(changes.size, 1), 1), MOST_READ)
+                yield changes
 
     def close(self) -> None:
         """Close the connections of all threads."""

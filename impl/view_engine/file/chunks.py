@@ -51,10 +51,12 @@ def chunks(payloads: Iterable[bytes], position: int) -> tuple[bytes, list[tuple[
     room = -position % BLOCK
     size = 0
     for payload in payloads:
-        body = compressed(payload)
-        parts += (_PREFIX.pack(len(body) | _IS_CHUNK, zlib.crc32(body)), body)
-        size += _PREFIX.size + len(body)
-        ends.append(position + size + max(-(-(size - room) // (BLOCK - 1)), 0))
+        body: bytes = _SNAPPY.compress(payload, asbytes=True)
+        length = len(body)
+        parts.append(_PREFIX.pack(length | _IS_CHUNK, zlib.crc32(body)))
+        parts.append(body)
+        size += 8 + length
+        ends.append(position + size + (-(-(size - room) // 4095) if size > room else 0))
     places = [(start, end - start) for start, end in pairwise(ends)]
     return in_blocks(b"".join(parts), position), places
 
@@ -70,7 +72,7 @@ def read_chunk(read: Read, position: int) -> bytes:
     stored = read(position, FIRST_READ)
     raw = _without_prefixes(stored, position)
     if len(raw) >= _PREFIX.size:
-        size = _PREFIX.size + _length_at(raw, 0, position)
+        size = _PREFIX.size + _prefix_at(raw, 0, position)[0]
         if len(raw) < size:
             raw = _without_prefixes(read(position, size + size // (BLOCK - 1) + 2), position)
     return _payload(raw, 0, position)
@@ -94,20 +96,22 @@ def _blocks(position: int) -> int:
     return -(-position // BLOCK)
 
 
-def _length_at(raw: bytes | memoryview, start: int, position: int) -> int:
-    length: int = _PREFIX.unpack_from(raw, start)[0] & ~_IS_CHUNK
+def _prefix_at(raw: bytes | memoryview, start: int, position: int) -> tuple[int, int]:
+    """Length and checksum of a chunk."""
+    length, checksum = _PREFIX.unpack_from(raw, start)
+    length &= ~_IS_CHUNK
     if length > LARGEST_CHUNK:
         raise CorruptFileError(position, f"a chunk cannot have {length} bytes")
-    return length
+    return length, checksum
 
 
 def _payload(raw: bytes | memoryview, start: int, position: int) -> bytes:
     """Of the chunk at `start` of bytes without prefixes, checked; raises CorruptFileError."""
     if len(raw) < start + _PREFIX.size:
         raise CorruptFileError(position, "the file ends before the chunk that should be here")
-    length = _length_at(raw, start, position)
-    checksum = _PREFIX.unpack_from(raw, start)[1]
-    body = raw[start + _PREFIX.size : start + _PREFIX.size + length]
+    length, checksum = _prefix_at(raw, start, position)
+    start += _PREFIX.size
+    body = raw[start : start + length]
     if len(body) < length:
         raise CorruptFileError(position, f"the file ends within a chunk of {length} bytes")
     if zlib.crc32(body) != checksum:
@@ -140,12 +144,7 @@ def compressed(payload: bytes) -> bytes:
 
 def decompressed(body: bytes | memoryview, position: int) -> bytes:
     """The inverse of `compressed`; `position` is named in the error."""
-    size = shift = 0
-    for byte in body[:5]:
-        size |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            break
+    size = _decompressed_size(body)
     if size > LARGEST_CHUNK:
         raise CorruptFileError(position, f"a node cannot have {size} bytes")
     try:
@@ -153,6 +152,19 @@ def decompressed(body: bytes | memoryview, position: int) -> bytes:
     except (OSError, ValueError) as error:
         raise CorruptFileError(position, f"the chunk cannot be decompressed: {error}") from None
     return payload
+
+
+def _decompressed_size(body: bytes | memoryview) -> int:
+    """What Snappy says at its start: seven bits a byte, the lowest first."""
+    if len(body) > 1 and body[0] > 127 > body[1]:  # as of most nodes
+        return body[0] & 127 | body[1] << 7
+    size = shift = 0
+    for byte in body[:5]:
+        size |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            break
+    return size
 
 
 def _without_prefixes(stored: bytes, position: int) -> bytes:

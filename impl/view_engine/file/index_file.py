@@ -56,6 +56,11 @@ class NodeCache(Generic[_Node]):
                 self._nodes.move_to_end(position)
             return node
 
+    def get_all(self, positions: Iterable[int]) -> list[_Node | None]:
+        """Those of several positions; they count as old as they were."""
+        with self._lock:
+            return [*map(self._nodes.get, positions)]
+
     def keep(self, position: int, node: _Node) -> None:
         with self._lock:
             self._nodes[position] = node

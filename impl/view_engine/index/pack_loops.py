@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stagewright.compiled import compiled
+from stagewright.compiled import compiled, copy_bytes
 
 Array = NDArray[Any]
 
@@ -86,10 +86,8 @@ def pack_view(
                 return out[:0], 0, d
             start = q
             q = put_number(out, q + 5, size, 2)
-            out[q : q + size] = keys[k0 : k0 + size]
-            q += size
-            out[q : q + size_of_id] = ids[id_at[d] : id_at[d + 1]]
-            q += size_of_id
+            q = copy_bytes(out, q, keys, k0, k0 + size)
+            q = copy_bytes(out, q, ids, id_at[d], id_at[d + 1])
             q = put_number(out, q, partitions[d], 2)
             value_start = q - 2
             for j in range(i, last[i] + 1):
@@ -100,8 +98,7 @@ def pack_view(
                 if length > 16777215:
                     return out[:0], 0, d
                 q = put_number(out, q, length, 3)
-                out[q : q + length] = values[v0 : v0 + length]
-                q += length
+                q = copy_bytes(out, q, values, v0, v0 + length)
             put_lengths(out, start, size + size_of_id + 2, q - value_start)
             made += 1
         begin = ends[d]
@@ -131,8 +128,7 @@ def pack_back(
         start = q
         size_of_id = id_at[d + 1] - id_at[d]
         q = put_number(out, q + 5, partitions[d], 2)
-        out[q : q + size_of_id] = ids[id_at[d] : id_at[d + 1]]
-        q += size_of_id
+        q = copy_bytes(out, q, ids, id_at[d], id_at[d + 1])
         value_start = q
         q = put_number(out, q, partitions[d], 2)
         has_rows = False
@@ -149,8 +145,7 @@ def pack_back(
                 k0 = key_ends[i - 1] if i else 0
                 size = key_ends[i] - k0
                 q = put_number(out, q, size, 2)
-                out[q : q + size] = keys[k0 : k0 + size]
-                q += size
+                q = copy_bytes(out, q, keys, k0, k0 + size)
                 count += 1
             if count:
                 has_rows = True

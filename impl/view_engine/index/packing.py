@@ -22,12 +22,8 @@ def pack_batch(batch: MappedBatch) -> list[tuple[bytes, int]]:
     Several values that were emitted with one key are one row. Raises ValueError for what is too long
     for the format, naming the document.
     """
-    ids = [change.doc_id for change in batch.changes]
-    places = (
-        np.array([change.partition for change in batch.changes], np.int64),
-        np.frombuffer(b"".join(ids), np.uint8),
-        np.concatenate(([0], np.cumsum([len(name) for name in ids], dtype=np.int64))),
-    )
+    ids = batch.changes.ids
+    places = (np.array(batch.changes.partitions, np.int64), *batch.changes.id_texts)
     firsts = [_first_of_equal(column) for column in batch.columns]
     views: list[tuple[bytes, int]] = []
     for column, first in zip(batch.columns, firsts, strict=True):

@@ -6,13 +6,14 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
 from stagewright.impl.view_engine.defects import Defect, has
 from stagewright.impl.view_engine.design.design import DesignDocument
 from stagewright.impl.view_engine.design.mapping import MapError, Mapped, MappedBatch
-from stagewright.impl.view_engine.documents.changes import Change, Source
+from stagewright.impl.view_engine.documents.changes import Change, Changes, Source
 from stagewright.impl.view_engine.file.header import FailoverLog, IndexHeader
 from stagewright.impl.view_engine.file.index_file import IndexFile
 from stagewright.impl.view_engine.index.packing import pack_batch
@@ -39,7 +40,10 @@ class UpdaterLimits:
     write_queue: int = 512 << 10
     batch: int = 1 << 20  # emitted bytes after which an incremental update writes a checkpoint
     sort_memory: int = SORT_MEMORY
-    documents_a_call: int = 500  # that a mapper gets together
+    documents_a_call: int = 1000  # that a mapper gets together
+
+
+_NONE = Changes.of(())
 
 
 class UpdateStoppedError(Exception):
@@ -57,7 +61,7 @@ class _Loaded(NamedTuple):
     """Changes of one partition; `end` where its snapshot is complete."""
 
     partition: int
-    changes: Sequence[Change]
+    changes: Changes
     end: _End | None
 
 
@@ -166,37 +170,28 @@ class Updater:
                 last = max(last, part[-1].seq if part else last)
                 for changes, size in self._in_calls(part):
                     self._loaded.put(_Loaded(partition, changes, None), size)
-            self._loaded.put(_Loaded(partition, [], _End(last, stream.log)), 0)
+            self._loaded.put(_Loaded(partition, _NONE, _End(last, stream.log)), 0)
         self._loaded.end()
 
-    def _in_calls(self, changes: Sequence[Change]) -> Iterator[tuple[Sequence[Change], int]]:
+    def _in_calls(self, changes: Sequence[Change]) -> Iterator[tuple[Changes, int]]:
         """As many changes as a mapper gets together, and as the queue can hold twice; and their bytes."""
-        most = self._limits.documents_a_call
-        if len(changes) <= most:
-            size = sum([len(change.body or b"") + len(change.doc_id) for change in changes])
-            if size <= self._limits.map_queue // 2:
-                yield changes, size
+        columns = Changes.of(changes)
+        if len(columns) <= self._limits.documents_a_call:
+            size = columns.size
+            if size <= self._limits.map_queue // 2 or len(columns) == 1:
+                yield columns, size
                 return
-        part: list[Change] = []
-        size = 0
-        for change in changes:
-            part.append(change)
-            size += len(change.body or b"") + len(change.doc_id)
-            if len(part) >= most or size >= self._limits.map_queue // 2:
-                yield part, size
-                part, size = [], 0
-        if part:
-            yield part, size
+        if columns:
+            half = len(columns) // 2
+            yield from self._in_calls(columns[:half])
+            yield from self._in_calls(columns[half:])
 
     def _map(self) -> None:
         """Changes of several partitions go through the map functions together."""
         for loaded in _together(self._loaded, self._limits.documents_a_call):
-            parts: list[_Part] = []
-            changes: list[Change] = []
-            for one in loaded:
-                changes += one.changes
-                parts.append(_Part(one.partition, len(changes), one.end))
-            batch, errors = self._design.map(changes)
+            ends = accumulate(len(one.changes) for one in loaded)
+            parts = [_Part(o.partition, last, o.end) for o, last in zip(loaded, ends, strict=True)]
+            batch, errors = self._design.map(Changes.joined([one.changes for one in loaded]))
             for error in errors:
                 self._on_map_error(error)
             self._mapped.put(_MappedParts(batch, parts), batch.size)

@@ -213,7 +213,7 @@ class _Applier:
         old, ends = self._joined(items, pointers)
         operations = self.operations
         bounds = np.array(parts, np.int64)
-        data, out_ends, changed, purged = merge_leaves(
+        data, places, row_ends, changed, purged = merge_leaves(
             old.data,
             old.items,
             ends,
@@ -226,8 +226,7 @@ class _Applier:
             self.shape.is_view,
         )
         self.work.values_purged += int(purged)
-        rows = self.shape.packed(data)
-        row_ends = np.searchsorted(rows.items[:, 2], out_ends, "right")
+        rows = self.shape.packed(data, items=places)
         cuts, became = cut_leaves(rows.items, row_ends, LEAF_SIZE)
         written = iter(write_leaves(self.file, self.shape, rows, cuts))
         self.work.nodes_written += len(cuts)

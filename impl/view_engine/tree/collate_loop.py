@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stagewright.compiled import compiled
+from stagewright.compiled import compiled, copy_bytes
 
 Array = NDArray[Any]
 
@@ -236,7 +236,7 @@ def view_sort_keys(data: Array, items: Array) -> tuple[Array, Array, Array]:
         need = q + 5 * (v - k) + 64
         if need > len(out):
             larger = np.empty(need + len(out), np.uint8)
-            larger[:q] = out[:q]
+            copy_bytes(larger, 0, out, 0, q)
             out = larger
         q, found = view_sort_key(data, k, v, out, q, bits)
         status[i] = found
@@ -256,8 +256,5 @@ def raw_sort_keys(data: Array, items: Array) -> tuple[Array, Array]:
     at[n] = total
     out = np.empty(total, np.uint8)
     for i in range(n):
-        q = at[i]
-        for p in range(items[i, 0], items[i, 1]):
-            out[q] = data[p]
-            q += 1
+        copy_bytes(out, at[i], data, items[i, 0], items[i, 1])
     return out, at

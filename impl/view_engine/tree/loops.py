@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stagewright.compiled import compiled
+from stagewright.compiled import compiled, copy_bytes
 from stagewright.impl.view_engine.tree.collate_loop import parse_number
 
 Array = NDArray[Any]
@@ -21,6 +21,7 @@ Array = NDArray[Any]
 def find_items(data: Array, start: int) -> tuple[Array, int]:
     """Where the items from `start` on are; and where reading stopped: at the end, unless damaged."""
     n = len(data)
+    items = np.empty((n // 24 + 16, 3), np.int64)
     count = 0
     p = start
     while p + 5 <= n:
@@ -29,20 +30,16 @@ def find_items(data: Array, start: int) -> tuple[Array, int]:
         vl |= (int(data[p + 3]) << 8) | int(data[p + 4])
         if p + 5 + kl + vl > n:
             break
+        if count == len(items):
+            more = np.empty((2 * count, 3), np.int64)
+            more[:count] = items
+            items = more
+        items[count, 0] = p + 5
+        items[count, 1] = p + 5 + kl
+        items[count, 2] = p + 5 + kl + vl
         p += 5 + kl + vl
         count += 1
-    stop = p
-    items = np.empty((count, 3), np.int64)
-    p = start
-    for i in range(count):
-        kl = (int(data[p]) << 4) | (int(data[p + 1]) >> 4)
-        vl = ((int(data[p + 1]) & 15) << 24) | (int(data[p + 2]) << 16)
-        vl |= (int(data[p + 3]) << 8) | int(data[p + 4])
-        items[i, 0] = p + 5
-        items[i, 1] = p + 5 + kl
-        items[i, 2] = p + 5 + kl + vl
-        p += 5 + kl + vl
-    return items, stop
+    return items[:count], p
 
 
 @compiled
@@ -60,9 +57,8 @@ def with_lengths(data: Array, sizes: Array) -> Array:
         out[q + 3] = value >> 8 & 255
         out[q + 4] = value & 255
         q += 5
-        out[q : q + key + value] = data[p : p + key + value]
+        q = copy_bytes(out, q, data, p, p + key + value)
         p += key + value
-        q += key + value
     return out
 
 
@@ -163,9 +159,7 @@ def not_in(data: Array, items: Array, purge: Array) -> tuple[Array, int]:
         if purge[127 - ((part >> 3) & 127)] & (1 << (part & 7)):
             purged += 1
             continue
-        for q in range(items[i, 0] - 5, items[i, 2]):
-            out[p] = data[q]
-            p += 1
+        p = copy_bytes(out, p, data, items[i, 0] - 5, items[i, 2])
     return out[:p], purged
 
 

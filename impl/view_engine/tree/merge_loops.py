@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stagewright.compiled import compiled
+from stagewright.compiled import compiled, copy_bytes
 from stagewright.impl.view_engine.tree.collate_loop import view_sort_key
 from stagewright.impl.view_engine.tree.loops import compare
 
@@ -79,6 +79,21 @@ def find_places(
 
 
 @compiled
+def copy_rows(
+    old: Array, items: Array, first: int, last: int, out: Array, out_items: Array, p: int, r: int
+) -> tuple[int, int]:
+    """Append the rows from `first` to before `last` at byte `p`, as row `r`; gives what comes after them."""
+    if first >= last:
+        return p, r
+    start, stop = items[first, 0] - 5, items[last - 1, 2]
+    copy_bytes(out, p, old, start, stop)
+    for i in range(first, last):
+        for column in range(3):
+            out_items[r + i - first, column] = items[i, column] + p - start
+    return p + stop - start, r + last - first
+
+
+@compiled
 def merge_leaves(
     old: Array,
     items: Array,
@@ -91,69 +106,65 @@ def merge_leaves(
     parts: Array,
     purge: Array,
     many: bool,
-) -> tuple[Array, Array, Array, int]:
+) -> tuple[Array, Array, Array, Array, int]:
     """Leaves with their operations applied, and without the rows of purged partitions.
 
     Leaf i has the rows before `ends[i]` and the operations `parts[i, 0]` … `parts[i, 1]`, whose places
     `find_places` found. Operations are sorted, one a key; `insert` says which of them insert, the others
-    remove. `purge` is a mask of 128 bytes. Gives packed items, up to where those of each leaf go (an
-    unchanged leaf has none), which leaves changed, and how many values were purged.
+    remove. `purge` is a mask of 128 bytes. Gives packed items and where they are, before which row those of
+    each leaf end (an unchanged leaf has none), which leaves changed, and how many values were purged.
     """
+    purges = purge.any()
     low_operation = parts[0, 0] if len(parts) else 0
     room = len(old)
+    rows = len(items)
     for leaf in range(len(ends)):
         for j in range(parts[leaf, 0], parts[leaf, 1]):
             room += new_items[j, 2] - new_items[j, 0] + 5
+            rows += 1
     out = np.empty(room, np.uint8)
+    out_items = np.empty((rows, 3), np.int64)
     out_ends = np.empty(len(ends), np.int64)
     changes = np.zeros(len(ends), np.uint8)
     p = 0
+    r = 0
     i = 0
     purged = 0
     for leaf in range(len(ends)):
-        leaf_start = p
         changed = False
-        j = parts[leaf, 0]
-        high = parts[leaf, 1]
-        kept = items[i, 0] - 5 if i < ends[leaf] else 0  # old rows from here on are not copied yet
-        seen = kept  # and those before here are looked at
-        while i < ends[leaf] or j < high:
-            if j == high or i < places[j - low_operation]:
+        kept = i  # old rows from here on are not copied yet
+        for j in range(parts[leaf, 0], parts[leaf, 1] + 1):
+            last = j == parts[leaf, 1]
+            place = ends[leaf] if last else places[j - low_operation]
+            while purges and i < place:
                 v = items[i, 1]
                 part = (int(old[v]) << 8) | int(old[v + 1])
                 if purge[127 - ((part >> 3) & 127)] & (1 << (part & 7)):
-                    out[p : p + seen - kept] = old[kept:seen]
-                    p += seen - kept
-                    kept = items[i, 2]
+                    p, r = copy_rows(old, items, kept, i, out, out_items, p, r)
+                    kept = i + 1
                     changed = True
                     purged += values_in(old, v, items[i, 2], many)
-                seen = items[i, 2]
                 i += 1
-                continue
+            i = max(i, place)
+            if last:
+                break
             start, stop = int(new_items[j, 0]) - 5, int(new_items[j, 2])
             found = equal[j - low_operation] == 1
             same = found and insert[j]
-            same = same and compare(old, seen, items[i, 2], new, start, stop) == 0
+            same = same and compare(old, items[i, 0] - 5, items[i, 2], new, start, stop) == 0
             if not same and (found or insert[j]):
                 changed = True
-                out[p : p + seen - kept] = old[kept:seen]
-                p += seen - kept
-                kept = items[i, 2] if found else seen
+                p, r = copy_rows(old, items, kept, i, out, out_items, p, r)
+                kept = i + 1 if found else i
                 if insert[j]:
-                    out[p : p + stop - start] = new[start:stop]
-                    p += stop - start
+                    p, r = copy_rows(new, new_items, j, j + 1, out, out_items, p, r)
             if found:
-                seen = items[i, 2]
                 i += 1
-            j += 1
         if changed:
             changes[leaf] = 1
-            out[p : p + seen - kept] = old[kept:seen]
-            p += seen - kept
-        else:
-            p = leaf_start
-        out_ends[leaf] = p
-    return out[:p], out_ends, changes, purged
+            p, r = copy_rows(old, items, kept, ends[leaf], out, out_items, p, r)
+        out_ends[leaf] = r
+    return out[:p], out_items[:r], out_ends, changes, purged
 
 
 @compiled

@@ -62,11 +62,16 @@ def pack_all(rows: Sequence[tuple[bytes, bytes]]) -> bytes | Array:
 class Packed:
     """Packed items after the first `start` bytes of `data`; `collated` says how their keys compare."""
 
-    def __init__(self, data: bytes | Array, *, collated: bool, start: int = 0) -> None:
+    def __init__(
+        self, data: bytes | Array, *, collated: bool, start: int = 0, items: Array | None = None
+    ) -> None:
+        """`items`: where they are, if that is known."""
         self.data: Array = np.frombuffer(data, np.uint8) if isinstance(data, bytes) else data
         self.data.flags.writeable = False  # loops are compiled for the one kind of array
         self.collated = collated
         self.start = start
+        if items is not None:
+            self.items = items
 
     @classmethod
     def of(cls, rows: Iterable[tuple[bytes, bytes]], *, collated: bool) -> Packed:

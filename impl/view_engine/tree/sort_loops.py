@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stagewright.compiled import compiled
+from stagewright.compiled import compiled, copy_bytes
 from stagewright.impl.view_engine.tree.loops import compare
 
 Array = NDArray[Any]
@@ -139,9 +139,7 @@ def gather(data: Array, items: Array, order: Array) -> Array:
     out = np.empty(total, np.uint8)
     p = 0
     for i in order:
-        for q in range(items[i, 0] - 5, items[i, 2]):
-            out[p] = data[q]
-            p += 1
+        p = copy_bytes(out, p, data, items[i, 0] - 5, items[i, 2])
     return out
 
 
@@ -156,8 +154,5 @@ def gather_keys(keys: Array, at: Array, order: Array) -> tuple[Array, Array]:
     new_at[len(order)] = total
     out = np.empty(total, np.uint8)
     for i in range(len(order)):
-        p = new_at[i]
-        for q in range(at[order[i]], at[order[i] + 1]):
-            out[p] = keys[q]
-            p += 1
+        copy_bytes(out, new_at[i], keys, at[order[i]], at[order[i] + 1])
     return out, new_at

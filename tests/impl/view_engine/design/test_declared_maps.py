@@ -12,7 +12,7 @@ from stagewright.impl.view_engine.design.declaration import Declared, doc, emit,
 from stagewright.impl.view_engine.design.declared import DeclaredMapper
 from stagewright.impl.view_engine.design.emitted import EmittedRows
 from stagewright.impl.view_engine.design.mapping import MappedBatch
-from stagewright.impl.view_engine.documents.changes import Change
+from stagewright.impl.view_engine.documents.changes import Change, Changes
 from stagewright.impl.view_engine.index.packing import pack_batch
 from stagewright.impl.view_engine.index.writing import rows_of_document
 from stagewright.impl.view_engine.tree.entries import back_key
@@ -55,10 +55,12 @@ MEMBERS = st.tuples(SPACE, TEXTS, SPACE, TEXTS).map(
 def test_compiled_maps_emit_what_python_emits(
     declared: Declared, documents: list[tuple[str, str]]
 ) -> None:
-    changes = [
-        Change(0, n, name.encode(), None if text == "x" else text.encode())
-        for n, (text, name) in enumerate(documents)
-    ]
+    changes = Changes.of(
+        [
+            Change(0, n, name.encode(), None if text == "x" else text.encode())
+            for n, (text, name) in enumerate(documents)
+        ]
+    )
     compiled, plain = DeclaredMapper(declared), DeclaredMapper(declared)
     assert compiled._compiled is not None
     plain._compiled = None
@@ -71,12 +73,13 @@ def test_simple_documents_need_no_python() -> None:
     mapper = DeclaredMapper(MAPS[1])
     assert mapper._compiled is not None
     body = json.dumps({"x": [{"a": 1}], "a": "å", "b": {"c": -2.5}, "z": None}, ensure_ascii=False)
-    changes = [Change(0, 1, b"d", body.replace('"b": {"c": -2.5}', '"b": 4, "b2": {}').encode())]
-    rows = mapper._compiled.run(changes)
+    other = body.replace('"b": {"c": -2.5}', '"b": 4, "b2": {}')
+    change = Change(0, 1, b"d", other.encode())
+    rows = mapper._compiled.run(Changes.of([change]))
     assert rows is not None
     assert ([*rows[0]], rows[1]) == ([[]], [])  # b has no c: no row, and none for Python either
     broken = Change(0, 2, b"e", b"\xff")
-    assert DeclaredMapper(MAPS[0]).run([changes[0], broken])[1][0][0] == 1
+    assert DeclaredMapper(MAPS[0]).run(Changes.of([change, broken]))[1][0][0] == 1
 
 
 def test_maps_that_need_python_are_run_by_it() -> None:
@@ -105,7 +108,7 @@ def test_batches_are_packed_as_documents_one_by_one_are(
         for view in (0, 1)
     ]
     changes = [Change(n % 3, n, b"doc%d" % n, b"{}") for n in range(len(documents))]
-    batch = MappedBatch(changes, columns)
+    batch = MappedBatch(Changes.of(changes), columns)
     expected: list[list[bytes]] = [[], [], []]
     for mapped in batch.documents():
         trees, entry = rows_of_document(mapped)
@@ -120,4 +123,4 @@ def test_key_that_does_not_fit_is_named_by_its_document() -> None:
     rows = EmittedRows.of([[], [(b'"' + b"x" * 4100 + b'"', b"1")]])
     changes = [Change(0, 1, b"short", b"{}"), Change(0, 2, b"long", b"{}")]
     with pytest.raises(ValueError, match="document long: a key has at most 4,095 bytes"):
-        pack_batch(MappedBatch(changes, [rows]))
+        pack_batch(MappedBatch(Changes.of(changes), [rows]))
