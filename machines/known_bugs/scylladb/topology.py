@@ -220,6 +220,22 @@ class NobodyRebuildsForTheReplacedNode(TopologyControl):
 
 
 @known_bug(
+    "001-11",
+    "design document 001, Topology states: a node leaves when its tablets have moved away",
+    breaks=(TopologyControl.every_request_ends, TopologyControl.can_come_to_rest),
+    profile="scylla-6.0",
+    budgets={TopologyControl.faults: 0},
+)
+class TheLastTabletIsMovedByHand(TopologyControl):
+    """A tablet could be moved by hand from a node that was being drained for its decommission: the drain, which was
+    to move it, waited for it for ever.
+    """
+
+    def _still_goes(self, n: Term[Node]) -> Bool:
+        return self._to_be_drained(n)
+
+
+@known_bug(
     "P01",
     "scylladb #16568",
     breaks=TopologyCoordinator.node_state_fits_transition_state,

@@ -103,6 +103,10 @@ ORDER = (Request.replace, Request.join, Request.remove, Request.leave, Request.r
 class TopologyControl(Machine):
     """The states of nodes and of the topology as a whole, driven by the topology coordinator.
 
+    It is what group0 and the coordinator have. A barrier that passed is taken to mean that every node which takes part
+    has learned the version and drained what was older, and the fence that goes up with it is taken to be heeded:
+    `topology` is this machine among nodes that learn both in their own time.
+
     Under `scylla-2026.2` and the releases before it every promise holds.
 
     Under `seed`, the design document of 2023-07, six do not. `every_request_ends` fails: there is no way
@@ -635,11 +639,15 @@ class TopologyControl(Machine):
         when the request to drain the node was aborted.
         """
         moving = self.tablet_work.any_of(Work.balancing, Work.moving)
-        aborted = (self.tablet_work == Work.draining) & ~self._to_be_drained(n)
+        aborted = (self.tablet_work == Work.draining) & ~self._still_goes(n)
         require(moving | aborted, "tablets are moved, and the node is not drained")
         require(self.tablet_hosts.has(n), "the node holds tablets")
         require((heir != n) & self._may_settle(heir), "the other node is normal")
         self._hand_over(n, heir)
+
+    def _still_goes(self, n: Term[Node]) -> Bool:
+        """It is asked to leave, or leaves: whoever drains it waits for its last tablet."""
+        return self._to_be_drained(n) | self._must_be_empty(n)
 
     @action(by=COORDINATOR, spends=stages)
     def change_stages(self) -> None:
