@@ -25,6 +25,7 @@ from stagewright.impl.catalog.columns import (
     microseconds_in,
     state_of,
 )
+from stagewright.impl.catalog.stream_rows import STREAMS, stream_sets
 from stagewright.impl.catalog.view import View, view_of
 from stagewright.impl.cdc.metadata import Metadata
 from stagewright.impl.group0 import Entry, Mutation, Snapshot
@@ -33,6 +34,7 @@ from stagewright.machines.scylladb.cdc.cdc_streams import TopologyDescription
 
 KNOWN = (
     *(TOPOLOGY, REQUESTS, MEMBERS, STATUS, GENERATIONS, TIMESTAMPS, TABLES, TABLETS),
+    STREAMS,
     *VIEW_BUILDING,
 )
 _STATIC: Row = {
@@ -57,6 +59,7 @@ class Catalog:
         self._descriptions: dict[
             str, TopologyDescription
         ] = {}  # of generations, which never change
+        self._logs: dict[str, Metadata] = {}
         self.commits = 0  # learned by this life of the node, a snapshot counting as one
 
     def apply(self, entry: Entry) -> None:
@@ -93,6 +96,7 @@ class Catalog:
         self.commits += 1
         self.__dict__.pop("view", None)
         self.__dict__.pop("cdc", None)
+        self._logs.clear()
 
     @property
     def begun(self) -> bool:
@@ -109,6 +113,20 @@ class Catalog:
         """The CDC generations that are committed."""
         committed = self.tables[TOPOLOGY][ALL]["committed_cdc_generations"] if self.begun else []
         return Metadata([(microseconds_in(t), self._description(g)) for t, g in committed])
+
+    def streams_of(self, table: str) -> Metadata:
+        """The streams of a table that has a log: of its tablets, or of the generations that are committed."""
+        if table not in self.view.tablets:
+            return self.cdc
+        if table not in self._logs:
+            self._logs[table] = Metadata([*stream_sets(table, self.tables[STREAMS])])
+        return self._logs[table]
+
+    def readable(self, table: str) -> Iterable[tuple[int, TopologyDescription]]:
+        """What clients may read of a table's log: its streams, with the times from which on they operate."""
+        if table in self.view.tablets:
+            return self.streams_of(table).generations
+        return self.published()
 
     def published(self) -> Iterator[tuple[int, TopologyDescription]]:
         """Those that clients may read, with the times from which on they operate."""

@@ -116,18 +116,31 @@ class View:
     @cached_property
     def vnode_tables(self) -> dict[str, int]:
         """The tables whose rows follow the token ring."""
-        return {table: n for table, n in self.tables.items() if table not in self.tablets}
+        return {t: n for t, n in self.tables.items() if self.laid_as(t) not in self.tablets}
+
+    def laid_as(self, table: str) -> str:
+        """The table whose map says where the rows lie: that of tablets, for their log."""
+        base = self._bases.get(table, "")
+        return base if base in self.tablets else table
+
+    @cached_property
+    def _bases(self) -> dict[str, str]:
+        return {log: base for base, log in self.logs.items()}
+
+    def families(self, table: str) -> tuple[str, ...]:
+        """A table, and its log if it has one: what lies together of a tablet."""
+        return (table, self.logs[table]) if table in self.logs else (table,)
 
     def replicas(self, table: str, token: int) -> Chosen:
         """Whom requests for a token of a table ask."""
-        tablets = self.tablets.get(table)
+        tablets = self.tablets.get(self.laid_as(table))
         if tablets is None:
             return self.chosen(token, self.tables[table])
         return tablets[_index(token, len(tablets))].chosen
 
     def factor(self, table: str, chosen: Chosen, *, writes: bool) -> int:
         """Of how many replicas a quorum is one: of a tablet, of those that it has when the table's number changes."""
-        if table not in self.tablets:
+        if self.laid_as(table) not in self.tablets:
             return self.tables[table]
         return len(chosen.writes) - len(chosen.pending) if writes else len(chosen.reads)
 
@@ -137,8 +150,8 @@ class View:
         return tablets[number] if 0 <= number < len(tablets) else None
 
     def tablet_with(self, table: str, token: int) -> TabletRow | None:
-        """The tablet of a token, if the table is there and has tablets."""
-        tablets = self.tablets.get(table)
+        """The tablet of a token, if the table is there and has tablets, or is the log of one that has."""
+        tablets = self.tablets.get(self.laid_as(table))
         return None if tablets is None else tablets[_index(token, len(tablets))]
 
     def named(self, name: str) -> str:
@@ -162,7 +175,7 @@ class View:
 
     def ranges_of(self, table: str) -> Iterator[tuple[int, int]]:
         """Token ranges (low, high] of a table within which all tokens have the same replicas."""
-        tablets = self.tablets.get(table)
+        tablets = self.tablets.get(self.laid_as(table))
         if tablets is None:
             yield from self.ranges()
         else:

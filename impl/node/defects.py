@@ -40,6 +40,8 @@ class Defect(Enum):
     log_goes_with_the_row = auto()  # to the replicas of the row, whoever has the stream
     log_skips_pending = auto()  # nodes that gain the range get no log rows
     log_window_is_open = auto()  # any timestamp is let through
+    logs_stay_behind = auto()  # a tablet moves without the rows of its log
+    streams_outlive_their_tablets = auto()  # these are split or merged, and no new streams begin
     unready_replica_answers = auto()  # a node that starts answers before it has learned
     tablet_streaming_is_skipped = auto()  # a tablet moves without its rows
     tablet_cleanup_leaves_rows = auto()  # a node says that it has cleaned up, and has not

@@ -33,6 +33,7 @@ from stagewright.impl.node.messages import (
 from stagewright.impl.node.port import Effect, Learn, Send, Stop, Store, Wake
 from stagewright.impl.storage.port import Put, Version
 from stagewright.impl.tablets.allocation import allocated, refuse_to_crowd
+from stagewright.impl.tablets.resizing import streams_from
 from stagewright.impl.topology.planning import Board, step_of
 from stagewright.impl.views.maintenance.names import name_of
 from stagewright.machines.scylladb.cluster import Node
@@ -193,14 +194,11 @@ class Membership:
     def create(self, client: str, request: CreateTable) -> list[Effect]:
         """Make a table, and its log."""
         node = self._node
-        if request.cdc and request.tablets:
-            reason = "a table of tablets has no log of changes"
-            return [Send(client, OperatorReply(request.number, False, reason))]
         row: dict[str, Any] = {"replicas": request.replicas, "tablets": request.tablets}
         made = [Mutation(TABLES, (request.table,), row)]
         if request.cdc:
             log = (log_of(request.table),)
-            made.append(Mutation(TABLES, log, {**row, "log_of": request.table}))
+            made.append(Mutation(TABLES, log, {**row, "tablets": 0, "log_of": request.table}))
 
         def plan() -> Command | None:
             known = node.catalog.tables[TABLES].get((request.table,))
@@ -218,6 +216,8 @@ class Membership:
                 if board.instance.can(step.action, n=Node(host)):
                     board.take(step)
             rows = (*made, *rows_of(request.table, layout))
+            if request.cdc:
+                rows = (*rows, streams_from(node, request.table, layout, node.time()))
             return board.command(text, node.catalog, node.details(), rows)
 
         return self.answered(client, request.number, plan)
@@ -233,13 +233,13 @@ class Membership:
 
         return self._node.propose(plan, then)
 
-    def generations(self, number: int) -> GenerationsReply:
-        """The CDC generations that clients may read."""
+    def generations(self, number: int, table: str) -> GenerationsReply:
+        """The CDC generations that clients may read, or the streams of a table of tablets."""
         if not self._node.ready:
             return GenerationsReply(number, False, reason=f"{self._node.name} {STARTING}")
         found = tuple(
             (start, tuple(s.to_bytes() for r in description.ranges for s in r.streams))
-            for start, description in self._node.catalog.published()
+            for start, description in self._node.catalog.readable(table)
         )
         return GenerationsReply(number, True, found)
 

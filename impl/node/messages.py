@@ -147,7 +147,7 @@ class OperatorRequest:
 class CreateTable:
     """Make a table whose rows have so many replicas; with `tablets` in so many, else by the token ring.
 
-    With `cdc`, which only tables of the ring can have, every change goes to its log, too.
+    With `cdc` every change goes to its log, too.
     """
 
     number: int
@@ -175,9 +175,10 @@ class StatusRequest:
 
 @dataclass(frozen=True, slots=True)
 class GenerationsRequest:
-    """Ask for the CDC generations that are published."""
+    """Ask for the CDC generations that are published, or for the streams of a table of tablets."""
 
     number: int
+    table: str = ""
 
 
 @dataclass(frozen=True, slots=True)

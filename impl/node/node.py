@@ -178,8 +178,8 @@ class DatabaseNode:
                 return self.membership.answered(sender, message.number, plan)
             case CreateView() | DropView() | ViewsRequest() | WorkOnTasks() | WorkedOnTasks():
                 return self.views.handle(sender, message)
-            case GenerationsRequest(number):
-                return [Send(sender, self.membership.generations(number))]
+            case GenerationsRequest(number, table):
+                return [Send(sender, self.membership.generations(number, table))]
             case StatusRequest(number):
                 waiting = self.requests.waiting + self.scans.waiting
                 load = self._counts.load(waiting)

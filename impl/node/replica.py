@@ -108,18 +108,21 @@ class Replica:
 
     def clean_tablet(self, row: TabletRow, then: Effect) -> list[Effect]:
         """Remove the rows of a tablet that the node gains no more, or has lost."""
-        first, end = bounds(*row.range)
-        dropped = [Drop(row.table, first, end)] if self._holds(row.table, first, end) else []
-        return [*dropped, *self.views.forget(row), *self.store((), then)]
+        return [*self._drops(row), *self.views.forget(row), *self.store((), then)]
 
     def drop_lost(self, rows: Iterable[TabletRow]) -> list[Effect]:
         """Remove the rows of tablets that this node has no part in: they were rebuilt while it counted as gone."""
         effects: list[Effect] = []
         for row in rows:
-            first, end = bounds(*row.range)
-            if self._node.name not in row.holders and self._holds(row.table, first, end):
-                effects += [Drop(row.table, first, end), *self.views.forget(row)]
+            if self._node.name not in row.holders and (dropped := self._drops(row)):
+                effects += [*dropped, *self.views.forget(row)]
         return effects
+
+    def _drops(self, row: TabletRow) -> list[Effect]:
+        """What removes the rows of a tablet, and those of its log."""
+        first, end = bounds(*row.range)
+        families = self._node.view.families(row.table)
+        return [Drop(f, first, end) for f in families if self._holds(f, first, end)]
 
     def _holds(self, table: str, first: bytes, end: bytes | None) -> bool:
         snapshot = self._node.rows.snapshot()

@@ -137,16 +137,17 @@ class Requests:
         window, token = Window(1000 * node.timing.leeway, 1000 * node.timing.horizon), token_in(key)
         if node.has(Defect.log_window_is_open):
             window = Window(1 << 62, 1 << 62)
-        stream = node.catalog.cdc.stream(request.timestamp, token, node.around.now(), window)
+        streams = node.catalog.streams_of(table)
+        stream = streams.stream(request.timestamp, token, node.around.now(), window)
         if isinstance(stream, Refused):
             return stream
         if node.has(Defect.log_takes_the_newest_generation):
-            stream = node.catalog.cdc.newest(token)
+            stream = streams.newest(token)
         change = Change(stream.to_bytes(), request.timestamp, request.key, request.value)
         stored, value = stored_change(change)
-        factor = view.tables[view.logs[table]]
         if not node.has(Defect.log_goes_with_the_row):
-            chosen = view.chosen(stream.token, factor)
+            chosen = view.replicas(view.logs[table], stream.token)
+        factor = view.factor(table, chosen, writes=True)
         targets, needed = self._plan(chosen, request.level, factor, True)
         if len(targets) < needed:
             return Refused(f"{len(targets)} replicas of {needed} for the log row")

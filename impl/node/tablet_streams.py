@@ -63,15 +63,16 @@ class TabletStreams:
         if not sources and not moves_within and not repairs:
             return [_end(coordinator, order, f"no replica of {row.name} is left")]
         running = _Running(row, coordinator, order)
+        families = [*node.view.families(row.table)]
+        if node.has(Defect.logs_stay_behind):
+            families = [row.table]
+        if node.view.views_of(row.table) and row.kind is Kind.migration:
+            families.append(hints_of(row.table))
         for source in () if moves_within else sources:
-            number = node.number()
-            running.transfers[number] = Transfer(
-                "tablet transfer", number, session, row.table, source, (row.range,)
-            )
-            if node.view.views_of(row.table) and row.kind is Kind.migration:
-                number, hints = node.number(), hints_of(row.table)
+            for family in families:
+                number = node.number()
                 running.transfers[number] = Transfer(
-                    "tablet transfer", number, session, hints, source, (row.range,)
+                    "tablet transfer", number, session, family, source, (row.range,)
                 )
         self._running[session] = running
         pulls = [e for t in running.transfers.values() for e in self._pull(running, t, 0)]
@@ -120,7 +121,7 @@ class TabletStreams:
                 transfer.table, chunk.cells, rebuilt=not moved
             )
             batch += hints
-        else:
+        elif transfer.table == hints_of(running.row.table):
             self._replica.views.of_hints(running.row.table, chunk.cells)
         more = [] if transfer.over else self._pull(running, transfer, 0)
         stored = self._replica.store(batch, *then) if batch else []

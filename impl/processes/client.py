@@ -222,13 +222,17 @@ class Session:
         assert isinstance(reply, StatusReply)
         return dict(reply.tables)
 
-    def create(self, table: str, replicas: int, tablets: int = 0) -> None:
+    def create(
+        self, table: str, replicas: int, tablets: int = 0, *, cdc: bool = False
+    ) -> None:
         """Make a table, of so many tablets or by the token ring; one that is there and the same will do.
+
+        With `cdc` its changes are kept in a log.
 
         Raises:
             ClusterError: also if the cluster refuses: there are too few nodes for the replicas, for example.
         """
-        reply = self._ask(CreateTable(self._numbered(), table, replicas, tablets))
+        reply = self._ask(CreateTable(self._numbered(), table, replicas, tablets, cdc))
         assert isinstance(reply, OperatorReply)
         if not reply.accepted:
             raise ClusterError(reply.reason, help="see `stagewright cluster status`")
@@ -334,7 +338,7 @@ class Session:
 
     def generations(self) -> list[Generation]:
         """The CDC generations that are published."""
-        reply = self._ask(GenerationsRequest(self._numbered()))
+        reply = self._ask(GenerationsRequest(self._numbered(), self.table))
         assert isinstance(reply, GenerationsReply)
         return [Generation(start, streams) for start, streams in reply.generations]
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from stagewright.impl.catalog.columns import TABLES
+from stagewright.impl.catalog.stream_rows import STREAMS, stream_set
 from stagewright.impl.catalog.tablet_rows import TabletRow, rows_of
 from stagewright.impl.catalog.view import View
 from stagewright.impl.group0 import Mutation
@@ -90,11 +91,20 @@ def finalised(node: Context, tables: Iterable[str]) -> Iterator[Mutation]:
                 layout = [*layout[::2], *layout[::2]]
         else:
             layout = [Tablet(left.tablet.replicas) for left, _ in pairs(rows)]
-        made = [*rows_of(table, TabletMap(tuple(layout)))]
+        tablets = TabletMap(tuple(layout))
+        made = [*rows_of(table, tablets)]
         kept = {m.key for m in made}
         yield from (Mutation("tablets", row.key, None) for row in rows if row.key not in kept)
         yield from made
         yield Mutation(TABLES, (table,), {"tablets": len(layout), "resize_type": None})
+        if table in view.logs and not node.has(Defect.streams_outlive_their_tablets):
+            yield streams_from(node, table, tablets, node.time(2 * node.timing.ring_delay))
+
+
+def streams_from(node: Context, table: str, tablets: TabletMap, time: str) -> Mutation:
+    """The streams of a table's log for its new tablets, from a time on (as a column has it)."""
+    ends = (tablets.last_token(number) for number in range(len(tablets.tablets)))
+    return stream_set(table, ends, time, node.catalog.tables[STREAMS])
 
 
 def is_at_rest(view: View, table: str) -> bool:

@@ -39,9 +39,9 @@ def life_of(host: Host) -> str:
     return f"{host.identity.name}#{host.life}"
 
 
-def rows_of(host: Host, row: TabletRow) -> int:
-    """How many rows of a tablet lie on a disk."""
-    snapshot = host.rows.snapshot()
-    found = len({v.key for v in snapshot.versions(row.table, *bounds(*row.range))})
+def rows_of(host: Host, row: TabletRow, families: tuple[str, ...]) -> int:
+    """How many rows of a tablet lie on a disk, in a table and its log."""
+    snapshot, ends = host.rows.snapshot(), bounds(*row.range)
+    found = {(f, v.key) for f in families for v in snapshot.versions(f, *ends)}
     snapshot.close()
-    return found
+    return len(found)

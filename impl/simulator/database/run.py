@@ -24,7 +24,7 @@ from stagewright.impl.node.messages import (
 from stagewright.impl.node.port import Identity, Timing
 from stagewright.impl.server_log.files import LOGS, write_logs
 from stagewright.impl.simulator.database.aims import Aims
-from stagewright.impl.simulator.database.checks.follower import Follower, confidence_in
+from stagewright.impl.simulator.database.checks.follower import Followers, confidence_in
 from stagewright.impl.simulator.database.checks.judge import Judge
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.checks.watcher import Watcher
@@ -76,7 +76,7 @@ class Plan:
     workload: Workload = field(default_factory=Workload)
     timing: Timing = field(default_factory=lambda: Timing(compact_after=COMPACT_AFTER))
     defects: frozenset[Defect] = frozenset()
-    cdc: bool = False  # the table has a log, which a consumer follows
+    cdc: bool = False  # each table has a log, which a consumer follows
     profile: str = ""  # the release of which tablets are; the newest
 
     @property
@@ -140,12 +140,10 @@ class _Run:
         self.watcher.follow_views(self.views.check, self.world.hosts)
         now, late = (lambda: (EPOCH + self.events.now) * 1000), round(plan.faults.skew)
         self.tables = TableOperations(
-            self.world, self.judge.catalog, self.oracle, self.clients, asks, self.troubles
+            self.world, self.judge.catalog, self.oracle, self.clients, asks, self.troubles, plan.cdc
         )
-        self.follower = (
-            Follower(self._ask_any, TABLE, self.oracle, now, confidence_in(plan.timing, late))
-            if plan.cdc
-            else None
+        self.followers = Followers(
+            self._ask_any, self.oracle, now, confidence_in(plan.timing, late)
         )
 
     def _say(self, request: Callable[[int], Message]) -> OperatorReply | None:
@@ -209,15 +207,14 @@ class _Run:
             self.world.story.add(began, f"operator: {operation}")
             result = self._work(operation)
             self.outcomes.append(Outcome(str(operation), result, began, self.events.now))
-            if self.follower is not None:
-                self.follower.poll()
+            self.followers.poll(self.judge.catalog.view.logs)
         self.events.run(lambda: self.clients.finished, self.events.now + OPERATION_MS)
         self._heal()
         self._look()
         self.views.look()
-        if self.follower is not None:
-            self.follower.read_to_the_end(self._until)
-            self.world.counted["changes read from the log"] = len(self.follower.changes)
+        if self.plan.cdc:
+            found = self.followers.read_to_the_end(self._until)
+            self.world.counted["changes read from the log"] = found
         if directory is not None:
             trace = f"run-{self.plan.seed}"
             write_logs(directory / LOGS, self.world.logs or {})
@@ -485,7 +482,8 @@ class _Run:
                 if gone := [h for h in hosts if view.nodes[h].state is not NodeState.normal]:
                     self.oracle.broken(f"{row.name} has a replica on {gone[0]}, which has left")
                 for name, host in self.world.hosts.items():
-                    if name not in hosts and host.node is not None and rows_of(host, row):
+                    there = host.node is not None and name not in hosts
+                    if there and rows_of(host, row, view.families(table)):
                         self.oracle.broken(f"rows of {row.name} lie on {name}, which is no replica")
 
     def _has(self, node: str, table: str, key: bytes, timestamp: int) -> bool:

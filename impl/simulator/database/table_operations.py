@@ -47,7 +47,9 @@ class TableOperations:
         clients: Clients,
         asks: Asks,
         troubles: Troubles,
+        cdc: bool,
     ) -> None:
+        self._cdc = cdc
         self.repairs = RepairOracle(world, oracle)
         self._world = world
         self._catalog = catalog
@@ -82,7 +84,7 @@ class TableOperations:
         """Make a tablet table, which clients use from then on."""
         tablets, replicas = operation.number, operation.replicas
         refusal = self._ask(
-            lambda number: CreateTable(number, table, replicas, tablets),
+            lambda number: CreateTable(number, table, replicas, tablets, self._cdc),
             lambda: table in self._catalog.view.tables,
         )
         if refusal:

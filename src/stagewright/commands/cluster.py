@@ -65,6 +65,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     tail.add_argument(
         "--position", type=Path, metavar="FILE", help="go on from where this file says, and keep it"
     )
+    tail.add_argument("--table", default="", metavar="NAME", help="of this table (rows)")
     tail.add_argument("--until-now", action="store_true", help="end at what is old enough now")
     action("status", "say how each node is")
     watch = action("watch", "serve a page on the loopback that follows the cluster")
@@ -196,7 +197,9 @@ def _tail(args: argparse.Namespace, supervisor: Supervisor) -> int:
     from stagewright.live.tail import tail
 
     timing = supervisor.layout.settings().timing
-    session = supervisor.session()
+    from stagewright.commands.shell import named
+
+    session = supervisor.session(named(args.table)) if args.table else supervisor.session()
     try:
         with until_interrupted():
             tail(session, timing, args.position, until_now=args.until_now)

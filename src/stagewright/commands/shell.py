@@ -6,6 +6,7 @@ import argparse
 import json
 import shlex
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
@@ -22,6 +23,8 @@ from stagewright.commands.console.exit_codes import ExitCode
 from stagewright.spec.errors import InputError, StagewrightError
 
 if TYPE_CHECKING:
+    from stagewright.impl.cdc.consumer import Position
+    from stagewright.impl.node.port import Timing
     from stagewright.impl.processes.client import Session
 
 _COMMANDS = f"""\
@@ -32,7 +35,9 @@ commands, one a line or with semicolons between them:
   scan [LIMIT]         all rows, in the order of their tokens
   consistency [LEVEL]  one, quorum or all; from now on
   tables               which there are, with their replicas and tablets
-  create table NAME [tablets N] rf N   in N tablets (a power of two), or by the token ring; then use it
+  create table NAME [tablets N] rf N [cdc]   in N tablets (a power of two), or by the token ring; then use it;
+                       with cdc its changes are kept in a log
+  cdc tail             the changes of the table up to now, each once: the next time what has come since
   use NAME             put, get, delete and scan are of this table from now on (rows); get and scan of a view, too
   tablets              where the tablets of the table lie
   repair NAME          the replicas of its tablets exchange what they lack; `tablets` shows how far that is
@@ -80,10 +85,10 @@ def execute(args: argparse.Namespace) -> int:
     from stagewright.impl.processes.supervisor import Supervisor
 
     layout = Layout(args.dir)
-    layout.settings()  # refuses a directory that has no cluster
+    timing = layout.settings().timing  # refuses a directory that has no cluster
     session = Supervisor(layout).session()
     session.level = Level(args.consistency)
-    shell = Shell(session, _as_json if args.json else _as_text)
+    shell = Shell(session, timing, _as_json if args.json else _as_text)
     try:
         if args.command is not None:
             return shell.run([args.command], forgiving=False)
@@ -98,11 +103,15 @@ def execute(args: argparse.Namespace) -> int:
 class Shell:
     """Carries commands out, and prints what comes of them."""
 
-    def __init__(self, session: Session, show: Callable[[dict[str, object]], str]) -> None:
+    def __init__(
+        self, session: Session, timing: Timing, show: Callable[[dict[str, object]], str]
+    ) -> None:
         self._session = session
+        self._timing = timing
         self._show = show
         self._views = ViewCommands(session, self._say, named)
         self._base = ""  # of the view that is used
+        self._positions: dict[str, Position] = {}  # of tables' changes that were printed
 
     def run(self, lines: Iterable[str], *, forgiving: bool) -> int:
         """Run lines of commands. Who types may go on after a mistake; a list of commands ends there."""
@@ -149,12 +158,10 @@ class Shell:
                 self._use(named(name))
             case ["tables"]:
                 self._tables()
-            case ["create", "table", name, "rf", replicas] if replicas.isdecimal():
-                self._create(named(name), 0, int(replicas))
-            case ["create", "table", name, "tablets", tablets, "rf", replicas] if (
-                tablets.isdecimal() and replicas.isdecimal()
-            ):
-                self._create(named(name), int(tablets), int(replicas))
+            case ["create", "table", name, *rest] if (wanted := _wanted(rest)) is not None:
+                self._create(named(name), *wanted)
+            case ["cdc", "tail"]:
+                self._tail()
             case ["tablets"]:
                 self._tablets()
             case ["help"]:
@@ -220,10 +227,22 @@ class Shell:
         self._session.table, self._base = table, self._views.base_of(table)
         self._say({"use": table})
 
-    def _create(self, table: str, tablets: int, replicas: int) -> None:
-        self._session.create(table, replicas, tablets)
+    def _create(self, table: str, tablets: int, replicas: int, cdc: bool) -> None:
+        self._session.create(table, replicas, tablets, cdc=cdc)
         self._session.table, self._base = table, ""
         self._say({"created": table, "tablets": tablets, "replicas": replicas})
+
+    def _tail(self) -> None:
+        """Print what was changed before now; it takes some seconds until nothing earlier can follow."""
+        from stagewright.live.tail import as_json, changes_up_to, with_a_log
+
+        session = with_a_log(self._session)
+        known, until = self._positions.get(session.table), time.time_ns() // 1000
+        for position, changes in changes_up_to(session, self._timing, known, until):
+            for change in changes:
+                self._say(as_json(change))
+            if position is not None:
+                self._positions[session.table] = position
 
     def _tables(self) -> None:
         counts = Counter(t.table for t in self._session.tablets().tablets)
@@ -242,6 +261,18 @@ class Shell:
 def named(name: str) -> str:
     """A table's whole name."""
     return name if "." in name else f"ks.{name}"
+
+
+def _wanted(words: list[str]) -> tuple[int, int, bool] | None:
+    """Tablets (0: by the token ring), replicas, and whether changes are logged; None: it says something else."""
+    cdc = words[-1:] == ["cdc"]
+    match words[:-1] if cdc else words:
+        case ["rf", replicas] if replicas.isdecimal():
+            return 0, int(replicas), cdc
+        case ["tablets", tablets, "rf", replicas] if tablets.isdecimal() and replicas.isdecimal():
+            return int(tablets), int(replicas), cdc
+        case _:
+            return None
 
 
 def split_commands(line: str) -> list[list[str]]:
@@ -296,6 +327,8 @@ def _as_text(what: dict[str, object]) -> str:
             return f"{key}\t{base_key}\t{value}"
         case {"view": _, "status": _}:
             return build_as_text(what)
+        case {"timestamp": stamp, "stream": _, "key": key, "value": value}:
+            return f"{stamp}\t{key}\t{'deleted' if value is None else value}"
         case {"key": key, "value": value}:
             return f"{key}\t{value}"
         case {"rows": count}:

@@ -5,7 +5,7 @@
     spark.readStream.format("stagewright-cdc").option("dir", D).load()     # and what follows
 
 Options: `dir`, the cluster's directory; `position`, where to begin, as `cluster tail --position` keeps it
-(the first change); `tasks`, into how many parts the streams of a generation are cut (8). A row is read only
+(the first change); `table`, which one (`ks.rows`); `tasks`, into how many parts the streams of a generation are cut (8). A row is read only
 when no earlier change can follow it any more, so each is there once, also if Spark repeats a task or a query
 goes on from its checkpoint. Within a micro-batch rows have no order: sort by `timestamp`.
 """
@@ -52,15 +52,17 @@ class Span(InputPartition):
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to read: a cluster's directory, where to begin, and in how many tasks a generation."""
+    """What to read: a cluster's directory, where to begin, in how many tasks a generation, of which table."""
 
     directory: str
     begin: Position | None
     tasks: int
+    table: str
 
     def session(self) -> Session:
         """A client of the cluster; who asks for it closes it."""
-        session = _supervisor(self.directory).session()
+        supervisor = _supervisor(self.directory)
+        session = supervisor.session(self.table) if self.table else supervisor.session()
         try:
             return with_a_log(session)
         except BaseException:
@@ -130,7 +132,8 @@ class Changes(DataSource):
         if not tasks.isdecimal() or int(tasks) == 0:
             raise InputError(f"tasks: {tasks!r} is no number", help="write one from 1 on")
         text = options.get("position", "")
-        return Wanted(directory, Position.from_json(text) if text else None, int(tasks))
+        begin = Position.from_json(text) if text else None
+        return Wanted(directory, begin, int(tasks), options.get("table", ""))
 
 
 class _Table(DataSourceReader):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from stagewright.impl.cdc.consumer import Position
     from stagewright.impl.cdc.rows import Change
     from stagewright.impl.node.port import Timing
     from stagewright.impl.processes.client import Session
@@ -28,7 +30,7 @@ def tail(session: Session, timing: Timing, kept: Path | None, *, until_now: bool
     from stagewright.impl.cdc.consumer import Consumer, Position
 
     with_a_log(session)
-    position = None
+    position: Position | None = None
     if kept is not None and kept.exists():
         position = Position.from_json(kept.read_text("utf-8"))
     confidence = confidence_in(timing)
@@ -37,7 +39,7 @@ def tail(session: Session, timing: Timing, kept: Path | None, *, until_now: bool
     while True:
         before = consumer.position
         for change in consumer.poll():
-            print(json.dumps(_as_json(change)), flush=True)
+            print(json.dumps(as_json(change)), flush=True)
         after = consumer.position
         if kept is not None and after is not None and after != before:
             beside = kept.with_name(kept.name + ".new")
@@ -47,6 +49,27 @@ def tail(session: Session, timing: Timing, kept: Path | None, *, until_now: bool
             return
         if after is None or after.read >= time.time_ns() // 1000 - confidence - 1_000_000:
             time.sleep(_PAUSE)
+
+
+def changes_up_to(
+    session: Session, timing: Timing, position: Position | None, until: int
+) -> Iterator[tuple[Position | None, list[Change]]]:
+    """Changes with the position after them, until all from before a time (microseconds) are read.
+
+    That takes as long as an earlier change may follow: some seconds.
+
+    Raises:
+        ClusterError: the log cannot be read.
+    """
+    from stagewright.impl.cdc.consumer import Consumer
+
+    confidence = confidence_in(timing)
+    consumer = Consumer(session, lambda: time.time_ns() // 1000, confidence, position)
+    while consumer.position is None or consumer.position.read < until:
+        found = consumer.poll()
+        yield consumer.position, found
+        if not found:
+            time.sleep(_PAUSE / 5)
 
 
 def confidence_in(timing: Timing) -> int:
@@ -67,12 +90,14 @@ def with_a_log(session: Session) -> Session:
     if log_of(session.table) not in session.tables():
         raise InputError(
             f"{session.table} has no log of changes",
-            help="begin a cluster with `stagewright cluster start --cdc`",
+            help="begin a cluster with `stagewright cluster start --cdc`, or make a table with "
+            "`create table t tablets 8 rf 3 cdc` in `stagewright shell`",
         )
     return session
 
 
-def _as_json(change: Change) -> dict[str, object]:
+def as_json(change: Change) -> dict[str, object]:
+    """A change as `cluster tail` prints it."""
     return {
         "timestamp": change.timestamp,
         "stream": change.stream.hex(),

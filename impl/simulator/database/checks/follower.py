@@ -6,7 +6,7 @@ time, and nothing is read that nobody wrote.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from stagewright.impl.cdc.consumer import Consumer, Generation, Position
 from stagewright.impl.cdc.reading import Page, changes_of
@@ -44,10 +44,10 @@ class _Reader:
 
     def __init__(self, ask: Ask, table: str) -> None:
         self._ask = ask
-        self._log = log_of(table)
+        self._table, self._log = table, log_of(table)
 
     def generations(self) -> Sequence[Generation]:
-        reply = self._ask(GenerationsRequest)
+        reply = self._ask(lambda number: GenerationsRequest(number, self._table))
         if not isinstance(reply, GenerationsReply) or not reply.succeeded:
             raise UnreadableError
         return [Generation(start, streams) for start, streams in reply.generations]
@@ -122,3 +122,29 @@ class Follower:
         for where in sorted(oracle.acknowledged - set(seen)):
             if table_of(where[0]) == self._table:
                 oracle.broken(f"the CDC consumer never read {where}, which was acknowledged")
+
+
+class Followers:
+    """A consumer of each log."""
+
+    def __init__(
+        self, ask: Ask, oracle: Oracle, now: Callable[[], int], confidence: int
+    ) -> None:
+        self._of: dict[str, Follower] = {}
+        self._ask, self._oracle = ask, oracle
+        self._now, self._confidence = now, confidence
+
+    def poll(self, tables: Iterable[str]) -> None:
+        """Let each read on; from now on also those of tables that have a log by now."""
+        for table in tables:
+            if table not in self._of:
+                self._of[table] = Follower(
+                    self._ask, table, self._oracle, self._now, self._confidence
+                )
+            self._of[table].poll()
+
+    def read_to_the_end(self, wait: Callable[[Callable[[], bool], int], bool]) -> int:
+        """Let each read all that was written, and check it; how many changes they have read."""
+        for follower in self._of.values():
+            follower.read_to_the_end(wait)
+        return sum(len(f.changes) for f in self._of.values())
