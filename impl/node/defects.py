@@ -40,6 +40,9 @@ class Defect(Enum):
     log_goes_with_the_row = auto()  # to the replicas of the row, whoever has the stream
     log_skips_pending = auto()  # nodes that gain the range get no log rows
     log_window_is_open = auto()  # any timestamp is let through
+    log_rows_are_sent_apart = auto()  # in messages of their own, also to who stores both rows
+    log_rows_are_stored_apart = auto()  # a replica writes the two rows in two batches
+    log_takes_the_stream_of_the_key = auto()  # by its hash, as if streams had no places
     logs_stay_behind = auto()  # a tablet moves without the rows of its log
     streams_outlive_their_tablets = auto()  # these are split or merged, and no new streams begin
     unready_replica_answers = auto()  # a node that starts answers before it has learned

@@ -41,12 +41,16 @@ class Replica:
         if isinstance(request, ReplicaWrite):
             key, timestamp, value = request.cell
             puts = [Put(request.table, Version(key, timestamp, value))]
-            puts += [Put(table, Version(*cell)) for table, cell in request.beside]
+            beside = [Put(table, Version(*cell)) for table, cell in request.beside]
+            puts += beside
             hints, then = self.views.of_write(request.table, request.cell)
             puts += hints
             answer = Send(sender, ReplicaReply(request.number, Outcome.done))
             if self._node.has(Defect.sync_is_forgotten):
                 return [Store(tuple(puts)), answer, *then]
+            if beside and self._node.has(Defect.log_rows_are_stored_apart):
+                rows = tuple(put for put in puts if put not in beside)
+                return [*self.store(rows), *self.store(tuple(beside), answer, *then)]
             return self.store(tuple(puts), answer, *then)
         found = self._node.rows.get(request.table, request.key)
         if found is None:

@@ -124,6 +124,10 @@ class Requests:
         if log is None:
             return [Send(n, alone) for n in found.targets]
         table = self._node.view.logs[request.table]
+        if self._node.has(Defect.log_rows_are_sent_apart):
+            rest = ReplicaWrite(log.number, found.version, table, log.cell)
+            apart = (Send(n, rest) for n in log.targets)
+            return [*(Send(n, alone) for n in found.targets), *apart]
         both = replace(alone, beside=((table, log.cell),))
         rest = ReplicaWrite(log.number, found.version, table, log.cell)
         return [
@@ -141,6 +145,9 @@ class Requests:
         stream = streams.stream(request.timestamp, token, node.around.now(), window)
         if isinstance(stream, Refused):
             return stream
+        if node.has(Defect.log_takes_the_stream_of_the_key):
+            ranges = streams.generations[-1][1].ranges
+            stream = ranges[token % len(ranges)].streams[0]
         if node.has(Defect.log_takes_the_newest_generation):
             stream = streams.newest(token)
         change = Change(stream.to_bytes(), request.timestamp, request.key, request.value)

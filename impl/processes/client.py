@@ -222,9 +222,7 @@ class Session:
         assert isinstance(reply, StatusReply)
         return dict(reply.tables)
 
-    def create(
-        self, table: str, replicas: int, tablets: int = 0, *, cdc: bool = False
-    ) -> None:
+    def create(self, table: str, replicas: int, tablets: int = 0, *, cdc: bool = False) -> None:
         """Make a table, of so many tablets or by the token ring; one that is there and the same will do.
 
         With `cdc` its changes are kept in a log.

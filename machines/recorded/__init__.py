@@ -20,6 +20,13 @@ OF_VIEWS = {
 }
 """The same of a run that has views; tasks and choices are judged by the definitions that drive them."""
 
+OF_CHANGES = {
+    "changes": "stagewright.machines.recorded.changes:RecordedChange",
+    "streams": "stagewright.machines.recorded.changes:RecordedStreams",
+    "readers": "stagewright.machines.recorded.changes:RecordedReader",
+}
+"""The same of a run whose changes are logged."""
+
 OF_LOGS = (
     "stagewright.machines.recorded.logged:LoggedBarrier",
     "stagewright.machines.recorded.logged:LoggedFence",

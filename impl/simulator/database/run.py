@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from stagewright.impl.catalog.columns import TOPOLOGY
+from stagewright.impl.cdc.consumer import Consumer
 from stagewright.impl.group0 import Entry
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.keys import stored_key, token_in
@@ -24,9 +25,11 @@ from stagewright.impl.node.messages import (
 from stagewright.impl.node.port import Identity, Timing
 from stagewright.impl.server_log.files import LOGS, write_logs
 from stagewright.impl.simulator.database.aims import Aims
-from stagewright.impl.simulator.database.checks.follower import Followers, confidence_in
+from stagewright.impl.simulator.database.checks.follower import Followers, MakesConsumer
 from stagewright.impl.simulator.database.checks.judge import Judge
 from stagewright.impl.simulator.database.checks.oracle import Oracle
+from stagewright.impl.simulator.database.checks.pair_oracle import PairOracle
+from stagewright.impl.simulator.database.checks.reader_check import ReaderCheck
 from stagewright.impl.simulator.database.checks.watcher import Watcher
 from stagewright.impl.simulator.database.clients import Clients, Workload
 from stagewright.impl.simulator.database.hosts import EPOCH, rows_of
@@ -78,6 +81,7 @@ class Plan:
     defects: frozenset[Defect] = frozenset()
     cdc: bool = False  # each table has a log, which a consumer follows
     profile: str = ""  # the release of which tablets are; the newest
+    consumer: MakesConsumer = Consumer  # what follows logs
 
     @property
     def hosts(self) -> tuple[HostInfo, ...]:
@@ -138,12 +142,19 @@ class _Run:
             self.world, self.judge.catalog, self.oracle, self.clients, asks, self.judge.problems
         )
         self.watcher.follow_views(self.views.check, self.world.hosts)
+        if plan.cdc:
+            self.watcher.follow_changes(self.judge.catalog)
+        self.pairs = PairOracle(self.oracle, plan.script, plan.workload.reads)
+        self.watcher.crashed = lambda host: self.pairs.crashed(host, self._tables())
         now, late = (lambda: (EPOCH + self.events.now) * 1000), round(plan.faults.skew)
         self.tables = TableOperations(
             self.world, self.judge.catalog, self.oracle, self.clients, asks, self.troubles, plan.cdc
         )
         self.followers = Followers(
-            self._ask_any, self.oracle, now, confidence_in(plan.timing, late)
+            self._ask_any,
+            self.oracle,
+            ReaderCheck(self.watcher.recording, self.judge.catalog, now, late, plan.timing),
+            plan.consumer,
         )
 
     def _say(self, request: Callable[[int], Message]) -> OperatorReply | None:
@@ -210,6 +221,7 @@ class _Run:
             self.followers.poll(self.judge.catalog.view.logs)
         self.events.run(lambda: self.clients.finished, self.events.now + OPERATION_MS)
         self._heal()
+        self._look_at_pairs()
         self._look()
         self.views.look()
         if self.plan.cdc:
@@ -470,11 +482,23 @@ class _Run:
             if len(have) < min(len(replicas), view.tables[table] // 2 + 1):
                 self.oracle.broken(f"{key!r} at {seen} is on {have} of {replicas} only")
         self._look_at_tablets()
+        self.pairs.quorums({name: host.rows for name, host in self.world.hosts.items()}, view)
+
+    def _tables(self) -> dict[str, int]:
+        return dict(self.judge.catalog.view.tables)
+
+    def _look_at_pairs(self) -> None:
+        """Rows and log rows, before reads repair what replicas lack."""
+        if self.pairs.applies:
+            for name, host in self.world.hosts.items():
+                self.pairs.look(name, host.rows, self._tables())
 
     def _look_at_tablets(self) -> None:
         """No two replicas on one host, as many as were asked for, on nodes that stay, and loads that differ little."""
         view = self.judge.catalog.view
         for table, rows in view.tablets.items():
+            if table in view.logs:
+                self._look_at_streams(table)
             for row in rows:
                 hosts = [r.host for r in row.tablet.replicas]
                 if len({*hosts}) != view.tables[table]:
@@ -485,6 +509,15 @@ class _Run:
                     there = host.node is not None and name not in hosts
                     if there and rows_of(host, row, view.families(table)):
                         self.oracle.broken(f"rows of {row.name} lie on {name}, which is no replica")
+
+    def _look_at_streams(self, table: str) -> None:
+        """Of a logged table, each tablet has one stream, which lies in it."""
+        rows = self.judge.catalog.view.tablets[table]
+        _, newest = self.judge.catalog.streams_of(table).generations[-1]
+        for row in rows:
+            low, high = row.range
+            if sum(low < s.token <= high for r in newest.ranges for s in r.streams) != 1:
+                self.oracle.broken(f"{row.name} has not one stream: {newest.ends}")
 
     def _has(self, node: str, table: str, key: bytes, timestamp: int) -> bool:
         found = self.world.hosts[node].rows.get(table, key)

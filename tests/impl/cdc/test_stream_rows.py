@@ -25,7 +25,7 @@ def with_set(known: Rows, count: int, wanted: str) -> Rows:
     made = stream_set(TABLE, ends(count), wanted, known)
     assert made.table == STREAMS
     assert made.columns is not None
-    return {**known, made.key: made.columns}
+    return {**known, made.key: dict(made.columns)}
 
 
 @given(st.integers(0, 6), st.integers(-(1 << 63), (1 << 63) - 1))

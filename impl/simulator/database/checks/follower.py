@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from stagewright.impl.cdc.consumer import Consumer, Generation, Position
+from stagewright.impl.cdc.consumer import Consumer, Generation, Position, Source
 from stagewright.impl.cdc.reading import Page, changes_of
 from stagewright.impl.cdc.rows import Change, log_of
 from stagewright.impl.node.messages import (
@@ -18,21 +18,18 @@ from stagewright.impl.node.messages import (
     Message,
     ScanReply,
 )
-from stagewright.impl.node.port import Timing
 from stagewright.impl.simulator.database.checks.oracle import Oracle
+from stagewright.impl.simulator.database.checks.reader_check import ReaderCheck
 from stagewright.impl.simulator.database.tables import table_of
 
 PAGE = 20
 END_MS = 30_000  # to read on after all was healed
 AGAIN_MS = 150
-SLOW_MS = 1_500  # by which a write may be late beside all that is known
 Ask = Callable[[Callable[[int], Message]], Message | None]
 """Sends a question with a number of its own to some node; the answer, or None if there is none in time."""
-
-
-def confidence_in(timing: Timing, skew: int) -> int:
-    """Microseconds after which nothing can be written any more, where clocks are off by `skew` milliseconds."""
-    return 1000 * (timing.horizon + timing.request + 4 * skew + SLOW_MS)
+MakesConsumer = Callable[[Source, Callable[[], int], int, Position | None, int], Consumer]
+"""Makes a consumer: of a source, with a clock, a confidence, a position, and how much to read at once."""
+Span = tuple[tuple[bytes, ...], int, int]
 
 
 class UnreadableError(Exception):
@@ -45,6 +42,7 @@ class _Reader:
     def __init__(self, ask: Ask, table: str) -> None:
         self._ask = ask
         self._table, self._log = table, log_of(table)
+        self.asked: list[Span] = []
 
     def generations(self) -> Sequence[Generation]:
         reply = self._ask(lambda number: GenerationsRequest(number, self._table))
@@ -53,6 +51,7 @@ class _Reader:
         return [Generation(start, streams) for start, streams in reply.generations]
 
     def changes(self, streams: Sequence[bytes], start: int, end: int) -> Sequence[Change]:
+        self.asked.append((tuple(streams), start, end))
         return [c for s in streams for c in changes_of(s, start, end, self._page)]
 
     def _page(self, start: bytes) -> Page:
@@ -66,25 +65,30 @@ class Follower:
     """A consumer of the table's log, restarted between any two polls from its position."""
 
     def __init__(
-        self, ask: Ask, table: str, oracle: Oracle, now: Callable[[], int], confidence: int
+        self, ask: Ask, table: str, oracle: Oracle, check: ReaderCheck, makes: MakesConsumer
     ) -> None:
         self.changes: list[Change] = []
         self.failed = 0
         self._reader = _Reader(ask, table)
         self._table = table
-        self._now, self._confidence = now, confidence
+        self._check, self._makes = check, makes
         self._oracle = oracle
         self._position: Position | None = None
 
     def poll(self) -> bool:
         """Read on; whether there was anything, or may be more."""
-        consumer = Consumer(self._reader, self._now, self._confidence, self._position, most=500_000)
+        check = self._check
+        consumer = self._makes(self._reader, check.now, check.confidence, self._position, 500_000)
+        self._reader.asked.clear()
         try:
             found = consumer.poll()
         except UnreadableError:
             self.failed += 1
             return False
-        before, self._position = self._position, consumer.position
+        finally:
+            before, self._position = self._position, consumer.position
+        for span in self._reader.asked:
+            check.read(self._table, *span)
         self.changes += found
         return before != self._position
 
@@ -95,10 +99,11 @@ class Follower:
     def read_to_the_end(self, wait: Callable[[Callable[[], bool], int], bool]) -> None:
         """Read all that was written, as it gets old enough for that, and check it; `wait` lets time pass."""
         newest = max((t for _, t in self._oracle.written), default=0)
-        late = self._now() + 1000 * END_MS
-        while not self.has_read(newest) and self._now() < late:
+        now = self._check.now
+        late = now() + 1000 * END_MS
+        while not self.has_read(newest) and now() < late:
             if self.poll():
-                late = self._now() + 1000 * END_MS  # a long run takes long to read
+                late = now() + 1000 * END_MS  # a long run takes long to read
             else:
                 wait(lambda: False, AGAIN_MS)
         if not self.has_read(newest):
@@ -127,20 +132,16 @@ class Follower:
 class Followers:
     """A consumer of each log."""
 
-    def __init__(
-        self, ask: Ask, oracle: Oracle, now: Callable[[], int], confidence: int
-    ) -> None:
+    def __init__(self, ask: Ask, oracle: Oracle, check: ReaderCheck, makes: MakesConsumer) -> None:
         self._of: dict[str, Follower] = {}
         self._ask, self._oracle = ask, oracle
-        self._now, self._confidence = now, confidence
+        self._check, self._makes = check, makes
 
     def poll(self, tables: Iterable[str]) -> None:
         """Let each read on; from now on also those of tables that have a log by now."""
         for table in tables:
             if table not in self._of:
-                self._of[table] = Follower(
-                    self._ask, table, self._oracle, self._now, self._confidence
-                )
+                self._of[table] = Follower(self._ask, table, self._oracle, self._check, self._makes)
             self._of[table].poll()
 
     def read_to_the_end(self, wait: Callable[[Callable[[], bool], int], bool]) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
+from stagewright.impl.catalog.catalog import Catalog
 from stagewright.impl.catalog.view import View
 from stagewright.impl.group0 import Entry
 from stagewright.impl.node.keys import bounds, token_in
@@ -33,12 +34,13 @@ from stagewright.impl.node.node import DatabaseNode
 from stagewright.impl.node.port import Drop, Effect, Send, Store
 from stagewright.impl.recording.recording import Recording
 from stagewright.impl.recording.transition_table import TransitionTable, tables_of
+from stagewright.impl.simulator.database.checks.change_watcher import ChangeWatcher
 from stagewright.impl.simulator.database.checks.replica_watcher import ReplicaWatcher
 from stagewright.impl.simulator.database.checks.view_check import ViewCheck
 from stagewright.impl.simulator.database.checks.view_watcher import ViewWatcher
 from stagewright.impl.simulator.database.hosts import Host, life_of
 from stagewright.impl.views.building.records import Record
-from stagewright.machines.recorded import OF_NODES, OF_VIEWS
+from stagewright.machines.recorded import OF_CHANGES, OF_NODES, OF_VIEWS
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
 from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Replicas, Role, Stage
 from stagewright.machines.scylladb.topology.topology_states import NodeState, Ring
@@ -62,7 +64,7 @@ _STAGE = {Ring.old: Stage.none, Ring.both: Stage.write_both_read_old, Ring.new: 
 @cache
 def tables() -> dict[str, TransitionTable]:
     """The definitions of what is recorded, by kind; all runs of a process share what they compute."""
-    return tables_of({**OF_NODES, **OF_VIEWS})
+    return tables_of({**OF_NODES, **OF_VIEWS, **OF_CHANGES})
 
 
 class Watcher:
@@ -87,12 +89,18 @@ class Watcher:
         self._knows: dict[str, int] = {}  # the last fence that each node has said it knows
         self.views: ViewWatcher | None = None
         self.tasks: ViewCheck | None = None
+        self.changes: ChangeWatcher | None = None
+        self.crashed: Callable[[Host], None] = lambda _: None
 
     # -- lives of nodes ------------------------------------------------------------------------------------
 
     def follow_views(self, tasks: ViewCheck, hosts: dict[str, Host]) -> None:
         """Record what nodes do about views, too."""
         self.views, self.tasks = ViewWatcher(self._take, hosts), tasks
+
+    def follow_changes(self, catalog: Catalog) -> None:
+        """Record what nodes do about logs of changes, too; `catalog` is what group0's log comes to."""
+        self.changes = ChangeWatcher(self.recording, lambda: catalog)
 
     def begins(self, host: Host, node: DatabaseNode) -> None:
         """A life of a node begins: what it says of view building is recorded."""
@@ -106,6 +114,7 @@ class Watcher:
 
     def ends(self, host: Host) -> None:
         """It is over, and its disk is as a crash leaves it."""
+        self.crashed(host)
         if self.views is not None:
             self.views.ends(host)
         if self.tasks is not None:
@@ -115,6 +124,8 @@ class Watcher:
 
     def heard(self, host: Host, node: DatabaseNode, sender: str, message: Message) -> None:
         """A node is about to handle a message."""
+        if self.changes is not None:
+            self.changes.heard(node, sender, message)
         if self.views is not None and isinstance(message, ReplicaWrite):
             self.views.heard(host, node, message)
         match message:
@@ -155,6 +166,8 @@ class Watcher:
             self._take("replicas", life_of(host), node.name, "allocate")
         if self.views is not None and node.context.view.views:
             self.views.did(host, node, effect, cause)
+        if self.changes is not None:
+            self.changes.did(node, effect, cause)
         match effect:
             case Send(to, message):
                 self._sent(host, node, to, message, cause)
@@ -283,7 +296,11 @@ class Watcher:
         if row is None or row.session != order.session:
             return True  # it is over, and what was streamed does not count
         fetched = self._fetched.get((life_of(host), order.session), set())
-        have = {s for t, s, r in fetched if (t, r) == (row.table, row.range)}
+        families = [
+            {s for t, s, r in fetched if (t, r) == (family, row.range)}
+            for family in view.families(row.table)
+        ]
+        have = set.intersection(*families)
         if order.work is Work.repair_tablet:
             return have >= {*row.tablet.hosts(Replicas.previous)} - view.given_up - {node.name}
         stay = {*row.hosts[Role.staying]} - view.given_up
@@ -319,6 +336,8 @@ class Watcher:
 
     def committed(self, entry: Entry, before: View, after: View, hosts: dict[str, Host]) -> None:
         """An entry is committed, whose steps may rely on barriers."""
+        if self.changes is not None:
+            self.changes.committed(entry, self.recording.now())
         steps = entry.command.steps
         actions = {step.action for step in steps}
         for name in [s.instance for s in steps if (s.machine, s.action) == PASSES]:

@@ -117,12 +117,13 @@ def _as_json(report: Report, plan: Plan, directory: Path) -> dict[str, object]:
 def _print(report: Report, plan: Plan, directory: Path, args: argparse.Namespace) -> None:
     from stagewright.commands.running.text import story_of, table_of_faults
     from stagewright.impl.server_log.files import LOGS
-    from stagewright.machines.recorded import OF_NODES, OF_VIEWS
+    from stagewright.machines.recorded import OF_CHANGES, OF_NODES, OF_VIEWS
 
     nodes = ", ".join(f"{name} {state}" for name, state in report.nodes.items())
     topology = directory / "topology.jsonl"
     of_nodes = _written(directory, ("tablets", *OF_NODES))
     of_views = _written(directory, ("view-tasks", *OF_VIEWS))
+    of_changes = _written(directory, OF_CHANGES)
     print_report(
         report,
         f"{plan.nodes} nodes, {plan.replicas} replicas; seed {plan.seed}; faults: {args.faults}",
@@ -140,6 +141,7 @@ def _print(report: Report, plan: Plan, directory: Path, args: argparse.Namespace
             f"check the topology: stagewright validate {topology} --size Node={len(report.nodes)}",
             *([f"check the nodes: stagewright validate {of_nodes}"] if of_nodes else []),
             *([f"check the views: stagewright validate {of_views}"] if of_views else []),
+            *([f"check the changes: stagewright validate {of_changes}"] if of_changes else []),
             f"check the logs: stagewright validate {directory / LOGS}",
             f"reproduce: {_reproduce(args)}",
         ),

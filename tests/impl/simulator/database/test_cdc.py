@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 from tests.thorough import some_of
 
-from stagewright.impl.node.defects import Defect
 from stagewright.impl.simulator.database.clients import Workload
 from stagewright.impl.simulator.database.run import Plan, run
 from stagewright.impl.simulator.database.script import parse_script
@@ -43,33 +42,3 @@ def test_without_faults_all_operations_are_done_and_odd_timestamps_refused() -> 
     assert [o.result for o in report.outcomes] == ["begun", "done", "done", "begun", "done", "done"]
     assert report.kept
     assert report.counted["writes failed"] > 5
-
-
-@dataclass(frozen=True)
-class Shown:
-    """Where a defect shows, and how the consumer notices it."""
-
-    defect: Defect
-    plan: Plan
-    seed: int
-    says: str = "the CDC consumer never read"
-
-
-D = Defect
-SHOWN = (
-    Shown(D.leaving_replicas_suffice, CHANGES, 26),
-    Shown(D.log_takes_the_newest_generation, CHANGES, 0),
-    Shown(D.log_skips_pending, WIDE, 0),
-    Shown(D.log_goes_with_the_row, WIDE, 3),
-    Shown(D.log_window_is_open, WIDE, 1),
-)
-
-
-@pytest.mark.parametrize("shown", some_of(SHOWN), ids=lambda s: s.defect.name)
-def test_a_wrong_build_loses_changes(shown: Shown) -> None:
-    said: list[str] = []
-    for seed in range(shown.seed, shown.seed + 3):
-        said += run(replace(shown.plan, seed=seed, defects=frozenset({shown.defect}))).breaches
-        if any(shown.says in text for text in said):
-            return
-    raise AssertionError(said[:5])

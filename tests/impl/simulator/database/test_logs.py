@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from tests.impl.simulator.database import test_cdc, test_defects, test_drawn_runs, test_views
+from tests.impl.simulator.database import test_cdc_wrong_builds, test_defects, test_drawn_runs, test_views
 from tests.impl.simulator.database.test_defects import CHANGES, CLEANED, GROWN, TABLETS
 from tests.impl.simulator.tablets import (
     test_repair,
@@ -156,6 +156,11 @@ NOT_LOGGED = {
     D.log_goes_with_the_row: NO_LINE_OF_REQUESTS,
     D.log_skips_pending: NO_LINE_OF_REQUESTS,
     D.log_window_is_open: NO_LINE_OF_REQUESTS,
+    D.log_rows_are_sent_apart: NO_LINE_OF_REQUESTS,
+    D.log_rows_are_stored_apart: NO_LINE_OF_REQUESTS,
+    D.log_takes_the_stream_of_the_key: NO_LINE_OF_REQUESTS,
+    D.logs_stay_behind: NO_LINE_OF_ROWS,
+    D.streams_outlive_their_tablets: NO_LINE_OF_TABLES,
     D.last_tablets_move_silently: NO_LINE_OF_TABLES,
     D.tablets_that_come_are_counted: NO_LINE_OF_TABLES,
     D.a_call_joins_with_all_its_tasks: NO_LINE_OF_VIEWS,
@@ -170,7 +175,7 @@ def test_of_every_defect_it_is_known_whether_logs_show_it() -> None:
     assert not {c.defect for c in CAUGHT} & {*NOT_LOGGED}
     shown = (
         *test_defects.SHOWN,
-        *test_cdc.SHOWN,
+        *test_cdc_wrong_builds.SHOWN,
         *test_drawn_runs.SHOWN,
         *test_repair.SHOWN,
         *test_replication.SHOWN,

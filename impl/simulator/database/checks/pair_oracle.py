@@ -1,0 +1,82 @@
+"""Looks at disks: on each replica a row and its log row are both there, or neither is.
+
+It reads what lies on disks alone, no definition and no table of the cluster. Where nothing else than clients' writes
+puts rows on disks (no read that repairs, no stream, no repair) this holds at every moment, so at every crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from stagewright.impl.catalog.view import View
+from stagewright.impl.cdc.rows import Change, change_of, log_of
+from stagewright.impl.node.keys import stored_key
+from stagewright.impl.simulator.database.checks.oracle import Oracle
+from stagewright.impl.simulator.database.hosts import Host
+from stagewright.impl.simulator.database.script import Operation
+from stagewright.impl.simulator.database.tables import table_of
+from stagewright.impl.storage.memory import MemoryRows
+
+ONLY_WRITES = frozenset({"table", "write", "wait", "kill", "restart"})
+Written = tuple[bytes, int]
+"""A stored key and a timestamp."""
+
+
+class PairOracle:
+    """The logged tables of a run whose rows and log rows have the same replicas."""
+
+    def __init__(self, oracle: Oracle, script: tuple[Operation, ...], reads: float) -> None:
+        self.applies = reads == 0 and all(o.verb in ONLY_WRITES for o in script)
+        self.crashes = 0
+        self._oracle = oracle
+
+    def crashed(self, host: Host, tables: dict[str, int]) -> None:
+        """A node has crashed: what its disk has, it starts from."""
+        if self.applies:
+            self.crashes += 1
+            self.look(host.identity.name, MemoryRows(host.disk), tables)
+
+    def look(self, name: str, rows: MemoryRows, tables: dict[str, int]) -> None:
+        """Compare the rows of a node with its log rows."""
+        for table in tables:
+            if log_of(table) in tables:
+                self._compare(name, table, rows)
+
+    def quorums(self, disks: Mapping[str, MemoryRows], view: View) -> None:
+        """At rest, each acknowledged change is on a quorum of the replicas of its stream."""
+        have: dict[Written, list[tuple[str, bytes]]] = {}
+        for log in view.logs.values():
+            for name, rows in disks.items():
+                for change in _changes(rows, log):
+                    have.setdefault((change.key, change.timestamp), []).append(
+                        (name, change.stream)
+                    )
+        for key, time in sorted(self._oracle.acknowledged):
+            log = view.logs.get(table_of(key), "")
+            found = have.get((key, time), [])
+            if log and not any(self._is_kept(view, log, stream, found) for _, stream in found):
+                where = [name for name, _ in found]
+                self._oracle.broken(f"the change of {key!r} at {time} is on {where} only")
+
+    @staticmethod
+    def _is_kept(view: View, log: str, stream: bytes, found: list[tuple[str, bytes]]) -> bool:
+        token = int.from_bytes(stream[:8], "big", signed=True)
+        replicas = view.replicas(log, token).reads
+        there = sum((name, stream) in found for name in replicas)
+        return there > len(replicas) // 2
+
+    def _compare(self, name: str, table: str, rows: MemoryRows) -> None:
+        snapshot = rows.snapshot()
+        base = {(v.key, v.time) for v in snapshot.versions(table, b"", None)}
+        snapshot.close()
+        log = {(stored_key(c.key), c.timestamp) for c in _changes(rows, log_of(table))}
+        for what, alone in (("row", base - log), ("log row", log - base)):
+            for key, time in sorted(alone)[:1]:
+                self._oracle.broken(f"{name} has the {what} of {key!r} at {time} alone")
+
+
+def _changes(rows: MemoryRows, log: str) -> Iterator[Change]:
+    snapshot = rows.snapshot()
+    for version in snapshot.versions(log, b"", None):
+        yield change_of(version.key, version.value or b"")
+    snapshot.close()

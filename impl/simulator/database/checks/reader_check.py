@@ -1,0 +1,59 @@
+"""What a consumer asks for, compared with what group0 has: where it reads, in which streams, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from stagewright.impl.catalog.catalog import Catalog
+from stagewright.impl.node.port import Timing
+from stagewright.impl.recording.recording import Recording
+from stagewright.machines.scylladb.cdc.cdc_streams import TokenRange
+
+SLOW_MS = 1_500  # by which a write may be late beside all that is known
+
+
+def confidence_in(timing: Timing, skew: int) -> int:
+    """Microseconds after which nothing can be written any more, where clocks are off by `skew` milliseconds."""
+    return 1000 * (timing.horizon + timing.request + 4 * skew + SLOW_MS)
+
+
+class ReaderCheck:
+    """Records the spans that consumers read; `skew`: by how many milliseconds clocks are off."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        catalog: Catalog,
+        now: Callable[[], int],
+        skew: int,
+        timing: Timing,
+    ) -> None:
+        self.now = now
+        self.confidence = confidence_in(timing, skew)
+        self._recording = recording
+        self._catalog = catalog
+        self._sure = 1000 * (timing.horizon + timing.request - skew)
+        self._at: dict[str, int] = {}  # up to where each log is read
+
+    def read(self, table: str, streams: Sequence[bytes], start: int, end: int) -> None:
+        """A consumer has read all changes of streams with start <= timestamp < end, and goes on behind them."""
+        sets = self._catalog.streams_of(table).generations
+        place = self._catalog.streams_of(table).operating(start)
+        operating = set[bytes]() if place is None else _ids(sets[place][1].ranges)
+        following = None if place is None else sets[place + 1 : place + 2]
+        ends = not following or end <= following[0][0]
+        follows = start == self._at.get(table, sets[0][0])
+        self._recording.take(
+            "readers",
+            table,
+            "consumer",
+            "read",
+            follows=follows and ends and {*streams} == operating,
+            confident=end <= self.now() - self._sure,
+            there=True,
+        )
+        self._at[table] = end
+
+
+def _ids(ranges: Sequence[TokenRange]) -> set[bytes]:
+    return {s.to_bytes() for r in ranges for s in r.streams}
