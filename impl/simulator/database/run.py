@@ -25,14 +25,14 @@ from stagewright.impl.node.messages import (
 from stagewright.impl.node.port import Identity, Timing
 from stagewright.impl.server_log.files import LOGS, write_logs
 from stagewright.impl.simulator.database.aims import Aims
-from stagewright.impl.simulator.database.checks.follower import Followers, MakesConsumer
+from stagewright.impl.simulator.database.checks.changes.checks import ChangeChecks
+from stagewright.impl.simulator.database.checks.changes.follower import MakesConsumer
 from stagewright.impl.simulator.database.checks.judge import Judge
 from stagewright.impl.simulator.database.checks.oracle import Oracle
-from stagewright.impl.simulator.database.checks.pair_oracle import PairOracle
-from stagewright.impl.simulator.database.checks.reader_check import ReaderCheck
+from stagewright.impl.simulator.database.checks.tablet_oracle import look_at_tablets
 from stagewright.impl.simulator.database.checks.watcher import Watcher
 from stagewright.impl.simulator.database.clients import Clients, Workload
-from stagewright.impl.simulator.database.hosts import EPOCH, rows_of
+from stagewright.impl.simulator.database.hosts import EPOCH
 from stagewright.impl.simulator.database.report import Outcome, Report
 from stagewright.impl.simulator.database.script import OF_TABLES, OF_VIEWS, Operation
 from stagewright.impl.simulator.database.table_operations import TableOperations
@@ -142,20 +142,25 @@ class _Run:
             self.world, self.judge.catalog, self.oracle, self.clients, asks, self.judge.problems
         )
         self.watcher.follow_views(self.views.check, self.world.hosts)
-        if plan.cdc:
-            self.watcher.follow_changes(self.judge.catalog)
-        self.pairs = PairOracle(self.oracle, plan.script, plan.workload.reads)
-        self.watcher.crashed = lambda host: self.pairs.crashed(host, self._tables())
         now, late = (lambda: (EPOCH + self.events.now) * 1000), round(plan.faults.skew)
         self.tables = TableOperations(
             self.world, self.judge.catalog, self.oracle, self.clients, asks, self.troubles, plan.cdc
         )
-        self.followers = Followers(
-            self._ask_any,
-            self.oracle,
-            ReaderCheck(self.watcher.recording, self.judge.catalog, now, late, plan.timing),
-            plan.consumer,
-        )
+        self.changes: ChangeChecks | None = None
+        if plan.cdc:
+            self.changes = ChangeChecks(
+                self.watcher,
+                self.judge.catalog,
+                self.world.hosts,
+                self.oracle,
+                self._ask_any,
+                now,
+                late=late,
+                timing=plan.timing,
+                script=plan.script,
+                reads=plan.workload.reads,
+                consumer=plan.consumer,
+            )
 
     def _say(self, request: Callable[[int], Message]) -> OperatorReply | None:
         """Ask a node for something that is then committed, or refused; None: there is no answer in time."""
@@ -218,14 +223,16 @@ class _Run:
             self.world.story.add(began, f"operator: {operation}")
             result = self._work(operation)
             self.outcomes.append(Outcome(str(operation), result, began, self.events.now))
-            self.followers.poll(self.judge.catalog.view.logs)
+            if self.changes is not None:
+                self.changes.poll()
         self.events.run(lambda: self.clients.finished, self.events.now + OPERATION_MS)
         self._heal()
-        self._look_at_pairs()
+        if self.changes is not None:
+            self.changes.look_before_reads()
         self._look()
         self.views.look()
-        if self.plan.cdc:
-            found = self.followers.read_to_the_end(self._until)
+        if self.changes is not None:
+            found = self.changes.read_to_the_end(self._until)
             self.world.counted["changes read from the log"] = found
         if directory is not None:
             trace = f"run-{self.plan.seed}"
@@ -481,43 +488,9 @@ class _Run:
             have = [n for n in replicas if self._has(n, table, stored, seen[0])]
             if len(have) < min(len(replicas), view.tables[table] // 2 + 1):
                 self.oracle.broken(f"{key!r} at {seen} is on {have} of {replicas} only")
-        self._look_at_tablets()
-        self.pairs.quorums({name: host.rows for name, host in self.world.hosts.items()}, view)
-
-    def _tables(self) -> dict[str, int]:
-        return dict(self.judge.catalog.view.tables)
-
-    def _look_at_pairs(self) -> None:
-        """Rows and log rows, before reads repair what replicas lack."""
-        if self.pairs.applies:
-            for name, host in self.world.hosts.items():
-                self.pairs.look(name, host.rows, self._tables())
-
-    def _look_at_tablets(self) -> None:
-        """No two replicas on one host, as many as were asked for, on nodes that stay, and loads that differ little."""
-        view = self.judge.catalog.view
-        for table, rows in view.tablets.items():
-            if table in view.logs:
-                self._look_at_streams(table)
-            for row in rows:
-                hosts = [r.host for r in row.tablet.replicas]
-                if len({*hosts}) != view.tables[table]:
-                    self.oracle.broken(f"{row.name} has replicas on {', '.join(hosts)}")
-                if gone := [h for h in hosts if view.nodes[h].state is not NodeState.normal]:
-                    self.oracle.broken(f"{row.name} has a replica on {gone[0]}, which has left")
-                for name, host in self.world.hosts.items():
-                    there = host.node is not None and name not in hosts
-                    if there and rows_of(host, row, view.families(table)):
-                        self.oracle.broken(f"rows of {row.name} lie on {name}, which is no replica")
-
-    def _look_at_streams(self, table: str) -> None:
-        """Of a logged table, each tablet has one stream, which lies in it."""
-        rows = self.judge.catalog.view.tablets[table]
-        _, newest = self.judge.catalog.streams_of(table).generations[-1]
-        for row in rows:
-            low, high = row.range
-            if sum(low < s.token <= high for r in newest.ranges for s in r.streams) != 1:
-                self.oracle.broken(f"{row.name} has not one stream: {newest.ends}")
+        look_at_tablets(self.judge.catalog, self.world.hosts, self.oracle)
+        if self.changes is not None:
+            self.changes.look()
 
     def _has(self, node: str, table: str, key: bytes, timestamp: int) -> bool:
         found = self.world.hosts[node].rows.get(table, key)

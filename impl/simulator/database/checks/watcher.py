@@ -34,7 +34,7 @@ from stagewright.impl.node.node import DatabaseNode
 from stagewright.impl.node.port import Drop, Effect, Send, Store
 from stagewright.impl.recording.recording import Recording
 from stagewright.impl.recording.transition_table import TransitionTable, tables_of
-from stagewright.impl.simulator.database.checks.change_watcher import ChangeWatcher
+from stagewright.impl.simulator.database.checks.changes.watcher import ChangeWatcher
 from stagewright.impl.simulator.database.checks.replica_watcher import ReplicaWatcher
 from stagewright.impl.simulator.database.checks.view_check import ViewCheck
 from stagewright.impl.simulator.database.checks.view_watcher import ViewWatcher

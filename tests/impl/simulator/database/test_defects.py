@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from tests.impl.simulator.database import (
-    test_cdc,
     test_drawn_runs,
     test_views,
 )
+from tests.impl.simulator.database.changes import test_cdc_wrong_builds
 from tests.impl.simulator.database.wrong_builds import Shown
 from tests.impl.simulator.tablets import (
     test_repair,
@@ -92,7 +92,7 @@ def test_every_defect_is_shown() -> None:
     assert {
         s.defect
         for part in (
-            test_cdc,
+            test_cdc_wrong_builds,
             test_drawn_runs,
             test_repair,
             test_replication,

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from tests.impl.simulator.database import test_cdc_wrong_builds, test_defects, test_drawn_runs, test_views
+from tests.impl.simulator.database import test_defects, test_drawn_runs, test_views
+from tests.impl.simulator.database.changes import test_cdc_wrong_builds
 from tests.impl.simulator.database.test_defects import CHANGES, CLEANED, GROWN, TABLETS
 from tests.impl.simulator.tablets import (
     test_repair,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from tests.impl.simulator.database.test_cdc import CHANGES, WIDE
-from tests.impl.simulator.database.test_cdc_of_tablets import RESIZED
+from tests.impl.simulator.database.changes.test_cdc import CHANGES, WIDE
+from tests.impl.simulator.database.changes.test_cdc_of_tablets import RESIZED
 from tests.thorough import some_of
 
 from stagewright.commands.validation.traced_machines import resolver

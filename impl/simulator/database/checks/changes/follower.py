@@ -18,8 +18,8 @@ from stagewright.impl.node.messages import (
     Message,
     ScanReply,
 )
+from stagewright.impl.simulator.database.checks.changes.reader_check import ReaderCheck
 from stagewright.impl.simulator.database.checks.oracle import Oracle
-from stagewright.impl.simulator.database.checks.reader_check import ReaderCheck
 from stagewright.impl.simulator.database.tables import table_of
 
 PAGE = 20

@@ -30,13 +30,13 @@ class PairOracle:
         self.crashes = 0
         self._oracle = oracle
 
-    def crashed(self, host: Host, tables: dict[str, int]) -> None:
+    def crashed(self, host: Host, tables: Mapping[str, int]) -> None:
         """A node has crashed: what its disk has, it starts from."""
         if self.applies:
             self.crashes += 1
             self.look(host.identity.name, MemoryRows(host.disk), tables)
 
-    def look(self, name: str, rows: MemoryRows, tables: dict[str, int]) -> None:
+    def look(self, name: str, rows: MemoryRows, tables: Mapping[str, int]) -> None:
         """Compare the rows of a node with its log rows."""
         for table in tables:
             if log_of(table) in tables:
