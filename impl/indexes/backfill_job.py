@@ -16,6 +16,7 @@ from stagewright.impl.indexes.messages import (
     SafeTime,
     Violation,
 )
+from stagewright.impl.indexes.records.notes import AnswerTaken, ChunkAsked, ReadTimeChosen
 from stagewright.impl.indexes.schema import index_tablet, table_tablet
 from stagewright.machines.yugabytedb.backfill.backfill_states import Checkpoint, Step
 from stagewright.machines.yugabytedb.backfill.backfill_table import Tablet
@@ -146,6 +147,8 @@ class JobOfMaster:
             least = Defect.safe_time_is_the_least in self._master.settings.defects
             time = min(self._safe.values()) if least else max(self._safe.values())
             self._take("choose_read_time")
+            note = ReadTimeChosen(self._row.number, self._row.indexes, time)
+            self._master.port.note(note)
             self._master.catalog.job = replace(self._row, read_time=time)
             for index in self._row.indexes:
                 self._master.catalog.change(index, read_time=time)
@@ -209,6 +212,9 @@ class JobOfMaster:
         asked.sent = now
         assert row.read_time is not None
         message = BackfillChunk(row.number, asked.number, asked.start, row.left, row.read_time)
+        self._master.port.note(
+            ChunkAsked(row.number, tablet, asked.number, asked.start, row.left, row.read_time)
+        )
         self._master.port.send(table_tablet(tablet), message)
 
     def _note_asked(self, tablet: int) -> None:
@@ -238,6 +244,8 @@ class JobOfMaster:
             if message.violation.index in job.left:
                 self._violated(tablet, message.violation)
         elif del_asked is not None or old:
+            note = AnswerTaken(job.number, tablet, message.ask, message.until)
+            self._master.port.note(note)
             self._advance(tablet, message.until)
         self._master.save()
 

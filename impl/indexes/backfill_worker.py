@@ -14,7 +14,7 @@ from stagewright.impl.indexes.messages import (
     ChunkDone,
     Violation,
 )
-from stagewright.impl.indexes.port import RowsScanned
+from stagewright.impl.indexes.records.notes import ChunkBegun, ChunkEnded, RowsScanned
 from stagewright.impl.indexes.schema import EntryChange, by_tablet, entry_key, key_of
 from stagewright.impl.indexes.tablet import ROWS
 from stagewright.impl.indexes.throttle import TokenBucket
@@ -51,6 +51,7 @@ class BackfillWorker:
         self._chunk: _Chunk | None = None
         self._last: tuple[BackfillChunk, ChunkDone] | None = None
         self._number = 0
+        self._newest = (0, 0)
         self._buckets: dict[int, TokenBucket] = {}
 
     @property
@@ -62,6 +63,10 @@ class BackfillWorker:
 
     def ask(self, asked: BackfillChunk) -> None:
         """A chunk is asked for, maybe once more, maybe by the next master."""
+        taken = Defect.late_requests_count in self._tablet.settings.defects
+        if asked.ask < self._newest and not taken:
+            return  # it comes late: the master has gone on, or is another one
+        self._newest = asked.ask
         chunk = self._chunk
         if chunk is not None and _same(chunk.asked, asked):
             chunk.asked = asked
@@ -75,8 +80,14 @@ class BackfillWorker:
             return  # the master asks again
         if chunk is not None:
             self._close(chunk)
+            note = ChunkEnded(chunk.asked.job, self._tablet.number, None, broken=True)
+            self._tablet.port.note(note)
         self._tablet.clock.observe(asked.read_time)
         self._chunk = _Chunk(asked, asked.start)
+        number = self._tablet.number
+        self._tablet.port.note(
+            ChunkBegun(asked.job, number, asked.ask, asked.start, asked.indexes, asked.read_time)
+        )
         self._wait_for_slot(self._chunk)
 
     def _is_ready(self, asked: BackfillChunk) -> bool:
@@ -218,6 +229,8 @@ class BackfillWorker:
         done = ChunkDone(asked.job, asked.ask, self._tablet.number, until, violation)
         self._close(chunk)
         self._last = (asked, done)
+        broken = violation is not None
+        self._tablet.port.note(ChunkEnded(asked.job, self._tablet.number, until, broken))
         self._tablet.port.send(_MASTER, done)
 
     def _close(self, chunk: _Chunk) -> None:

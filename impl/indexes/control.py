@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from stagewright.impl.indexes.port import Learned, Note, Stepped
+from stagewright.impl.indexes.records.notes import Learned, Note, Stepped
 from stagewright.impl.runtime import Instance, Program, command
 from stagewright.machines.yugabytedb.backfill.backfill_job import BackfillJob
 from stagewright.machines.yugabytedb.backfill.backfill_states import YUGABYTE_2026
@@ -98,6 +98,8 @@ class Control:
     ) -> None:
         self.tablets = tablets
         self.held: dict[tuple[str, str], Instance] = {}
+        self._saved: dict[tuple[str, str], Instance] = {}
+        self._changed: set[tuple[str, str]] = set()  # since they were saved
         self._note = note
         self._careless = careless
         self._programs = careless_programs() if careless else programs()
@@ -117,6 +119,7 @@ class Control:
         """
         command(*(self.of(c.kind, c.entity).call(c.action, **c.arguments) for c in calls))
         for call in calls:
+            self._changed.add((call.kind, call.entity))
             self._note(Stepped(call.kind, call.entity, call.action, call.arguments))
 
     def can(self, kind: str, entity: str, action: str, **arguments: Any) -> bool:
@@ -131,17 +134,24 @@ class Control:
         instance = self.of(kind, entity)
         if instance.state[variable] != value:
             self.held[kind, entity] = again(instance, **{variable: value})
+            self._changed.add((kind, entity))
             self._note(Learned(kind, entity, variable, value))
 
     def add(self, number: int) -> None:
         """There is one more index of the table."""
         if Index(number) not in self.of(JOB, TABLE).live(Index):
             self.of(JOB, TABLE).add(Index(number))
+            self._changed.add((JOB, TABLE))
 
     def saved(self) -> dict[tuple[str, str], Instance]:
         """What a catalog keeps of them."""
-        return {key: again(instance) for key, instance in self.held.items()}
+        for key in self._changed:
+            self._saved[key] = again(self.held[key])
+        self._changed.clear()
+        return dict(self._saved)
 
     def restore(self, saved: Mapping[tuple[str, str], Instance]) -> None:
         """Go on from what a catalog has."""
         self.held = {key: again(instance) for key, instance in saved.items()}
+        self._saved = dict(saved)
+        self._changed.clear()

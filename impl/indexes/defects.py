@@ -19,6 +19,7 @@ class Defect(Enum):
     intents_are_not_looked_at = "the unique check sees committed entries only"
     failure_is_of_all = "one index's violation fails the whole job (#6290)"
     lost_chunks_are_not_retried = "a chunk without an answer is waited for forever (#3627)"
+    late_requests_count = "a late copy of an older request makes a tablet read its chunk again"
     old_answers_count = "an answer to an older request is taken for the last one's (#20510)"
     publishes_too_early = "the index is published when the first tablet is done"
     schemas_do_not_converge = "the next version is started before all tablets have the last (#6238)"

@@ -18,7 +18,15 @@ from stagewright.impl.indexes.messages import (
     ReadIndex,
     Violation,
 )
-from stagewright.impl.indexes.port import EntriesBackfilled, Port, Settings, Stored
+from stagewright.impl.indexes.port import Port, Settings
+from stagewright.impl.indexes.records.notes import (
+    BackfillOver,
+    Compacted,
+    EntriesBackfilled,
+    IndexRead,
+    Stored,
+    ViolationFound,
+)
 from stagewright.impl.indexes.schema import EntryChange, row_key, value_of
 from stagewright.impl.indexes.tablet import META, ROWS, Intent, Tablet
 from stagewright.impl.storage.port import LAST_TIME, Put, RowStore, Version, live
@@ -49,6 +57,7 @@ class IndexTablet(Tablet):
                 self._backfill(sender, message)
             case AllowGc():
                 self._write([Put(META, Version(_OVER, 1, b"1"))])
+                self.port.note(BackfillOver(self.port.address))
                 self.port.send(sender, GcAllowed(self.port.address))
             case ReadIndex(_, _, at):
                 self.clock.observe(at)
@@ -117,6 +126,7 @@ class IndexTablet(Tablet):
             if entry.unique:
                 rival = self._rival(entry, message.read_time, written)
                 if rival is not None:
+                    self.port.note(ViolationFound(self.port.address, message.read_time, entry))
                     rows = (entry.row, rival)
                     violation = Violation(entry.index, value_of(entry.entry), rows)
                     done = BatchDone(message.job, message.number, violation=violation)
@@ -125,8 +135,10 @@ class IndexTablet(Tablet):
             written[entry.entry] = entry.row
         versions: dict[bytes, bytes | None] = {k: str(r).encode() for k, r in written.items()}
         self._write([Put(ROWS, Version(k, message.time, v)) for k, v in versions.items()])
-        times = (message.time,) * len(versions)
-        self.port.note(EntriesBackfilled(message.job, self.index, message.read_time, times))
+        note = EntriesBackfilled(
+            self.port.address, self.index, message.read_time, message.time, message.entries
+        )
+        self.port.note(note)
         self.port.note(Stored(self.port.address, message.time, versions))
         self.port.send(sender, BatchDone(message.job, message.number))
 
@@ -169,16 +181,20 @@ class IndexTablet(Tablet):
         rows = [_row_in(v.value) for v in live(snapshot, ROWS, low, high, message.at)]
         snapshot.close()
         found = tuple(sorted(r for r in rows if r is not None))
+        self.port.note(IndexRead(self.port.address, message.at))
         self.port.send(sender, Found(message.request, found))
 
     def _compact(self) -> None:
         """Reclaim delete markers, and what they hide, unless entries may still be written in the past."""
         early = Defect.markers_are_reclaimed_early in self.settings.defects
+        gone = 0
         if early:
-            self.store.forget(ROWS, LAST_TIME)
+            gone = self.store.forget(ROWS, LAST_TIME)
         elif self._is_over:
             history = self.clock.now() - self.settings.transaction_timeout * 4096
-            self.store.forget(ROWS, max(history, 0))
+            gone = self.store.forget(ROWS, max(history, 0))
+        if gone:
+            self.port.note(Compacted(self.port.address, gone))
         self.port.after(COMPACTION, self._compact)
 
 

@@ -1,14 +1,14 @@
-"""What a process may do, and what it lets others know of itself; the processes do no I/O of their own."""
+"""What a process may do; the processes do no I/O of their own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from stagewright.impl.indexes.defects import Defects
 from stagewright.impl.indexes.messages import Message
-from stagewright.impl.indexes.schema import Schema
+from stagewright.impl.indexes.records.notes import Note
 
 
 @dataclass(frozen=True)
@@ -27,78 +27,6 @@ class Settings:
     transaction_timeout: int = 3_000
     lock_wait: int = 800
     defects: Defects = field(default_factory=frozenset)
-
-
-@dataclass(frozen=True)
-class Note:
-    """Something that a process did."""
-
-
-@dataclass(frozen=True)
-class Stepped(Note):
-    """The master took a step of a definition: of which kind, on which instance."""
-
-    kind: str
-    entity: str
-    action: str
-    arguments: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Learned(Note):
-    """The master found out what a definition has as a constant."""
-
-    kind: str
-    entity: str
-    variable: str
-    value: Any
-
-
-@dataclass(frozen=True)
-class SchemaApplied(Note):
-    """A tablet of the table has applied another schema."""
-
-    tablet: int
-    before: Schema
-    after: Schema
-
-
-@dataclass(frozen=True)
-class RowsScanned(Note):
-    """A tablet has read rows for a job."""
-
-    job: int
-    tablet: int
-    keys: tuple[int, ...]
-    indexes: tuple[int, ...]
-    read_time: int
-
-
-@dataclass(frozen=True)
-class EntriesBackfilled(Note):
-    """A tablet of an index has written entries in the past."""
-
-    job: int
-    index: int
-    read_time: int
-    times: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class LockAwaited(Note):
-    """A statement has waited for another transaction's lock, so long."""
-
-    transaction: str
-    milliseconds: int
-
-
-@dataclass(frozen=True)
-class Stored(Note):
-    """A tablet has turned what it held into versions: keys with their values or None."""
-
-    address: str
-    time: int
-    versions: Mapping[bytes, bytes | None]
 
 
 class Port(Protocol):

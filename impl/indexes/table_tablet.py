@@ -25,7 +25,15 @@ from stagewright.impl.indexes.messages import (
     Write,
     Written,
 )
-from stagewright.impl.indexes.port import LockAwaited, Port, SchemaApplied, Settings
+from stagewright.impl.indexes.port import Port, Settings
+from stagewright.impl.indexes.records.notes import (
+    LockAwaited,
+    SafeTimeGiven,
+    SchemaApplied,
+    StatementCame,
+    StatementHeld,
+    StatementWaits,
+)
 from stagewright.impl.indexes.schema import (
     EntryChange,
     Schema,
@@ -70,7 +78,8 @@ class TableTablet(Tablet):
     def receive(self, sender: str, message: Message) -> None:
         """Handle a message."""
         match message:
-            case Write():
+            case Write(transaction, statement):
+                self.port.note(StatementCame(self.number, transaction, statement))
                 self._on_write(sender, message, self.port.now())
             case Prepared(transaction, number, answer):
                 self._on_prepared(sender, (transaction, number), answer)
@@ -136,6 +145,8 @@ class TableTablet(Tablet):
         if all(other != write for _, other, _ in waiting):
             now = self.port.now()
             waiting.append((sender, write, now))
+            note = StatementWaits(self.number, write.transaction, write.statement, key)
+            self.port.note(note)
             self.port.after(self.settings.lock_wait, self._give_up, key, write, now)
 
     def _refuse(self, sender: str, write: Write, answer: Answer) -> None:
@@ -169,6 +180,15 @@ class TableTablet(Tablet):
             before = self._now(key) if held is None else (held.value or "{}")
             statements = (*(held.statements if held else ()), write.statement)
         planned = [(i.number, i.permission.number) for i in write.schema.indexes]
+        self.port.note(
+            StatementHeld(
+                self.number,
+                write.transaction,
+                write.statement,
+                write.schema.version,
+                tuple(planned),
+            )
+        )
         if held is not None:
             planned = [*held.planned, *planned]
         value = None if write.values is None else json.dumps(dict(write.values))
@@ -244,7 +264,9 @@ class TableTablet(Tablet):
         if Defect.old_transactions_are_not_awaited in self.settings.defects:
             old = []
         if not old:
-            self.port.send(_MASTER, SafeTime(job, self.number, self.clock.now()))
+            time = self.clock.now()
+            self.port.note(SafeTimeGiven(job, self.number, indexes, time))
+            self.port.send(_MASTER, SafeTime(job, self.number, time))
             return
         waited = self.port.now() - self._safe_times[job] >= self.settings.wait_for_old
         for transaction in old:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from stagewright.impl.indexes.messages import Applied, Apply, AskFate, Fate
-from stagewright.impl.indexes.port import Port, Settings, Stored
+from stagewright.impl.indexes.port import Port, Settings
+from stagewright.impl.indexes.records.notes import IntentsEnded, IntentsHeld, Opened, Stored
 from stagewright.impl.indexes.times import HybridClock
 from stagewright.impl.indexes.transactions import ADDRESS as RECORDS
 from stagewright.impl.storage.port import Put, RowStore, Version
@@ -56,6 +57,7 @@ class Tablet:
         self.began: dict[str, int] = {}  # when a transaction's first intent was seen here
         self._questions: dict[str, list[tuple[int, Callable[[], None]]]] = {}
         self._load()
+        port.note(Opened(port.address))
         port.after(SWEEP, self._sweep)
 
     def _load(self) -> None:
@@ -77,6 +79,9 @@ class Tablet:
         self.intents |= intents
         for intent in intents.values():
             self.began.setdefault(intent.transaction, self.port.now())
+        for transaction in sorted({i.transaction for i in intents.values()}):
+            keys = tuple(k for k, i in intents.items() if i.transaction == transaction)
+            self.port.note(IntentsHeld(self.port.address, transaction, keys))
 
     def has_ended(self, transaction: str) -> bool:
         """Whether its intents here were applied or dropped already."""
@@ -98,6 +103,7 @@ class Tablet:
         for key in held:
             del self.intents[key]
         self.began.pop(transaction, None)
+        self.port.note(IntentsEnded(self.port.address, transaction, time))
         if time is not None and versions:
             self.port.note(Stored(self.port.address, time, versions))
         self.released(held)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stagewright.impl.indexes.messages import Applied, Apply, AskFate, End, Ended, Fate, Message
 from stagewright.impl.indexes.port import Port, Settings
+from stagewright.impl.indexes.records.notes import Decided
 from stagewright.impl.indexes.times import HybridClock
 from stagewright.impl.storage.port import Put, RowStore, Version
 
@@ -60,6 +61,7 @@ class TransactionRecords:
             version = Version(transaction.encode(), 1, str(known).encode())
             self._store.write([Put(_RECORDS, version)])
             self._store.sync()
+            self.port.note(Decided(transaction, known or None))
         return known or None
 
     def _apply(self, transaction: str, place: str, tries: int) -> None:

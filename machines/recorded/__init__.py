@@ -27,6 +27,17 @@ OF_CHANGES = {
 }
 """The same of a run whose changes are logged."""
 
+OF_INDEXES = {
+    "index-scans": "stagewright.machines.recorded.index_builds:RecordedScan",
+    "index-builds": "stagewright.machines.recorded.index_builds:RecordedBuild",
+    "index-statements": "stagewright.machines.recorded.index_data:RecordedStatement",
+    "index-transactions": "stagewright.machines.recorded.index_data:RecordedTransaction",
+    "index-entries": "stagewright.machines.recorded.index_data:RecordedEntries",
+    "index-keys": "stagewright.machines.recorded.index_data:RecordedKey",
+    "index-schemas": "stagewright.machines.recorded.index_data:RecordedSchema",
+}
+"""The same of tables with secondary indexes; permissions, jobs and chunks are checked by those that drive them."""
+
 OF_LOGS = (
     "stagewright.machines.recorded.logged:LoggedBarrier",
     "stagewright.machines.recorded.logged:LoggedFence",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from stagewright.impl.indexes.catalog import IndexRow
 from stagewright.impl.indexes.messages import Answer
-from stagewright.impl.indexes.port import LockAwaited, Note, RowsScanned, Stored
+from stagewright.impl.indexes.records.notes import LockAwaited, Note, RowsScanned, Stored
 from stagewright.impl.indexes.schema import Values, key_of, row_key, tablet_of, value_of
 from stagewright.impl.indexes.simulated.clients import Client, IndexRead
 from stagewright.impl.indexes.times import COUNTS, shown

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from stagewright.impl.indexes.catalog import IndexRow
+from stagewright.impl.indexes.control import JOB, TABLE
 from stagewright.impl.indexes.messages import (
     AskBuild,
     BackfillTable,
@@ -15,7 +16,9 @@ from stagewright.impl.indexes.messages import (
     DropIndex,
     Message,
 )
-from stagewright.impl.indexes.port import Note, Settings, Stepped
+from stagewright.impl.indexes.port import Settings
+from stagewright.impl.indexes.records.notes import Note, Stepped
+from stagewright.impl.indexes.records.recorder import IndexRecorder
 from stagewright.impl.indexes.schema import Values, row_key, table_tablet
 from stagewright.impl.indexes.simulated.clients import Client, Workload
 from stagewright.impl.indexes.simulated.oracle import Ended, Oracle, by_tablet
@@ -27,10 +30,13 @@ from stagewright.impl.indexes.times import COUNTS
 from stagewright.impl.simulator.database.weather import NONE, Faults
 from stagewright.impl.storage.memory import MemoryRows
 from stagewright.impl.storage.port import LAST_TIME, Put, Version, live
+from stagewright.machines.yugabytedb.backfill.backfill_states import Step
 from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
 from stagewright.spec.errors import InputError
 
 AWAIT_MS, HEAL_MS, SETTLE_MS = 60_000, 60_000, 2_500
+AWAIT_JOB_MS = 3_000
+REFUSED_MS = 3_000
 TICK_MS, MINUTE = 20, 60_000
 DOWN_MS = (100, 600)
 NEXT_MS = (3, 40)
@@ -77,13 +83,17 @@ class Report:
         return not self.breaches and not self.refused
 
 
-def run(plan: Plan, directory: Path | None = None) -> Report:
-    """Run; the traces are written to a directory, if one is named.
+def run(plan: Plan, directory: Path | None = None, *, only_if_broken: bool = False) -> Report:
+    """Run; the traces are written to a directory, if one is named, maybe only of a run in which a promise is broken.
 
     Raises:
         InputError: the script names what is not there.
     """
-    return _Run(plan).report(directory)
+    made = _Run(plan)
+    report = made.report()
+    if directory is not None and not (only_if_broken and report.kept):
+        made.write(directory)
+    return report
 
 
 class _Run:
@@ -94,6 +104,7 @@ class _Run:
         self.dice = self.world.dice
         self.oracle = Oracle()
         self.watcher = Watcher(plan.settings.tablets)
+        self.recorder = IndexRecorder(plan.settings, lambda: self.events.now)
         self.world.listeners.append(self._hear)
         self.outcomes: list[Outcome] = []
         self.ended: dict[int, Ended] = {}
@@ -115,6 +126,7 @@ class _Run:
         self.oracle.now = self.watcher.now = self.events.now
         self.oracle.hear(note)
         self.watcher.hear(note)
+        self.recorder.hear(note)
         if not isinstance(note, Stepped) or not note.entity.startswith("index"):
             return
         number, now = int(note.entity.removeprefix("index")), self.events.now
@@ -140,7 +152,14 @@ class _Run:
 
     # -- the run -------------------------------------------------------------------------------------------------
 
-    def report(self, directory: Path | None) -> Report:
+    def write(self, directory: Path) -> None:
+        """The traces."""
+        directory.mkdir(parents=True, exist_ok=True)
+        name = f"indexes-{self.plan.seed}"
+        self.watcher.write(directory, name)
+        self.recorder.write(directory, name)
+
+    def report(self) -> Report:
         """All of it."""
         script = self.plan.script
         rows = script[0].number if script and script[0].verb == "table" else 0
@@ -155,11 +174,10 @@ class _Run:
             result = self._do(operation)
             self.outcomes.append(Outcome(str(operation), result, began, self.events.now))
         breaches = self._settle()
+        self.recorder.end()
         breaches += self._look()
         sizes = {"Server": self.plan.settings.tablets, "Tablet": self.plan.settings.tablets}
         sizes["Index"] = self.watcher.indexes
-        if directory is not None:
-            self.watcher.write(directory, f"indexes-{self.plan.seed}")
         counted = {
             "transactions": sum(len(c.transactions) for c in (*self.clients, self.user)),
             "committed": sum(
@@ -167,13 +185,13 @@ class _Run:
             ),
             "rows scanned": sum(len(n.keys) for _, n in self.oracle.scanned),
             "reads through indexes": sum(len(c.reads) for c in (*self.clients, self.user)),
-            "steps": self.watcher.steps,
+            "steps": self.watcher.steps + len(self.recorder),
             **dict(sorted(self.world.counted.items())),
         }
         return Report(
             self.outcomes,
             breaches,
-            self.watcher.problems,
+            self.watcher.problems + self.recorder.problems,
             counted,
             {i.name: self._say(i) for i in self.world.catalog.indexes},
             self.events.now,
@@ -190,6 +208,8 @@ class _Run:
         self._known = dict(found)
         for tablet, some in by_tablet(found, self.plan.settings.tablets).items():
             store = MemoryRows(self.world.disks[table_tablet(tablet)])
+            stored = {row_key(k): v for k, v in some.items()}
+            self.recorder.load(table_tablet(tablet), stored)
             puts = [
                 Put(ROWS, Version(row_key(k), 1, json.dumps(dict(v)).encode()))
                 for k, v in some.items()
@@ -203,7 +223,18 @@ class _Run:
         self.events.run(lambda: self.events.now >= end, end)
 
     def _until(self, condition: Callable[[], bool], milliseconds: int) -> bool:
-        return self.events.run(condition, self.events.now + milliseconds)
+        """Wait; not for long any more where a definition has refused something."""
+        began = self.events.now
+
+        def over() -> bool:
+            return condition() or (self._is_refused and self.events.now - began > REFUSED_MS)
+
+        self.events.run(over, began + milliseconds)
+        return condition()
+
+    @property
+    def _is_refused(self) -> bool:
+        return bool(self.watcher.problems or self.recorder.problems)
 
     def _next(self, client: Client) -> None:
         """The next transaction of a client, or a read, as long as some are left."""
@@ -226,7 +257,7 @@ class _Run:
             for index in client.schema.indexes:
                 values = [v[index.column] for v in self._known.values() if index.column in v]
                 if values and index.permission.read:
-                    back = self.dice.choice((0, 0, 50, 400))
+                    back = self.dice.choice((0, 0, 50, 400, 1_500))
                     client.read(index.name, self.dice.choice(sorted(values)), back)
 
     def _weather(self) -> None:
@@ -276,6 +307,9 @@ class _Run:
                 self._until(lambda: self._is_over(name), AWAIT_MS)
                 row = self.world.catalog.named(name)
                 return "there is none" if row is None else self._say(row)
+            case "await job":
+                there = self._until(lambda: self._step() is Step[name], AWAIT_JOB_MS)
+                return "it is there" if there else f"it is at {self._step().name}"
             case "put" | "delete":
                 values = None if verb == "delete" else dict(operation.values)
                 return self._transact(operation.number, values)
@@ -302,10 +336,12 @@ class _Run:
         if verb == "restart":
             self.world.restart(server)
             return "up"
-        if self.world.up == {server}:
+        if self.world.servers == [server]:
             raise InputError(
-                f"--script: {server} is the last server that is up", help="restart one"
+                f"--script: {server} is the only server", help="run with --nodes 2 or more"
             )
+        if self.world.up <= {server}:
+            return "left alone: no other server is up"
         self._kill(server)
         return "its tablets get leaders elsewhere"
 
@@ -345,6 +381,13 @@ class _Run:
         self._until(lambda: len(self.user.reads) > before, 1_000)
         found = self.user.reads[before:]
         return f"rows {list(found[0].rows)}" if found else "not answered"
+
+    def _step(self) -> Step:
+        """Where the job of the table is."""
+        job = self.world.catalog.machines.get((JOB, TABLE))
+        step: object = Step.none if job is None else job.state["step"]
+        assert isinstance(step, Step)
+        return step
 
     def _is_over(self, name: str) -> bool:
         row = self.world.catalog.named(name)

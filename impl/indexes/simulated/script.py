@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from stagewright.machines.yugabytedb.backfill.backfill_states import Step
 from stagewright.spec.errors import InputError
 from stagewright.spec.text.suggestions import did_you_mean
 
@@ -19,12 +20,14 @@ FORMS = (
     "read NAME VALUE",
     "status NAME",
     "await NAME",
+    "await job STEP",
     "kill SERVER",
     "restart SERVER",
     "fail over",
     "wait MILLISECONDS",
 )
 COLUMNS = ("v", "w")
+STEPS = tuple(step.name for step in Step)
 MOST = 100_000
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,30}")
 
@@ -82,6 +85,9 @@ def _parse(words: list[str]) -> Operation:
             return Operation("write", number=int(number), text=text)
         case ["read", name, value] if _is_number(value):
             return Operation("read", name, number=int(value), text=text)
+        case ["await", "job", step]:
+            _check_step(step, text)
+            return Operation("await job", step, text=text)
         case ["status" | "await" | "kill" | "restart" as verb, name] if _NAME.fullmatch(name):
             return Operation(verb, name, text=text)
         case ["fail", "over"]:
@@ -106,6 +112,14 @@ def _check(name: str, column: str, text: str) -> None:
         raise InputError(
             f"--script: `{text}`: the table has no column {column}",
             help=f"its columns: {', '.join(COLUMNS)}",
+        )
+
+
+def _check_step(step: str, text: str) -> None:
+    if step not in STEPS:
+        raise InputError(
+            f"--script: `{text}`: a job has no step {step}",
+            help=f"{did_you_mean(step, STEPS)}its steps: {', '.join(STEPS)}",
         )
 
 

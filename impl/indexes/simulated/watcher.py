@@ -14,7 +14,7 @@ from stagewright.impl.indexes.control import (
     begun,
     programs,
 )
-from stagewright.impl.indexes.port import Learned, Note, SchemaApplied, Stepped
+from stagewright.impl.indexes.records.notes import Learned, Note, SchemaApplied, Stepped
 from stagewright.impl.indexes.schema import Schema
 from stagewright.impl.runtime import Instance
 from stagewright.machines.yugabytedb.backfill.backfill_table import Index, Tablet

@@ -12,7 +12,8 @@ from stagewright.impl.indexes.catalog import Catalog
 from stagewright.impl.indexes.index_tablet import IndexTablet
 from stagewright.impl.indexes.master import Master
 from stagewright.impl.indexes.messages import Message
-from stagewright.impl.indexes.port import Note, Port, Settings
+from stagewright.impl.indexes.port import Port, Settings
+from stagewright.impl.indexes.records.notes import Note
 from stagewright.impl.indexes.schema import index_tablet, table_tablet
 from stagewright.impl.indexes.table_tablet import TableTablet
 from stagewright.impl.indexes.times import HybridClock

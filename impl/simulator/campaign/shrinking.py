@@ -1,7 +1,6 @@
 """Makes a failing scenario small: operations and faults are left out, then numbers made smaller, while it fails alike.
 
-The randomness of a run is keyed by link and kind, so that what is left out shifts nothing else. Leaving out is
-ddmin (Zeller and Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002) over both lists at once.
+The randomness of a run is keyed by link and kind, so that what is left out shifts nothing else.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.recording.failure import Failure
+from stagewright.impl.recording.minimize import minimize
 from stagewright.impl.simulator.campaign.scenario import Scenario
 from stagewright.impl.simulator.campaign.trial import attempt
 from stagewright.impl.simulator.database.script import OF_TABLES, TABLETS, Operation
@@ -60,18 +60,7 @@ class _Shrinker:
 
     def leave_out(self) -> None:
         """Do ddmin over operations and faults."""
-        parts, size = _parts(self.best.scenario), 2
-        while parts:
-            step = max(1, len(parts) // size)
-            for start in range(0, len(parts), step):
-                kept = parts[:start] + parts[start + step :]
-                if self.fails(_of(self.best.scenario, kept)):
-                    parts, size = kept, max(size - 1, 2)
-                    break
-            else:
-                if step == 1:
-                    return
-                size *= 2
+        minimize(_parts(self.best.scenario), lambda kept: self.fails(_of(self.best.scenario, kept)))
 
     def lessen(self) -> None:
         """Fewer writes, nodes and keys."""

@@ -1,4 +1,4 @@
-"""`stagewright campaign`: the database, or the view engine, under all that seeds draw; each run is checked."""
+"""`stagewright campaign`: the database, the view engine or indexes, under all that seeds draw; each run is checked."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ examples:
   stagewright campaign --seeds 0..20000 --workers 8 --out artifacts/campaign
   stagewright campaign --seeds 17 --json
   stagewright campaign --of view-engine --seeds 0..300
+  stagewright campaign --of indexes --seeds 0..2000 --workers 4 --out artifacts/indexes
   stagewright campaign --of view-engine --seeds 0..20 --wrong-build old_rows_stay --out artifacts/views
 
 Each seed draws a script (nodes join, leave, are replaced, removed, rebuilt and cut off; half of the scripts make
@@ -32,8 +33,12 @@ Of the view engine, a seed draws a cluster of 2 to 5 nodes, what its manager doe
 writes and queries; every answer has to be map/reduce over the documents at the sequence numbers that it reports, and
 traces and logs have to be runs of the definitions.
 
-With --out results are kept: the same command goes on where it was interrupted. A run of the view engine that fails
-leaves its traces and logs there, for `stagewright validate`.
+Of indexes, a seed draws a table, transactions, indexes that are created, awaited, dropped and deferred, crashes,
+failovers, and lost, late and repeated messages; an index has to equal its table at every read time, and every step
+of masters, tablets and transactions has to be one of the definitions.
+
+With --out results are kept: the same command goes on where it was interrupted. A run of the view engine or of indexes that
+fails leaves its traces there, and its logs, for `stagewright validate`.
 """
 
 
@@ -44,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
         "--of",
-        choices=["database", "view-engine"],
+        choices=["database", "view-engine", "indexes"],
         default="database",
         help="what is run (database)",
     )
@@ -72,7 +77,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--shrink",
         type=int,
         metavar="N",
-        help="how many sorts of failure of the database to make small (3)",
+        help="how many sorts of failure of the database or of indexes to make small (3)",
     )
     add(
         "--wrong-build",
@@ -112,12 +117,16 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _campaign(asked: Asked) -> Campaign:
-    from stagewright.commands.campaigning.asked import DATABASE
+    from stagewright.commands.campaigning.asked import DATABASE, INDEXES
 
     if asked.of == DATABASE:
         from stagewright.commands.campaigning.of_database import DatabaseCampaign
 
         return DatabaseCampaign(asked)
+    if asked.of == INDEXES:
+        from stagewright.commands.campaigning.of_indexes import IndexCampaign
+
+        return IndexCampaign(asked)
     from stagewright.commands.campaigning.of_view_engine import ViewEngineCampaign
 
     return ViewEngineCampaign(asked)

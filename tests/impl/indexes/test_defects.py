@@ -78,14 +78,16 @@ HUNTS = (
     Hunt(Defect.requests_are_not_checked, "SUCCEEDED; at", FEWER),
     Hunt(Defect.safe_time_is_the_least, "SUCCEEDED; at", FEWER, 2),
 )
-NOT_YET_FOUND = {
+BY_RECORDS = {
     Defect.last_write_of_a_time,
     Defect.intents_are_not_looked_at,
-    Defect.lost_chunks_are_not_retried,  # the oracle finds it after two simulated minutes: 30 s of CPU
+    Defect.lost_chunks_are_not_retried,  # the oracle finds it after two simulated minutes
+    Defect.late_requests_count,
     Defect.old_answers_count,
     Defect.readiness_is_not_tested,
     Defect.permission_goes_back,
 }
+"""Shown in `test_records.py`."""
 
 
 @pytest.mark.parametrize("hunt", some_of(HUNTS, each=2), ids=lambda h: h.defect.name)
@@ -101,5 +103,5 @@ def test_the_same_runs_are_sound_without_it(hunt: Hunt) -> None:
     assert report.breaches + report.refused == []
 
 
-def test_every_defect_is_hunted_or_known_not_to_be() -> None:
-    assert {h.defect for h in HUNTS} == set(Defect) - NOT_YET_FOUND
+def test_every_defect_is_hunted_or_shown_by_records() -> None:
+    assert {h.defect for h in HUNTS} == set(Defect) - BY_RECORDS

@@ -13,7 +13,7 @@ from stagewright.spec.errors import InputError
 from stagewright.spec.text.suggestions import did_you_mean
 
 D = TypeVar("D", bound=Enum)
-DATABASE, VIEW_ENGINE = "database", "view-engine"
+DATABASE, VIEW_ENGINE, INDEXES = "database", "view-engine", "indexes"
 
 
 @dataclass(frozen=True)

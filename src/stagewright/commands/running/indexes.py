@@ -34,20 +34,22 @@ def run_index_script(args: argparse.Namespace, directory: Callable[[], Path]) ->
 def _plan_of(args: argparse.Namespace) -> Plan:
     from stagewright.impl.indexes.simulated.run import Plan
     from stagewright.impl.indexes.simulated.script import parse_script
+    from stagewright.impl.indexes.simulated.sizes import with_sizes
     from stagewright.impl.simulator.database.weather import parse_faults
 
     refuse_others(
         args,
-        (*WITHOUT_A_SCRIPT, "profile", "workload", "cdc"),
+        (*WITHOUT_A_SCRIPT, "profile", "cdc"),
         "a script of indexes",
         "a script writes by `write NUMBER`, and the newest release runs",
     )
-    return Plan(
+    plan = Plan(
         servers=nodes_of(args),
         seed=args.seed,
         script=parse_script(args.script),
         faults=parse_faults(args.faults),
     )
+    return with_sizes(plan, args.workload or "")
 
 
 def _print(report: Report, plan: Plan, directory: Path, args: argparse.Namespace) -> None:
@@ -66,17 +68,23 @@ def _print(report: Report, plan: Plan, directory: Path, args: argparse.Namespace
 
 def validations(report: Report, directory: Path) -> tuple[str, ...]:
     """The commands that validate the traces of a run that had an index."""
+    from stagewright.machines.recorded import OF_INDEXES
+
     size = report.sizes
     of_job = f"--size Tablet={size['Tablet']} --size Index={size['Index']}"
     if not size["Index"]:
         return ()
+    paths = (directory / f"{kind}.jsonl" for kind in OF_INDEXES)
+    recorded = " ".join(str(path) for path in paths if path.exists())
     return (
         f"check the indexes: stagewright validate {directory / 'permissions.jsonl'} --size Server={size['Server']}",
         f"check the job: stagewright validate {directory / 'job.jsonl'} {of_job}",
         f"check the tablets: stagewright validate {directory / 'tablets.jsonl'}",
+        f"check rows and entries: stagewright validate {recorded}",
     )
 
 
 def _reproduce(args: argparse.Namespace) -> str:
     words = ["stagewright", "run", "--nodes", str(args.nodes), "--seed", str(args.seed)]
+    words += ["--workload", args.workload] if args.workload else []
     return "reproduce: " + shlex.join([*words, "--faults", args.faults, "--script", args.script])

@@ -35,6 +35,7 @@ def _shipped(name: str, profile: str) -> Definition:
     from stagewright.machines import SHIPPED
     from stagewright.machines.recorded import (
         OF_CHANGES,
+        OF_INDEXES,
         OF_LOGS,
         OF_NODES,
         OF_VIEW_ENGINE,
@@ -44,7 +45,7 @@ def _shipped(name: str, profile: str) -> Definition:
     classes = {place.partition(":")[2]: short for short, place in SHIPPED.items()}
     if name in SHIPPED:  # a mapping may use the short name
         return machine_from(name, profile)
-    recordings = (OF_NODES, OF_VIEWS, OF_CHANGES, OF_VIEW_ENGINE)
+    recordings = (OF_NODES, OF_VIEWS, OF_CHANGES, OF_VIEW_ENGINE, OF_INDEXES)
     places = [*(place for of in recordings for place in of.values()), *OF_LOGS]
     if recorded := [p for p in places if p.partition(":")[2] == name]:
         return machine_from(recorded[0], "")  # these have no profiles

@@ -1,0 +1,71 @@
+"""One run of a campaign over indexed tables, and what is kept of it: what happened, and what is wrong."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from stagewright.impl.indexes.campaign.scenario import Scenario
+from stagewright.impl.indexes.defects import Defect
+from stagewright.impl.indexes.simulated.run import Report, run
+from stagewright.impl.recording.failure import Failure, raised
+from stagewright.spec.errors import InputError
+
+BY_ROWS, BY_TRACE = "rows", "trace"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What is kept of a run."""
+
+    seed: int
+    strategy: str
+    failures: tuple[Failure, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict[str, int])
+    cpu: float = 0.0  # seconds
+
+    def to_json(self) -> dict[str, Any]:
+        """One line of the file of results."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, found: dict[str, Any]) -> Trial:
+        """The inverse."""
+        failures = tuple(Failure(**f) for f in found["failures"])
+        return cls(**{**found, "failures": failures})
+
+
+def attempt(
+    scenario: Scenario, defects: frozenset[Defect] = frozenset(), keep: Path | None = None
+) -> Trial:
+    """Run a scenario, maybe of a wrong build. Of a run that fails, `keep` gets the traces.
+
+    Raises:
+        InputError: the script cannot be worked through.
+    """
+    began = time.process_time()
+    seed, strategy = scenario.seed, scenario.strategy
+    try:
+        report = run(scenario.plan(defects), keep, only_if_broken=True)
+    except InputError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a process raises is what the campaign looks for
+        cpu = round(time.process_time() - began, 3)
+        return Trial(seed, strategy, (raised(error),), cpu=cpu)
+    failures = [Failure(BY_ROWS, text) for text in report.breaches]
+    failures += [Failure(BY_TRACE, text) for text in report.refused]
+    cpu = round(time.process_time() - began, 3)
+    return Trial(seed, strategy, tuple(failures), _counts(report), cpu)
+
+
+def _counts(report: Report) -> dict[str, int]:
+    """What happened, and what became of indexes."""
+    found = Counter(report.counted)
+    for status in report.indexes.values():
+        found[f"indexes: {status.partition(',')[0]}"] += 1
+        found["indexes dropped"] += status.endswith("dropped")
+    return dict(found)

@@ -1,0 +1,252 @@
+"""What happened in a process, as it says itself: the oracle, the definitions and the logs all hear the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from stagewright.impl.indexes.schema import EntryChange, Schema
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something that a process did."""
+
+
+# -- masters --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Stepped(Note):
+    """The master took a step of a definition: of which kind, on which instance."""
+
+    kind: str
+    entity: str
+    action: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Learned(Note):
+    """The master found out what a definition has as a constant."""
+
+    kind: str
+    entity: str
+    variable: str
+    value: Any
+
+
+@dataclass(frozen=True)
+class ReadTimeChosen(Note):
+    """A job has the time of its scan."""
+
+    job: int
+    indexes: tuple[int, ...]
+    read_time: int
+
+
+@dataclass(frozen=True)
+class ChunkAsked(Note):
+    """The master sends a request for a chunk, maybe not for the first time."""
+
+    job: int
+    tablet: int
+    ask: tuple[int, int]
+    start: bytes
+    indexes: tuple[int, ...]
+    read_time: int
+
+
+@dataclass(frozen=True)
+class AnswerTaken(Note):
+    """The master writes the checkpoint of a tablet; None: the tablet is done."""
+
+    job: int
+    tablet: int
+    ask: tuple[int, int]
+    until: bytes | None
+
+
+# -- tablets of the table -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SchemaApplied(Note):
+    """A tablet of the table has applied another schema."""
+
+    tablet: int
+    before: Schema
+    after: Schema
+
+
+@dataclass(frozen=True)
+class StatementCame(Note):
+    """A statement, or a copy of it, has reached the tablet of its row."""
+
+    tablet: int
+    transaction: str
+    statement: int
+
+
+@dataclass(frozen=True)
+class StatementWaits(Note):
+    """It waits for the lock of a row."""
+
+    tablet: int
+    transaction: str
+    statement: int
+    key: bytes
+
+
+@dataclass(frozen=True)
+class StatementHeld(Note):
+    """Its intents are written: by which version of the schema, and which permissions, it was planned."""
+
+    tablet: int
+    transaction: str
+    statement: int
+    version: int
+    planned: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class LockAwaited(Note):
+    """A statement has waited for another transaction's lock, so long."""
+
+    transaction: str
+    milliseconds: int
+
+
+@dataclass(frozen=True)
+class SafeTimeGiven(Note):
+    """A tablet says from when on every commit maintains these indexes."""
+
+    job: int
+    tablet: int
+    indexes: tuple[int, ...]
+    time: int
+
+
+@dataclass(frozen=True)
+class ChunkBegun(Note):
+    """A tablet begins a chunk."""
+
+    job: int
+    tablet: int
+    ask: tuple[int, int]
+    start: bytes
+    indexes: tuple[int, ...]
+    read_time: int
+
+
+@dataclass(frozen=True)
+class RowsScanned(Note):
+    """A tablet has read rows for a job."""
+
+    job: int
+    tablet: int
+    keys: tuple[int, ...]
+    indexes: tuple[int, ...]
+    read_time: int
+
+
+@dataclass(frozen=True)
+class ChunkEnded(Note):
+    """A tablet answers how far it came; `broken`: a violation ended it, or another request did."""
+
+    job: int
+    tablet: int
+    until: bytes | None
+    broken: bool = False
+
+
+@dataclass(frozen=True)
+class Opened(Note):
+    """A tablet has another leader, which knows what is stored and nothing else."""
+
+    address: str
+
+
+# -- all tablets ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class IntentsHeld(Note):
+    """A tablet holds what a transaction wrote under these keys."""
+
+    address: str
+    transaction: str
+    keys: tuple[bytes, ...]
+
+
+@dataclass(frozen=True)
+class IntentsEnded(Note):
+    """They are versions of a time now, or, None, dropped."""
+
+    address: str
+    transaction: str
+    time: int | None
+
+
+@dataclass(frozen=True)
+class Stored(Note):
+    """A tablet has turned what it held into versions: keys with their values or None."""
+
+    address: str
+    time: int
+    versions: Mapping[bytes, bytes | None]
+
+
+@dataclass(frozen=True)
+class Decided(Note):
+    """The record of a transaction: when it has committed, or None, that it was aborted."""
+
+    transaction: str
+    time: int | None
+
+
+# -- tablets of indexes ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class EntriesBackfilled(Note):
+    """A tablet of an index is about to store entries of a scan, with a time."""
+
+    address: str
+    index: int
+    read_time: int
+    time: int
+    entries: tuple[EntryChange, ...]
+
+
+@dataclass(frozen=True)
+class ViolationFound(Note):
+    """The entry of a scan that a tablet of an index refuses."""
+
+    address: str
+    read_time: int
+    entry: EntryChange
+
+
+@dataclass(frozen=True)
+class BackfillOver(Note):
+    """A tablet of an index has heard that the backfill is over."""
+
+    address: str
+
+
+@dataclass(frozen=True)
+class Compacted(Note):
+    """A tablet of an index has reclaimed so many versions."""
+
+    address: str
+    versions: int
+
+
+@dataclass(frozen=True)
+class IndexRead(Note):
+    """A tablet of an index answers a read at a time."""
+
+    address: str
+    at: int

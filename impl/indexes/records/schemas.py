@@ -1,0 +1,78 @@
+"""Which schema each tablet of the table has, and by which permissions its pending transactions were planned."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from stagewright.impl.indexes.records.notes import (
+    IntentsEnded,
+    Note,
+    SchemaApplied,
+    StatementHeld,
+)
+from stagewright.impl.indexes.schema import Schema, table_tablet
+from stagewright.impl.recording.recording import Recording
+from stagewright.machines.yugabytedb.indexes.index_states import Permission
+
+SCHEMAS = "index-schemas"
+_ORDER = (
+    Permission.absent,
+    Permission.delete_only,
+    Permission.write_and_delete,
+    Permission.do_backfill,
+    Permission.read_write_and_delete,
+)
+_Plans = dict[int, dict[int, int]]  # statement → index → number of its permission
+
+
+class Schemas:
+    """As tablets apply them."""
+
+    def __init__(self, recording: Recording, tablets: int) -> None:
+        self._recording = recording
+        self._applied = {t: Schema() for t in range(tablets)}
+        self._plans: dict[str, dict[str, _Plans]] = defaultdict(dict)
+
+    def of(self, tablet: int) -> Schema:
+        """What a tablet has."""
+        return self._applied[tablet]
+
+    def is_settled(self, tablet: int, indexes: tuple[int, ...]) -> bool:
+        """No transaction is pending that was planned before WRITE_AND_DELETE of these indexes."""
+        least = Permission.write_and_delete.number
+        return all(
+            plan.get(index, -1) >= least
+            for plans in self._plans[table_tablet(tablet)].values()
+            for plan in plans.values()
+            for index in indexes
+        )
+
+    def hear(self, note: Note) -> None:
+        """A tablet has done something."""
+        match note:
+            case SchemaApplied(tablet, before, after):
+                newer, near = after.version > before.version, self._is_near(tablet, after)
+                self._applied[tablet] = after
+                place = table_tablet(tablet)
+                self._recording.take(SCHEMAS, place, place, "apply", newer=newer, near=near)
+            case StatementHeld(tablet, transaction, statement, _, planned):
+                plans = self._plans[table_tablet(tablet)].setdefault(transaction, {})
+                plans[statement] = dict(planned)
+            case IntentsEnded(address, transaction):
+                self._plans[address].pop(transaction, None)
+            case _:
+                pass
+
+    def _is_near(self, tablet: int, after: Schema) -> bool:
+        """No index is more than one permission ahead of another tablet's, unless it is being removed."""
+        for index in after.indexes:
+            if index.permission not in _ORDER:
+                continue
+            for other, schema in self._applied.items():
+                theirs = schema.permission(index.number)
+                ahead = _ORDER.index(index.permission) - (
+                    _ORDER.index(theirs) if theirs in _ORDER else len(_ORDER)
+                )
+                if other != tablet and ahead > 1:
+                    return False
+        return True

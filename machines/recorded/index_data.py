@@ -1,0 +1,195 @@
+"""What tablets record of the rows and entries of indexed tables: statements, transactions, entries, unique keys.
+
+Source: design document 002 (online index backfill), "Detecting constraint violations", "Waiting for pending
+transactions to finish" and the states of the index table. The parameters say what was so as it happened.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from stagewright.spec import (
+    Actor,
+    Bool,
+    FlagVar,
+    Machine,
+    action,
+    flag,
+    invariant,
+    require,
+    step_property,
+)
+
+CLIENT = Actor("client")
+RECORD = Actor("record of the transaction")
+MASTER = Actor("master leader")
+TABLET = Actor("leader of the tablet")
+
+
+class RecordedStatement(Machine):
+    """One statement at the tablet of its row."""
+
+    came: FlagVar = flag()
+    waiting: FlagVar = flag()  # for a lock
+    held: FlagVar = flag()  # its changes are held there as intents
+
+    @action(by=CLIENT)
+    def come(self) -> None:
+        """It reaches the tablet, or another copy of it does."""
+        self.came = True
+
+    @action(by=TABLET)
+    def wait(self, locked: Bool) -> None:
+        """It waits; `locked`: another transaction holds the row."""
+        require(self.came, "the statement has come")
+        require(locked, "another transaction holds the row")
+        self.waiting = True
+
+    @action(by=TABLET)
+    def hold(self, current: Bool, prompt: Bool) -> None:
+        """Its intents are written.
+
+        `current`: it was planned by the schema that the tablet has; `prompt`: it did not lie about before.
+        """
+        require(self.came, "the statement has come")
+        require(current, "it was planned by the tablet's version of the schema")
+        require(prompt | self.waiting, "nothing but a row's lock makes a statement wait")
+        self.waiting = False
+        self.held = True
+
+    @step_property
+    def intents_are_of_statements(self, after: Self) -> Bool:
+        """Nothing is held of a statement that has not come."""
+        return (~self.held & after.held).implies(self.came)
+
+
+class RecordedTransaction(Machine):
+    """One transaction: its record, and the tablets that turn its intents into versions, or drop them."""
+
+    committed: FlagVar = flag()
+    aborted: FlagVar = flag()
+    astray: FlagVar = flag()  # versions were stored that it has not committed, or at another time
+
+    @action(by=RECORD)
+    def commit(self) -> None:
+        """The record has a commit time."""
+        require(~self.aborted & ~self.committed, "the transaction is undecided")
+        self.committed = True
+
+    @action(by=RECORD)
+    def abort(self) -> None:
+        """The record says that it was aborted."""
+        require(~self.aborted & ~self.committed, "the transaction is undecided")
+        self.aborted = True
+
+    @action(by=TABLET)
+    def store(self, at_its_time: Bool) -> None:
+        """A tablet makes versions of its intents; `at_its_time`: at the commit time."""
+        require(self.committed, "the transaction has committed")
+        require(at_its_time, "rows and entries have the commit time")
+        self.astray = self.astray | ~at_its_time
+
+    @action(by=TABLET)
+    def drop(self) -> None:
+        """A tablet drops its intents."""
+        require(self.aborted, "the transaction was aborted")
+
+    @invariant
+    def rows_and_entries_have_one_time(self) -> Bool:
+        """002: "the hybrid timestamp of the entry in primary table and the index table are the same"."""
+        return ~self.astray
+
+
+class RecordedEntries(Machine):
+    """One tablet of an index."""
+
+    over: FlagVar = flag()  # it has heard that the backfill is over
+    reclaimed: FlagVar = flag()  # delete markers
+    early: FlagVar = flag()  # of these some while the backfill ran
+
+    @action(by=TABLET)
+    def backfill(self, at_scan: Bool, decided: Bool) -> None:
+        """Entries of a scan are written.
+
+        `at_scan`: with the time of the scan; `decided`: no transaction that is pending has one of their keys, where
+        these are unique.
+        """
+        require(~self.over, "the backfill is not over")
+        require(at_scan, "entries have the time of the scan")
+        require(decided, "no pending transaction has the key")
+
+    @action(by=MASTER)
+    def end_backfill(self) -> None:
+        """It hears that the backfill is over."""
+        self.over = True
+
+    @action(by=TABLET)
+    def compact(self) -> None:
+        """Delete markers, and what they hide, are reclaimed."""
+        require(self.over, "the backfill is over")
+        self.reclaimed = True
+        self.early = self.early | ~self.over
+
+    @invariant
+    def markers_are_kept_until_then(self) -> Bool:
+        """002: compactions do "not reclaim the delete markers until the backfill process is complete"."""
+        return self.reclaimed.implies(~self.early)
+
+
+class RecordedKey(Machine):
+    """One key of a unique index, as its tablet holds versions of it."""
+
+    entered: FlagVar = flag()  # the backfill has written an entry of it
+    doubled: FlagVar = flag()  # and another row had it just before or after
+    reported: FlagVar = flag()
+    invented: FlagVar = flag()  # a violation was reported where no other row has the key
+
+    @action(by=TABLET)
+    def write_entry(self, free_before: Bool, free_after: Bool) -> None:
+        """002, "Detecting constraint violations": the backfill writes an entry.
+
+        `free_before`: at the time of the scan no other row has the key; `free_after`: nor the first one after it.
+        """
+        require(free_before, "no other row has the key at the time of the scan")
+        require(free_after, "no other row is the first to get the key after the scan")
+        self.entered = True
+        self.doubled = self.doubled | ~free_before | ~free_after
+
+    @action(by=TABLET)
+    def report(self, rival: Bool) -> None:
+        """It reports a violation; `rival`: another row has the key just before or just after the scan."""
+        require(rival, "another row has the key")
+        self.reported = True
+        self.invented = self.invented | ~rival
+
+    @invariant
+    def violations_are_not_missed(self) -> Bool:
+        """002: the index accepts the write only if both conditions hold."""
+        return self.entered.implies(~self.doubled)
+
+    @invariant
+    def violations_are_not_invented(self) -> Bool:
+        """And it fails for nothing else (yugabyte-db #3611)."""
+        return self.reported.implies(~self.invented)
+
+
+class RecordedSchema(Machine):
+    """The schema of the table at one of its tablets."""
+
+    known: FlagVar = flag()
+
+    @action(by=TABLET)
+    def apply(self, newer: Bool, near: Bool) -> None:
+        """It applies a version.
+
+        `newer`: than the one it had; `near`: no index goes further than one permission from what a slower tablet has,
+        unless it is being removed.
+        """
+        require(newer, "the version is newer")
+        require(near, "no two tablets are more than one permission apart")
+        self.known = True
+
+    @step_property
+    def versions_are_not_forgotten(self, after: Self) -> Bool:
+        """A tablet that knows a version keeps it or a newer one."""
+        return self.known.implies(after.known)

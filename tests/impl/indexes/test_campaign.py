@@ -1,0 +1,88 @@
+"""Campaigns of indexed tables: sound runs keep every promise, and what fails is made small."""
+
+from __future__ import annotations
+
+import pytest
+from tests.thorough import examples
+
+from stagewright.impl.indexes.campaign.drawing import STRATEGIES, draw
+from stagewright.impl.indexes.campaign.scenario import Scenario
+from stagewright.impl.indexes.campaign.shrinking import shrink, whole
+from stagewright.impl.indexes.campaign.tally import Tally
+from stagewright.impl.indexes.campaign.trial import BY_ROWS, BY_TRACE, Trial, attempt
+from stagewright.impl.indexes.defects import Defect
+from stagewright.impl.indexes.port import Settings
+from stagewright.impl.indexes.simulated.script import parse_script
+from stagewright.impl.recording.minimize import minimize
+from stagewright.impl.simulator.database.weather import Faults
+
+
+def test_no_drawn_run_breaks_a_promise_and_all_that_matters_happens() -> None:
+    tally = Tally()
+    for seed in range(examples(60)):
+        trial = attempt(draw(seed))
+        assert trial.failures == (), seed
+        tally.add(trial)
+    assert tally.never == []
+    assert set(tally.strategies) == set(STRATEGIES)
+
+
+@pytest.mark.thorough
+def test_no_seed_of_many_breaks_a_promise() -> None:
+    failed = [
+        (seed, t.failures) for seed in range(1000, 1600) if (t := attempt(draw(seed))).failures
+    ]
+    assert failed == []
+
+
+def test_a_late_copy_of_an_older_request_is_left_alone() -> None:
+    assert attempt(draw(41)).failures == ()
+    told = attempt(draw(41), frozenset({Defect.late_requests_count})).failures
+    assert {f.by for f in told} == {BY_ROWS, BY_TRACE}
+
+
+def test_a_result_is_kept_as_json() -> None:
+    trial = attempt(draw(3), frozenset({Defect.only_the_first_page}))
+    assert trial.failures
+    assert Trial.from_json(trial.to_json()) == trial
+
+
+def test_a_failure_is_made_small_and_its_command_names_all_of_it() -> None:
+    wrong = frozenset({Defect.checkpoint_skips_a_row})
+    scenario = Scenario(
+        seed=1,
+        script=parse_script(
+            "create table 12 rows; write 8; create index j on w; create index i on v; fail over; await i"
+        ),
+        faults=Faults(loss=0.02),
+        settings=Settings(tablets=1, batch=1, chunk_rows=2),
+    )
+    failure = next(f for f in attempt(scenario, wrong).failures if "rows up to there" in f.text)
+    small = shrink(scenario, failure, wrong, most=25)
+    assert small.failure.sort == failure.sort
+    assert len(small.scenario.script) <= 3
+    assert small.scenario.faults == Faults()
+    assert small.failure in attempt(small.scenario, wrong).failures
+    assert "--workload clients=" in small.scenario.command
+
+
+def test_a_script_without_an_index_names_it_nowhere() -> None:
+    script = parse_script(
+        "create table 9 rows; await i; create index i on v; drop index i; drop index j"
+    )
+    assert [str(o) for o in whole(script)] == [
+        "create table 9 rows",
+        "create index i on v",
+        "drop index i",
+    ]
+
+
+def test_minimize_leaves_only_what_a_failure_needs() -> None:
+    tried = list[int]()
+
+    def fails(parts: list[int]) -> bool:
+        tried.append(len(parts))
+        return {3, 7} <= set(parts)
+
+    assert minimize(range(20), fails) == [3, 7]
+    assert len(tried) < 100
