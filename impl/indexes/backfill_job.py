@@ -232,6 +232,8 @@ class JobOfMaster:
         old = Defect.old_answers_count in self._master.settings.defects
         if job is None or self.step is not Step.backfill_tablets:
             return
+        if not job.left:
+            return  # all of its indexes have failed or are gone
         if (asked is None or asked.number != message.ask) and not old:
             return  # the answer to another question
         if job.number != message.job and not old:

@@ -41,6 +41,10 @@ def test_a_late_copy_of_an_older_request_is_left_alone() -> None:
     assert {f.by for f in told} == {BY_ROWS, BY_TRACE}
 
 
+def test_an_answer_that_comes_when_all_indexes_are_gone_changes_nothing() -> None:
+    assert attempt(draw(59)).failures == ()
+
+
 def test_a_result_is_kept_as_json() -> None:
     trial = attempt(draw(3), frozenset({Defect.only_the_first_page}))
     assert trial.failures
