@@ -76,7 +76,10 @@ class Defect(Enum):
     view_building_makes_timestamps = auto()  # rows are put into a view as of now
     view_building_skips_rows = auto()  # the first of each chunk but the first
     view_building_does_not_flush = auto()  # sstables are read that miss what is in the memtable
+    view_updates_change_sides = auto()  # at once, as places in lists of replicas change
+    view_rows_are_deleted_in_pairs = auto()  # also those that others have put there
     tasks_stay_behind = auto()  # when their tablet has moved
+    tasks_outlive_their_tablet = auto()  # when it is split or merged
     recreated_views_are_the_same = auto()  # as the dropped ones of their names, by id
     last_tablets_move_silently = auto()  # nobody says that a node holds none any more
     tablets_that_come_are_counted = auto()  # as those of a node that a view leaves without any

@@ -57,45 +57,47 @@ def _repair(node: Context, request: RepairTable) -> Command:
 
 
 def _alter(node: Context, request: AlterTable) -> Command | None:
-    view, table, replicas = node.view, request.table, request.replicas
+    view, table, replicas = node.view, node.view.named(request.table), request.replicas
     _tablets_of(view, table)
+    if table in view.views:
+        problem = f"{table} is a view: it has as many replicas as its base table"
+        raise RefusedError(problem, (), help=f"alter {view.views[table].base}")
     if view.tables[table] == replicas:
         return None
-    _refuse_pairs(view, table)
+    _refuse_altered(view, table)
     refuse_too_many(len(staying(view)), replicas)
     text = f"alter table {table}: {view.tables[table]} to {replicas} replicas"
-    return Command(text, mutations=(Mutation(TABLES, (table,), {"replicas": replicas}),))
+    tables = (table, *(v.name for v in view.views_of(table)))
+    return Command(
+        text, mutations=tuple(Mutation(TABLES, (t,), {"replicas": replicas}) for t in tables)
+    )
 
 
 def _resize(node: Context, request: ResizeTable) -> Command:
     """A decision, with a number of its own."""
-    view, table, resize = node.view, request.table, request.resize
+    view, table, resize = node.view, node.view.named(request.table), request.resize
     count = len(_tablets_of(view, table))
     if resize is Resize.merge and count == 1:
         raise RefusedError(f"{table} has one tablet", (), help="there is none to merge it with")
     if resize is Resize.split and count * 2 > MOST_TABLETS:
         problem = f"{table} has {count} tablets, and {MOST_TABLETS} are the most"
         raise RefusedError(problem, (), help="leave it as it is")
-    _refuse_pairs(view, table)
+    _refuse_altered(view, table)
     last: int = node.catalog.tables[TABLES][table,].get("resize_seq_number", 0)
     row = {"resize_type": resize.value, "resize_seq_number": last + 1}
     text = f"Emitting resize decision of type {resize.value} for table {table}"
     return Command(text, mutations=(Mutation(TABLES, (table,), row),))
 
 
-def _refuse_pairs(view: View, table: str) -> None:
-    """What pairs tablets or replicas with others keeps them, and nothing changes twice at once.
+def _refuse_altered(view: View, table: str) -> None:
+    """Nothing changes twice at once.
 
     Raises:
-        RefusedError: the table has views, is one, or its replicas change.
+        RefusedError: the replicas of the table change, or those of a view of it.
     """
-    if table in view.views or view.views_of(table):
-        problem = (
-            f"{table} has views, or is one: tablets and replicas are paired with those of the table"
-        )
-        raise RefusedError(problem, (), help="drop the views first")
-    if is_altered(view, table):
-        raise RefusedError(f"the replicas of {table} change", (), help="wait until that is done")
+    for one in (table, *(v.name for v in view.views_of(table))):
+        if is_altered(view, one):
+            raise RefusedError(f"the replicas of {one} change", (), help="wait until that is done")
 
 
 def _tablets_of(view: View, table: str) -> tuple[TabletRow, ...]:

@@ -84,27 +84,33 @@ def finalised(node: Context, tables: Iterable[str]) -> Iterator[Mutation]:
     """The rows of tables with their new tablets, instead of those that they had."""
     view = node.view
     for table in tables:
-        rows, kind = view.tablets[table], view.resizes[table]
-        if kind == Resize.split.value:
-            layout = [Tablet(row.tablet.replicas) for row in rows for _ in range(2)]
-            if node.has(Defect.halves_of_tablets_are_mixed_up):
-                layout = [*layout[::2], *layout[::2]]
-        else:
-            layout = [Tablet(left.tablet.replicas) for left, _ in pairs(rows)]
-        tablets = TabletMap(tuple(layout))
-        made = [*rows_of(table, tablets)]
+        rows, layout = view.tablets[table], resized_map(node, table)
+        made = [*rows_of(table, layout)]
         kept = {m.key for m in made}
         yield from (Mutation("tablets", row.key, None) for row in rows if row.key not in kept)
         yield from made
-        yield Mutation(TABLES, (table,), {"tablets": len(layout), "resize_type": None})
+        columns = {"tablets": len(layout.tablets), "resize_type": None}
+        yield Mutation(TABLES, (table,), columns)
         if table in view.logs and not node.has(Defect.streams_outlive_their_tablets):
-            yield streams_from(node, table, tablets, node.time(2 * node.timing.ring_delay))
+            yield streams_from(node, table, layout, node.time(2 * node.timing.ring_delay))
 
 
 def streams_from(node: Context, table: str, tablets: TabletMap, time: str) -> Mutation:
     """The streams of a table's log for its new tablets, from a time on (as a column has it)."""
     ends = (tablets.last_token(number) for number in range(len(tablets.tablets)))
     return stream_set(table, ends, time, node.catalog.tables[STREAMS])
+
+
+def resized_map(node: Context, table: str) -> TabletMap:
+    """The tablets that a table has once it is resized as was decided."""
+    rows, kind = node.view.tablets[table], node.view.resizes[table]
+    if kind == Resize.split.value:
+        layout = [Tablet(row.tablet.replicas) for row in rows for _ in range(2)]
+        if node.has(Defect.halves_of_tablets_are_mixed_up):
+            layout = [*layout[::2], *layout[::2]]
+    else:
+        layout = [Tablet(left.tablet.replicas) for left, _ in pairs(rows)]
+    return TabletMap(tuple(layout))
 
 
 def is_at_rest(view: View, table: str) -> bool:

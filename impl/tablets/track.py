@@ -58,6 +58,11 @@ class Driver(Protocol):
     rounds: Rounds
     orders: Orders
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a commit is on its way, or waits for another one of this node."""
+        ...
+
     def commit(
         self, add: Callable[[Board], Command], committed: Callable[[], None] = ...
     ) -> list[Effect]:
@@ -106,20 +111,15 @@ class TabletTrack:
         if work is None:
             return []
         if not view.moving:
-            return self._plan_more(view, work) or self._settle(board)
+            begun = self._plan_more(view, work)
+            return begun if self._driver.is_busy else self._settle(board)
         effects: list[Effect] = []
         moves, waits = self._look(view, effects)
         moves = self._held_back(view, work, moves)
         if moves:
             return [*effects, *self._commit(moves, ())]
         effects += self._plan_more(view, work)
-        return [*effects, *self._barrier(view)] if waits and not self._busy(effects) else effects
-
-    @staticmethod
-    def _busy(effects: list[Effect]) -> bool:
-        from stagewright.impl.group0.member import SendCommit
-
-        return any(isinstance(e, SendCommit) for e in effects)
+        return [*effects, *self._barrier(view)] if waits and not self._driver.is_busy else effects
 
     def _look(self, view: View, effects: list[Effect]) -> tuple[list[tuple[TabletRow, Step]], bool]:
         """The stages that can be entered, and whether some tablet waits for a barrier."""

@@ -7,7 +7,7 @@ barrier, for streams, for a node that joins) it has that done. When its term is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,12 +19,13 @@ from stagewright.impl.node.context import Context, tokens_for
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.messages import BarrierAck, Joined, OrderDone, Phase, Work
 from stagewright.impl.node.port import Effect, Reason, Wake
-from stagewright.impl.tablets.resizing import Preparation, finalised
+from stagewright.impl.tablets.resizing import Preparation, finalised, resized_map
 from stagewright.impl.tablets.track import TabletTrack
 from stagewright.impl.topology.descriptions import described
 from stagewright.impl.topology.orders import Job, Key, Orders
 from stagewright.impl.topology.planning import Board, step_of
 from stagewright.impl.topology.rounds import Round, Rounds
+from stagewright.impl.views.building.moves import resized
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.topology.topology_states import NodeState
 from stagewright.spec.errors import RefusedError
@@ -126,6 +127,11 @@ class TopologyCoordinator:
 
     # -- steps ---------------------------------------------------------------------------------------------
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a commit is on its way: it may wait for one that this node makes for an operator."""
+        return self._busy
+
     def go_on(self) -> list[Effect]:
         """Take what can be taken now, and have done what the next steps wait for."""
         if self._busy or not self._began or self._over:
@@ -194,7 +200,8 @@ class TopologyCoordinator:
                 from_then_on=self.node.time(2 * self.node.timing.ring_delay),
                 error=self._reason(),
             )
-            return board.command(described(step), self.node.catalog, details, self._beside(step))
+            beside = (*self._beside(step), *self._view_tasks(board, step))
+            return board.command(described(step), self.node.catalog, details, beside)
 
         return self.commit(add)
 
@@ -259,6 +266,11 @@ class TopologyCoordinator:
             return ()
         left = [m.name for m in self.node.view.nodes.values() if m.state is NodeState.left]
         return tuple(Mutation("topology", (name,), None) for name in left)
+
+    def _view_tasks(self, board: Board, step: Step) -> Iterator[Mutation]:
+        """View building tasks follow the tablets of tables that are resized."""
+        for table in self.resizes.tables if step.action == "finish_resize" else ():
+            yield from resized(board, self.node, table, resized_map(self.node, table))
 
     def _reason(self) -> str:
         """Why what goes on fails, if it does."""

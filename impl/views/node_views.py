@@ -30,7 +30,7 @@ from stagewright.impl.views.maintenance.definition import ViewDefinition
 from stagewright.impl.views.maintenance.hints import hints_of, put_hint, stored_hints, update_in
 from stagewright.impl.views.maintenance.memtables import Memtables
 from stagewright.impl.views.maintenance.outbox import Outbox
-from stagewright.impl.views.maintenance.pairing import place_of
+from stagewright.impl.views.maintenance.pairing import is_paired
 from stagewright.impl.views.maintenance.updates import ViewUpdate, updates_of
 from stagewright.impl.views.statements import create_view, drop_view
 
@@ -111,7 +111,7 @@ class NodeViews:
 
     def holds(self, row: TabletRow) -> bool:
         """Whether updates that this node alone may know of have not arrived: a tablet that leaves it must wait."""
-        if place_of(self._node.name, row) is None:
+        if not is_paired(self._node.name, row):
             return False  # it was never paired
         return self.outbox.waits(row.table, *bounds(*row.range))
 

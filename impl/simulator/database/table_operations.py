@@ -62,7 +62,8 @@ class TableOperations:
         table = f"ks.{operation.node}"
         if operation.verb == "table":
             return self._create(table, operation)
-        if table not in self._clients.tables:
+        table = self._catalog.view.named(table)
+        if table not in self._clients.tables and table not in self._catalog.view.views:
             raise InputError(f"`{operation}`: there is no such table", help="make it first")
         if operation.verb == "move":
             return self._move(table, operation)

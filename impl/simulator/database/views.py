@@ -174,6 +174,7 @@ class ViewOperations:
                 )
             else:
                 self.oracle.compare(name, base, there)
+                self.oracle.look_at_replicas(name, there)
         self.world.counted["view rows compared"] += self.oracle.compared
 
     def _on_the_way(self) -> int:

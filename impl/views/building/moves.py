@@ -1,7 +1,8 @@
-"""What becomes of view building tasks when tablets move: in the same commands as the stages of their tablets.
+"""What becomes of view building tasks when tablets move, and when they are split or merged: in the same commands.
 
 Tasks of a replica that leaves are aborted when writes begin to go to both; when the operation ends, others with new
-ids take their places, on the replica that has come, or where they were if it was undone.
+ids take their places, on the replica that has come, or where they were if it was undone. A replica that comes beside the
+others gets a task of its own for each view that is not built yet.
 """
 
 from __future__ import annotations
@@ -13,11 +14,21 @@ from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.group0 import Mutation
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
-from stagewright.impl.ring.tablets import TabletReplica
+from stagewright.impl.ring.tablets import TabletMap, TabletReplica
 from stagewright.impl.runtime import Instance
 from stagewright.impl.topology.planning import Board, step_of
-from stagewright.impl.views.building.tasks import TASKS, Task, row_of, task_program, tasks_in
+from stagewright.impl.views.building.tasks import (
+    BUILD,
+    TASKS,
+    Place,
+    Task,
+    row_of,
+    status_in,
+    task_program,
+    tasks_in,
+)
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
+from stagewright.machines.scylladb.views.view_coordinator import ViewStatus
 
 
 def follow(
@@ -25,7 +36,7 @@ def follow(
 ) -> Iterator[Mutation]:
     """The rows of tasks that change with those of tablets, each with its step."""
     tasks = [*tasks_in(node.catalog.tables).values()]
-    for row, mutation in moves if tasks else ():
+    for row, mutation in moves if tasks or node.view.views else ():
         columns = mutation.columns or {}
         if "stage" not in columns or row.tablet.next is None:
             continue
@@ -39,9 +50,60 @@ def follow(
             if node.has(Defect.tasks_stay_behind):
                 continue
             yield from _replace(board, node, mine, dict(zip(gone, come, strict=False)))
+            yield from _new_replicas(board, node, row, come[len(gone) :])
         elif columns["stage"] is None:
             back = [t for t in mine if t.aborted]
             yield from _replace(board, node, back, {r: r for r in gone})
+
+
+def _new_replicas(
+    board: Board, node: Context, row: TabletRow, come: list[TabletReplica]
+) -> Iterator[Mutation]:
+    """Tasks of replicas that take nobody's place, for the views that are not built."""
+    tables = node.catalog.tables
+    for view in sorted(v.name for v in node.view.views_of(row.table)):
+        if status_in(tables, view) is ViewStatus.success:
+            continue
+        for replica in come:
+            place = Place(row.table, row.range[1], replica)
+            yield _created(board, Task(node.new_id(), BUILD, False, view, place))
+
+
+def resized(board: Board, node: Context, table: str, after: TabletMap) -> Iterator[Mutation]:
+    """The rows of tasks that change as a table gets other tablets: n becomes 2n and 2n + 1, or n / 2.
+
+    Of tasks that come to be of one tablet and replica, one is made.
+    """
+    if node.has(Defect.tasks_outlive_their_tablet):
+        return
+    made: set[tuple[str, str, Place]] = set()
+    for task in [t for t in tasks_in(node.catalog.tables).values() if t.place.base == table]:
+        row = node.view.tablet_with(table, task.place.last_token)
+        assert row is not None, "tasks are of tablets"
+        instance = task.instance()
+        if not task.aborted:
+            board.take_on(instance, step_of("abort"))
+        board.take_on(instance, step_of("give_way"))
+        yield Mutation(TASKS, (task.id,), None)
+        for number in _heirs(row.number, len(node.view.tablets[table]), len(after.tablets)):
+            replicas = after.tablets[number].replicas
+            replica = next((r for r in replicas if r.host == task.place.replica.host), None)
+            if replica is None:
+                continue
+            place = Place(table, after.last_token(number), replica)
+            if (task.type, task.view, place) not in made:
+                made.add((task.type, task.view, place))
+                yield _created(board, replace(task, id=node.new_id(), aborted=False, place=place))
+
+
+def _heirs(number: int, before: int, after: int) -> tuple[int, ...]:
+    """The tablets that have the rows of a tablet afterwards."""
+    return (2 * number, 2 * number + 1) if after > before else (number // 2,)
+
+
+def _created(board: Board, task: Task) -> Mutation:
+    board.take_on(Instance(task_program(), name=task.id), step_of("create"))
+    return row_of(task)
 
 
 def _is_of(task: Task, row: TabletRow, replicas: list[TabletReplica]) -> bool:
@@ -68,6 +130,4 @@ def _replace(
         if heir is None:
             continue
         place = task.place._replace(replica=heir)
-        new = replace(task, id=node.new_id(), aborted=False, place=place)
-        board.take_on(Instance(task_program(), name=new.id), step_of("create"))
-        yield row_of(new)
+        yield _created(board, replace(task, id=node.new_id(), aborted=False, place=place))

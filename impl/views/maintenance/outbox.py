@@ -29,6 +29,7 @@ class _Sending:
     base: str
     update: ViewUpdate
     stored: int = 0  # the batch of the store that has its hint
+    everyone: bool = False  # it comes from a disk: for whom it was is not known
     targets: tuple[str, ...] = ()
     have: set[str] = field(default_factory=set[str])
     numbers: dict[str, int] = field(default_factory=dict[str, int])  # of messages, by target
@@ -66,7 +67,7 @@ class Outbox:
     def load(self, base: str, hints: Iterable[ViewUpdate]) -> None:
         """Hints that are on the disk."""
         for update in hints:
-            self._add(0, _Sending(base, update))
+            self._add(0, _Sending(base, update, everyone=True))
 
     def build(self, base: str, batch: int, updates: Iterable[ViewUpdate]) -> list[Effect]:
         """Send the updates of a batch of a build."""
@@ -159,10 +160,10 @@ class Outbox:
     def _retarget(self, key: Key, one: _Sending) -> list[Effect]:
         """Look whom an update is for now; who was not one of them before has it not."""
         update, node = one.update, self._node
-        targets = targets_of(node, one.base, update)
-        if targets != one.targets:
-            one.have &= {*targets}
-            one.targets, one.sent_at = targets, -1
+        targets = targets_of(node, one.base, update, one.targets, everyone=one.everyone)
+        if (targets or ()) != one.targets:
+            one.have &= {*(targets or ())}
+            one.targets, one.sent_at = targets or (), -1
         if targets and one.have >= {*targets}:
             return self._arrived(key, one)
         return []

@@ -15,7 +15,7 @@ class Writer(Thread):
     """A client that writes to keys of its own and knows what was acknowledged."""
 
     def __init__(self, session: Session, name: str) -> None:
-        super().__init__()
+        super().__init__(daemon=True)  # a test that fails ends, though it writes
         self.session = session
         self.key_prefix = name
         self.acknowledged: dict[bytes, list[bytes | None]] = {}  # what a key may hold

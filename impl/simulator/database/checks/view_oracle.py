@@ -11,13 +11,14 @@ from dataclasses import dataclass
 
 from stagewright.impl.catalog.catalog import Catalog
 from stagewright.impl.catalog.tablet_rows import TabletRow
-from stagewright.impl.node.keys import start_of, stored_key, token_in
+from stagewright.impl.node.keys import bounds, start_of, stored_key, token_in
 from stagewright.impl.node.messages import Cell
 from stagewright.impl.ring.partitioner import token_of
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.tables import table_of
 from stagewright.impl.simulator.database.world import World
 from stagewright.impl.storage.memory import MemoryRows
+from stagewright.impl.storage.port import RowStore
 from stagewright.impl.views.maintenance.hints import stored_hints
 from stagewright.impl.views.maintenance.names import name_of
 from stagewright.machines.scylladb.tablets.tablet_stages import Replicas
@@ -100,27 +101,36 @@ class ViewOracle:
                 hinted = hints.get((host, name, there), 0) >= found.time
                 good += (
                     hinted
-                    or self._has(disks, name, there, place, found.time)
+                    or self._has(disks, name, there, (place, len(_places(row))), found.time)
                     or (
                         (key, found.time) not in self._rows.acknowledged
                         and self._was_lost(disks, name, there, found.time)
                     )
                 )
-            if good < view.tables[name] // 2 + 1:
+            if good < len(_places(row)) // 2 + 1:
                 self._rows.broken(
                     f"{name} is built, and {key!r} at {time} is in it at {good} of {len(_places(row))} places"
                 )
 
     def _has(
-        self, disks: dict[str, MemoryRows], name: str, key: bytes, place: int, time: int
+        self,
+        disks: dict[str, MemoryRows],
+        name: str,
+        key: bytes,
+        place: tuple[int, int],
+        time: int,
     ) -> bool:
-        """Whether the view replica of a place has a row of that time, or one that comes in its place."""
+        """Whether the view replicas of a place (of so many) have a row of that time, or those that come there."""
         row = self._catalog.view.tablet_with(name, token_in(key))
         assert row is not None
-        hosts = [_places(row)[place], *row.chosen.pending]
-        return any(
-            (found := disks[h].get(name, key)) is not None and found.time >= time for h in hosts
-        )
+        own, others = place[0], _places(row)
+        hosts = others if own >= len(others) else (others[own], *others[place[1] :])
+
+        def has(host: str) -> bool:
+            found = disks[host].get(name, key)
+            return found is not None and found.time >= time
+
+        return all(map(has, hosts)) or any(map(has, row.chosen.pending))
 
     def _was_lost(self, disks: dict[str, MemoryRows], name: str, key: bytes, time: int) -> bool:
         """Whether a node that is gone had a row: of a write that is not acknowledged maybe nobody else had it."""
@@ -130,6 +140,22 @@ class ViewOracle:
         )
 
     # -- when all has come to rest ---------------------------------------------------------------------------
+
+    def look_at_replicas(self, name: str, view: Iterable[Cell]) -> None:
+        """Each replica of a view has what clients read: also one that nobody's answer came from."""
+        wanted = {key: (time, value) for key, time, value in view}
+        hosts, tablets = self._world.hosts, self._catalog.view.tablets
+        stored = self._catalog.view.named(name)
+        for row in tablets.get(stored, ()):
+            low, high = bounds(*row.range)
+            of_tablet = {k: v for k, v in wanted.items() if low <= k and (high is None or k < high)}
+            for host in _places(row):
+                there = _newest(hosts[host].rows, stored, low, high)
+                for key in sorted(of_tablet.keys() | there.keys()):
+                    if of_tablet.get(key) != there.get(key):
+                        self._rows.broken(
+                            f"{host} has {key!r} of {name} as {there.get(key)}, clients read {of_tablet.get(key)}"
+                        )
 
     def compare(self, name: str, base: Iterable[Cell], view: Iterable[Cell]) -> None:
         """Compare a view with its base table, both as a client has read them from all replicas."""
@@ -158,6 +184,17 @@ class ViewOracle:
 def stored_row(key: bytes, base: bytes) -> bytes:
     """How a view stores the row of a base row, by that one's stored key."""
     return start_of(token_of(key)) + len(key).to_bytes(2, "big") + key + base[8:]
+
+
+def _newest(
+    rows: RowStore, table: str, low: bytes, high: bytes | None
+) -> dict[bytes, tuple[int, bytes | None]]:
+    """The rows of a range that a replica has, by their keys, without those that are deleted."""
+    snapshot, found = rows.snapshot(), dict[bytes, tuple[int, bytes | None]]()
+    for version in snapshot.versions(table, low, high):
+        found.setdefault(version.key, (version.time, version.value))
+    snapshot.close()
+    return {key: cell for key, cell in found.items() if cell[1] is not None}
 
 
 def _places(row: TabletRow) -> tuple[str, ...]:

@@ -10,18 +10,18 @@ from dataclasses import dataclass, field
 from stagewright.impl.catalog.catalog import Catalog
 from stagewright.impl.catalog.columns import TABLETS
 from stagewright.impl.group0 import Entry
-from stagewright.impl.node.keys import bounds, stored_key, token_in
+from stagewright.impl.node.keys import bounds, stored_key
 from stagewright.impl.node.messages import Cell, Message, ReplicaWrite
 from stagewright.impl.node.node import DatabaseNode
 from stagewright.impl.node.port import Drop, Effect, Send, Store
 from stagewright.impl.recording.recording import Take
+from stagewright.impl.simulator.database.checks.view_sides import Sides, due, paired
 from stagewright.impl.simulator.database.hosts import Host
 from stagewright.impl.storage.port import Put
 from stagewright.impl.views.building.records import Record, What
 from stagewright.impl.views.building.tasks import TASKS, Place, processed_in, tasks_in
 from stagewright.impl.views.maintenance.definition import parts_of
 from stagewright.impl.views.maintenance.hints import hint_key, hints_of, stored_hints, update_in
-from stagewright.impl.views.maintenance.pairing import natural, place_of
 from stagewright.impl.views.maintenance.updates import ViewUpdate
 
 
@@ -42,6 +42,7 @@ class ViewWatcher:
         self._hosts = hosts
         self._expected: set[ViewUpdate] = set()  # of the write that is handled
         self._hints: dict[tuple[str, str, bytes], tuple[ViewUpdate, int]] = {}  # by node and table
+        self._sides = Sides()
         self._batches: dict[tuple[str, Place], _Batch] = {}  # by life
         self._flushing: dict[tuple[str, str], set[str]] = {}  # by life and base table
         self._flushed: dict[str, set[str]] = {}  # by life
@@ -61,7 +62,8 @@ class ViewWatcher:
             for task in (t for t in tasks if t.place.base == base):
                 row = view.tablet_with(base, task.place.last_token)
                 replicas = () if row is None else (*row.tablet.replicas, *(row.tablet.next or ()))
-                placed = placed and task.place.replica in replicas
+                whole = row is not None and row.range[1] == task.place.last_token
+                placed = placed and whole and task.place.replica in replicas
                 owned = owned and (not task.view or task.view in view.views)
                 moves = row is not None and row.tablet.next is not None
                 pending = pending and (moves or not task.aborted)
@@ -108,8 +110,11 @@ class ViewWatcher:
                 update = update_in(put.version)
                 kept.add(update)
                 where = node.name, put.family, put.version.key
-                if where not in self._hints or self._hints[where][0] != update:
+                there = self._hints.get(where)
+                if there is None or there[0].time < update.time:
                     self._hints[where] = update, len(host.disk.log)
+                    streamed = not isinstance(cause, ReplicaWrite)
+                    self._sides.begin(life_of(host), node, update, everyone=streamed)
         if isinstance(cause, ReplicaWrite) and self._expected:
             complete = self._expected <= kept
             self._take("view-updates", life_of(host), node.name, "change_row", complete=complete)
@@ -124,8 +129,11 @@ class ViewWatcher:
         known = hint is not None and hint[0] == update
         snapshot = host.rows.snapshot()
         row = snapshot.get(view.base, base_key, time)
+        kept = snapshot.get(hints_of(view.base), hint_key(update), time)
         snapshot.close()
         newest = host.rows.get(view.base, base_key)
+        if kept is not None and kept.time == time:
+            self._sides.see(life_of(host), node, update)
         self._take(
             "view-updates",
             life_of(host),
@@ -134,7 +142,7 @@ class ViewWatcher:
             durable=not known or hint is None or host.disk.synced >= hint[1],
             timely=(row is not None and row.time == time)
             or (newest is not None and newest.time > time),
-            paired=to in _targets(node, view.base, update),
+            paired=self._sides.has(life_of(host), node, update, to),
         )
 
     def _dropped(self, host: Host, node: DatabaseNode, family: str, key: bytes) -> None:
@@ -146,7 +154,7 @@ class ViewWatcher:
         arrived = (
             view is None
             or view.name not in self._views
-            or all(self._has(target, update) for target in _targets(node, view.base, update))
+            or all(self._has(target, update) for target in due(node, view.base, update))
         )
         self._take("view-updates", life_of(host), node.name, "forget_hint", arrived=arrived)
 
@@ -227,8 +235,7 @@ class ViewWatcher:
                 if view is None or there is None or hinted.get((name, there), 0) >= time:
                     continue
                 update = ViewUpdate(name, key, there, time, value)
-                targets = _targets(node, base, update)[:1]
-                if not all(self._has(target, update) for target in targets):
+                if not all(self._has(target, update) for target in paired(node, base, update)):
                     return False
         return True
 
@@ -240,17 +247,6 @@ def newest_rows(host: Host, table: str, low: bytes, high: bytes | None) -> list[
         found.setdefault(version.key, (version.key, version.time, version.value))
     snapshot.close()
     return [*found.values()]
-
-
-def _targets(node: DatabaseNode, base: str, update: ViewUpdate) -> tuple[str, ...]:
-    """Whom an update is for, as far as the node knows: the first is paired with it."""
-    view = node.context.view
-    base_row = view.tablet_with(base, token_in(update.base_key))
-    view_row = view.tablet_with(update.view, token_in(update.key))
-    if base_row is None or view_row is None:
-        return ()
-    place = place_of(node.name, base_row)
-    return () if place is None else (natural(view_row)[place], *view_row.chosen.pending)
 
 
 def life_of(host: Host) -> str:

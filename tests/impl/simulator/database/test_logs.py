@@ -8,7 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from tests.impl.simulator.database import test_defects, test_drawn_runs, test_views
+from tests.impl.simulator.database import (
+    test_defects,
+    test_drawn_runs,
+    test_view_places,
+    test_views,
+)
 from tests.impl.simulator.database.changes import test_cdc_wrong_builds
 from tests.impl.simulator.database.test_defects import CHANGES, CLEANED, GROWN, TABLETS
 from tests.impl.simulator.tablets import (
@@ -167,6 +172,7 @@ NOT_LOGGED = {
     D.a_call_joins_with_all_its_tasks: NO_LINE_OF_VIEWS,
     D.recreated_views_are_the_same: NO_LINE_OF_VIEWS,
     **dict.fromkeys((s.defect for s in test_views.SHOWN), NO_LINE_OF_VIEWS),
+    **dict.fromkeys((s.defect for s in test_view_places.SHOWN), NO_LINE_OF_VIEWS),
 }
 """Why the logs alone cannot show a defect; the traces of nodes show each of them."""
 
@@ -182,6 +188,7 @@ def test_of_every_defect_it_is_known_whether_logs_show_it() -> None:
         *test_replication.SHOWN,
         *test_resizing.SHOWN,
         *test_tablet_faults.SHOWN,
+        *test_view_places.SHOWN,
         *test_views.SHOWN,
     )
     assert {s.defect for s in shown} == {*Defect}

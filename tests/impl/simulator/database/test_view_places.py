@@ -1,0 +1,79 @@
+"""Views while their tables, or they themselves, are split and merged, and have more replicas or fewer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.impl.simulator.database.wrong_builds import Shown
+from tests.thorough import some_of
+
+from stagewright.impl.node.defects import Defect
+from stagewright.impl.node.port import Timing
+from stagewright.impl.simulator.database.clients import Workload
+from stagewright.impl.simulator.database.run import COMPACT_AFTER, Plan, run
+from stagewright.impl.simulator.database.script import parse_script
+from stagewright.impl.simulator.database.weather import parse_faults
+
+SMALL = Timing(compact_after=COMPACT_AFTER, chunk=3)
+BUILT = Plan(
+    nodes=4,
+    script=parse_script(
+        "table t tablets 2 rf 2; write 250; wait 700; create view v on t by value mod 7; split t; "
+        "alter t rf 3; merge t; write 40; await v"
+    ),
+    faults=parse_faults("delay,loss=0.2,crash=60"),
+    workload=Workload(keys=120, gap=(0, 2)),
+    timing=SMALL,
+)
+FOLLOWED = Plan(
+    nodes=4,
+    script=parse_script(
+        "table t tablets 2 rf 3; create view v on t by value mod 7; await v; write 400; alter t rf 2; "
+        "merge v; write 200; alter t rf 3; split v; merge t; write 40"
+    ),
+    faults=parse_faults("delay=0.3,loss=0.2,crash=40"),
+    workload=Workload(keys=40, gap=(1, 4), reads=0.1),
+)
+
+
+@pytest.mark.parametrize("plan", [BUILT, FOLLOWED], ids=["while it is built", "afterwards"])
+@pytest.mark.parametrize("seed", some_of(range(2)))
+def test_each_replica_of_a_view_has_what_its_base_table_says(plan: Plan, seed: int) -> None:
+    report = run(replace(plan, seed=seed))
+    assert (report.breaches, report.refused) == ([], [])
+    assert not {o.result for o in report.outcomes} - {"done", "begun", "built"}
+    assert report.counted["view rows compared"] > 20
+
+
+def test_a_view_has_as_many_replicas_as_its_table() -> None:
+    script = "table t tablets 1 rf 2; create view v on t by value; alter v rf 3; alter t rf 3"
+    report = run(Plan(script=parse_script(script)))
+    assert (report.breaches, report.refused) == ([], [])
+    assert report.outcomes[-2].result.startswith("refused: ks.v is a view")
+    assert report.outcomes[-1].result == "done"
+    assert [row["replicas"] for _, row in sorted(report.tables["tables"].items())] == [3, 3, 3]
+    assert {len(row["replicas"]) for row in report.tables["tablets"].values()} == {3}
+
+
+# -- wrong builds ------------------------------------------------------------------------------------------
+
+D = Defect
+SHOWN = (
+    Shown(
+        D.tasks_outlive_their_tablet, BUILT, "each task is of a replica of its tablet", oracle=True
+    ),
+    Shown(D.view_updates_change_sides, FOLLOWED, "", 3, oracle=True),
+    Shown(
+        D.view_rows_are_deleted_in_pairs,
+        FOLLOWED,
+        "all that the update is for have it",
+        oracle=True,
+    ),
+)
+SEEDS = 4
+
+
+@pytest.mark.parametrize("shown", some_of(SHOWN, each=2), ids=lambda s: s.defect.name)
+def test_a_wrong_build_is_refused_by_its_records_or_noticed_in_the_rows(shown: Shown) -> None:
+    shown.check(SEEDS)
