@@ -173,6 +173,7 @@ class TabletTrack:
                 if self._has_failed(view):
                     self._driver.rounds.round = None
                 yield step_of(retry)
+                yield from self._found(view, row, instance)  # it may have passed meanwhile
         if instance.can("start_operation"):
             effects += self._ask(view, row)
             yield step_of("start_operation")

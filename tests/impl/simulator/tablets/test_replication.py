@@ -52,14 +52,6 @@ def test_a_number_that_the_nodes_cannot_hold_is_refused() -> None:
     assert report.outcomes[-1].result.startswith("refused: 4 nodes can hold tablets")
 
 
-def test_a_table_with_views_keeps_its_replicas() -> None:
-    script = parse_script(
-        "table t tablets 2 rf 2; create view v on t by value; await v; alter t rf 3"
-    )
-    report = done(replace(UP, script=script))
-    assert report.outcomes[-1].result.startswith("refused: ks.t has views")
-
-
 STAGES = (
     Stage.write_both_read_old,
     Stage.rebuild_repair,

@@ -53,7 +53,6 @@ def test_tablets_of_a_pair_come_together_before_they_are_merged() -> None:
     [
         ("table t tablets 1 rf 2; merge t", "ks.t has one tablet"),
         ("table t tablets 1024 rf 1; split t", "1024 are the most"),
-        ("table t tablets 2 rf 2; create view v on t by value; await v; split t", "ks.t has views"),
     ],
 )
 def test_what_cannot_be_resized_is_refused(script: str, reason: str) -> None:
