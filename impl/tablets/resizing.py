@@ -23,6 +23,9 @@ from stagewright.impl.ring.tablets import Tablet, TabletMap, TabletReplica
 from stagewright.impl.tablets.balancer import TabletName
 from stagewright.impl.tablets.replication import is_altered, staying
 from stagewright.impl.topology.orders import Key, Orders
+from stagewright.impl.topology.planning import Board
+from stagewright.impl.views.building.moves import resized
+from stagewright.spec.verdict import Step
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,11 @@ class Preparation:
         together = (t for t in decided(view, Resize.merge) if self._is_together(view, t))
         split = (t for t in decided(view, Resize.split) if self._are_ready(t))
         return tuple(t for t in (*split, *together) if is_at_rest(view, t))
+
+    def tasks(self, board: Board, step: Step) -> Iterator[Mutation]:
+        """How view building tasks follow the tablets, in the command of the step that resizes tables."""
+        for table in self.tables if step.action == "finish_resize" else ():
+            yield from resized(board, self._node, table, resized_map(self._node, table))
 
     def _is_together(self, view: View, table: str) -> bool:
         return is_colocated(view.tablets[table]) or self._node.has(Defect.apart_tablets_are_merged)

@@ -57,11 +57,7 @@ class Driver(Protocol):
     leadership: Leadership
     rounds: Rounds
     orders: Orders
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether a commit is on its way, or waits for another one of this node."""
-        ...
+    is_busy: bool  # a commit is on its way, or waits for another one of this node
 
     def commit(
         self, add: Callable[[Board], Command], committed: Callable[[], None] = ...

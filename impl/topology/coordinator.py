@@ -7,7 +7,7 @@ barrier, for streams, for a node that joins) it has that done. When its term is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,13 +19,12 @@ from stagewright.impl.node.context import Context, tokens_for
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.messages import BarrierAck, Joined, OrderDone, Phase, Work
 from stagewright.impl.node.port import Effect, Reason, Wake
-from stagewright.impl.tablets.resizing import Preparation, finalised, resized_map
+from stagewright.impl.tablets.resizing import Preparation, finalised
 from stagewright.impl.tablets.track import TabletTrack
 from stagewright.impl.topology.descriptions import described
 from stagewright.impl.topology.orders import Job, Key, Orders
 from stagewright.impl.topology.planning import Board, step_of
 from stagewright.impl.topology.rounds import Round, Rounds
-from stagewright.impl.views.building.moves import resized
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.topology.topology_states import NodeState
 from stagewright.spec.errors import RefusedError
@@ -57,7 +56,7 @@ class TopologyCoordinator:
         self.orders = Orders(node, leadership.term)
         self._resigned = resigned
         self._began = False
-        self._busy = False  # a commit is on its way
+        self.is_busy = False  # a commit is on its way
         self._over = False
         self._volatile: dict[str, Any] | None = None  # after the last commit
         self._pending: list[Step] = []  # inner steps since then
@@ -127,14 +126,9 @@ class TopologyCoordinator:
 
     # -- steps ---------------------------------------------------------------------------------------------
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether a commit is on its way: it may wait for one that this node makes for an operator."""
-        return self._busy
-
     def go_on(self) -> list[Effect]:
         """Take what can be taken now, and have done what the next steps wait for."""
-        if self._busy or not self._began or self._over:
+        if self.is_busy or not self._began or self._over:
             return []
         try:
             board = self._look()
@@ -200,7 +194,7 @@ class TopologyCoordinator:
                 from_then_on=self.node.time(2 * self.node.timing.ring_delay),
                 error=self._reason(),
             )
-            beside = (*self._beside(step), *self._view_tasks(board, step))
+            beside = (*self._beside(step), *self.resizes.tasks(board, step))
             return board.command(described(step), self.node.catalog, details, beside)
 
         return self.commit(add)
@@ -209,7 +203,7 @@ class TopologyCoordinator:
         self, add: Callable[[Board], Command], committed: Callable[[], None] = lambda: None
     ) -> list[Effect]:
         """Commit what is added to the inner steps since the last commit, which are taken on the board."""
-        self._busy = True
+        self.is_busy = True
         after: dict[str, Any] = {}
 
         def plan() -> Command:
@@ -222,7 +216,7 @@ class TopologyCoordinator:
             return made
 
         def then(ended: Ended) -> list[Effect]:
-            self._busy = False
+            self.is_busy = False
             if ended.error is None:
                 self._volatile, self._pending, self._board = after, [], None
                 committed()
@@ -266,11 +260,6 @@ class TopologyCoordinator:
             return ()
         left = [m.name for m in self.node.view.nodes.values() if m.state is NodeState.left]
         return tuple(Mutation("topology", (name,), None) for name in left)
-
-    def _view_tasks(self, board: Board, step: Step) -> Iterator[Mutation]:
-        """View building tasks follow the tablets of tables that are resized."""
-        for table in self.resizes.tables if step.action == "finish_resize" else ():
-            yield from resized(board, self.node, table, resized_map(self.node, table))
 
     def _reason(self) -> str:
         """Why what goes on fails, if it does."""
