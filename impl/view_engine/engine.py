@@ -146,6 +146,12 @@ class ViewEngine:
         with self._lock:
             return self._catalog.entries[name].definition
 
+    def definition_texts(self, name: str) -> dict[str, dict[str, str]]:
+        """The views of a design document as text; none if its Python functions are to be defined again."""
+        with self._lock:
+            design = self._designs.get(name)
+            return {} if design is None else {v: one.texts() for v, one in design.views.items()}
+
     def views_of(self, name: str) -> dict[str, View]:
         """The views of a design document; none if there is none of that name."""
         with self._lock:

@@ -1,4 +1,4 @@
-"""Reads declared map functions from text: `emit([doc.city, doc.age], doc.price, where=doc.type == "house")`.
+"""Reads and writes declared map functions as text: `emit([doc.city, doc.age], doc.price, where=doc.type == "house")`.
 
 The text is parsed, never run.
 """
@@ -6,6 +6,8 @@ The text is parsed, never run.
 from __future__ import annotations
 
 import ast
+import keyword
+from collections.abc import Sequence
 from typing import Any
 
 from stagewright.impl.view_engine.design.declaration import (
@@ -16,8 +18,10 @@ from stagewright.impl.view_engine.design.declaration import (
     emit,
     item,
     meta_id,
+    names_of,
 )
 
+_ITEM = names_of(item)
 _NAMES: dict[str, Any] = {"doc": doc, "item": item, "meta_id": meta_id}
 
 
@@ -39,6 +43,36 @@ def parse_declared(text: str) -> Declared:
         return emit(*arguments, **named)
     except TypeError as error:
         raise ValueError(f"{text!r}: {error}") from None
+
+
+def declared_text(declared: Declared) -> str:
+    """The text of a declared map: `parse_declared` gives the same map."""
+    arguments = [_written(declared.key)]
+    if declared.value is not None:
+        arguments.append(_written(declared.value))
+    where = [f"{_path(c.names)} {c.operator} {_written(c.constant)}" for c in declared.where]
+    if where:
+        arguments.append(f"where={where[0] if len(where) == 1 else '[' + ', '.join(where) + ']'}")
+    if declared.each is not None:
+        arguments.append(f"each={_path(declared.each)}")
+    return f"emit({', '.join(arguments)})"
+
+
+def _written(expression: Any) -> str:
+    if isinstance(expression, Path):
+        return _path(names_of(expression))
+    if isinstance(expression, list):
+        return f"[{', '.join(_written(part) for part in expression)}]"
+    return repr(expression)
+
+
+def _path(names: Sequence[str]) -> str:
+    of_item = names[:1] == _ITEM
+    parts = (
+        f".{name}" if name.isidentifier() and not keyword.iskeyword(name) else f"[{name!r}]"
+        for name in names[of_item:]
+    )
+    return ("item" if of_item else "doc") + "".join(parts)
 
 
 def _value(node: ast.expr) -> Any:

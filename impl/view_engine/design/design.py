@@ -10,7 +10,7 @@ from typing import Any
 
 from stagewright.impl.view_engine.design.declaration import Declared
 from stagewright.impl.view_engine.design.declared import DeclaredMapper
-from stagewright.impl.view_engine.design.declared_text import parse_declared
+from stagewright.impl.view_engine.design.declared_text import declared_text, parse_declared
 from stagewright.impl.view_engine.design.emitted import EmittedRows
 from stagewright.impl.view_engine.design.javascript import JavaScriptFunctions
 from stagewright.impl.view_engine.design.mapping import (
@@ -54,6 +54,15 @@ class View:
         """From what a file says: a JavaScript function or `emit(…)`, and the name or text of a reduce."""
         return cls(parse_declared(map_) if map_.strip().startswith("emit(") else map_, reduce)
 
+    def texts(self) -> dict[str, str]:
+        """As a file says it: `of_text` reads it again, unless a function is Python."""
+        shown = {"map": self.map, "reduce": self.reduce}
+        return {
+            name: part if isinstance(part, str) else _text(part)
+            for name, part in shown.items()
+            if part is not None
+        }
+
     @property
     def storable(self) -> bool:
         """Whether the definition says all, so that it can be read from a file: not so for Python functions."""
@@ -69,6 +78,12 @@ class View:
         return cls(
             function, reduce if reduce is None else reduce.get("builtin") or reduce["javascript"]
         )
+
+
+def _text(part: Declared | MapFunction | ReduceFunction) -> str:
+    if isinstance(part, Declared):
+        return declared_text(part)
+    return f"(a Python function) {getattr(part, '__name__', '')}".strip()
 
 
 def _is_function(part: object) -> bool:

@@ -20,6 +20,7 @@ from stagewright.impl.view_engine.group.current import (
     GroupSnapshot,
     IndexNotReadyError,
 )
+from stagewright.impl.view_engine.group.monitoring import Monitor
 from stagewright.impl.view_engine.group.partitions import (
     MARK_INDEXABLE,
     MARK_UNINDEXABLE,
@@ -141,7 +142,7 @@ class Group:
         while not has_reached(self.header, wanted, passive=passive):
             if self.workers.closed:
                 raise GroupClosedError
-            if (failure := self._failed()) is not None:
+            if (failure := self.failure) is not None:
                 raise IndexNotReadyError(f"the update of the index failed: {failure}") from failure
             self._updating.start()
             if not self._changed.wait(timeout):
@@ -149,7 +150,13 @@ class Group:
             wanted = still_wanted(wanted, self._source.positions())
         return wanted
 
-    def _failed(self) -> BaseException | None:
+    def monitor(self, partition: int) -> Monitor:
+        """Wait for one partition, active or passive. Raises ValueError for one that the index does not have."""
+        return Monitor(self, self._source, partition)
+
+    @property
+    def failure(self) -> BaseException | None:
+        """What the last update failed with, if it did."""
         return self._updating.failure
 
     def trigger(self) -> None:

@@ -70,6 +70,7 @@ class Updating:
             trace=self._log.trace,
         )
         self._workers.updater = updater
+        self.failure = None
         self.compacting.after_updater_started()
         self._log.updater_started(self._index.header)
         self._workers.scheduler.start(partial(self._run, updater), "view-updater")

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from stagewright.impl.view_engine.cluster.coordinator import OnError
 from stagewright.impl.view_engine.query.params import Query
 
 _JSON = {
@@ -31,7 +32,7 @@ _TEXTS = {
 _FLAGS = ("descending", "group", "inclusive_end", "reduce")
 _NUMBERS = ("skip", "limit", "group_level")
 _UPDATE = {"true": "false", "false": "ok", "lazy": "update_after"}  # CouchDB 2's, as `stale`
-_OF_CLUSTERS = {"on_error", "connection_timeout", "full_set", "stable", "sorted", "conflicts"}
+_WITHOUT_EFFECT = {"connection_timeout", "full_set", "stable", "sorted", "conflicts"}
 
 
 class ParameterError(ValueError):
@@ -40,10 +41,11 @@ class ParameterError(ValueError):
 
 @dataclass(frozen=True)
 class ViewRequest:
-    """The query, and whether each row comes with its document."""
+    """The query, whether each row comes with its document, and what a node that fails means."""
 
     query: Query
     include_docs: bool = False
+    on_error: OnError = "continue"
 
 
 def read_request(
@@ -51,7 +53,7 @@ def read_request(
 ) -> ViewRequest:
     """From the query string, and the JSON object of a POST, whose members win.
 
-    Raises ParameterError. Parameters that matter for several nodes only have no effect.
+    Raises ParameterError. Parameters that are known and have no effect are left out.
     """
     given: dict[str, Any] = {}
     for name, text in pairs:
@@ -65,12 +67,13 @@ def read_request(
         if found is not None:
             given[found[0]] = found[1]
     include_docs = bool(given.pop("include_docs", False))
+    on_error: OnError = given.pop("on_error", "continue")
     if given.get("keys") is not None and not isinstance(given["keys"], list):
         raise ParameterError("`keys` is a JSON array")
     if include_docs and given.get("reduce"):
         raise ParameterError("`include_docs` is invalid for reduce")
     try:
-        return ViewRequest(Query(**given), include_docs)
+        return ViewRequest(Query(**given), include_docs, on_error)
     except ValueError as error:
         raise ParameterError(str(error)) from None
 
@@ -95,7 +98,11 @@ def _read(name: str, text: str) -> tuple[str, Any] | None:
             known = "ok, update_after or false" if name == "stale" else "true, false or lazy"
             raise ParameterError(f"`{name}` is {known}, not {text}")
         return "stale", value
-    if name in _OF_CLUSTERS:
+    if name == "on_error":
+        if text.strip('"') not in ("continue", "stop"):
+            raise ParameterError(f"`on_error` is continue or stop, not {text}")
+        return name, text.strip('"')
+    if name in _WITHOUT_EFFECT:
         return None
     raise ParameterError(f"`{name}` is not known")
 

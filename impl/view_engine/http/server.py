@@ -1,29 +1,42 @@
-"""Serves the views of one engine: `/{db}/_design/{ddoc}/_view/{view}`, with answers that stream.
+"""Serves the views of an engine or a cluster: `/{db}/_design/{ddoc}/_view/{view}`, with answers that stream.
 
 Rows are sent as they are read from one snapshot, as fast as the client takes them; the snapshot is
-held as long as the client listens.
+held as long as the client listens. Clients of CouchDB also look for the database and its design documents.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import chain
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from stagewright import __version__
+from stagewright.impl.view_engine.cluster.coordinator import ClusterQueryError
+from stagewright.impl.view_engine.design.design import View
 from stagewright.impl.view_engine.design.json_text import json_text
 from stagewright.impl.view_engine.engine import ViewEngine
 from stagewright.impl.view_engine.group.current import IndexNotReadyError
 from stagewright.impl.view_engine.http.parameters import ParameterError, ViewRequest, read_request
-from stagewright.impl.view_engine.query.local import QueryError, Row, Streamed
+from stagewright.impl.view_engine.http.served import (
+    Answering,
+    NotOfferedError,
+    OfCluster,
+    OfEngine,
+    Served,
+)
+from stagewright.impl.view_engine.nodes.manager import ViewCluster
+from stagewright.impl.view_engine.query.local import QueryError, Row
 from stagewright.impl.view_engine.tree.reducers import ReduceError
 
 LARGEST_BODY = 16 << 20  # bytes of a request
 CHUNK = 32 << 10  # bytes that are sent together
+SPOKEN = "1.6.1"  # the version of CouchDB whose requests are understood: clients ask for it
+_FAILURES = (ReduceError, IndexNotReadyError, ClusterQueryError)
 
 
 class RequestError(Exception):
@@ -43,10 +56,17 @@ class ViewServer:
     """An HTTP server in threads of its own. Use it with `with`; `url` is where its database is."""
 
     def __init__(
-        self, engine: ViewEngine, *, database: str = "db", host: str = "127.0.0.1", port: int = 0
+        self,
+        source: ViewEngine | ViewCluster,
+        *,
+        database: str = "db",
+        host: str = "127.0.0.1",
+        port: int = 0,
     ) -> None:
         """Bind; port 0 takes a free one. Raises OSError where the address cannot be had."""
-        self.engine = engine
+        self.source: Served = (
+            OfCluster(source) if isinstance(source, ViewCluster) else OfEngine(source)
+        )
         self.database = database
         server = self
 
@@ -90,16 +110,19 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 300  # seconds without a byte from a client, or a client that takes one
 
     def do_GET(self) -> None:
-        self._answer(None)
+        self._answer(lambda: self._route(None))
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
 
     def do_POST(self) -> None:
-        try:
-            body = self._body()
-        except RequestError as error:
-            self.close_connection = True
-            self._error(error)
-            return
-        self._answer(body)
+        self._answer(lambda: self._route(self._body()))
+
+    def do_PUT(self) -> None:
+        self._answer(lambda: self._define(self._body()))
+
+    def do_DELETE(self) -> None:
+        self._answer(self._drop)
 
     def log_message(self, *_args: object, **_named: object) -> None:
         """Requests are not logged."""
@@ -107,6 +130,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _body(self) -> Mapping[str, Any]:
         size = self.headers.get("Content-Length", "")
         if not size.isdigit() or int(size) > LARGEST_BODY:
+            self.close_connection = True  # what follows is not read
             raise RequestError(
                 HTTPStatus.BAD_REQUEST, "bad_request", "a body has a length, of at most 16 MB"
             )
@@ -120,74 +144,124 @@ class _Handler(BaseHTTPRequestHandler):
             )
         return body
 
-    def _answer(self, body: Mapping[str, Any] | None) -> None:
+    def _answer(self, work: Callable[[], None]) -> None:
         try:
-            self._route(body)
+            work()
         except RequestError as error:
             self._error(error)
         except ParameterError as error:
             self._error(RequestError(HTTPStatus.BAD_REQUEST, "query_parse_error", str(error)))
-        except (IndexNotReadyError, ReduceError) as error:
+        except QueryError as error:
+            self._error(RequestError(HTTPStatus.BAD_REQUEST, "query_parse_error", str(error)))
+        except NotOfferedError as error:
+            self._error(RequestError(HTTPStatus.NOT_IMPLEMENTED, "not_implemented", str(error)))
+        except _FAILURES as error:
             status = HTTPStatus.INTERNAL_SERVER_ERROR
             self._error(RequestError(status, "error", str(error)))
         except (BrokenPipeError, ConnectionResetError, TimeoutError):
             self.close_connection = True  # the client is gone
 
-    def _route(self, body: Mapping[str, Any] | None) -> None:
-        address = urlsplit(self.path)
-        parts = [unquote(part) for part in address.path.split("/") if part]
-        engine = self.views.engine
-        if not parts:
-            self._json({"couchdb": "Welcome", "vendor": {"name": "Stagewright"}})
-            return
-        if parts[0] != self.views.database:
+    def _parts(self) -> list[str]:
+        """The parts of the address, of which the first is the database; none is that of the server."""
+        parts = [unquote(part) for part in urlsplit(self.path).path.split("/") if part]
+        if parts[1:2] and parts[1].startswith("_design/"):  # some clients quote the slash
+            parts[1:2] = parts[1].split("/", 1)
+        if parts and parts[0] not in (self.views.database, "_all_dbs"):
             raise _missing("no_db_file")
-        if len(parts) == 1:
-            self._json({"db_name": self.views.database, "doc_count": engine.documents.count()})
-            return
-        if parts[1] != "_design" or len(parts) not in (3, 5):
+        return parts
+
+    def _route(self, body: Mapping[str, Any] | None) -> None:
+        source = self.views.source
+        match self._parts():
+            case []:
+                vendor = {"name": "Stagewright", "version": __version__}
+                self._json({"couchdb": "Welcome", "version": SPOKEN, "vendor": vendor})
+            case ["_all_dbs"]:
+                self._json([self.views.database])
+            case [database]:
+                self._json({"db_name": database, "doc_count": source.count()})
+            case [_, "_design", name]:
+                self._json(self._design(name))
+            case [_, "_design", name, "_view", view]:
+                if view not in self._design(name)["views"]:
+                    raise _missing("missing_named_view")
+                pairs = parse_qsl(urlsplit(self.path).query, keep_blank_values=True)
+                self._view(name, view, read_request(pairs, body))
+            case [_, doc_id] if doc_id[:1] != "_" and body is None:
+                self._document(doc_id)
+            case _:
+                raise _missing()
+
+    def _design(self, name: str) -> dict[str, Any]:
+        designs = self.views.source.designs()
+        if name not in designs:
             raise _missing()
-        name = parts[2]
-        if name not in engine.designs():
+        return {"_id": f"_design/{name}", "language": "javascript", "views": designs[name]}
+
+    def _document(self, doc_id: str) -> None:
+        found = self.views.source.document(doc_id)
+        if found is None:
             raise _missing()
-        if len(parts) == 3:
-            self._json({"_id": f"_design/{name}", "views": engine.definition(name)})
-            return
-        if parts[3] != "_view" or parts[4] not in engine.designs()[name]:
-            raise _missing("missing_named_view")
-        pairs = parse_qsl(address.query, keep_blank_values=True)
-        self._view(name, parts[4], read_request(pairs, body))
+        self._json({"_id": doc_id, **found} if isinstance(found, dict) else found)
+
+    def _define(self, body: Mapping[str, Any]) -> None:
+        """Create or change a design document: `{"views": {name: {"map": text, "reduce": text}}}`."""
+        match self._parts():
+            case [_, "_design", name]:
+                pass
+            case _:
+                raise NotOfferedError("documents are written by the engine's own process")
+        try:
+            views = {
+                view: View.of_text(texts["map"], texts.get("reduce"))
+                for view, texts in body["views"].items()
+            }
+            self.views.source.define(name, views)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            wrong = f"{type(error).__name__}: {error}"
+            raise RequestError(HTTPStatus.BAD_REQUEST, "invalid_design_document", wrong) from None
+        self._json({"ok": True, "id": f"_design/{name}"}, HTTPStatus.CREATED)
+
+    def _drop(self) -> None:
+        match self._parts():
+            case [_, "_design", name]:
+                self._design(name)
+                self.views.source.drop(name)
+                self._json({"ok": True, "id": f"_design/{name}"})
+            case _:
+                raise NotOfferedError("documents are written by the engine's own process")
 
     def _view(self, design: str, view: str, request: ViewRequest) -> None:
-        try:
-            with self.views.engine.streaming(design, view, request.query) as found:
-                first = [*_first(found)]  # what is wrong with a query shows before a byte is sent
-                self._head(HTTPStatus.OK)
+        with self.views.source.answering(design, view, request) as found:
+            first = [*_first(found)]  # what is wrong with a query shows before a byte is sent
+            self._head(HTTPStatus.OK)
+            if self.command != "HEAD":
                 self._send_chunks(self._texts(found, chain(first, found.rows), request))
-        except QueryError as error:
-            raise RequestError(HTTPStatus.BAD_REQUEST, "query_parse_error", str(error)) from None
 
-    def _texts(self, found: Streamed, rows: Iterator[Row], request: ViewRequest) -> Iterator[bytes]:
+    def _texts(
+        self, found: Answering, rows: Iterator[Row], request: ViewRequest
+    ) -> Iterator[bytes]:
         if found.total_rows is None:
             yield b'{"rows":[\r\n'
         else:
             yield b'{"total_rows":%d,"rows":[\r\n' % found.total_rows
         between = b""
-        failure = b""
+        failures: list[dict[str, str]] = []
         try:
             for row in rows:
                 yield between + self._row(row, request)
                 between = b",\r\n"
-        except (ReduceError, IndexNotReadyError, OSError) as error:
-            said = json_text([{"from": "local", "reason": str(error)}])
-            failure = b',\r\n"errors":' + said
-        yield b"\r\n]" + failure + b"\r\n}\n"
+        except (*_FAILURES, OSError) as error:
+            failures.append({"from": "local", "reason": str(error)})
+        failures += ({"from": node, "reason": why} for node, why in found.errors.items())
+        said = b',\r\n"errors":' + json_text(failures) if failures else b""
+        yield b"\r\n]" + said + b"\r\n}\n"
 
     def _row(self, row: Row, request: ViewRequest) -> bytes:
         shown: dict[str, Any] = {} if row.id is None else {"id": row.id}
         shown |= {"key": row.key, "value": row.value}
         if request.include_docs and row.id is not None:
-            shown["doc"] = self.views.engine.get(row.id)
+            shown["doc"] = self.views.source.document(row.id)
         return json_text(shown)
 
     def _send_chunks(self, texts: Iterator[bytes]) -> None:
@@ -217,13 +291,14 @@ class _Handler(BaseHTTPRequestHandler):
     def _json(self, value: object, status: HTTPStatus = HTTPStatus.OK) -> None:
         text = json_text(value) + b"\n"
         self._head(status, len(text))
-        self.wfile.write(text)
+        if self.command != "HEAD":
+            self.wfile.write(text)
 
     def _error(self, error: RequestError) -> None:
         self._json({"error": error.error, "reason": str(error)}, error.status)
 
 
-def _first(found: Streamed) -> Iterator[Row]:
+def _first(found: Answering) -> Iterator[Row]:
     """The first row, if there is one."""
     for row in found.rows:
         yield row

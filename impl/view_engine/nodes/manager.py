@@ -11,14 +11,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import stagewright
-from stagewright.impl.view_engine.cluster.coordinator import ClusterAnswer, Coordinator, OnError
+from stagewright.impl.view_engine.cluster.coordinator import (
+    ClusterAnswer,
+    Coordinator,
+    OnError,
+    Streaming,
+)
 from stagewright.impl.view_engine.cluster.messages import NodeUnavailableError, OutdatedError
 from stagewright.impl.view_engine.documents.changes import Position
 from stagewright.impl.view_engine.documents.store import partition_of
@@ -295,6 +300,14 @@ class ViewCluster:
         self, view: str, query: Query | None = None, on_error: OnError = "stop", **parameters: Any
     ) -> ClusterAnswer:
         """Rows of all nodes; `parameters` are those of `Query`. Raises ClusterQueryError, QueryError."""
+        with self.streaming(view, query or Query(**parameters), on_error) as found:
+            rows = [*found.rows]
+        return ClusterAnswer(rows, found.total_rows, found.indexed, found.errors)
+
+    def streaming(
+        self, view: str, query: Query, on_error: OnError = "stop"
+    ) -> AbstractContextManager[Streaming]:
+        """As `query`, row by row from one snapshot of each node. Any thread may call it."""
         coordinator = Coordinator(
             f"{os.getpid()}.{next(self._numbers)}",
             self.node,
@@ -302,7 +315,7 @@ class ViewCluster:
             pause=lambda: time.sleep(10 * LOOK),
             trace=Trace(None if self._trace is None else self._trace.take, "client"),
         )
-        return coordinator.query(self.folder.design, view, query or Query(**parameters), on_error)
+        return coordinator.streaming(self.folder.design, view, query, on_error)
 
     def _wait(self, what: str, there: Callable[[], bool], name: str) -> None:
         until = time.monotonic() + PATIENCE

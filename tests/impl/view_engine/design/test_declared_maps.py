@@ -10,6 +10,7 @@ from tests.thorough import examples
 
 from stagewright.impl.view_engine.design.declaration import Declared, doc, emit, item, meta_id
 from stagewright.impl.view_engine.design.declared import DeclaredMapper
+from stagewright.impl.view_engine.design.declared_text import declared_text, parse_declared
 from stagewright.impl.view_engine.design.emitted import EmittedRows
 from stagewright.impl.view_engine.design.mapping import MappedBatch
 from stagewright.impl.view_engine.documents.changes import Change, Changes
@@ -124,3 +125,16 @@ def test_key_that_does_not_fit_is_named_by_its_document() -> None:
     changes = [Change(0, 1, b"short", b"{}"), Change(0, 2, b"long", b"{}")]
     with pytest.raises(ValueError, match="document long: a key has at most 4,095 bytes"):
         pack_batch(MappedBatch(Changes.of(changes), [rows]))
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        *MAPS,
+        emit([item.x, item["b c"]], item, each=doc["class"].of, where=doc['"'] != False),  # noqa: E712
+        emit([], [[None, True, -1.5, "é'\"\\"]]),
+        emit(doc, doc["å"]),
+    ],
+)
+def test_text_of_a_declared_map_is_read_as_the_same_map(declared: Declared) -> None:
+    assert parse_declared(declared_text(declared)).definition() == declared.definition()

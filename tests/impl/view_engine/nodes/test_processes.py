@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from stagewright.impl.view_engine.defects import Defect
 from stagewright.impl.view_engine.design.design import DesignDocument
 from stagewright.impl.view_engine.documents.changes import Position, RollbackError
 from stagewright.impl.view_engine.documents.store import partition_of
+from stagewright.impl.view_engine.http.server import ViewServer
 from stagewright.impl.view_engine.nodes.documents import NodeDocuments
 from stagewright.impl.view_engine.nodes.layout import ClusterFolder
 from stagewright.impl.view_engine.nodes.manager import (
@@ -193,6 +195,37 @@ def test_nodes_are_killed_and_every_answer_is_map_reduce(
     cluster.close()
     assert len([*(tmp_path / "trace").glob("n*-*")]) > len(NAMES)  # a folder for each life
     assert validated(tmp_path / "trace") == 0  # also of what the killed ones left
+
+
+def test_cluster_answers_over_http_and_names_the_nodes_that_do_not(cluster: ViewCluster) -> None:
+    for number in range(30):
+        cluster.put(f"d{number}", {"n": number % 3, "v": number})
+    with ViewServer(cluster, database="shop") as server:
+
+        def asked(rest: str) -> tuple[int, Any]:
+            connection = HTTPConnection(server.host, server.port, timeout=60)
+            connection.request("GET", f"/shop/{rest}")
+            answer = connection.getresponse()
+            found = answer.status, json.loads(answer.read())
+            connection.close()
+            return found
+
+        path = "_design/d/_view/sums"
+        sums = [{"key": k, "value": sum(range(k, 30, 3))} for k in range(3)]
+        assert asked(f"{path}?group=true") == (200, {"rows": sums})
+        status, found = asked(f"{path}?reduce=false&descending=true&limit=2&skip=1")
+        assert (status, found["total_rows"], [r["key"] for r in found["rows"]]) == (200, 30, [2, 2])
+        assert asked("_design/d")[1]["views"]["sums"]["map"] == "emit(doc.n, doc.v)"
+        assert asked("_design/e/_view/sums")[0] == 404
+        assert asked(f"{path}?reduce=false&include_docs=true")[0] == asked("d1")[0] == 501
+        cluster.kill("n1")
+        status, found = asked(f"{path}?on_error=stop")
+        assert (status, found["error"]) == (500, "error")
+        assert "n1" in found["reason"]
+        status, found = asked(path)  # as Couchbase's, goes on without the node unless it is told
+        assert status == 200
+        assert [error["from"] for error in found["errors"]] == ["n1"]
+        assert found["rows"][0]["value"] < sum(range(30))
 
 
 def validated(trace: Path) -> int:

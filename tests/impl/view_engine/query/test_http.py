@@ -24,7 +24,7 @@ CITIES = ["Ålesund", "Bergen", "Oslo"]
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[ViewServer]:
+def engine(tmp_path: Path) -> Iterator[ViewEngine]:
     with ViewEngine(tmp_path, partitions=4) as engine:
         engine.put_many(
             (f"d{n:03}", {"n": n, "city": CITIES[n % 3], "t": ["x", n % 5]}) for n in range(60)
@@ -34,8 +34,13 @@ def served(tmp_path: Path) -> Iterator[ViewServer]:
             "sum": View(emit([doc.city, doc.n], doc.n), "_sum"),
         }
         engine.define("d d", views)
-        with ViewServer(engine, database="shop") as server:
-            yield server
+        yield engine
+
+
+@pytest.fixture
+def served(engine: ViewEngine) -> Iterator[ViewServer]:
+    with ViewServer(engine, database="shop") as server:
+        yield server
 
 
 def asked(server: ViewServer, path: str, body: bytes | None = None) -> tuple[int, Any]:
@@ -67,11 +72,15 @@ def view(name: str, **parameters: Any) -> str:
     ],
 )  # fmt: skip
 def test_answer_is_that_of_the_engine(
-    served: ViewServer, name: str, parameters: dict[str, Any], same: dict[str, Any]
+    engine: ViewEngine,
+    served: ViewServer,
+    name: str,
+    parameters: dict[str, Any],
+    same: dict[str, Any],
 ) -> None:
-    served.engine.query("d d", name)
+    engine.query("d d", name)
     status, found = asked(served, view(name, **parameters))
-    expected = served.engine.query("d d", name, Query(**same))
+    expected = engine.query("d d", name, Query(**same))
     assert status == 200
     assert found.get("total_rows") == expected.total_rows
     shown = [{"id": r.id, "key": r.key, "value": r.value} for r in expected]
@@ -100,7 +109,9 @@ def test_what_is_wrong_is_said_as_couchdb_says_it(served: ViewServer) -> None:
         (view("none"), 404, missing),
         ("/shop/_design/none/_view/n", 404, missing),
         ("/other", 404, missing),
-        ("/shop/d001", 404, missing),
+        ("/shop/d999", 404, missing),
+        ("/shop/_local/x", 404, missing),
+        (view("n", on_error="maybe"), 400, bad),
     ):
         found = asked(served, path)
         assert (found[0], found[1]["error"], bool(found[1]["reason"])) == (status, error, True), (
@@ -112,8 +123,55 @@ def test_what_is_wrong_is_said_as_couchdb_says_it(served: ViewServer) -> None:
     assert asked(served, "/")[1]["couchdb"] == "Welcome"
 
 
-def test_answer_streams_from_one_snapshot_while_the_world_changes(served: ViewServer) -> None:
-    engine = served.engine
+def sent(server: ViewServer, method: str, path: str, body: object = None) -> tuple[int, bytes]:
+    connection = HTTPConnection(server.host, server.port, timeout=60)
+    connection.request(method, path, None if body is None else json.dumps(body))
+    answer = connection.getresponse()
+    found = answer.status, answer.read()
+    connection.close()
+    return found
+
+
+def test_clients_look_for_the_database_and_its_documents_first(served: ViewServer) -> None:
+    assert asked(served, "/_all_dbs") == (200, ["shop"])
+    assert asked(served, "/")[1]["version"].startswith("1.")
+    for path in ("/", "/shop", "/shop/d003", view("n")):
+        assert sent(served, "HEAD", path) == (200, b"")
+    assert sent(served, "HEAD", "/shop/d999") == (404, b"")
+    assert asked(served, "/shop/d003")[1] == {
+        "_id": "d003", "n": 3, "city": "Ålesund", "t": ["x", 3],
+    }  # fmt: skip
+    quoted = asked(served, "/shop/_design%2Fd%20d")[1]
+    assert quoted["views"]["sum"] == {"map": "emit([doc.city, doc.n], doc.n)", "reduce": "_sum"}
+    assert (
+        sent(served, "PUT", "/shop/d003", {})[0] == sent(served, "DELETE", "/shop/d003")[0] == 501
+    )
+
+
+def test_design_documents_are_made_and_deleted_by_requests(
+    engine: ViewEngine, served: ViewServer
+) -> None:
+    views = {"old": {"map": "emit(doc.n, 1, where=doc.n != 3)", "reduce": "_count"}}
+    assert sent(served, "PUT", "/shop/_design/new", {"views": views})[0] == 201
+    assert asked(served, "/shop/_design/new")[1]["views"] == views
+    assert asked(served, "/shop/_design/new/_view/old")[1]["rows"] == [{"key": None, "value": 59}]
+    damaged: list[object] = [
+        {"views": {"v": {"map": "emit(1 + 1)"}}},
+        {"views": {}},
+        {"views": 7},
+        {},
+    ]
+    for wrong in damaged:
+        status, said = sent(served, "PUT", "/shop/_design/new", wrong)
+        assert (status, json.loads(said)["error"]) == (400, "invalid_design_document")
+    assert engine.designs() == {"d d": ["n", "sum"], "new": ["old"]}
+    assert sent(served, "DELETE", "/shop/_design/new")[0] == 200
+    assert sent(served, "DELETE", "/shop/_design/new")[0] == 404
+
+
+def test_answer_streams_from_one_snapshot_while_the_world_changes(
+    engine: ViewEngine, served: ViewServer
+) -> None:
     engine.put_many((f"e{n:06}", {"n": n, "city": "x" * 600}) for n in range(20_000))
     engine.query("d d", "n", stale="false", limit=0)
     connection = HTTPConnection(served.host, served.port, timeout=60)
