@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from stagewright.impl.view_engine.design.mapping import (
     Mapper,
     PythonMapper,
     function_identity,
+    never_stopped,
 )
 from stagewright.impl.view_engine.design.reducing import (
     JavaScriptReducer,
@@ -183,12 +184,19 @@ class DesignDocument:
         if self._javascript is not None:
             self._javascript.close()
 
-    def map(self, changes: Sequence[Change]) -> tuple[MappedBatch, list[MapError]]:
-        """Run all map functions over a batch; what failed has no rows and is named."""
+    def map(
+        self, changes: Sequence[Change], stopped: Callable[[], bool] = never_stopped
+    ) -> tuple[MappedBatch, list[MapError]]:
+        """Run all map functions over a batch; what failed has no rows and is named.
+
+        Raises MappingStoppedError, once the JavaScript that runs ends or reaches its limit, where `stopped` says so.
+        """
         changes = Changes.of(changes)
         errors: list[MapError] = []
         columns: list[EmittedRows] = []
-        of_javascript = iter(() if self._javascript is None else self._javascript.map(changes))
+        of_javascript = iter(
+            () if self._javascript is None else self._javascript.map(changes, stopped)
+        )
         for number, mapper in enumerate(self._mappers):
             rows, failed = next(of_javascript) if mapper is None else mapper.run(changes)
             errors += (_error(changes[at], number, why) for at, why in failed)

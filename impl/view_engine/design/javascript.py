@@ -10,13 +10,14 @@ from __future__ import annotations
 import importlib
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from stagewright.impl.view_engine.design.emitted import EmittedRows
+from stagewright.impl.view_engine.design.mapping import MappingStoppedError, never_stopped
 from stagewright.impl.view_engine.design.split_loop import split_emitted
 from stagewright.impl.view_engine.documents.changes import Change, Changes
 
@@ -111,14 +112,19 @@ class JavaScriptFunctions:
         self._error_type: type[Exception] = Exception
         self._fresh_context()
 
-    def map(self, changes: Sequence[Change]) -> list[tuple[EmittedRows, list[tuple[int, str]]]]:
-        """For each map function the rows of all changes, and what failed: which change, and why."""
+    def map(
+        self, changes: Sequence[Change], stopped: Callable[[], bool] = never_stopped
+    ) -> list[tuple[EmittedRows, list[tuple[int, str]]]]:
+        """For each map function the rows of all changes, and what failed: which change, and why.
+
+        Raises MappingStoppedError.
+        """
         columns = Changes.of(changes)
         present = [number for number, body in enumerate(columns.bodies) if body is not None]
         bodies = [body.decode("utf-8", "replace") for body in columns.bodies if body is not None]
         ids = [columns.ids[number].decode("utf-8", "replace") for number in present]
         with self._lock:
-            texts = self._emitted(bodies, ids)
+            texts = self._emitted(bodies, ids, stopped)
         return [_split(text, present, len(changes)) for text in texts]
 
     def reduce(self, number: int, keys: object, values: bytes, *, again: bool) -> bytes:
@@ -130,10 +136,14 @@ class JavaScriptFunctions:
             except self._error_type as error:
                 raise JavaScriptError(self._reason(error)) from None
 
-    def _emitted(self, texts: Sequence[str], ids: Sequence[str]) -> list[str]:
+    def _emitted(
+        self, texts: Sequence[str], ids: Sequence[str], stopped: Callable[[], bool]
+    ) -> list[str]:
         """For each map function what it emitted of documents, as `split_emitted` reads it."""
         if not texts or not self._maps:
             return ["" for _ in self._maps]
+        if stopped():  # each of many documents may take as long as the limit allows
+            raise MappingStoppedError
         try:
             answer = self._eval(f"$run({json.dumps(texts)}, {json.dumps(ids)})")
         except (self._error_type, ValueError) as error:  # a limit was reached
@@ -142,8 +152,8 @@ class JavaScriptFunctions:
                 return [f"\x1b{json.dumps(reason)}\x1d" for _ in self._maps]
             half = len(texts) // 2
             halves = (
-                self._emitted(texts[:half], ids[:half]),
-                self._emitted(texts[half:], ids[half:]),
+                self._emitted(texts[:half], ids[:half], stopped),
+                self._emitted(texts[half:], ids[half:], stopped),
             )
             return [first + second for first, second in zip(*halves, strict=True)]
         return answer.split("\x1c")

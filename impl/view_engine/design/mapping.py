@@ -16,6 +16,15 @@ from stagewright.impl.view_engine.documents.changes import Change, Changes
 MapFunction = Callable[[Any, Mapping[str, str]], Iterable[tuple[object, object]]]
 
 
+class MappingStoppedError(Exception):
+    """Nobody wants what the map functions emit any more."""
+
+
+def never_stopped() -> bool:
+    """For callers that wait for the end."""
+    return False
+
+
 class MapError(NamedTuple):
     """A map function failed on a document: it has no rows in that view."""
 

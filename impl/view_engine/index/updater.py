@@ -12,7 +12,12 @@ from typing import NamedTuple
 
 from stagewright.impl.view_engine.defects import Defect, has
 from stagewright.impl.view_engine.design.design import DesignDocument
-from stagewright.impl.view_engine.design.mapping import MapError, Mapped, MappedBatch
+from stagewright.impl.view_engine.design.mapping import (
+    MapError,
+    Mapped,
+    MappedBatch,
+    MappingStoppedError,
+)
 from stagewright.impl.view_engine.documents.changes import Change, Changes, Source
 from stagewright.impl.view_engine.file.header import FailoverLog, IndexHeader
 from stagewright.impl.view_engine.file.index_file import IndexFile
@@ -154,7 +159,7 @@ class Updater:
         """A failure of a thread reaches the writer, through the queues."""
         try:
             work()
-        except QueueClosedError:
+        except (QueueClosedError, MappingStoppedError):
             pass
         except BaseException as error:  # noqa: BLE001 - raised again where the writer waits
             self._loaded.close(error)
@@ -191,7 +196,8 @@ class Updater:
         for loaded in _together(self._loaded, self._limits.documents_a_call):
             ends = accumulate(len(one.changes) for one in loaded)
             parts = [_Part(o.partition, last, o.end) for o, last in zip(loaded, ends, strict=True)]
-            batch, errors = self._design.map(Changes.joined([one.changes for one in loaded]))
+            changes = Changes.joined([one.changes for one in loaded])
+            batch, errors = self._design.map(changes, self._stop.is_set)
             for error in errors:
                 self._on_map_error(error)
             self._mapped.put(_MappedParts(batch, parts), batch.size)

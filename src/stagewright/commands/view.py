@@ -6,8 +6,13 @@ import argparse
 import json
 import sys
 import threading
+import time
 from collections.abc import Iterator
+from dataclasses import asdict
+from functools import partial
+from itertools import count
 from pathlib import Path
+from queue import Queue
 from typing import TYPE_CHECKING, Any
 
 from stagewright.commands.console.exit_codes import ExitCode
@@ -15,6 +20,7 @@ from stagewright.commands.console.serving import until_interrupted
 
 if TYPE_CHECKING:
     from stagewright.impl.view_engine import Query, ViewEngine
+    from stagewright.impl.view_engine.watching import IndexState
 
 _BATCH = 10_000  # documents a transaction
 _EXAMPLES = """examples:
@@ -24,6 +30,8 @@ _EXAMPLES = """examples:
   stagewright view query shop sales total --no-reduce --startkey '["NO"]' --endkey '["NO", {}]' --limit 5
   stagewright view list shop
   stagewright view serve shop --port 5984
+  tail -f orders.jsonl | stagewright view serve shop --load - --id order_no
+  stagewright view watch shop
 """
 
 
@@ -74,6 +82,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     serve.add_argument("--database", help="its name in addresses (the folder's name)")
 
+    serve.add_argument(
+        "--load", type=Path, metavar="FILE", help="meanwhile write documents, as `load`"
+    )
+    serve.add_argument("--id", default="id", help="the member that is a document's id (id)")
+
+    watch = actions.add_parser("watch", help="print how indexes are, whenever that changes")
+    watch.add_argument("folder", type=Path, help="another process may have it open")
+    watch.add_argument(
+        "--every", type=float, default=1.0, metavar="SECONDS", help="look so often (1)"
+    )
+    watch.add_argument("--once", action="store_true", help="print how they are now, and end")
+    watch.add_argument("--json", action="store_true", help="print JSON lines")
+
+    delete = actions.add_parser("delete", help="delete documents")
+    delete.add_argument("folder", type=Path)
+    delete.add_argument("ids", nargs="+", metavar="ID")
+
     listed = actions.add_parser("list", help="print the design documents and how current they are")
     listed.add_argument("folder", type=Path)
     compact = actions.add_parser(
@@ -91,6 +116,7 @@ def execute(args: argparse.Namespace) -> int:
     from stagewright.impl.view_engine import ViewEngine, ViewEngineError
     from stagewright.impl.view_engine.design.javascript import JavaScriptMissingError
     from stagewright.impl.view_engine.group.current import IndexNotReadyError
+    from stagewright.impl.view_engine.group.triggers import Triggers
 
     actions = {
         "load": _load,
@@ -100,13 +126,18 @@ def execute(args: argparse.Namespace) -> int:
         "compact": _compact,
         "drop": _drop,
         "serve": _serve,
+        "delete": _delete,
     }
     try:
+        if args.action == "watch":
+            _watch(args)
+            return ExitCode.HOLDS
         if args.action != "load" and not (args.folder / "documents.sqlite").exists():
             raise ViewEngineError(
                 f"{args.folder} holds no documents: `stagewright view load` some first"
             )
-        with ViewEngine(args.folder, partitions=_partitions(args)) as engine:
+        triggers = Triggers() if args.action == "serve" else None
+        with ViewEngine(args.folder, partitions=_partitions(args), triggers=triggers) as engine:
             actions[args.action](engine, args)
     except (ValueError, OSError, JavaScriptMissingError, IndexNotReadyError) as error:
         print(f"stagewright view: {error}", file=sys.stderr)
@@ -144,15 +175,17 @@ def _documents(lines: Iterator[str], member: str, name: Path) -> Iterator[tuple[
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        try:
-            document = json.loads(line)
-        except ValueError as error:
-            raise ValueError(f"{name}, line {number}: {error}") from None
-        if not isinstance(document, dict) or member not in document:
-            raise ValueError(
-                f"{name}, line {number}: no object with a member {member!r} (see --id)"
-            )
-        yield str(document[member]), document
+        yield _document(line, number, member, name)
+
+
+def _document(line: str, number: int, member: str, name: Path) -> tuple[str, object]:
+    try:
+        document = json.loads(line)
+    except ValueError as error:
+        raise ValueError(f"{name}, line {number}: {error}") from None
+    if not isinstance(document, dict) or member not in document:
+        raise ValueError(f"{name}, line {number}: no object with a member {member!r} (see --id)")
+    return str(document[member]), document
 
 
 def _define(engine: ViewEngine, args: argparse.Namespace) -> None:
@@ -202,7 +235,73 @@ def _serve(engine: ViewEngine, args: argparse.Namespace) -> None:
     server = ViewServer(engine, database=name, host=args.host, port=args.port)
     print(f"{server.url}/_design/…/_view/… (interrupt to end)", flush=True)
     with server, until_interrupted():
+        if args.load is not None:
+            loading = partial(_keep_loading, engine, args.load, args.id)
+            threading.Thread(target=loading, daemon=True).start()
         threading.Event().wait()
+
+
+def _keep_loading(engine: ViewEngine, path: Path, member: str) -> None:
+    """Write documents as their lines come, until the end of the file."""
+    waiting: Queue[str | None] = Queue(_BATCH)
+
+    def read() -> None:
+        with sys.stdin if str(path) == "-" else path.open(encoding="utf-8") as lines:
+            for line in lines:
+                waiting.put(line)
+        waiting.put(None)
+
+    threading.Thread(target=read, daemon=True).start()
+    numbers, loaded = count(1), 0
+    for lines in _as_they_come(waiting):
+        documents: list[tuple[str, object]] = []
+        for line, number in zip(lines, numbers, strict=False):
+            try:
+                documents += [_document(line, number, member, path)] if line.strip() else []
+            except ValueError as error:  # it is said and left out: others wait for nothing
+                print(f"stagewright view: {error}", file=sys.stderr, flush=True)
+        loaded += engine.put_many(documents)
+    print(f"{loaded:,} documents", flush=True)
+
+
+def _as_they_come(waiting: Queue[str | None]) -> Iterator[list[str]]:
+    """The lines that are there, whenever there are some."""
+    ended = False
+    while not ended:
+        lines: list[str] = []
+        while not ended and len(lines) < _BATCH and (not lines or not waiting.empty()):
+            line = waiting.get()
+            ended = line is None
+            lines += [] if line is None else [line]
+        yield lines
+
+
+def _delete(engine: ViewEngine, args: argparse.Namespace) -> None:
+    there = [doc_id for doc_id in dict.fromkeys(args.ids) if engine.get(doc_id) is not None]
+    engine.delete(*there)
+    print(f"{len(there):,} documents deleted")
+
+
+def _watch(args: argparse.Namespace) -> None:
+    from stagewright.impl.view_engine.watching import index_states
+
+    shown: dict[tuple[str, ...], IndexState] = {}
+    with until_interrupted():
+        while True:
+            for state in index_states(args.folder):
+                if shown.get(state.designs) != state:
+                    _print_state(state, as_json=args.json)
+                shown[state.designs] = state
+            if args.once:
+                return
+            time.sleep(args.every)
+
+
+def _print_state(state: IndexState, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"time": time.time(), **asdict(state)}), flush=True)
+    else:
+        print(f"{time.strftime('%H:%M:%S')}  {state.text}", flush=True)
 
 
 def _list(engine: ViewEngine, _args: argparse.Namespace) -> None:

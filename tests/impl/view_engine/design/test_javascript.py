@@ -134,3 +134,13 @@ def test_what_functions_emit_is_taken_apart_as_it_was_put_together(
         [(b"[]", b"[[]]"), (b'{"a":null}', b'[{"a":null}]')],
     ]  # fmt: skip
     assert [len(of) for of in numbers] == [1, 0, 1, 0, 1]
+
+
+@pytest.mark.timeout(120)
+def test_index_ends_while_a_function_runs_without_end(tmp_path: Path) -> None:
+    with ViewEngine(tmp_path) as engine:
+        engine.put_many((f"d{n}", n) for n in range(500))  # each could take its five seconds
+        engine.define("d", {"v": View("function (doc) { while (true) {} }")})
+        engine.group("d").trigger()
+    with ViewEngine(tmp_path) as engine:
+        assert engine.group("d").pending_changes() == 500

@@ -294,6 +294,19 @@ def test_command_loads_defines_and_queries(
     found = run("query", folder, "sales", "total", "--no-reduce", "--key", '["B"]', "--limit", "1")
     assert json.loads(found) == {"id": "1", "key": ["B"], "value": 1}
     assert run("list", folder) == "sales: total (current)\n"
+    assert run("delete", folder, "1", "none", "1") == "1 documents deleted\n"
+    with ViewEngine(folder) as engine:  # watching needs nobody's leave
+        engine.define("young", {"v": View(emit(doc.no))})
+        engine.group("sales").set_partition_states(passive=[0])
+        found = run("watch", folder, "--once", "--json")
+    states = [json.loads(line) for line in found.splitlines()]
+    assert [(s["designs"], s["number"]) for s in states] == [(["sales"], 1), (["young"], 0)]
+    assert (states[0]["indexed"], states[0]["changes"], states[0]["size"] > 0) == (10, 11, True)
+    assert states[0]["partitions"] == {"active": 7, "passive": 1, "in cleanup": 0, "unindexable": 0}
+    found = run("watch", folder, "--once")
+    assert "sales (total): 10 of 11 changes indexed; 7 active, 1 passive; file 1: " in found
+    assert "young (v): no index yet, 11 changes" in found
+    run("drop", folder, "young")
     assert run("compact", folder, "sales").startswith("sales: ")
     assert run("drop", folder, "sales") == "sales is deleted\n"
 
@@ -305,6 +318,7 @@ def test_command_loads_defines_and_queries(
         (["query", "{}/data", "d", "v"], "there is no design document d"),
         (["load", "{}/data", "{}/bad.jsonl"], "line 2: no object with a member 'id'"),
         (["load", "{}/data", "{}/none.jsonl"], "No such file"),
+        (["watch", "{}/none", "--once"], "holds no documents"),
         (["define", "{}/data", "d", "v", "emit(3 + 4)"], "'3 + 4'"),
         (["define", "{}/data", "d", "v", "emit(doc.a)", "--reduce", "_mean"], "no builtin reduce"),
     ],

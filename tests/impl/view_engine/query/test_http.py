@@ -226,8 +226,10 @@ def test_command_serves_a_folder(tmp_path: Path) -> None:
     path = os.pathsep.join(part for part in sys.path if part)
     with interrupts_ignored():
         process = subprocess.Popen(
-            [*command, "--port", "0"],
+            [*command, "--port", "0", "--load", "-", "--id", "no"],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, "PYTHONPATH": path},
         )
@@ -238,9 +240,19 @@ def test_command_serves_a_folder(tmp_path: Path) -> None:
         connection = HTTPConnection(host, int(port), timeout=60)
         connection.request("GET", "/shop/_design/d/_view/v")
         assert json.loads(connection.getresponse().read()) == {"rows": [{"key": None, "value": 1}]}
+        assert process.stdin is not None
+        assert process.stderr is not None
+        process.stdin.write('{"no": "b", "n": 2}\n{"n": 3}\n')
+        process.stdin.flush()
+        assert "line 2: no object with a member 'no'" in process.stderr.readline()
+        process.stdin.write('{"no": "c", "n": 4}\n')
+        process.stdin.close()
+        assert process.stdout.readline() == "2 documents\n"
+        connection.request("GET", "/shop/_design/d/_view/v")
+        assert json.loads(connection.getresponse().read()) == {"rows": [{"key": None, "value": 3}]}
         connection.close()
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
     finally:
         process.kill()
-        process.communicate()
+        process.wait()
