@@ -1,7 +1,7 @@
 """Map and reduce functions in JavaScript, in V8, in batches, within limits of time and memory.
 
-Functions must be pure, or the back index would lie: `Date` and `Math.random` are not there, built-in
-objects are frozen, and a function that carries state of its own (a closure) is refused. Needs the
+Functions must be pure, or the back index would lie: `Date` and `Math.random` are not there, all objects that
+outlive a call are frozen, and a function that carries state of its own (a closure) is refused. Needs the
 package `mini-racer`, which the extra `js` installs.
 """
 
@@ -24,6 +24,13 @@ from stagewright.impl.view_engine.documents.changes import Change, Changes
 TIME_LIMIT = 5.0  # seconds for one batch, or one document where a batch takes longer
 MEMORY_LIMIT = 256 << 20  # bytes of V8's heap
 
+# What a function finds: no clock, no chance, nothing that lives outside of V8's heap or beyond one call.
+_KEPT = (
+    "Object Array String Number Boolean Symbol BigInt Math JSON RegExp Map Set WeakMap WeakSet Reflect Proxy Iterator "
+    "Error AggregateError EvalError RangeError ReferenceError SyntaxError TypeError URIError "
+    "NaN Infinity undefined globalThis isNaN isFinite parseInt parseFloat "
+    "encodeURI encodeURIComponent decodeURI decodeURIComponent escape unescape emit sum $run $reduce"
+)
 _SANDBOX = """
 (function () {
   'use strict';
@@ -57,23 +64,32 @@ _SANDBOX = """
     return text(reduces[number](keys, values, again));
   };
   global.$freeze = function () {
-    var seen = new Set();
-    ['Date', 'Atomics', 'WeakRef', 'FinalizationRegistry', 'SharedArrayBuffer', 'Intl', 'eval', '$add',
-     'Function', 'WebAssembly', 'Promise', '$freeze'].forEach(function (n) { delete global[n]; });
+    var seen = new Set(), kept = new Set(KEPT.split(' '));
+    var kinds = ['function', 'function*', 'async function', 'async function*'].map(function (kind) {
+      return evaluate('(' + kind + '(){})');
+    });
+    var unnamed = kinds.concat([  // objects that no name leads to
+      kinds[1](), kinds[2](), kinds[3](), [].values(), [].values().map(sum), ''[Symbol.iterator](),
+      ''.matchAll(/a/g), new Map().values(), new Set().values(), Iterator.from({next: sum})
+    ]);
+    Reflect.ownKeys(global).forEach(function (n) {
+      if (!kept.has(n) && !Reflect.deleteProperty(global, n)) global[n] = undefined;
+    });
     delete Math.random;
-    ['function', 'function*', 'async function', 'async function*'].forEach(function (kind) {
-      delete Object.getPrototypeOf(evaluate('(' + kind + '(){})')).constructor;
+    kinds.forEach(function (f) { delete Object.getPrototypeOf(f).constructor; });
+    Object.getOwnPropertyNames(RegExp).forEach(function (n) {  // RegExp.$1 and such: of the last match
+      if (Object.getOwnPropertyDescriptor(RegExp, n).get) delete RegExp[n];
     });
     (function freeze(o) {
       if ((typeof o !== 'object' && typeof o !== 'function') || o === null || seen.has(o)) return;
       seen.add(o);
-      Object.getOwnPropertyNames(o).forEach(function (name) {
+      Reflect.ownKeys(o).forEach(function (name) {
         var p = Object.getOwnPropertyDescriptor(o, name);
         freeze(p.value); freeze(p.get); freeze(p.set);
       });
       freeze(Object.getPrototypeOf(o));
       Object.freeze(o);
-    })(global);
+    })([global, unnamed, maps, reduces]);
   };
 })();
 """
@@ -182,7 +198,7 @@ class JavaScriptFunctions:
             self._used_up.append(self._context)  # V8 may still report to it: closed in the end
         self._error_type = racer.JSEvalException
         self._context = racer.MiniRacer()
-        self._context.eval(_SANDBOX)
+        self._context.eval(_SANDBOX.replace("KEPT", json.dumps(_KEPT)))
         for kind, sources in (("map", self._maps), ("reduce", self._reduces)):
             for source in sources:
                 try:

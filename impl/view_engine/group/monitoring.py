@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 from enum import Enum, auto
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from stagewright.impl.view_engine.documents.changes import Position, Source
 from stagewright.impl.view_engine.file.header import IndexHeader
 from stagewright.impl.view_engine.group.current import GroupClosedError, IndexNotReadyError
+from stagewright.impl.view_engine.group.workers import Workers
 from stagewright.impl.view_engine.index.progress import has_reached, still_wanted
+from stagewright.impl.view_engine.scheduling import Condition
 
-if TYPE_CHECKING:
-    from stagewright.impl.view_engine.group.group import Group
+
+class Monitored(Protocol):
+    """What a monitor needs of a group."""
+
+    @property
+    def header(self) -> IndexHeader: ...
+
+    @property
+    def lock(self) -> Condition: ...
+
+    @property
+    def failure(self) -> BaseException | None: ...
+
+    workers: Workers
+
+    def trigger(self) -> None: ...
 
 
 class MonitorEnd(Enum):
@@ -24,7 +40,7 @@ class MonitorEnd(Enum):
 class Monitor:
     """One partition, from now on; as the manager monitors the partitions that it moves."""
 
-    def __init__(self, group: Group, source: Source, partition: int) -> None:
+    def __init__(self, group: Monitored, source: Source, partition: int) -> None:
         """Raises ValueError for a partition that the index does not have, nor gets when it is clean."""
         self._group = group
         self._source = source

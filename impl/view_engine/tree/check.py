@@ -42,6 +42,7 @@ from stagewright.impl.view_engine.tree.reducers import BUILTIN, ReduceError, Red
 from stagewright.impl.view_engine.tree.sort_loops import first_disorder
 
 MOST_PROBLEMS = 1000  # then the walk ends: a file that is damaged everywhere needs no longer list
+MOST_NOTES = 5  # of blocks that are no headers
 VIEW = Shape(is_view=True)
 _DIGITS = {"_count": 0.0, "_sum": 1e-9, "_stats": 1e-4}  # what the original's number formats lose
 
@@ -100,7 +101,7 @@ def check_file(disk: Disk, *, all_snapshots: bool = False) -> FileReport:
     try:
         snapshots = _check_blocks(disk, report)
         if not snapshots:
-            report.add(0, "file", "no valid header: the file holds no snapshot")
+            report.add(0, "file", "no valid header: it holds no snapshot, or is no index file")
         for snapshot in snapshots[: None if all_snapshots else 1]:
             report.trees = []
             _check_snapshot(file, snapshot, report)
@@ -129,8 +130,12 @@ def _check_blocks(disk: Disk, report: FileReport) -> list[Snapshot]:
             broken.append((position, error.reason))
     report.headers = len(found)
     last = found[0].position if found else -1
-    for position, what in broken:  # a crash leaves such blocks behind, also before later headers
+    for position, what in broken[
+        :MOST_NOTES
+    ]:  # a crash leaves such blocks behind, also before later headers
         report.notes.append(f"not a header, at byte {position}: {what}")
+    if len(broken) > MOST_NOTES:
+        report.notes.append(f"nor in {len(broken) - MOST_NOTES:,} blocks after these")
     if found:
         written = len(read_header(disk.read, last)) + 9
         end = last + written + (written - 1) // (BLOCK - 1)

@@ -72,6 +72,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     query.add_argument("--stale", choices=["ok", "update_after", "false"], default="false")
 
+    _configure_upkeep(actions)
+
+
+def _configure_upkeep(actions: Any) -> None:
+    """What serves, watches, and removes."""
     serve = actions.add_parser("serve", help="answer HTTP requests as CouchDB's _view does")
     serve.add_argument("folder", type=Path)
     serve.add_argument("--port", type=int, default=5984, help="0 takes a free one (5984)")

@@ -61,8 +61,9 @@ def execute(args: argparse.Namespace) -> int:
 
 def _lines(report: FileReport) -> list[str]:
     shown = ", ".join(f"{count} {name}" for name, count in report.partitions.items() if count)
+    last = f", the last at byte {report.header_at:,}" if report.headers else ""
     lines = [
-        f"{report.size:,} bytes, {report.headers} headers, the last at byte {report.header_at:,}",
+        f"{report.size:,} bytes, {report.headers} headers{last}",
         f"partitions: {shown or 'none'}",
     ]
     for tree in report.trees:

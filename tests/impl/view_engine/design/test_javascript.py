@@ -144,3 +144,53 @@ def test_index_ends_while_a_function_runs_without_end(tmp_path: Path) -> None:
         engine.group("d").trigger()
     with ViewEngine(tmp_path) as engine:
         assert engine.group("d").pending_changes() == 500
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "f",  # its own name
+        "f.prototype",
+        "(async function () {})().constructor",
+        "Object.getPrototypeOf(async function () {})",
+        "Object.getPrototypeOf(function* () {})",
+        "Object.getPrototypeOf(Object.getPrototypeOf((async function* () {})()))",
+        "Object.getPrototypeOf(new Map().entries())",
+        "Object.getPrototypeOf('a'.matchAll(/a/g))",
+        "Object.getPrototypeOf([1].values().map(String))",
+        "Object.getPrototypeOf(Iterator.from({next: String}))",
+        "String.prototype[Symbol.iterator]",
+        "Array.prototype[Symbol.unscopables]",
+        "Object.getOwnPropertyDescriptor(RegExp, Symbol.species).get",
+        "emit",
+        "globalThis",
+    ],
+)
+def test_no_object_carries_anything_to_the_next_document(
+    functions: list[JavaScriptFunctions], kept: str
+) -> None:
+    source = f"function f(doc) {{ var o = {kept}; try {{ o.n = (o.n || 0) + 1; }} catch (e) {{}} emit(o.n); }}"
+    functions.append(JavaScriptFunctions([source]))
+    [(rows, failed)] = functions[0].map([Change(0, n, b"d", b"{}") for n in range(2)])
+    assert ([*rows], failed) == ([[(b"null", b"null")]] * 2, [])
+
+
+def test_last_match_of_another_document_cannot_be_asked_for(
+    functions: list[JavaScriptFunctions],
+) -> None:
+    source = "function (doc) { emit(RegExp.lastMatch, RegExp['$1']); /(.)/.test(doc.n); }"
+    functions.append(JavaScriptFunctions([source]))
+    [(rows, failed)] = functions[0].map([Change(0, n, b"d", b'{"n": 1}') for n in range(2)])
+    assert ([*rows], failed) == ([[(b"null", b"null")]] * 2, [])
+
+
+@pytest.mark.parametrize(
+    "name", ["Date", "Intl", "Temporal", "Promise", "Function", "eval", "Uint8Array", "SharedArrayBuffer", "console", "setTimeout",
+             "__timer_manager"]
+)  # fmt: skip
+def test_what_is_not_pure_or_has_no_limit_is_not_there(
+    functions: list[JavaScriptFunctions], name: str
+) -> None:
+    functions.append(JavaScriptFunctions([f"function (doc) {{ emit(typeof {name}); }}"]))
+    [(rows, _)] = functions[0].map([Change(0, 1, b"d", b"{}")])
+    assert [*rows] == [[(b'"undefined"', b"null")]]

@@ -134,6 +134,12 @@ def test_command_says_what_is_wrong_and_where(
     path.write_bytes(b"text")
     assert run_command_line(["view-file", "check", str(path)]) == 1
     assert "no valid header" in capsys.readouterr().out
+    path.write_bytes(b"text" * 20_000)  # something else: not a line for each of its blocks
+    assert run_command_line(["view-file", "check", str(path)]) == 1
+    said = capsys.readouterr().out
+    assert "no index file" in said
+    assert "nor in 15 blocks after these" in said
+    assert len(said.splitlines()) < 15
 
 
 def test_command_takes_a_file_of_the_original(capsys: pytest.CaptureFixture[str]) -> None:
