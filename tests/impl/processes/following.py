@@ -1,0 +1,50 @@
+"""A user's consumer as a process: it keeps its position in one SQLite transaction with what it made of the changes.
+
+`python -m tests.impl.processes.following DIRECTORY TABLE DATABASE`; it may be killed at any moment and run again.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+from stagewright.impl.cdc.consumer import Consumer, Position
+from stagewright.impl.processes.errors import ClusterError
+from stagewright.impl.processes.layout import Layout
+from stagewright.impl.processes.supervisor import Supervisor
+from stagewright.live.tail import confidence_in
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS changes (place INTEGER PRIMARY KEY, key BLOB, time INTEGER, value BLOB);
+CREATE TABLE IF NOT EXISTS position (one INTEGER PRIMARY KEY CHECK (one = 1), text TEXT);
+"""
+
+
+def follow(directory: Path, table: str, database: Path) -> None:
+    """Read on for ever, from where the database says."""
+    supervisor = Supervisor(Layout(directory))
+    confidence = confidence_in(supervisor.layout.settings().timing)
+    with closing(sqlite3.connect(database)) as own, closing(supervisor.session(table)) as session:
+        own.executescript(SCHEMA)
+        kept = own.execute("SELECT text FROM position").fetchone()
+        position = None if kept is None else Position.from_json(kept[0])
+        consumer = Consumer(session, lambda: time.time_ns() // 1000, confidence, position)
+        while True:
+            try:
+                found = consumer.poll()
+            except ClusterError:
+                continue
+            after = consumer.position
+            if after is not None:
+                rows = [(c.key, c.timestamp, c.value) for c in found]
+                with own:
+                    own.executemany("INSERT INTO changes (key, time, value) VALUES (?,?,?)", rows)
+                    own.execute("REPLACE INTO position VALUES (1, ?)", (after.to_json(),))
+            time.sleep(0.05)
+
+
+if __name__ == "__main__":
+    follow(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))
