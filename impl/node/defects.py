@@ -43,6 +43,8 @@ class Defect(Enum):
     log_rows_are_sent_apart = auto()  # in messages of their own, also to who stores both rows
     log_rows_are_stored_apart = auto()  # a replica writes the two rows in two batches
     log_takes_the_stream_of_the_key = auto()  # by its hash, as if streams had no places
+    images_are_of_one_replica = auto()  # the first that answers, whatever it lacks
+    images_may_be_newer = auto()  # than the write that they are of
     logs_stay_behind = auto()  # a tablet moves without the rows of its log
     streams_outlive_their_tablets = auto()  # these are split or merged, and no new streams begin
     unready_replica_answers = auto()  # a node that starts answers before it has learned

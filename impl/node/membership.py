@@ -198,7 +198,8 @@ class Membership:
         made = [Mutation(TABLES, (request.table,), row)]
         if request.cdc:
             log = (log_of(request.table),)
-            made.append(Mutation(TABLES, log, {**row, "tablets": 0, "log_of": request.table}))
+            options = {"log_of": request.table, "preimage": request.images}
+            made.append(Mutation(TABLES, log, {**row, "tablets": 0, **options}))
 
         def plan() -> Command | None:
             known = node.catalog.tables[TABLES].get((request.table,))

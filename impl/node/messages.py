@@ -147,7 +147,7 @@ class OperatorRequest:
 class CreateTable:
     """Make a table whose rows have so many replicas; with `tablets` in so many, else by the token ring.
 
-    With `cdc` every change goes to its log, too.
+    With `cdc` every change goes to its log, too; with `images`, what the row was before it.
     """
 
     number: int
@@ -155,6 +155,7 @@ class CreateTable:
     replicas: int = 3
     tablets: int = 0
     cdc: bool = False
+    images: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 
 from stagewright.impl.catalog.view import View
 from stagewright.impl.cdc.metadata import Refused, Window
-from stagewright.impl.cdc.rows import Change, stored as stored_change
+from stagewright.impl.cdc.rows import Change, Image, stored as stored_change
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
+from stagewright.impl.node.images import Images
 from stagewright.impl.node.keys import stored_key, token_in
 from stagewright.impl.node.messages import (
     Cell,
@@ -84,9 +85,16 @@ class Requests:
         self._node = node
         self._open: dict[int, _Open] = {}
         self._of_log: dict[int, int] = {}  # requests by the numbers of messages with log rows alone
+        self._images = Images(node, self._begin)
 
     def begin(self, client: str, request: ClientWrite | ClientRead) -> list[Effect]:
         """Send a client's request to the replicas."""
+        return self._begin(client, request, None)
+
+    def _begin(
+        self, client: str, request: ClientWrite | ClientRead, image: Image | None
+    ) -> list[Effect]:
+        """The same; `image` is what was read before a write, if it was."""
         view = self._node.view
         request = replace(request, table=view.named(request.table))
         refusal = self._refusal(view, request.table) or self._may_write(view, request)
@@ -94,11 +102,14 @@ class Requests:
             return [_failed(client, request.number, refusal)]
         key = stored_key(request.key)
         chosen = view.replicas(request.table, token_in(key))
-        writes = isinstance(request, ClientWrite)
+        reads_before = image is None and request.table in view.images
+        writes = isinstance(request, ClientWrite) and not reads_before
         factor = self._factor(request.table, chosen, writes)
         targets, needed = self._plan(chosen, request.level, factor, writes)
         if len(targets) < needed:
             return [_failed(client, request.number, f"{len(targets)} replicas of {needed}")]
+        if isinstance(request, ClientWrite) and reads_before:
+            return self._images.begin(client, request, key, targets, needed)
         number = self._node.number()
         found = _Open(client, request, view.version, chosen, targets, needed)
         wake = Wake(self._node.timing.request, ("request", number))
@@ -107,7 +118,7 @@ class Requests:
             message = ReplicaRead(number, view.version, request.table, key)
             return [*(Send(n, message) for n in targets), wake]
         if request.table in view.logs:
-            log = self._log(request, key, chosen)
+            log = self._log(request, key, chosen, image)
             if isinstance(log, Refused):
                 return [_failed(client, request.number, log.reason)]
             found.log = log
@@ -135,7 +146,9 @@ class Requests:
             *(Send(n, rest) for n in log.targets if n not in found.targets),
         ]
 
-    def _log(self, request: ClientWrite, key: bytes, chosen: Chosen) -> _Log | Refused:
+    def _log(
+        self, request: ClientWrite, key: bytes, chosen: Chosen, image: Image | None
+    ) -> _Log | Refused:
         """The log row of a write, and who stores it: the replicas of its stream."""
         node, view, table = self._node, self._node.view, request.table
         window, token = Window(1000 * node.timing.leeway, 1000 * node.timing.horizon), token_in(key)
@@ -150,7 +163,7 @@ class Requests:
             stream = ranges[token % len(ranges)].streams[0]
         if node.has(Defect.log_takes_the_newest_generation):
             stream = streams.newest(token)
-        change = Change(stream.to_bytes(), request.timestamp, request.key, request.value)
+        change = Change(stream.to_bytes(), request.timestamp, request.key, request.value, image)
         stored, value = stored_change(change)
         if not node.has(Defect.log_goes_with_the_row):
             chosen = view.replicas(view.logs[table], stream.token)
@@ -215,6 +228,8 @@ class Requests:
 
     def reply(self, sender: str, reply: ReplicaReply) -> list[Effect]:
         """Count what a replica answers."""
+        if self._images.owns(reply.number):
+            return self._images.reply(sender, reply)
         number = self._of_log.get(reply.number, reply.number)
         found = self._open.get(number)
         asked = found is not None and any(sender in targets for targets, _ in found.parts)
@@ -263,6 +278,8 @@ class Requests:
 
     def give_up(self, number: int) -> list[Effect]:
         """The time of a request is over."""
+        if self._images.owns(number):
+            return self._images.give_up(number)
         found = self._open.get(number)
         if found is None:
             return []
@@ -279,16 +296,16 @@ class Requests:
     @property
     def waiting(self) -> int:
         """How many clients wait for an answer."""
-        return len(self._open)
+        return len(self._open) + len(self._images.versions)
 
     @property
     def versions(self) -> tuple[int, ...]:
         """Under which versions the requests that are going on began."""
-        return tuple(r.version for r in self._open.values())
+        return (*(r.version for r in self._open.values()), *self._images.versions)
 
     def drained(self, version: int) -> bool:
         """Whether no request that began under an older version is going on."""
-        return all(r.version >= version for r in self._open.values())
+        return all(v >= version for v in self.versions)
 
     def writes_drained(self, version: int) -> bool:
         """The same of writes alone."""

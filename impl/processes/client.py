@@ -222,15 +222,23 @@ class Session:
         assert isinstance(reply, StatusReply)
         return dict(reply.tables)
 
-    def create(self, table: str, replicas: int, tablets: int = 0, *, cdc: bool = False) -> None:
+    def create(
+        self,
+        table: str,
+        replicas: int,
+        tablets: int = 0,
+        *,
+        cdc: bool = False,
+        images: bool = False,
+    ) -> None:
         """Make a table, of so many tablets or by the token ring; one that is there and the same will do.
 
-        With `cdc` its changes are kept in a log.
+        With `cdc` its changes are kept in a log; with `images`, with each row before its change.
 
         Raises:
             ClusterError: also if the cluster refuses: there are too few nodes for the replicas, for example.
         """
-        reply = self._ask(CreateTable(self._numbered(), table, replicas, tablets, cdc))
+        reply = self._ask(CreateTable(self._numbered(), table, replicas, tablets, cdc, images))
         assert isinstance(reply, OperatorReply)
         if not reply.accepted:
             raise ClusterError(reply.reason, help="see `stagewright cluster status`")

@@ -107,10 +107,10 @@ class Supervisor:
             self.layout.add_node(NodeFile(Identity(founder, founders)))
         return [f.name for f in founders]
 
-    def start(self, replicas: int = 3, *, cdc: bool = False) -> list[str]:
+    def start(self, replicas: int = 3, *, cdc: bool = False, images: bool = False) -> list[str]:
         """Start the nodes that do not run and have not left; wait until all serve and see each other.
 
-        `replicas` and `cdc` are of the table, if it is not there yet.
+        `replicas`, `cdc` and `images` are of the table, if it is not there yet.
         """
         layout = self.layout
         names = [n for n in layout.names() if not layout.stopped(n)]
@@ -118,7 +118,9 @@ class Supervisor:
         for name in missing:
             self._spawn(name)
         self._wait(
-            "the cluster to begin", lambda: self._create_table(names, replicas, cdc), missing
+            "the cluster to begin",
+            lambda: self._create_table(names, replicas, cdc, images),
+            missing,
         )
         for name in names:
             self._wait(f"{name} to serve", lambda n=name: self.serves(n), [name])  # type: ignore[misc]
@@ -133,12 +135,12 @@ class Supervisor:
                 return False
         return True
 
-    def _create_table(self, names: list[str], replicas: int, cdc: bool) -> bool:
+    def _create_table(self, names: list[str], replicas: int, cdc: bool, images: bool) -> bool:
         """Make the table for rows, which may be there already."""
         said = self.said()
         if said is not None and TABLE in dict(said.tables):
             return True
-        wanted = CreateTable(1, TABLE, min(replicas, len(names)), cdc=cdc)
+        wanted = CreateTable(1, TABLE, min(replicas, len(names)), cdc=cdc, images=images)
         return any(self._asked(n, wanted, "accepted") for n in names)
 
     def serves(self, name: str) -> bool:

@@ -169,11 +169,14 @@ def test_changes_are_tailed_once_across_restarts_of_the_tail(
         (last,) = map(json.loads, lines(*tail))
         assert (last["key"], last["value"]) == ("a", "3")
         assert last["timestamp"] > first[-1]["timestamp"]
-        made = "create table t tablets 2 rf 1 cdc; put x 1; split t; put x 2; cdc tail; cdc tail"
+        made = "create table t tablets 2 rf 1 cdc images; put x 1; split t; put x 2; cdc tail; cdc tail"
         _, _, _, _, *shown = lines("shell", "-c", made, *where)
-        assert [line.split("\t")[1:] for line in shown] == [["x", "1"], ["x", "2"]]
+        assert [line.split("\t")[1:] for line in shown] == [
+            ["x", "1", "before: no row"],
+            ["x", "2", "before: 1"],
+        ]
         of_t = lines("cluster", "tail", "--table", "t", "--until-now", *where)
-        assert [json.loads(line)["value"] for line in of_t] == ["1", "2"]
+        assert [json.loads(line)["before"] for line in of_t] == [None, "1"]
         (tmp_path / "position").write_text("?")
         assert run_command_line(tail) == 2
         assert "no position" in capsys.readouterr().err

@@ -88,7 +88,7 @@ def draw(seed: int) -> Scenario:
     script = _script(dice, found)
     if has_tablets(seed):
         script = with_tables(dice, script, found.nodes)
-    return replace(found, script=script, cdc=cdc)
+    return replace(found, script=script, cdc=cdc, images=cdc and dice.chance(0.4, "images"))
 
 
 def _swarm(seed: int, dice: Dice) -> Scenario:

@@ -26,6 +26,7 @@ class Scenario:
     chunk: int = 64
     strategy: str = ""
     cdc: bool = False
+    images: bool = False
 
     def plan(self, defects: frozenset[Defect] = frozenset()) -> Plan:
         """What the simulator is asked for, maybe of a wrong build."""
@@ -39,6 +40,7 @@ class Scenario:
             timing=Timing(compact_after=COMPACT_AFTER, chunk=self.chunk),
             defects=defects,
             cdc=self.cdc,
+            images=self.images,
         )
 
     @property
@@ -53,4 +55,5 @@ class Scenario:
         words += ["--faults", faults_text(self.faults)]
         words += ["--workload", workload_text(self.workload, self.chunk)]
         words += ["--cdc"] if self.cdc else []
+        words += ["--images"] if self.images else []
         return shlex.join([*words, "--script", self.script_text])

@@ -10,7 +10,6 @@ from stagewright.impl.catalog.columns import TOPOLOGY
 from stagewright.impl.cdc.consumer import Consumer
 from stagewright.impl.group0 import Entry
 from stagewright.impl.node.defects import Defect
-from stagewright.impl.node.keys import stored_key, token_in
 from stagewright.impl.node.messages import (
     Ask,
     ClientReply,
@@ -29,14 +28,14 @@ from stagewright.impl.simulator.database.checks.changes.checks import ChangeChec
 from stagewright.impl.simulator.database.checks.changes.follower import MakesConsumer
 from stagewright.impl.simulator.database.checks.judge import Judge
 from stagewright.impl.simulator.database.checks.oracle import Oracle
-from stagewright.impl.simulator.database.checks.tablet_oracle import look_at_tablets
+from stagewright.impl.simulator.database.checks.places_oracle import look_at_rows, look_at_tablets
 from stagewright.impl.simulator.database.checks.watcher import Watcher
 from stagewright.impl.simulator.database.clients import Clients, Workload
 from stagewright.impl.simulator.database.hosts import EPOCH
 from stagewright.impl.simulator.database.report import Outcome, Report
 from stagewright.impl.simulator.database.script import OF_TABLES, OF_VIEWS, Operation
 from stagewright.impl.simulator.database.table_operations import TableOperations
-from stagewright.impl.simulator.database.tables import TABLE, table_of
+from stagewright.impl.simulator.database.tables import TABLE
 from stagewright.impl.simulator.database.troubles import Troubles
 from stagewright.impl.simulator.database.views import Asks, ViewOperations
 from stagewright.impl.simulator.database.weather import NONE, Faults
@@ -80,6 +79,7 @@ class Plan:
     timing: Timing = field(default_factory=lambda: Timing(compact_after=COMPACT_AFTER))
     defects: frozenset[Defect] = frozenset()
     cdc: bool = False  # each table has a log, which a consumer follows
+    images: bool = False  # which has each row before its change, too
     profile: str = ""  # the release of which tablets are; the newest
     consumer: MakesConsumer = Consumer  # what follows logs
 
@@ -144,7 +144,14 @@ class _Run:
         self.watcher.follow_views(self.views.check, self.world.hosts)
         now, late = (lambda: (EPOCH + self.events.now) * 1000), round(plan.faults.skew)
         self.tables = TableOperations(
-            self.world, self.judge.catalog, self.oracle, self.clients, asks, self.troubles, plan.cdc
+            self.world,
+            self.judge.catalog,
+            self.oracle,
+            self.clients,
+            asks,
+            self.troubles,
+            plan.cdc,
+            plan.images,
         )
         self.changes: ChangeChecks | None = None
         if plan.cdc:
@@ -273,7 +280,8 @@ class _Run:
         self._until(self._all_are_ready, BEGIN_MS)
         while TABLE not in self.judge.catalog.view.tables:
             self._number += 1
-            wanted = CreateTable(self._number, TABLE, self.plan.replicas, cdc=self.plan.cdc)
+            plan = self.plan
+            wanted = CreateTable(self._number, TABLE, plan.replicas, 0, plan.cdc, plan.images)
             self.world.send("operator", "n1", wanted)
             self._until(lambda: TABLE in self.judge.catalog.view.tables, BEGIN_MS)
         self._until(self._all_have_learned, BEGIN_MS)
@@ -481,17 +489,7 @@ class _Run:
             life = host.node if name not in gone else None
             if life is not None and life.context.catalog.content() != content:
                 self.oracle.broken(f"the tables of {name} are not what was committed")
-        for key, seen in sorted(self.oracle.newest.items()):
-            stored = stored_key(key)
-            table = table_of(key)
-            replicas = view.replicas(table, token_in(stored)).reads
-            have = [n for n in replicas if self._has(n, table, stored, seen[0])]
-            if len(have) < min(len(replicas), view.tables[table] // 2 + 1):
-                self.oracle.broken(f"{key!r} at {seen} is on {have} of {replicas} only")
+        look_at_rows(view, self.world.hosts, self.oracle)
         look_at_tablets(self.judge.catalog, self.world.hosts, self.oracle)
         if self.changes is not None:
             self.changes.look()
-
-    def _has(self, node: str, table: str, key: bytes, timestamp: int) -> bool:
-        found = self.world.hosts[node].rows.get(table, key)
-        return found is not None and found.time >= timestamp

@@ -48,8 +48,9 @@ class TableOperations:
         asks: Asks,
         troubles: Troubles,
         cdc: bool,
+        images: bool,
     ) -> None:
-        self._cdc = cdc
+        self._cdc, self._images = cdc, images
         self.repairs = RepairOracle(world, oracle)
         self._world = world
         self._catalog = catalog
@@ -85,7 +86,7 @@ class TableOperations:
         """Make a tablet table, which clients use from then on."""
         tablets, replicas = operation.number, operation.replicas
         refusal = self._ask(
-            lambda number: CreateTable(number, table, replicas, tablets, self._cdc),
+            lambda number: CreateTable(number, table, replicas, tablets, self._cdc, self._images),
             lambda: table in self._catalog.view.tables,
         )
         if refusal:

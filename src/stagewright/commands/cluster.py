@@ -61,6 +61,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--etcd", metavar="URL,URL", help="endpoints of an etcd that keeps the log of commands"
     )
     start.add_argument("--cdc", action="store_true", help="keep a log of changes, see `tail`")
+    start.add_argument(
+        "--images", action="store_true", help="the same, with each row before its change"
+    )
     tail = action("tail", "print changes of rows as JSON lines, each once, as they come")
     tail.add_argument(
         "--position", type=Path, metavar="FILE", help="go on from where this file says, and keep it"
@@ -113,7 +116,9 @@ def _done(args: argparse.Namespace, supervisor: Supervisor) -> int:
     node: str = getattr(args, "node", None) or ""
     match args.action:
         case "start":
-            started = supervisor.start(args.replicas, cdc=args.cdc)
+            started = supervisor.start(
+                args.replicas, cdc=args.cdc or args.images, images=args.images
+            )
             said = f"{', '.join(started) or 'no node'} started; all nodes serve"
         case "status":
             return _status(args, supervisor.status())

@@ -57,6 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--writes", type=_number, metavar="N", help="without --script: how much is written (400)")
     add("--workload", metavar="LIST", help="what clients do meanwhile")
     add("--cdc", action="store_true", help="log changes, and check what a consumer reads")
+    add("--images", action="store_true", help="with --cdc, log each row before its change, too")
     add("--seed", type=int, default=0, metavar="N", help="random seed (0)")
     add("--faults", default="none", metavar="LIST", help="what goes wrong (none)")
     add("--profile", default="", help="the release of which tablets are (the newest)")

@@ -35,8 +35,8 @@ commands, one a line or with semicolons between them:
   scan [LIMIT]         all rows, in the order of their tokens
   consistency [LEVEL]  one, quorum or all; from now on
   tables               which there are, with their replicas and tablets
-  create table NAME [tablets N] rf N [cdc]   in N tablets (a power of two), or by the token ring; then use it;
-                       with cdc its changes are kept in a log
+  create table NAME [tablets N] rf N [cdc [images]]   in N tablets (a power of two), or by the token ring; then use it;
+                       with cdc its changes are kept in a log, with images what each row was before, too
   cdc tail             the changes of the table up to now, each once: the next time what has come since
   use NAME             put, get, delete and scan are of this table from now on (rows); get and scan of a view, too
   tablets              where the tablets of the table lie
@@ -227,8 +227,8 @@ class Shell:
         self._session.table, self._base = table, self._views.base_of(table)
         self._say({"use": table})
 
-    def _create(self, table: str, tablets: int, replicas: int, cdc: bool) -> None:
-        self._session.create(table, replicas, tablets, cdc=cdc)
+    def _create(self, table: str, tablets: int, replicas: int, cdc: bool, images: bool) -> None:
+        self._session.create(table, replicas, tablets, cdc=cdc, images=images)
         self._session.table, self._base = table, ""
         self._say({"created": table, "tablets": tablets, "replicas": replicas})
 
@@ -263,14 +263,15 @@ def named(name: str) -> str:
     return name if "." in name else f"ks.{name}"
 
 
-def _wanted(words: list[str]) -> tuple[int, int, bool] | None:
-    """Tablets (0: by the token ring), replicas, and whether changes are logged; None: it says something else."""
-    cdc = words[-1:] == ["cdc"]
-    match words[:-1] if cdc else words:
+def _wanted(words: list[str]) -> tuple[int, int, bool, bool] | None:
+    """Tablets (0: by the token ring), replicas, whether changes are logged, with images; None: it says else."""
+    images = words[-2:] == ["cdc", "images"]
+    cdc = images or words[-1:] == ["cdc"]
+    match words[: len(words) - cdc - images]:
         case ["rf", replicas] if replicas.isdecimal():
-            return 0, int(replicas), cdc
+            return 0, int(replicas), cdc, images
         case ["tablets", tablets, "rf", replicas] if tablets.isdecimal() and replicas.isdecimal():
-            return int(tablets), int(replicas), cdc
+            return int(tablets), int(replicas), cdc, images
         case _:
             return None
 
@@ -328,7 +329,8 @@ def _as_text(what: dict[str, object]) -> str:
         case {"view": _, "status": _}:
             return build_as_text(what)
         case {"timestamp": stamp, "stream": _, "key": key, "value": value}:
-            return f"{stamp}\t{key}\t{'deleted' if value is None else value}"
+            was = f"\tbefore: {what['before'] or 'no row'}" if "before" in what else ""
+            return f"{stamp}\t{key}\t{'deleted' if value is None else value}{was}"
         case {"key": key, "value": value}:
             return f"{key}\t{value}"
         case {"rows": count}:

@@ -38,7 +38,7 @@ TASKS = 8
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NONE: dict[str, int] = {}  # the offset where no generation is known yet
 
-Row = tuple[datetime, bytes, bytes, bytes | None]
+Row = tuple[datetime, bytes, bytes, bytes | None, bytes | None]
 
 
 @dataclass
@@ -97,13 +97,17 @@ class Wanted:
         try:
             for change in session.changes(partition.streams, partition.start, partition.end):
                 when = _EPOCH + timedelta(microseconds=change.timestamp)
-                yield when, change.stream, change.key, change.value
+                before = None if change.before is None else change.before.value
+                yield when, change.stream, change.key, change.value, before
         finally:
             session.close()
 
 
 class Changes(DataSource):
-    """The log of changes of a cluster: `timestamp`, `stream`, `key`, `value` (null where it was deleted)."""
+    """The log of changes of a cluster: `timestamp`, `stream`, `key`, `value` (null where it was deleted), `before`.
+
+    `before` is what the row was, of tables whose log has images; null where there was none, or it is not known.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -112,7 +116,7 @@ class Changes(DataSource):
 
     def schema(self) -> str:
         """Columns and types."""
-        return "timestamp timestamp, stream binary, key binary, value binary"
+        return "timestamp timestamp, stream binary, key binary, value binary, before binary"
 
     def reader(self, schema: Any) -> DataSourceReader:
         """A reader of what is there."""

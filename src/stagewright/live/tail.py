@@ -97,10 +97,17 @@ def with_a_log(session: Session) -> Session:
 
 
 def as_json(change: Change) -> dict[str, object]:
-    """A change as `cluster tail` prints it."""
-    return {
+    """A change as `cluster tail` prints it; with the row before it, if the log has that."""
+    found: dict[str, object] = {
         "timestamp": change.timestamp,
         "stream": change.stream.hex(),
-        "key": change.key.decode(errors="backslashreplace"),
-        "value": None if change.value is None else change.value.decode(errors="backslashreplace"),
+        "key": _text(change.key),
+        "value": _text(change.value),
     }
+    if change.before is not None and change.before.known:
+        found["before"] = _text(change.before.value)
+    return found
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode(errors="backslashreplace")

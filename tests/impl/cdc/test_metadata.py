@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from stagewright.impl.cdc.metadata import Metadata, Refused, Window
-from stagewright.impl.cdc.rows import Change, change_of, start_of_time, stored
+from stagewright.impl.cdc.rows import UNKNOWN, Change, Image, change_of, start_of_time, stored
 from stagewright.machines.scylladb.cdc.cdc_streams import Sharding, generate
 from stagewright.spec.errors import InputError
 
@@ -55,6 +55,7 @@ CHANGES = st.builds(
     st.integers(0, (1 << 63) - 1),
     st.binary(max_size=12),
     st.none() | st.binary(max_size=9),
+    st.none() | st.just(UNKNOWN) | st.builds(Image, st.none() | st.binary(max_size=9)),
 )
 
 

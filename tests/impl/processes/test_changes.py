@@ -74,34 +74,36 @@ def seen(database: Path) -> tuple[Seen, int]:
 
 def follow_through_kills(directory: Path, rounds: int) -> None:
     chance, database = Random(rounds), directory / "changes.db"
-    with cluster(directory / "c", 3, Settings(timing=TIMING)) as supervisor:
-        with closing(supervisor.session(TABLE)) as operator:
-            operator.create(TABLE, 3, 2, cdc=True)
-            client = Client(supervisor.session(TABLE))
-            client.start()
-            reading = consumer(supervisor, database)
-            try:
-                for number in range(rounds):
-                    kills(supervisor, chance, 1)
-                    if number % 2 == 0:
-                        reading.kill()
-                        reading.wait()
-                        reading = consumer(supervisor, database)
-                    if number % 5 == 1:
-                        operator.resize(TABLE, (Resize.split, Resize.merge)[number % 2])
-                    time.sleep(chance.random())
-                client.stop.set()
-                client.join(60)
-                newest = max(time for _, time in client.acknowledged)
-                until = time.monotonic() + 120
-                while not database.exists() or seen(database)[1] <= newest:
-                    assert time.monotonic() < until, "the consumer does not come to the end"
-                    assert reading.poll() is None, "the consumer has ended"
-                    time.sleep(0.3)
-            finally:
-                client.stop.set()
-                reading.kill()
-                reading.wait()
+    with (
+        cluster(directory / "c", 3, Settings(timing=TIMING)) as supervisor,
+        closing(supervisor.session(TABLE)) as operator,
+    ):
+        operator.create(TABLE, 3, 2, cdc=True)
+        client = Client(supervisor.session(TABLE))
+        client.start()
+        reading = consumer(supervisor, database)
+        try:
+            for number in range(rounds):
+                kills(supervisor, chance, 1)
+                if number % 2 == 0:
+                    reading.kill()
+                    reading.wait()
+                    reading = consumer(supervisor, database)
+                if number % 5 == 1:
+                    operator.resize(TABLE, (Resize.split, Resize.merge)[number % 2])
+                time.sleep(chance.random())
+            client.stop.set()
+            client.join(60)
+            newest = max(time for _, time in client.acknowledged)
+            until = time.monotonic() + 120
+            while not database.exists() or seen(database)[1] <= newest:
+                assert time.monotonic() < until, "the consumer does not come to the end"
+                assert reading.poll() is None, "the consumer has ended"
+                time.sleep(0.3)
+        finally:
+            client.stop.set()
+            reading.kill()
+            reading.wait()
     rows, _ = seen(database)
     assert len({(key, time) for key, time, _ in rows}) == len(rows), "a change was read twice"
     assert [time for _, time, _ in rows] == sorted(time for _, time, _ in rows)

@@ -6,6 +6,7 @@ acknowledged: reads never go back. What was never acknowledged may be seen or no
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from dataclasses import dataclass, field
 
 Seen = tuple[int, bytes | None]
@@ -23,12 +24,19 @@ class Oracle:
     acknowledged: set[tuple[bytes, int]] = field(default_factory=set[tuple[bytes, int]])
     breaches: list[str] = field(default_factory=list[str])
     checked: int = 0
+    floors: dict[tuple[bytes, int], int] = field(default_factory=dict[tuple[bytes, int], int])
+    _acknowledged: dict[bytes, list[int]] = field(default_factory=dict[bytes, list[int]])
+    _times: dict[bytes, list[int]] = field(default_factory=dict[bytes, list[int]])
     _timestamps: set[int] = field(default_factory=set[int])
     _floors: dict[int, Seen] = field(default_factory=dict[int, Seen])
 
     def begin_write(self, key: bytes, timestamp: int, value: bytes | None) -> None:
         """A client sends a write; no other one has its timestamp."""
         self.written[key, timestamp] = value
+        acknowledged = self._acknowledged.get(key, [])
+        place = bisect_left(acknowledged, timestamp)
+        self.floors[key, timestamp] = acknowledged[place - 1] if place else 0
+        insort(self._times.setdefault(key, []), timestamp)
         self._timestamps.add(timestamp)
 
     def has_timestamp(self, timestamp: int) -> bool:
@@ -38,6 +46,7 @@ class Oracle:
     def acknowledge(self, key: bytes, timestamp: int) -> None:
         """A write was acknowledged."""
         self.acknowledged.add((key, timestamp))
+        insort(self._acknowledged.setdefault(key, []), timestamp)
         self._raise(key, (timestamp, self.written[key, timestamp]))
 
     def _raise(self, key: bytes, seen: Seen) -> None:
@@ -61,6 +70,15 @@ class Oracle:
         if seen[0] < floor[0]:
             self.broken(f"a read of {key!r} by {by} returned {seen}; {floor} was known before")
         self._raise(key, seen)
+
+    def may_precede(self, key: bytes, timestamp: int, value: bytes | None) -> bool:
+        """Whether a read as a write began may have returned this of its row, of what is older than the write."""
+        floor = self.floors[key, timestamp]
+        if value is None and floor == 0:
+            return True
+        times = self._times.get(key, [])
+        older = times[bisect_left(times, floor) : bisect_left(times, timestamp)]
+        return any(self.written[key, t] == value for t in older)
 
     def broken(self, text: str) -> None:
         """A promise was broken."""

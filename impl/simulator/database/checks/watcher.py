@@ -34,7 +34,7 @@ from stagewright.impl.node.node import DatabaseNode
 from stagewright.impl.node.port import Drop, Effect, Send, Store
 from stagewright.impl.recording.recording import Recording
 from stagewright.impl.recording.transition_table import TransitionTable, tables_of
-from stagewright.impl.simulator.database.checks.changes.watcher import ChangeWatcher
+from stagewright.impl.simulator.database.checks.changes.watcher import ChangeWatcher, MayPrecede
 from stagewright.impl.simulator.database.checks.replica_watcher import ReplicaWatcher
 from stagewright.impl.simulator.database.checks.view_check import ViewCheck
 from stagewright.impl.simulator.database.checks.view_watcher import ViewWatcher
@@ -75,6 +75,7 @@ class Watcher:
         self._take = self.recording.take
         self._rounds: dict[tuple[int, int], int] = {}  # the versions of barriers
         self._writes: dict[tuple[str, int], int] = {}  # client's number → that of the request
+        self._waited: dict[tuple[str, int], ClientWrite] = {}  # writes, by reads before them
         self._answered: dict[int, set[str]] = {}
         self._stored: dict[tuple[str, int], int] = {}  # where in the log of a disk a write stands
         self._pulls: dict[int, PullRows] = {}  # by transfer
@@ -98,9 +99,9 @@ class Watcher:
         """Record what nodes do about views, too."""
         self.views, self.tasks = ViewWatcher(self._take, hosts), tasks
 
-    def follow_changes(self, catalog: Catalog) -> None:
-        """Record what nodes do about logs of changes, too; `catalog` is what group0's log comes to."""
-        self.changes = ChangeWatcher(self.recording, lambda: catalog)
+    def follow_changes(self, catalog: Catalog, may_precede: MayPrecede) -> None:
+        """Record what nodes do about logs of changes, too."""
+        self.changes = ChangeWatcher(self.recording, lambda: catalog, may_precede)
 
     def begins(self, host: Host, node: DatabaseNode) -> None:
         """A life of a node begins: what it says of view building is recorded."""
@@ -161,6 +162,8 @@ class Watcher:
 
     def did(self, host: Host, node: DatabaseNode, effect: Effect, cause: Message | None) -> None:
         """An effect was carried out, of what the node did about a message if that is known."""
+        if isinstance(cause, ReplicaReply):  # a write that waited for the row before it
+            cause = self._waited.get((node.name, cause.number), cause)
         if node.context.ready and life_of(host) not in self._ready:
             self._ready.add(life_of(host))
             self._take("replicas", life_of(host), node.name, "allocate")
@@ -194,8 +197,10 @@ class Watcher:
         match message:
             case ReplicaWrite() if isinstance(cause, ClientWrite) and message.table == cause.table:
                 self._began(node, message, cause)
-            case ReplicaRead(_, _, table, key):
+            case ReplicaRead(number, _, table, key):
                 view = node.context.view
+                if isinstance(cause, ClientWrite):
+                    self._waited[node.name, number] = cause
                 selected = to in view.replicas(table, token_in(key)).reads
                 self._take("lives", life_of(host), node.name, "ask_for_a_row", selected=selected)
             case ReplicaReply():

@@ -65,7 +65,8 @@ def plan_of(args: argparse.Namespace) -> Plan:
         faults=parse_faults(args.faults),
         workload=workload,
         timing=Timing(compact_after=COMPACT_AFTER, chunk=chunk),
-        cdc=args.cdc,
+        cdc=args.cdc or args.images,
+        images=args.images,
         profile=args.profile,
     )
 
@@ -159,4 +160,5 @@ def _reproduce(args: argparse.Namespace) -> str:
     words += ["--faults", args.faults, "--script", args.script]
     words += ["--workload", args.workload] if args.workload else []
     words += ["--cdc"] if args.cdc else []
+    words += ["--images"] if args.images else []
     return shlex.join([*words, *(("--profile", args.profile) if args.profile else ())])

@@ -166,6 +166,8 @@ NOT_LOGGED = {
     D.log_rows_are_stored_apart: NO_LINE_OF_REQUESTS,
     D.log_takes_the_stream_of_the_key: NO_LINE_OF_REQUESTS,
     D.logs_stay_behind: NO_LINE_OF_ROWS,
+    D.images_are_of_one_replica: NO_LINE_OF_REQUESTS,
+    D.images_may_be_newer: NO_LINE_OF_REQUESTS,
     D.streams_outlive_their_tablets: NO_LINE_OF_TABLES,
     D.last_tablets_move_silently: NO_LINE_OF_TABLES,
     D.tablets_that_come_are_counted: NO_LINE_OF_TABLES,

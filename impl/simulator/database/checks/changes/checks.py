@@ -44,7 +44,7 @@ class ChangeChecks:
         self._catalog, self._hosts = catalog, hosts
         self._followers = Followers(ask, oracle, check, consumer)
         self._pairs = PairOracle(oracle, script, reads)
-        watcher.follow_changes(catalog)
+        watcher.follow_changes(catalog, oracle.may_precede)
         watcher.crashed = lambda host: self._pairs.crashed(host, self._catalog.view.tables)
 
     def poll(self) -> None:

@@ -121,6 +121,9 @@ class Follower:
             seen[where] = change
             if oracle.written.get(where, b"?never") != change.value:
                 oracle.broken(f"the CDC consumer read {where} as {change.value!r}; nobody wrote it")
+            image = change.before if where in oracle.written else None
+            if image is not None and image.known and not oracle.may_precede(*where, image.value):
+                oracle.broken(f"the image before {where} is {image.value!r}, and was not then")
             if change.timestamp < last.get(change.key, 0):
                 oracle.broken(f"the CDC consumer read {where} after a later change of the key")
             last[change.key] = change.timestamp

@@ -33,12 +33,19 @@ GENERATIONS = "generations"  # of the token ring
 _STAGE = {Ring.old: Stage.none, Ring.both: Stage.write_both_read_old, Ring.new: Stage.use_new}
 _MICROSECONDS = 1_000
 Log = tuple[str, Cell]
+MayPrecede = Callable[[bytes, int, bytes | None], bool]
 
 
 class ChangeWatcher:
-    """What is recorded of all logs of a run; `catalog` is what group0's log comes to."""
+    """What is recorded of all logs of a run.
 
-    def __init__(self, recording: Recording, catalog: Callable[[], Catalog]) -> None:
+    `catalog` is what group0's log comes to; `may_precede` says what the row of a write may have been before it.
+    """
+
+    def __init__(
+        self, recording: Recording, catalog: Callable[[], Catalog], may_precede: MayPrecede
+    ) -> None:
+        self._may_precede = may_precede
         self._recording = recording
         self._take = recording.take
         self._catalog = catalog
@@ -147,6 +154,9 @@ class ChangeWatcher:
             mapped=mapped,
             timely=timely,
         )
+        if change.before is not None and change.before.known:
+            newest = self._may_precede(cause.key, cause.timestamp, change.before.value)
+            self._take("changes", entity, node.name, "image", newest=newest)
 
     def _stored(self, node: DatabaseNode, effect: Store, cause: ReplicaWrite) -> None:
         """A replica has written what came with one message: if both rows are for it, both at once."""

@@ -37,6 +37,15 @@ def test_every_acknowledged_change_is_read_once(seed: int) -> None:
     assert counted["changes read from the log"] >= counted["writes acknowledged"] > 250
 
 
+@pytest.mark.parametrize("seed", some_of([1, 0, 2]))
+def test_images_are_what_a_read_would_have_returned_before_the_write(seed: int) -> None:
+    report = run(replace(CHANGES, seed=seed, images=True))
+    assert (report.breaches, report.refused) == ([], [])
+    assert (
+        report.counted["changes read from the log"] >= report.counted["writes acknowledged"] > 250
+    )
+
+
 def test_without_faults_all_operations_are_done_and_odd_timestamps_refused() -> None:
     report = run(replace(CHANGES, faults=parse_faults("none"), seed=3))
     assert [o.result for o in report.outcomes] == ["begun", "done", "done", "begun", "done", "done"]

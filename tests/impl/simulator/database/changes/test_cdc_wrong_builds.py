@@ -30,6 +30,14 @@ WRITES = Plan(  # nothing but clients puts rows on disks: each has a row and its
     workload=Workload(clients=6, keys=12, gap=(0, 2), reads=0),
     cdc=True,
 )
+IMAGED = Plan(
+    nodes=4,
+    script=parse_script("table t tablets 2 rf 3; write 300; join n5; write 100"),
+    faults=parse_faults("loss=0.2,crash=30,skew=40"),
+    workload=Workload(clients=8, keys=6, gap=(0, 2), odd=0.05),
+    cdc=True,
+    images=True,
+)
 TABLETS = replace(RESIZED, faults=parse_faults("loss=0.1,crash=20,skew=40"))
 
 
@@ -67,6 +75,20 @@ SHOWN = (
         0,
         NEVER,
         "its stream is that of the row's token",
+    ),
+    Shown(
+        D.images_are_of_one_replica,
+        IMAGED,
+        0,
+        "and was not then",
+        "the image is of the newest acknowledged version",
+    ),
+    Shown(
+        D.images_may_be_newer,
+        replace(IMAGED, faults=parse_faults("delay=0.25,crash=20")),
+        0,
+        "and was not then",
+        "the image is of the newest acknowledged version",
     ),
     Shown(D.logs_stay_behind, TABLETS, 0, NEVER, "each range came from enough replicas"),
     Shown(

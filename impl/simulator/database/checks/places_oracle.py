@@ -1,13 +1,27 @@
-"""Looks at rest where tablets lie: as many replicas as asked for, on nodes that stay, and no rows elsewhere."""
+"""Looks at rest where rows and tablets lie: on as many replicas as asked for, on nodes that stay, and nowhere else."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from stagewright.impl.catalog.catalog import Catalog
+from stagewright.impl.catalog.view import View
+from stagewright.impl.node.keys import stored_key, token_in
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.hosts import Host, rows_of
+from stagewright.impl.simulator.database.tables import table_of
 from stagewright.machines.scylladb.topology.topology_states import NodeState
+
+
+def look_at_rows(view: View, hosts: Mapping[str, Host], oracle: Oracle) -> None:
+    """Of each key, the newest acknowledged row is on a quorum of its replicas."""
+    for key, seen in sorted(oracle.newest.items()):
+        stored, table = stored_key(key), table_of(key)
+        replicas = view.replicas(table, token_in(stored)).reads
+        found = {name: hosts[name].rows.get(table, stored) for name in replicas}
+        have = [n for n, row in found.items() if row is not None and row.time >= seen[0]]
+        if len(have) < min(len(replicas), view.tables[table] // 2 + 1):
+            oracle.broken(f"{key!r} at {seen} is on {have} of {replicas} only")
 
 
 def look_at_tablets(catalog: Catalog, hosts: Mapping[str, Host], oracle: Oracle) -> None:
