@@ -1729,6 +1729,14 @@ class TopologyControl(Machine):
         return (self.version <= after.version) & (self.fence_version <= after.fence_version)
 
     @step_property
+    def a_version_is_of_a_change(self, after: Self) -> Bool:
+        """A barrier is not run for nothing: the version moves with the topology, or with the stages of tablets."""
+        moves = self.version != after.version
+        changes = self.transition_state != after.transition_state
+        moved = self.tablet_work.is_some() | after.tablet_work.is_some()
+        return moves.implies(changes | moved)
+
+    @step_property
     def older_versions_are_fenced(self, after: Self) -> Bool:
         """A state with a barrier is left for the next one only when no older version can act any more."""
         old = self.transition_state
@@ -2100,6 +2108,16 @@ class TopologyControl(Machine):
             clean_up,
             "node holds rows of ranges that it has lost",
             because="a node that holds no such rows removes none",
+        ),
+        equivalent_drop(
+            _has_moving_tablets,
+            "in the tablet migration track",
+            because="no tablet is in transition in another state but tablet_draining, which newer releases have not",
+        ),
+        equivalent_drop(
+            fence_stages,
+            "older requests are not fenced",
+            because="a fence that is up already stays where it is",
         ),
         equivalent_loss(lock, transition_state, because="a lock that is not taken"),
         equivalent_drop(
