@@ -55,7 +55,13 @@ VIEW_ENGINE = Document(
                 IndexFile.what_is_written_stays,
             ),
         ),
-        Section("Map and Reduce functions", (IndexTree.the_root_has_the_reduce_value_of_the_view,)),
+        Section(
+            "Map and Reduce functions",
+            (
+                IndexTree.the_root_has_the_reduce_value_of_the_view,
+                IndexTree.a_reduce_query_reads_no_rows_in_vain,
+            ),
+        ),
         Section(
             "vBucket bitmasks (Partition bitmasks)",
             (

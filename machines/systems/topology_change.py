@@ -826,7 +826,6 @@ class TopologyChange(Machine):
         never_happens(finish_rollback, because="a join is given up where there are `failures`"),
         vacuous(
             CdcPublication.a_node_that_left_has_no_tokens_in_the_ring,
-            nodes_outside_of_the_ring_store_nothing,
             because="a join is given up where there are `failures`",
         ),
         vacuous(

@@ -231,10 +231,14 @@ class IndexTree(Machine):
     def _reduce_value(self) -> Number:
         """What a query finds: the root's reduction, or as much of the tree as it has to read."""
         below = total(
-            choose(self._all_counts(n), self.node[n].reduction, self._sum_of_rows(n))
+            choose(self._walks_into(n), self._sum_of_rows(n), self.node[n].reduction)
             for n in each(KVNode)
         )
         return choose(self._all_of_the_tree_counts(), self.root.reduction, below)
+
+    def _walks_into(self, n: Term[KVNode]) -> Bool:
+        """The query reads the rows of a node, for some do not count."""
+        return ~self._all_of_the_tree_counts() & ~self._all_counts(n)
 
     def _all_of_the_tree_counts(self) -> Bool:
         return every(self.root.bitmask.has(p).implies(self._is_queried(p)) for p in Partition)
@@ -283,6 +287,19 @@ class IndexTree(Machine):
             for key in each(Key)
         )
         return self._is_written().implies(self._reduce_value() == queried)
+
+    @invariant
+    def a_reduce_query_reads_no_rows_in_vain(self, n: Term[KVNode]) -> Bool:
+        """004: "you just need to read the root node and get its reduce field": of a node whose rows all count, the
+        reduction is enough.
+        """
+        all_count = every(
+            (self._is_in(key, n) & self.row[key].is_some()).implies(
+                some(self.state[p] == PartitionState.active for p in self.row[key])
+            )
+            for key in each(Key)
+        )
+        return (self._is_written() & all_count).implies(~self._walks_into(n))
 
     @step_property
     def no_node_is_written_in_vain(self, after: Self, n: Term[KVNode]) -> Bool:

@@ -100,5 +100,17 @@ class TheRootWaitsForACleanup(IndexTree):
         super().write_root()
 
 
+@known_bug(
+    "K3-walk",
+    "design document 004, map and reduce functions",
+    breaks=IndexTree.a_reduce_query_reads_no_rows_in_vain,
+)
+class ReductionsAreNeverUsed(IndexTree):
+    """A reduce query read every row of the tree as soon as some did not count, whatever the nodes had reduced."""
+
+    def _all_counts(self, n: Term[KVNode]) -> Bool:
+        return every(~self.node[n].bitmask.has(p) for p in Partition)
+
+
 BUGS = known_bugs_in(globals())
 NOT_FOUND: tuple[NotFound, ...] = ()

@@ -256,6 +256,41 @@ class StaleNodeAfterTheBarrier(TopologyCoordinator):
 
 
 @known_bug(
+    "001-12",
+    "design document 001, Tablet migration: a stage is advanced when its invariants hold",
+    breaks=TopologyCoordinator.stages_are_left_when_they_are_done,
+    budgets={
+        TopologyCoordinator.requests: 0,
+        TopologyCoordinator.failures: 0,
+        TopologyCoordinator.migrations: 2,
+    },
+)
+class NobodyChecksTheTerm(TopologyCoordinator):
+    """A coordinator whose term is over could take a guard, and took a stage of the next migration for the one that it
+    had done.
+    """
+
+    def _is_in_its_term(self, c: Term[Coordinator]) -> Bool:
+        return (self.leader == c) | (self.leader != c)
+
+
+@known_bug(
+    "001-13",
+    "design document 001, Topology states: the coordinator reads, decides and commits",
+    breaks=(
+        TopologyCoordinator.tablets_move_in_their_track,
+        TopologyCoordinator.dropped_tables_have_no_transitions,
+    ),
+    budgets={TopologyCoordinator.requests: 0, TopologyCoordinator.failures: 0},
+)
+class CommitsLeaveGuardsAlone(TopologyCoordinator):
+    """A commit overwrote what others had committed since its guard was taken: the stage of a table that was dropped."""
+
+    def _outdate_guards(self) -> None:
+        """Whoever has a guard may commit."""
+
+
+@known_bug(
     "P13",
     "scylladb #27958",
     breaks=TopologyCoordinator.work_is_noticed,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from tests.machines.judged import broken
 
@@ -12,18 +10,14 @@ from stagewright.checker.prove import prove
 from stagewright.machines.scylladb.topology.topology_coordinator import TopologyCoordinator
 from stagewright.spec.define import define
 from stagewright.spec.definition import PropertyKind
-from stagewright.spec.machine import Machine
 from stagewright.spec.scope import scope_of
 from stagewright.spec.verdict import Outcome, Report
 
 
 def checked(
-    budgets: dict[str, int] | None = None,
-    *,
-    sizes: dict[str, int] | None = None,
-    machine: type[Machine] = TopologyCoordinator,
+    budgets: dict[str, int] | None = None, *, sizes: dict[str, int] | None = None
 ) -> Report:
-    definition = define(machine)
+    definition = define(TopologyCoordinator)
     report = check(definition, scope_of(definition, sizes, budgets))
     assert report.exhausted
     return report
@@ -48,25 +42,6 @@ def test_every_promise_is_kept_and_every_action_happens() -> None:
 )
 def test_it_keeps_them_at_other_scopes_too(sizes: dict[str, int], budgets: dict[str, int]) -> None:
     assert broken(checked(budgets, sizes=sizes)) == set()
-
-
-class NobodyChecksTheTerm(TopologyCoordinator):
-    """The last coordinator may take guards for ever."""
-
-    def _is_in_its_term(self, c: Any) -> Any:
-        return self.leader == self.leader
-
-
-class CommitsLeaveGuardsAlone(TopologyCoordinator):
-    """A commit overwrites what others committed since its guard was taken."""
-
-    def _outdate_guards(self) -> None:
-        pass
-
-
-@pytest.mark.parametrize("mutant", [NobodyChecksTheTerm, CommitsLeaveGuardsAlone])
-def test_a_coordinator_that_does_not_look_overwrites_something(mutant: type[Machine]) -> None:
-    assert broken(checked(machine=mutant)) != set()
 
 
 def test_every_promise_about_states_and_steps_is_proved_for_any_number_of_commits() -> None:
