@@ -81,6 +81,8 @@ NODE = Actor("node")
 LAST_VERSION = 30
 NULL = TransitionState.null
 NORMAL = NodeState.normal
+IN_NO_OTHER = "tablets are in transition in no other state but tablet_draining, of older releases"
+FENCED_AGAIN = "a fence that is up already stays where it is"
 CANCELLED = "a request that cannot proceed is cancelled"
 STREAMS_FAIL = "a stream may fail at any time"
 REMOVED_AGAIN = "what is removed may be removed again"
@@ -103,9 +105,8 @@ ORDER = (Request.replace, Request.join, Request.remove, Request.leave, Request.r
 class TopologyControl(Machine):
     """The states of nodes and of the topology as a whole, driven by the topology coordinator.
 
-    It is what group0 and the coordinator have. A barrier that passed is taken to mean that every node which takes part
-    has learned the version and drained what was older, and the fence that goes up with it is taken to be heeded:
-    `topology` is this machine among nodes that learn both in their own time.
+    A barrier that passed is taken to mean that every node has learned the version, drained what was older, and heeds
+    the fence: `topology` is this machine among nodes that learn in their own time.
 
     Under `scylla-2026.2` and the releases before it every promise holds.
 
@@ -635,9 +636,7 @@ class TopologyControl(Machine):
 
     @action(by=COORDINATOR, spends=requests)
     def move_last_tablet(self, n: Term[Node], heir: Term[Node]) -> None:
-        """For balance, or by an operator's hand, the last tablet of a node has moved to another; or it was on its way
-        when the request to drain the node was aborted.
-        """
+        """For balance, or by hand, a node's last tablet has moved; or it was on its way when its drain was aborted."""
         moving = self.tablet_work.any_of(Work.balancing, Work.moving)
         aborted = (self.tablet_work == Work.draining) & ~self._still_goes(n)
         require(moving | aborted, "tablets are moved, and the node is not drained")
@@ -1731,10 +1730,9 @@ class TopologyControl(Machine):
     @step_property
     def a_version_is_of_a_change(self, after: Self) -> Bool:
         """A barrier is not run for nothing: the version moves with the topology, or with the stages of tablets."""
-        moves = self.version != after.version
         changes = self.transition_state != after.transition_state
-        moved = self.tablet_work.is_some() | after.tablet_work.is_some()
-        return moves.implies(changes | moved)
+        moves = self.tablet_work.is_some() | after.tablet_work.is_some()
+        return (self.version != after.version).implies(changes | moves)
 
     @step_property
     def older_versions_are_fenced(self, after: Self) -> Bool:
@@ -1973,19 +1971,11 @@ class TopologyControl(Machine):
         return leads_to(waits, ~waits | ~nobody_down)
 
     harmless = equivalents(
-        equivalent_drop(
-            _ask,
-            "no request of the node is pending",
-            because="a node without a row asks for nothing",
-        ),
+        equivalent_drop(_ask, "no request of the node is pending", because="no row, no request"),
         equivalent_loss(
             _ask, done, error, because="a node without a row has asked for nothing before"
         ),
-        equivalent_drop(
-            _begin,
-            "the topology is at rest",
-            because="what only a third node in transition could tell",
-        ),
+        equivalent_drop(_begin, "the topology is at rest", because="only a third node would tell"),
         equivalent_drop(
             _begin,
             "node is normal",
@@ -2067,11 +2057,7 @@ class TopologyControl(Machine):
             "another node stays, or has taken some",
             because="only a node that others can stand in for is let go",
         ),
-        equivalent_loss(
-            finish_draining_node,
-            tablet_work,
-            because="that they have come to rest may be found later",
-        ),
+        equivalent_loss(finish_draining_node, tablet_work, because="it may be found out later"),
         equivalent_drop(
             settle_tablets_on,
             "tablets are moving",
@@ -2109,16 +2095,8 @@ class TopologyControl(Machine):
             "node holds rows of ranges that it has lost",
             because="a node that holds no such rows removes none",
         ),
-        equivalent_drop(
-            _has_moving_tablets,
-            "in the tablet migration track",
-            because="no tablet is in transition in another state but tablet_draining, which newer releases have not",
-        ),
-        equivalent_drop(
-            fence_stages,
-            "older requests are not fenced",
-            because="a fence that is up already stays where it is",
-        ),
+        equivalent_drop(_has_moving_tablets, "in the tablet migration track", because=IN_NO_OTHER),
+        equivalent_drop(fence_stages, "older requests are not fenced", because=FENCED_AGAIN),
         equivalent_loss(lock, transition_state, because="a lock that is not taken"),
         equivalent_drop(
             start_decommission, "no request to join comes before it", because=NOT_NEEDED
@@ -2132,11 +2110,7 @@ class TopologyControl(Machine):
             "the node is not in group0",
             because="a node that joins and dies at once, or that joins again",
         ),
-        equivalent_drop(
-            remove_replaced,
-            "it is replaced",
-            because="whom a node has replaced before is out of group0",
-        ),
+        equivalent_drop(remove_replaced, "it is replaced", because="who was replaced is out"),
         equivalent_drop(remove_replaced, "it is still in group0", because=REMOVED_AGAIN),
         equivalent_loss(
             finish_replace,
