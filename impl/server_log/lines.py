@@ -19,6 +19,8 @@ TOPOLOGY = "raft_topology"
 GROUP0 = "raft_group0"
 PROXY = "storage_proxy"
 INIT = "init"
+VIEW_COORDINATOR = "view_building_coordinator"
+VIEW_WORKER = "view_building_worker"
 OWN = "stagewright"  # no logger of ScyllaDB
 
 _BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
@@ -33,11 +35,11 @@ class Level(Enum):
     ERROR = auto()
 
 
-def line(microseconds: int, level: Level, logger: str, message: str) -> str:
+def line(microseconds: int, level: Level, logger: str, message: str, shard: int = 0) -> str:
     """A line as the server's own file has it; the time is since 1970, by the node's clock."""
     time = _BEGIN + timedelta(microseconds=microseconds)
     text = f"{time:%Y-%m-%d %H:%M:%S},{time.microsecond // 1000:03}"
-    return f"{level.name:<5} {text} [shard 0: gms] {logger} - {message}"
+    return f"{level.name:<5} {text} [shard {shard}: gms] {logger} - {message}"
 
 
 def ids(nodes: Iterable[str]) -> str:

@@ -45,6 +45,7 @@ from stagewright.impl.server_log.reasons import (
     failed_barrier,
     reason_of,
 )
+from stagewright.impl.server_log.view_lines import ViewLines
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 from stagewright.machines.scylladb.topology.topology_states import NodeState, TransitionState
 
@@ -92,12 +93,15 @@ class ServerLog:
         self._write = write
         self._life = _Life()
         self._node: DatabaseNode | None = None
+        self._views = ViewLines(self._say)
 
     # -- what the host says --------------------------------------------------------------------------------
 
     def starts(self, node: DatabaseNode) -> None:
         """A life begins, before anything is asked of it."""
         self._node, self._life = node, _Life()
+        self._views = ViewLines(self._say)
+        node.views.ears.append(self._views.told)
         self._write(BANNER)  # printed before there is a logger
         self._say(INIT, BANNER.removesuffix(" ..."))
 
@@ -128,6 +132,8 @@ class ServerLog:
     def answered(self, request: Commit, outcome: Outcome) -> None:
         """The node is about to hear what became of a commit."""
         self._look()
+        if isinstance(outcome, Conflict):
+            self._views.lost(request.command)
         sent = self._life.sent
         if sent is None or sent.request is not request:
             return
@@ -163,8 +169,8 @@ class ServerLog:
         assert self._node is not None, "the node has not started"
         return self._node
 
-    def _say(self, logger: str, message: str, level: Level = Level.INFO) -> None:
-        self._write(line(self._of.context.around.now(), level, logger, message))
+    def _say(self, logger: str, message: str, level: Level = Level.INFO, shard: int = 0) -> None:
+        self._write(line(self._of.context.around.now(), level, logger, message, shard))
 
     def _look(self) -> None:
         """What has changed since the last look."""
@@ -317,6 +323,7 @@ class ServerLog:
         if request.term is None:
             self._requests(request)
             return
+        self._views.commits(request.command)
         node, action = self._of, action_of(request.command)
         catalog = node.context.catalog
         leads = life.term is not None and life.term == request.term

@@ -24,7 +24,7 @@ from stagewright.impl.node.table_messages import (
 from stagewright.impl.storage.port import Put, Version
 from stagewright.impl.views.building.coordinator import ViewBuildingCoordinator
 from stagewright.impl.views.building.progress import statuses
-from stagewright.impl.views.building.records import Record, Tell, silent
+from stagewright.impl.views.building.records import Record, Tell
 from stagewright.impl.views.building.worker import ViewBuildingWorker
 from stagewright.impl.views.maintenance.definition import ViewDefinition
 from stagewright.impl.views.maintenance.hints import hints_of, put_hint, stored_hints, update_in
@@ -45,12 +45,13 @@ class NodeViews:
         self.coordinator: ViewBuildingCoordinator | None = None
         self._node = node
         self._memtables = Memtables()
-        self.tell: Tell = silent
+        self.ears: list[Tell] = []  # who hears what is recorded
         self.worker = ViewBuildingWorker(node, self.outbox, self._memtables, self._tell)
         self._known: dict[str, ViewDefinition] = {}  # the views that were there last
 
     def _tell(self, record: Record) -> None:
-        self.tell(record)
+        for ear in self.ears:
+            ear(record)
 
     # -- rows ----------------------------------------------------------------------------------------------
 

@@ -42,6 +42,8 @@ OF_LOGS = (
     "stagewright.machines.recorded.logged:LoggedBarrier",
     "stagewright.machines.recorded.logged:LoggedFence",
     "stagewright.machines.recorded.logged:LoggedTenure",
+    "stagewright.machines.recorded.logged_views:LoggedBatches",
+    "stagewright.machines.recorded.logged_views:LoggedTask",
 )
 """What the readers of a database's logs follow beside the machines that are shipped."""
 

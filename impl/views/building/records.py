@@ -37,7 +37,3 @@ class Record:
 
 
 Tell = Callable[[Record], None]
-
-
-def silent(_: Record) -> None:
-    """Nobody records."""

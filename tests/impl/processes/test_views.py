@@ -13,6 +13,7 @@ pytest.importorskip("rocksdict")
 
 from tests.impl.processes.clusters import cluster
 from tests.impl.processes.writers import Writer, all_is_there, kills, writing
+from tests.traces.databases.scylladb.scylla_judged import read, violations
 
 from stagewright.impl.node.messages import Level
 from stagewright.impl.processes.builds import Build
@@ -112,6 +113,11 @@ def test_a_view_is_built_while_nodes_are_killed_and_follows_its_base_table(tmp_p
         assert {r.base_key for r in rows_of(session)} >= {b"kept%d" % i for i in range(15)}
         assert max(int(r.value) for r in rows_of(session)) < 100
         session.close()
+        layout = supervisor.layout
+    logged, tally = read(*(layout.node(n) / "log" for n in layout.names()))
+    assert tally.unparsed == 0
+    assert violations(logged) == []
+    assert {e.machine for _, e in logged.events} >= {"LoggedBatches", "LoggedTask", "ViewTask"}
 
 
 def test_values_that_are_no_numbers_or_no_keys_are_in_no_view_and_harm_nobody(

@@ -111,7 +111,7 @@ class Watcher:
                 self.views.told(host, node, record)
                 self.tasks.told(node.context, record, self.recording.now())
 
-        node.views.tell = tell
+        node.views.ears.append(tell)
 
     def ends(self, host: Host) -> None:
         """It is over, and its disk is as a crash leaves it."""

@@ -54,6 +54,10 @@ STAGING_RACE = (
 API_COMMIT = "tablet moved by hand"  # a commit of another node than the topology coordinator
 API_RACE = "tablet move lost"
 
+CALLS = "view tasks called for"  # these three say what `SEEN` does, too
+BATCH_STARTS = "view batch starts"
+BATCH_ENDS = "view batch ends"
+
 SELECTED = "base table selected"
 FINISHED = "base table finished"
 SELECTION_IN_DOUBT = "base table in doubt"  # what was said last may not have been committed
@@ -74,8 +78,10 @@ def _told(
     return {name: value.name for name, value in told.items() if value is not None}
 
 
-def _sees(mark: str, pattern: str, loggers: tuple[str, ...], **words: str) -> LineForm:
-    return form(SEEN, loggers, mark, pattern, **words)
+def _sees(
+    mark: str, pattern: str, loggers: tuple[str, ...], says: str = SEEN, **words: str
+) -> LineForm:
+    return form(says, loggers, mark, pattern, **words)
 
 
 FORMS = (
@@ -99,8 +105,9 @@ FORMS = (
     ),
     _sees(
         "Attaching to started tasks ",
-        rf"Attaching to started tasks {_IDS} on replica \S",
+        rf"Attaching to started tasks {_IDS} on replica (?P<host>[^\s:]+)",
         COORDINATOR,
+        CALLS,
         action=ViewTask.send.__name__,
         **_told(call=Call.sent),
     ),
@@ -185,10 +192,15 @@ FORMS = (
         "Starting view building batch for tasks ",
         rf"Starting view building batch for tasks {_IDS}\. Task type ",
         WORKER,
+        BATCH_STARTS,
         **_told(work=Work.executing),
     ),
     _sees(
-        "Batch with tasks ", rf"Batch with tasks {_IDS} finished", WORKER, **_told(work=Work.done)
+        "Batch with tasks ",
+        rf"Batch with tasks {_IDS} finished",
+        WORKER,
+        BATCH_ENDS,
+        **_told(work=Work.done),
     ),
     _sees(
         "Batch with tasks ",

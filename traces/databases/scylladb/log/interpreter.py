@@ -16,6 +16,7 @@ from stagewright.traces.databases.scylladb.event_book import Book, Effect, Sourc
 from stagewright.traces.databases.scylladb.lines import (
     balancer,
     barriers,
+    batches,
     cdc,
     tablets,
     topology,
@@ -24,6 +25,7 @@ from stagewright.traces.databases.scylladb.lines import (
 from stagewright.traces.databases.scylladb.lines.generations import Generations
 from stagewright.traces.databases.scylladb.lines.turns import Turns
 from stagewright.traces.databases.scylladb.log.barriers import Barriers
+from stagewright.traces.databases.scylladb.log.batches import Batches
 from stagewright.traces.databases.scylladb.log.order import Placed
 from stagewright.traces.events.observability import Recording
 
@@ -46,6 +48,7 @@ class Reading:
         self._generations = Generations(self.book)
         self._turns = Turns(self.book)
         self._barriers = Barriers(self.book, placed, self._versions or [profile])
+        self._batches = Batches(self.book, self._versions or [profile])
         self._intended: dict[str, list[Effect]] = {}  # by node, not yet attempted
         self._commits = (
             False  # lines of commits are in the log: they say which plans were carried out
@@ -71,6 +74,7 @@ class Reading:
             views.MACHINE: views.RECORDING,
             views.PROCESSED: views.PROCESSED_RECORDING,
             **dict.fromkeys(barriers.MACHINES, barriers.RECORDING),
+            **dict.fromkeys(batches.MACHINES, batches.RECORDING),
         }
 
     def notes(self) -> list[str]:
@@ -109,6 +113,7 @@ class Reading:
         """Take all records."""
         for one in self._placed:
             self._barriers.see(one, _source(one))
+            self._batches.see(one, _source(one))
             if one.tenure == -1:
                 self.book.counts["lines are of a node that was not the coordinator then"] += 1
                 continue
@@ -117,6 +122,7 @@ class Reading:
             self._take(one)
         for effects in self._intended.values():  # at least intended: it must be legal
             self._happen(_newest_plans(effects) if self._commits else effects)
+        self._batches.end()
 
     def _set_coordinator(self, one: Placed) -> None:
         assert one.tenure is not None
@@ -307,6 +313,9 @@ _TAKES: dict[str, _Take] = {
     views.FINISHED: Reading._finish,
     views.SELECTION_IN_DOUBT: Reading._doubt_selection,
     views.SEEN: Reading._see,
+    views.CALLS: Reading._see,
+    views.BATCH_STARTS: Reading._see,
+    views.BATCH_ENDS: Reading._see,
     views.WILL: Reading._will_be,
     views.GC_WILL: Reading._will_be_at_once,
     views.CREATE_STAGING: Reading._will_be_at_once,

@@ -1,0 +1,85 @@
+"""The lines of view building: calls of the coordinator, batches of the worker, tasks that are removed as finished.
+
+The words are those of ScyllaDB's source as of 2026-08; a worker writes on the shard of its batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from stagewright.impl.catalog.dumps import host_id_of
+from stagewright.impl.group0 import Command
+from stagewright.impl.server_log.lines import VIEW_COORDINATOR, VIEW_WORKER, Level
+from stagewright.impl.views.building.records import Record, What
+from stagewright.impl.views.building.tasks import TASKS, Place, task_program
+
+Say = Callable[[str, str, Level, int], None]
+"""Write a line of a logger: its words, how much it matters, the shard."""
+
+
+class ViewLines:
+    """The lines of one life of a node."""
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+        self._calls: dict[Place, tuple[str, ...]] = {}
+        self._batches: dict[Place, set[str]] = {}
+        self._removing: Command | None = None
+
+    def told(self, record: Record) -> None:
+        """The node records something."""
+        place = record.place
+        if place is None:
+            return
+        replica = f"{host_id_of(place.replica.host)}:{place.replica.shard}"
+        match record.what:
+            case What.send:
+                self._calls[place] = record.tasks
+                text = f"Attaching to started tasks {_list(record.tasks)} on replica {replica}"
+                self._say(VIEW_COORDINATOR, text, Level.DEBUG, 0)
+            case What.give_up if self._calls.get(place) == record.tasks:
+                text = f"Work on tasks {_list(record.tasks)} on replica {replica}, failed with error: no answer"
+                self._say(VIEW_COORDINATOR, text, Level.WARN, 0)
+            case What.start:
+                self._batches[place] = {*record.tasks}
+                text = f"Starting view building batch for tasks {_list(record.tasks)}. Task type build_range"
+                self._of_worker(place, text)
+            case What.finish:
+                self._batches.pop(place, None)
+                self._of_worker(place, f"Batch with tasks {_list(record.tasks)} finished")
+            case What.leave if place in self._batches:
+                self._batches[place] -= {*record.tasks}
+                if not self._batches[place]:
+                    del self._batches[place]
+                    self._of_worker(place, "Batch aborted")
+                    self._of_worker(place, "Batch with tasks [] finished")
+            case _:
+                pass
+
+    def _of_worker(self, place: Place, text: str) -> None:
+        self._say(VIEW_WORKER, text, Level.DEBUG, place.replica.shard)
+
+    def commits(self, command: Command) -> None:
+        """The coordinator attempts a commit, maybe once more."""
+        if command is self._removing:
+            return
+        removes = {
+            s.instance
+            for s in command.steps
+            if (s.machine, s.action) == (task_program().definition.name, "remove")
+        }
+        self._removing = command if removes else None
+        for change in command.mutations:
+            if change.table == TASKS and change.key[0] in removes:
+                text = f"Removing finished task with ID: {change.key[0]}"
+                self._say(VIEW_COORDINATOR, text, Level.DEBUG, 0)
+
+    def lost(self, command: Command) -> None:
+        """It was not committed, as another one was first."""
+        if command is self._removing:
+            text = "finished_task_gc_fiber got group0_concurrent_modification"
+            self._say(VIEW_COORDINATOR, text, Level.DEBUG, 0)
+
+
+def _list(tasks: Iterable[str]) -> str:
+    return f"[{', '.join(tasks)}]"
