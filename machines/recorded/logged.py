@@ -88,6 +88,7 @@ class LoggedTenure(Machine):
     fenced: FlagVar = flag()  # and the fence has advanced after it
     failed: FlagVar = flag()  # or the barrier has failed, and the log says so
     deposed: FlagVar = flag()  # it has lost the leadership of group0
+    elsewhere: FlagVar = flag()  # the state that was entered last is one in which no tablet moves
 
     @action(by=COORDINATOR)
     def execute_barrier(self) -> None:
@@ -124,6 +125,21 @@ class LoggedTenure(Machine):
     def lose_leadership(self) -> None:
         """The log says "losing leadership"."""
         self.deposed = True
+
+    @action(by=COORDINATOR)
+    def enter_tablet_track(self) -> None:
+        """The log says "entered `tablet migration` transition state", or "tablet draining" before 2026.2."""
+        self.elsewhere = False
+
+    @action(by=COORDINATOR)
+    def enter_another_state(self) -> None:
+        """The log says "entered `…` transition state" of another one."""
+        self.elsewhere = True
+
+    @action(by=COORDINATOR)
+    def move_tablet(self) -> None:
+        """The log says "Will set tablet … stage to", or "Initiating tablet streaming", cleanup or repair."""
+        require(~self.elsewhere, "the topology is in the tablet migration track")
 
     def _leads(self) -> None:
         require(~self.deposed, "the coordinator was not deposed")

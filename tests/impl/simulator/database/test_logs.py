@@ -28,6 +28,7 @@ from stagewright.commands import run_command_line
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.server_log.files import LOGS
 from stagewright.impl.simulator.database.run import Plan, run
+from stagewright.impl.simulator.database.script import parse_script
 from stagewright.impl.simulator.database.weather import parse_faults
 
 Logs = dict[str, list[str]]
@@ -285,6 +286,24 @@ def test_a_coordinator_that_acts_after_it_was_deposed_is_a_violation(
     ]
     node = coordinator_of(sound)
     assert refused({**sound, node: [*sound[node], *more]}) == machines
+
+
+@pytest.fixture(scope="module")
+def with_tablets(tmp_path_factory: pytest.TempPathFactory) -> Logs:
+    script = parse_script("table t tablets 2 rf 2; write 20; join n4; decommission n1")
+    return logs_of(Plan(script=script), tmp_path_factory.mktemp("tablets"))
+
+
+@pytest.mark.parametrize("what", ["Initiating tablet streaming", "stage to use_new"])
+def test_a_tablet_that_moves_in_another_track_is_a_violation(with_tablets: Logs, what: str) -> None:
+    assert refused(with_tablets) == set()
+    (node,) = (n for n, lines in with_tablets.items() if any(what in line for line in lines))
+    moves = next(line for line in with_tablets[node] if what in line)
+    entered = f"{moves.partition('raft_topology')[0]}raft_topology - entered `write both read old` "
+    lines: list[str] = []
+    for line in with_tablets[node]:
+        lines += [f"{entered}transition state"] * (line is moves) + [line]
+    assert "LoggedTenure" in refused({**with_tablets, node: lines})
 
 
 def test_a_barrier_that_leaves_a_node_out_asks_no_answer_of_it(sound: Logs) -> None:

@@ -66,6 +66,8 @@ FORMS = (
     form(LOST, _GROUP0, "losing leadership", r"losing leadership"),
 )
 
+TABLETS_MOVE_IN = ("tablet migration", "tablet draining")  # as the log names these states
+
 RECORDING = Recording(end_marked=False)
 _ADVANCED = re.compile(r"advance fence version to (\d+)")
 _LEAVES = re.compile(r"\w+: (?:streaming completed for node|read fence completed)")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from stagewright.traces.databases.scylladb import versions
 from stagewright.traces.databases.scylladb.event_book import Book, Effect, Source
-from stagewright.traces.databases.scylladb.lines import barriers, topology
+from stagewright.traces.databases.scylladb.lines import barriers, tablets, topology
 from stagewright.traces.databases.scylladb.log.order import Placed
 
 _IN_FLIGHT = 1_000_000  # microseconds for which a deposed coordinator may end what it has begun
@@ -34,6 +34,7 @@ class _Tenure:
     key: str
     judged: bool = True
     lost_at: int | None = None
+    entered: str = ""  # the state that it entered last
 
 
 class Barriers:
@@ -78,8 +79,14 @@ class Barriers:
             case barriers.EXECUTED:
                 self._outlast(one, source)
                 self._act(record.node, "execute_barrier", source)
-            case topology.ENTERED | topology.FOUND:
+            case topology.ENTERED:
                 self._outlast(one, source)
+                if (tenure := self._tenures.get(record.node)) is not None:
+                    tenure.entered = record.words["state"]
+            case topology.FOUND:
+                self._outlast(one, source)
+            case tablets.WILL_SET | tablets.IS_IN:
+                self._move_tablet(record.node, source)
             case _:
                 pass
 
@@ -146,6 +153,15 @@ class Barriers:
         tenure = self._tenures.get(node)
         if tenure is not None and tenure.judged and self._executes:
             self._add(barriers.TENURE, tenure.key, action, source)
+
+    def _move_tablet(self, node: str, source: Source) -> None:
+        """A tablet moves, in the state that the log says was entered last, if it says so."""
+        tenure = self._tenures.get(node)
+        if tenure is None or not tenure.entered:
+            return
+        moves = tenure.entered in barriers.TABLETS_MOVE_IN
+        self._act(node, "enter_tablet_track" if moves else "enter_another_state", source)
+        self._act(node, "move_tablet", source)
 
     def _outlast(self, one: Placed, source: Source) -> None:
         """A coordinator that was deposed a while ago goes on."""
