@@ -233,22 +233,26 @@ class Cells:
 
     def state(self, definition: Definition) -> State:
         """The values of all variables, every map over what lives at present."""
-        of = {(c.variable.name, c.fields): c for c in self.columns}
+        return FrozenMap({v.name: self.value_of(v) for v in definition.variables})
 
-        def value(name: str, sort: Sort, fields: tuple[str, ...], keys: tuple[Any, ...]) -> Any:
+    def value_of(self, variable: Variable) -> Any:
+        """The value of one variable."""
+        of = {c.fields: c for c in self.columns if c.variable.name == variable.name}
+
+        def value(sort: Sort, fields: tuple[str, ...], keys: tuple[Any, ...]) -> Any:
             match sort:
                 case MapSort(key, inner):
                     return FrozenMap(
-                        {k: value(name, inner, fields, (*keys, k)) for k in self.values(key)}
+                        {k: value(inner, fields, (*keys, k)) for k in self.values(key)}
                     )
                 case RecordSort(_, parts):
-                    return FrozenMap({n: value(name, s, (*fields, n), keys) for n, s in parts})
+                    return FrozenMap({n: value(s, (*fields, n), keys) for n, s in parts})
                 case _:
-                    column = of[name, fields]
+                    column = of[fields]
                     found = self.read(column.index, key_of(keys))
                     return frozenset(found) if column.is_set else found
 
-        return FrozenMap({v.name: value(v.name, v.sort, (), ()) for v in definition.variables})
+        return value(variable.sort, (), ())
 
     def load(self, values: Mapping[str, Any]) -> None:
         """Take over values of variables, as `state` gives them; others stay as they are."""

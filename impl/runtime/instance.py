@@ -91,6 +91,14 @@ class Instance:
         """The values of all variables; its size is that of the instance."""
         return self.cells.state(self.program.running)
 
+    def read(self, name: str) -> Any:
+        """The value of one variable, which costs less than all of `state`.
+
+        Raises:
+            KeyError: the machine has no such variable.
+        """
+        return self.cells.value_of(self.program.variables[name])
+
     @property
     def control(self) -> Enum | None:
         """The value of the control variable; None if the machine has none, or one of each entity."""

@@ -47,8 +47,8 @@ class Program:
         self.definition = definition
         self.scope = scope
         self.running = living(definition) if scope is None else within_budgets(definition, scope)
-        kept = {v.name for v in self.running.variables}
-        self.history = frozenset(v.name for v in definition.variables) - kept
+        self.variables = {v.name: v for v in self.running.variables}
+        self.history = frozenset(v.name for v in definition.variables) - self.variables.keys()
         self.compiler = Compiler(self.running)
         self.columns = self.compiler.columns
         self.actions = {a.name: a for a in self.running.actions}

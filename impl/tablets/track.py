@@ -103,7 +103,7 @@ class TabletTrack:
             return self._enter(board)
         if view.transition_state is not TransitionState.tablet_migration:
             return []
-        work: Work | None = board.instance.state["tablet_work"]  # type: ignore[assignment]
+        work: Work | None = board.instance.read("tablet_work")
         if work is None:
             return []
         if not view.moving:
@@ -128,9 +128,8 @@ class TabletTrack:
             for step in self._inner(view, row, instance, effects):
                 instance.fire(step)
                 self._pending.setdefault(row.name, []).append(step)
-            move = next(
-                (s for s in instance.enabled() if s.action in self._node.release.forward), None
-            )
+            forward = (s for a in self._node.release.forward for s in instance.choices(a))
+            move = next(forward, None)
             if move is not None and move.action == "end" and self._is_to_be_cleaned(row, instance):
                 move = None
             if move is not None:
@@ -143,14 +142,14 @@ class TabletTrack:
         """The definition knows by its kind whether a replica leaves a tablet, and none of those that have fewer then."""
         leaves = {*row.hosts[Role.leaving]} - self._node.view.given_up
         careless = self._node.has(Defect.removed_replicas_keep_rows)
-        return bool(leaves) and instance.state["operation"] is not Progress.done and not careless
+        return bool(leaves) and instance.read("operation") is not Progress.done and not careless
 
     def _inner(
         self, view: View, row: TabletRow, instance: Instance, effects: list[Effect]
     ) -> Iterator[Step]:
         """The steps that only the coordinator's memory knows, each to be taken before the next is asked for."""
         yield from self._found(view, row, instance)
-        if instance.state["operation"] is Progress.running:
+        if instance.read("operation") is Progress.running:
             job = self._job(row)
             if job is None or not job.over:
                 return
@@ -158,7 +157,7 @@ class TabletTrack:
             if not job.succeeded and row.kind is Kind.repair:
                 self._driver.rounds.round = None  # what passed before says nothing of what goes on
         leaves = any(view.nodes[h].asked == "leave" for h in row.hosts[Role.leaving])
-        failed = instance.state["operation"] is Progress.failed
+        failed = instance.read("operation") is Progress.failed
         if failed and leaves and instance.can("make_unwanted"):
             yield step_of("make_unwanted")
         for retry in ("retry_barrier", "retry_operation"):
@@ -338,10 +337,10 @@ class TabletTrack:
         pending = [] if planned is not None else self._pending.get(row.name, [])
         repaired = False
         for step in (*pending, *steps):
-            done = instance.state["operation"] is Progress.done
+            done = instance.read("operation") is Progress.done
             repaired |= step.action == "end_repair" and done
             board.take_on(instance, step)
-        after[row.name] = {name: instance.state[name] for name in UNKNOWN}
+        after[row.name] = {name: instance.read(name) for name in UNKNOWN}
         return mutation_of(row, instance.state, planned, self._node.new_id, repaired=repaired)
 
     def _account(self, board: Board, view: View, moves: list[tuple[TabletRow, Step]]) -> None:

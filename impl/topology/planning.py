@@ -60,7 +60,7 @@ class Board:
     def see(self, down: frozenset[str]) -> list[Step]:
         """Take the steps by which the machine sees as down whom a failure detector does; which they are."""
         found: list[Step] = []
-        before: frozenset[Node] = self.instance.state["down"]  # type: ignore[assignment]
+        before: frozenset[Node] = self.instance.read("down")
         for node in self.instance.live(Node):
             assert isinstance(node, Node)
             action = "crash" if node not in before else "restart"

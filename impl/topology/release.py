@@ -24,13 +24,14 @@ class Release:
     tablets: Program
 
     @cached_property
-    def forward(self) -> frozenset[str]:
-        """The steps by which a tablet in transition enters another stage."""
-        return frozenset(
+    def forward(self) -> tuple[str, ...]:
+        """The steps by which a tablet in transition enters another stage, in the definition's order."""
+        found = {
             e.action
             for e in self.tablets.edges
             if e.source is not Stage.none and e.target not in (None, e.source)
-        )
+        }
+        return tuple(name for name in self.tablets.actions if name in found)
 
 
 @lru_cache(maxsize=8)

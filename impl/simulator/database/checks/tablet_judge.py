@@ -30,6 +30,7 @@ class TabletJudge:
         self._rules = rules
         self._problems = problems
         self._instances: dict[str, Instance] = {}
+        self._states: dict[str, State] = {}  # of these
         self._before: dict[str, TabletRow] = {}
         self._events: list[tuple[str, Step | None, State, int]] = []
 
@@ -40,14 +41,15 @@ class TabletJudge:
             if name not in self._instances:
                 instance = Instance(self._rules, row.state(), name=name)
                 self._instances[name] = instance
-                self._events.append((name, None, instance.state, now))
+                self._states[name] = instance.state
+                self._events.append((name, None, self._states[name], now))
         machine = self._rules.definition.name
         for step in (s for s in entry.command.steps if s.machine == machine):
             self.last_change = now
             self._step(entry, step, now)
         self._compare_maps(entry, view)
         for name, row in rows.items():
-            state = self._instances[name].state
+            state = self._states[name]
             said = row.state()
             for variable in KEPT:
                 if said[variable] != state[variable]:
@@ -63,16 +65,17 @@ class TabletJudge:
         instance = self._instances[step.instance]
         arguments = {name: _value(name, value) for name, value in step.arguments.items()}
         taken = Step(step.action, FrozenMap(arguments))
-        before: Any = instance.state["stage"]
+        before: Any = self._states[step.instance]["stage"]
         try:
             instance.fire(taken)
         except StagewrightError as error:
             self._problems.append(f"{entry.id.position}: {error.problem}")
             return
-        after: Any = instance.state["stage"]
+        self._states[step.instance] = instance.state
+        after: Any = self._states[step.instance]["stage"]
         if before is not after:
             self.edges.add((before.name, after.name))
-        self._events.append((step.instance, taken, instance.state, now))
+        self._events.append((step.instance, taken, self._states[step.instance], now))
 
     def _compare_maps(self, entry: Entry, view: View) -> None:
         """Where tablets are split or merged, every row of the new ones lies where it lay."""
