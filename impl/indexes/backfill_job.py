@@ -16,7 +16,13 @@ from stagewright.impl.indexes.messages import (
     SafeTime,
     Violation,
 )
-from stagewright.impl.indexes.records.notes import AnswerTaken, ChunkAsked, ReadTimeChosen
+from stagewright.impl.indexes.records.notes import (
+    AnswerTaken,
+    ChunkAsked,
+    ChunkFailed,
+    JobBegun,
+    ReadTimeChosen,
+)
 from stagewright.impl.indexes.schema import index_tablet, table_tablet
 from stagewright.machines.yugabytedb.backfill.backfill_states import Checkpoint, Step
 from stagewright.machines.yugabytedb.backfill.backfill_table import Tablet
@@ -106,6 +112,7 @@ class JobOfMaster:
             self._take("record_job", *calls)
             catalog.jobs += 1
             catalog.job = JobRow(catalog.jobs, numbers)
+        self._master.port.note(JobBegun(self._row.number, self._row.indexes))
         self._master.save()
 
     def tick(self) -> None:
@@ -243,6 +250,7 @@ class JobOfMaster:
             return
         del_asked = self._asked.pop(tablet, None)
         if message.violation is not None:
+            self._master.port.note(ChunkFailed(job.number, tablet))
             if message.violation.index in job.left:
                 self._violated(tablet, message.violation)
         elif del_asked is not None or old:

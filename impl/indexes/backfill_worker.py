@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from stagewright.impl.indexes.defects import Defect
@@ -83,6 +83,8 @@ class BackfillWorker:
             note = ChunkEnded(chunk.asked.job, self._tablet.number, None, broken=True)
             self._tablet.port.note(note)
         self._tablet.clock.observe(asked.read_time)
+        if Defect.tablets_have_times_of_their_own in self._tablet.settings.defects:
+            asked = replace(asked, read_time=self._tablet.clock.now())
         self._chunk = _Chunk(asked, asked.start)
         number = self._tablet.number
         self._tablet.port.note(

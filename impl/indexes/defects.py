@@ -30,6 +30,7 @@ class Defect(Enum):
     old_reads_are_served = "a read point before the scan finds nothing through the index (#32570)"
     permission_goes_back = "the end of a job publishes an index that was dropped (#8780)"
     requests_are_not_checked = "a statement planned under an old schema is taken (#4584)"
+    tablets_have_times_of_their_own = "each tablet reads its rows at a time of its own"
     safe_time_is_the_least = "rows are scanned at the least of the safe times"
     checkpoint_skips_a_row = "the next chunk begins after the row that it should begin with"
 

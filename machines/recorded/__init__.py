@@ -44,6 +44,7 @@ OF_LOGS = (
     "stagewright.machines.recorded.logged:LoggedTenure",
     "stagewright.machines.recorded.logged_views:LoggedBatches",
     "stagewright.machines.recorded.logged_views:LoggedTask",
+    "stagewright.machines.recorded.logged:LoggedReadTime",
 )
 """What the readers of a database's logs follow beside the machines that are shipped."""
 

@@ -60,14 +60,16 @@ class RecordedScan(Machine):
         require(~long, "a chunk without an answer is asked for again")
 
     @action(by=TABLET)
-    def begin_chunk(self, newest: Bool, ready: Bool, safe_by_then: Bool) -> None:
+    def begin_chunk(self, newest: Bool, ready: Bool, at_its_time: Bool, safe_by_then: Bool) -> None:
         """The tablet begins a chunk.
 
-        `newest`: this leader of the tablet has not begun one of a later request; `ready`: its schema has the indexes at DO_BACKFILL; `safe_by_then`: its safe time is not later than the scan.
+        `newest`: this leader of the tablet has not begun one of a later request; `ready`: its schema has the indexes at
+        DO_BACKFILL; `at_its_time`: it reads at the time of the job; `safe_by_then`: its safe time is not later than the scan.
         """
         require(self.begun, "a chunk was asked for")
         require(newest, "the request is not older than the last one")
         require(ready, "the tablet knows the indexes to be at DO_BACKFILL")
+        require(at_its_time, "a chunk is read at the time of its job")
         require(safe_by_then, "the time of the scan is not before the tablet's safe time")
         self.runs = True
 

@@ -153,3 +153,37 @@ class LoggedTenure(Machine):
     def a_fence_needs_a_barrier(self) -> Bool:
         """The fence advances after a barrier only."""
         return self.fenced.implies(self.asked)
+
+
+class LoggedReadTime(Machine):
+    """The time of the scan of one backfill job of YugabyteDB, as masters and tablet servers tell it.
+
+    "Completed fetching SafeTime for the table … will be using { physical: N }", "Begin BackfillIndexesForYsql at
+    { physical: N }". A time that was chosen and not recorded when its master was gone may have a successor.
+    """
+
+    chosen: FlagVar = flag()
+    scanned: FlagVar = flag()
+    astray: FlagVar = flag()  # a chunk was read at a time that nobody chose
+
+    @action(by=COORDINATOR)
+    def choose(self) -> None:
+        """A master leader has the time."""
+        self.chosen = True
+
+    @action(by=NODE)
+    def scan(self) -> None:
+        """A tablet server reads a chunk at that time."""
+        require(self.chosen, "a time is chosen")
+        self.scanned = True
+
+    @action(by=NODE)
+    def scan_at_another_time(self) -> None:
+        """A tablet server reads a chunk at a time that no master leader has chosen for the job."""
+        require(~self.chosen, "no other time is chosen for the job")
+        self.astray = True
+
+    @invariant
+    def chunks_are_read_at_the_time_of_the_job(self) -> Bool:
+        """002: the read time "is picked by the YB-Master and sent to all the tablets"."""
+        return self.scanned.implies(self.chosen)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from stagewright.impl.indexes.campaign.scenario import Scenario
-from stagewright.impl.indexes.campaign.trial import attempt
+from stagewright.impl.indexes.campaign.trial import CheckLogs, attempt
 from stagewright.impl.indexes.defects import Defect
 from stagewright.impl.indexes.simulated.script import Operation
 from stagewright.impl.recording.failure import Failure
@@ -34,10 +34,16 @@ class _Spent(Exception):  # noqa: N818 - no error: the runs that it may take are
 
 class _Shrinker:
     def __init__(
-        self, scenario: Scenario, failure: Failure, defects: frozenset[Defect], most: int
+        self,
+        scenario: Scenario,
+        failure: Failure,
+        defects: frozenset[Defect],
+        check_logs: CheckLogs | None,
+        most: int,
     ) -> None:
         self.best = Shrunk(scenario, failure, 0)
         self._defects = defects
+        self._check_logs = check_logs
         self._most = most
 
     def fails(self, scenario: Scenario) -> bool:
@@ -46,7 +52,7 @@ class _Shrinker:
             raise _Spent
         self.best.runs += 1
         try:
-            trial = attempt(scenario, self._defects)
+            trial = attempt(scenario, self._defects, check_logs=self._check_logs)
         except InputError:  # an operation names what was left out
             return False
         sort = self.best.failure.sort
@@ -64,11 +70,12 @@ def shrink(
     scenario: Scenario,
     failure: Failure,
     defects: frozenset[Defect] = frozenset(),
+    check_logs: CheckLogs | None = None,
     *,
     most: int = RUNS,
 ) -> Shrunk:
     """A scenario as small as `most` runs can make it that shows the same failure."""
-    shrinker = _Shrinker(scenario, failure, defects, most)
+    shrinker = _Shrinker(scenario, failure, defects, check_logs, most)
     try:
         before: Scenario | None = None
         while before != shrinker.best.scenario:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from stagewright.impl.indexes.campaign.scenario import Scenario
 from stagewright.impl.indexes.defects import Defect
-from stagewright.impl.indexes.simulated.run import Report, run
+from stagewright.impl.indexes.simulated.run import Report, Run
 from stagewright.impl.recording.failure import Failure, raised
 from stagewright.spec.errors import InputError
 
-BY_ROWS, BY_TRACE = "rows", "trace"
+BY_ROWS, BY_TRACE, BY_LOG = "rows", "trace", "log"
+CheckLogs = Callable[[Sequence[Path]], tuple[int, str]]
+"""How many events logs tell, and where no run explains them, or nothing: whoever starts a campaign can read logs."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +43,12 @@ class Trial:
 
 
 def attempt(
-    scenario: Scenario, defects: frozenset[Defect] = frozenset(), keep: Path | None = None
+    scenario: Scenario,
+    defects: frozenset[Defect] = frozenset(),
+    keep: Path | None = None,
+    check_logs: CheckLogs | None = None,
 ) -> Trial:
-    """Run a scenario, maybe of a wrong build. Of a run that fails, `keep` gets the traces.
+    """Run a scenario, maybe of a wrong build. Of a run that fails, `keep` gets the traces and logs.
 
     Raises:
         InputError: the script cannot be worked through.
@@ -50,7 +56,8 @@ def attempt(
     began = time.process_time()
     seed, strategy = scenario.seed, scenario.strategy
     try:
-        report = run(scenario.plan(defects), keep, only_if_broken=True)
+        made = Run(scenario.plan(defects))
+        report = made.report()
     except InputError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever a process raises is what the campaign looks for
@@ -58,8 +65,18 @@ def attempt(
         return Trial(seed, strategy, (raised(error),), cpu=cpu)
     failures = [Failure(BY_ROWS, text) for text in report.breaches]
     failures += [Failure(BY_TRACE, text) for text in report.refused]
+    if check_logs is not None:
+        failures += _by_logs(made, check_logs)
+    if failures and keep is not None:
+        made.write(keep)
     cpu = round(time.process_time() - began, 3)
     return Trial(seed, strategy, tuple(failures), _counts(report), cpu)
+
+
+def _by_logs(made: Run, check_logs: CheckLogs) -> list[Failure]:
+    with TemporaryDirectory(prefix="indexes-") as folder:
+        _, problem = check_logs(made.logs.write(Path(folder)))
+    return [Failure(BY_LOG, problem)] if problem else []
 
 
 def _counts(report: Report) -> dict[str, int]:

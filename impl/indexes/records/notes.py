@@ -38,6 +38,14 @@ class Learned(Note):
 
 
 @dataclass(frozen=True)
+class JobBegun(Note):
+    """A master begins a job, or goes on with one."""
+
+    job: int
+    indexes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class ReadTimeChosen(Note):
     """A job has the time of its scan."""
 
@@ -66,6 +74,14 @@ class AnswerTaken(Note):
     tablet: int
     ask: tuple[int, int]
     until: bytes | None
+
+
+@dataclass(frozen=True)
+class ChunkFailed(Note):
+    """A tablet has found two rows that share a key."""
+
+    job: int
+    tablet: int
 
 
 # -- tablets of the table -------------------------------------------------------------------------------------

@@ -150,6 +150,7 @@ class ScanRecords:
             "begin_chunk",
             ready=all(schema.permission(i) is at for i in note.indexes),
             newest=newest,
+            at_its_time=note.read_time == self._chosen.get(note.job),
             safe_by_then=scan.safe is not None and scan.safe <= note.read_time,
         )
 

@@ -19,6 +19,7 @@ from stagewright.impl.indexes.messages import (
 from stagewright.impl.indexes.port import Settings
 from stagewright.impl.indexes.records.notes import Note, Stepped
 from stagewright.impl.indexes.records.recorder import IndexRecorder
+from stagewright.impl.indexes.records.server_logs import ServerLogs
 from stagewright.impl.indexes.schema import Values, row_key, table_tablet
 from stagewright.impl.indexes.simulated.clients import Client, Workload
 from stagewright.impl.indexes.simulated.oracle import Ended, Oracle, by_tablet
@@ -38,6 +39,7 @@ AWAIT_MS, HEAL_MS, SETTLE_MS = 60_000, 60_000, 2_500
 AWAIT_JOB_MS = 3_000
 REFUSED_MS = 3_000
 TICK_MS, MINUTE = 20, 60_000
+LOGS = "logs"  # the folder beside the traces
 DOWN_MS = (100, 600)
 NEXT_MS = (3, 40)
 
@@ -83,20 +85,22 @@ class Report:
         return not self.breaches and not self.refused
 
 
-def run(plan: Plan, directory: Path | None = None, *, only_if_broken: bool = False) -> Report:
-    """Run; the traces are written to a directory, if one is named, maybe only of a run in which a promise is broken.
+def run(plan: Plan, directory: Path | None = None) -> Report:
+    """Run; the traces are written to a directory, if one is named.
 
     Raises:
         InputError: the script names what is not there.
     """
-    made = _Run(plan)
+    made = Run(plan)
     report = made.report()
-    if directory is not None and not (only_if_broken and report.kept):
+    if directory is not None:
         made.write(directory)
     return report
 
 
-class _Run:
+class Run:
+    """One run: `report` makes it, `write` keeps what it recorded."""
+
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.world = World(plan.settings, plan.servers, plan.seed, plan.faults)
@@ -105,6 +109,7 @@ class _Run:
         self.oracle = Oracle()
         self.watcher = Watcher(plan.settings.tablets)
         self.recorder = IndexRecorder(plan.settings, lambda: self.events.now)
+        self.logs = ServerLogs(lambda: self.events.now, self._name_of)
         self.world.listeners.append(self._hear)
         self.outcomes: list[Outcome] = []
         self.ended: dict[int, Ended] = {}
@@ -122,11 +127,12 @@ class _Run:
 
     # -- what is heard -----------------------------------------------------------------------------------------
 
-    def _hear(self, note: Note) -> None:
+    def _hear(self, note: Note, server: str) -> None:
         self.oracle.now = self.watcher.now = self.events.now
         self.oracle.hear(note)
         self.watcher.hear(note)
         self.recorder.hear(note)
+        self.logs.hear(note, server)
         if not isinstance(note, Stepped) or not note.entity.startswith("index"):
             return
         number, now = int(note.entity.removeprefix("index")), self.events.now
@@ -145,6 +151,9 @@ class _Run:
             case _:
                 pass
 
+    def _name_of(self, index: int) -> str:
+        return self.world.catalog.indexes[index].name
+
     def _may_read_again(self) -> None:
         job = self.world.catalog.jobs
         for number in (job, job + 1):
@@ -158,6 +167,7 @@ class _Run:
         name = f"indexes-{self.plan.seed}"
         self.watcher.write(directory, name)
         self.recorder.write(directory, name)
+        self.logs.write(directory / LOGS)
 
     def report(self) -> Report:
         """All of it."""

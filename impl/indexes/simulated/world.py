@@ -83,7 +83,7 @@ class _Life:
         return max(self.world.events.now + self.world.skew.get(self.server, 0), 0)
 
     def note(self, note: Note) -> None:
-        self.world.note(note)
+        self.world.note(note, self.server)
 
     def take_slot(self) -> bool:
         others = [p for p in self.world.lives.values() if p.server == self.server]
@@ -106,7 +106,7 @@ class World:
         self.faults = faults
         self.calm = False
         self.counted: Counter[str] = Counter()
-        self.listeners: list[Callable[[Note], None]] = []
+        self.listeners: list[Callable[[Note, str], None]] = []
         self.servers = [f"n{i + 1}" for i in range(servers)]
         self.up = set(self.servers)
         self.skew = {s: self.dice.randint(-SKEW, SKEW) for s in self.servers}
@@ -225,10 +225,10 @@ class World:
             if to == MASTER:
                 self.grow()
 
-    def note(self, note: Note) -> None:
-        """Whoever listens hears what a process did."""
+    def note(self, note: Note, server: str) -> None:
+        """Whoever listens hears what a process of a server did."""
         for listener in self.listeners:
-            listener(note)
+            listener(note, server)
 
 
 class _Unborn:

@@ -86,6 +86,7 @@ BY_RECORDS = {
     Defect.old_answers_count,
     Defect.readiness_is_not_tested,
     Defect.permission_goes_back,
+    Defect.tablets_have_times_of_their_own,
 }
 """Shown in `test_records.py`."""
 

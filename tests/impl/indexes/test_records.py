@@ -55,6 +55,7 @@ SHOWN: dict[Defect, tuple[int | Scenario, str]] = {
     D.old_reads_are_served: (3, "the read point is not before the scan"),
     D.permission_goes_back: (59, "the index was not dropped"),
     D.requests_are_not_checked: (0, "it was planned by the tablet's version of the schema"),
+    D.tablets_have_times_of_their_own: (0, "a chunk is read at the time of its job"),
     D.safe_time_is_the_least: (1, "the time is not before any tablet's safe time"),
     D.checkpoint_skips_a_row: (0, "all rows up to there were read"),
 }

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from stagewright.machines import SHIPPED
+from stagewright.machines.recorded import OF_LOGS
 from stagewright.spec.definition import Definition
 from stagewright.spec.loading import load
 from stagewright.spec.trace import Event, TraceVerdict
@@ -16,6 +17,7 @@ from stagewright.traces.readers.protocol import Interpreted, Part, Tally
 from stagewright.traces.replay.exact_verdicts import Finding, judge
 
 _CLASSES = {place.partition(":")[2]: name for name, place in SHIPPED.items()}
+_CLASSES |= {place.partition(":")[2]: place for place in OF_LOGS}
 
 
 def shipped(name: str, profile: str) -> Definition:

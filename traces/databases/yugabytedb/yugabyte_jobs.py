@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from stagewright.machines.recorded.logged import LoggedReadTime
 from stagewright.machines.yugabytedb.backfill.backfill_job import BackfillJob
 from stagewright.machines.yugabytedb.backfill.backfill_states import (
     SEED,
@@ -27,8 +28,10 @@ from stagewright.machines.yugabytedb.indexes.index_states import (
 from stagewright.spec.trace import Event
 from stagewright.traces.databases.names import called, leaf, step
 from stagewright.traces.databases.yugabytedb.yugabyte_line import LogRecord, Said
+from stagewright.traces.databases.yugabytedb.yugabyte_read_times import ReadTimes
 from stagewright.traces.databases.yugabytedb.yugabyte_times import Placed
 
+SCAN_TIME = called(LoggedReadTime)
 PERMISSIONS, JOB, TABLET = called(IndexPermissions), called(BackfillJob), called(BackfillTablet)
 INDEX = Index(0)  # a job is followed for each of its indexes by itself
 PERMISSION = leaf(IndexPermissions.permission)
@@ -113,11 +116,14 @@ class JobsReading:
         self._numbers = 0
         self._sequences: dict[tuple[str, str], int] = {}
         self._restarts: dict[tuple[str, str], int] = {}
+        self._scans = ReadTimes()
 
     def take(self, one: Placed) -> None:
         """Go on with the next record."""
         record, said = one.record, one.record.said
-        if said in (Said.WILL_SET, Said.SENT, Said.RACED, Said.PAST, Said.SKIPPED):
+        if said is Said.SCANNED:
+            self._scans.take(one)
+        elif said in (Said.WILL_SET, Said.SENT, Said.RACED, Said.PAST, Said.SKIPPED):
             self._write(one)
         elif said is Said.ALTERED:
             self._altered(one)
@@ -143,9 +149,14 @@ class JobsReading:
         for one in self._sent.values():
             self._set_permissions(one, one.record.permissions)
         self._sent = {}
+        for number, placed, action in self._scans.steps():
+            if (SCAN_TIME, f"job{number}") not in self._sequences:
+                self._event(SCAN_TIME, f"job{number}", placed, {})
+            self._event(SCAN_TIME, f"job{number}", placed, {}, action)
 
     def notes(self) -> list[str]:
         """What was noticed."""
+        self._counts.update(self._scans.counts)
         notes = [f"{count} {what}" for what, count in sorted(self._counts.items())]
         if self._skipped and _BACKFILL not in self.told:
             notes.append(
@@ -307,6 +318,7 @@ class JobsReading:
         record = one.record
         match record.said:
             case Said.SAFE_TIME:
+                self._scans.choose(job.number, job.ids, one)
                 self._settle(job)
                 job.chosen = one
             case Said.CHUNK:
@@ -460,7 +472,7 @@ class JobsReading:
         of_jobs = self._profile in _OF_JOBS
         if machine == JOB:
             return self._profile if of_jobs or self._profile == SEED.name else ""
-        if machine == TABLET:
+        if machine in (TABLET, SCAN_TIME):
             return ""
         if self._profile and not of_jobs:
             return self._profile

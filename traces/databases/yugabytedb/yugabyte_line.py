@@ -24,6 +24,7 @@ _NAMES = r"\{ (?P<names>.*?) ?\}"
 _TASK = rf"Backfill Index Table\(s\) {_NAMES} +"
 _TABLET = rf"(?:0x[0-9a-f]+ -> )?(?P<tablet>{_ID})\b"
 _CHUNK = rf"Backfilling (?:indexes|index tables?) {_NAMES} for tablet (?P<tablet>{_ID}) from key '(?P<key>[0-9a-f]*)'"
+_PHYSICAL = r"\{ physical: (?P<physical>\d+).*?\}"
 
 PERMISSIONS = {
     0: "delete_only",
@@ -51,6 +52,7 @@ class Said(Enum):
     REMOVED = auto()  # the index is dropped
     LAUNCHED = auto()  # a leader begins with a job, or goes on with it
     SAFE_TIME = auto()  # a job has its read time
+    SCANNED = auto()  # a tablet server reads a chunk, at a time
     CHUNK = auto()  # a chunk of a tablet is asked for
     TABLET_DONE = auto()
     TABLET_FAILED = auto()
@@ -90,6 +92,7 @@ class LogRecord:
     ids: tuple[str, ...] = ()
     permissions: tuple[tuple[str, str], ...] = ()  # (index, permission)
     text: str = ""  # the year, the host
+    physical: str = ""  # the time of a scan, microseconds
 
 
 _FORMS: tuple[tuple[Said, re.Pattern[str]], ...] = (
@@ -135,7 +138,14 @@ _FORMS: tuple[tuple[Said, re.Pattern[str]], ...] = (
         Said.SAFE_TIME,
         re.compile(
             rf"{_TASK}Completed fetching SafeTime for the table (?:0x[0-9a-f]+ -> )?{_TABLE} will be "
-            r"using \S"
+            rf"using (?:{_PHYSICAL}|\S)"
+        ),
+    ),
+    (
+        Said.SCANNED,
+        re.compile(
+            rf"(?:T (?P<tablet>{_ID}) P \w+: )?Begin BackfillIndexes(?:ForYsql)? at {_PHYSICAL} "
+            r"from \S.* for (?P<scanned>\[.*\])$"
         ),
     ),
     (Said.RETRIED, re.compile(rf"{_CHUNK} \(task=.*\): Scheduling retry with a delay of \d+ms")),
@@ -181,6 +191,7 @@ _SHAPES = {
     "Completed fetching SafeTime for the table ": (
         "`Backfill Index Table(s) { NAMES } … T will be using { … }`"
     ),
+    "Begin BackfillIndexes": "`T ID P ID: …ForYsql at { physical: N } from KEY for [IDS]`",
     "Scheduling retry with a delay of ": "`Backfilling indexes { NAMES } … : …Nms`",
     "Started BackfillChunk : ": "`… Backfilling indexes { NAMES } for tablet ID from key 'KEY'`",
     "Done backfilling the tablet ": "`… ID (table T)`",
@@ -227,7 +238,7 @@ def parse_log_line(text: str, line: int, file: str) -> LogRecord | str | None:
 def _record(bare: LogRecord, parts: dict[str, str | None]) -> LogRecord | str:
     """A record with the parts of its message."""
     given = {name: value for name, value in parts.items() if value is not None}
-    ids = re.findall(rf"\b{_ID}\b", given.get("failed", given.get("skipped", "")))
+    ids = re.findall(rf"\b{_ID}\b", _ids_of(given))
     pairs: list[tuple[str, str]] = []
     if "infos" in given:
         # of each index: table_id: "…" … indexed_table_id: "…" … index_permissions: INDEX_PERM_…
@@ -257,7 +268,13 @@ def _record(bare: LogRecord, parts: dict[str, str | None]) -> LogRecord | str:
         ids=tuple(ids),
         permissions=known,
         text=given.get("state", ""),
+        physical=given.get("physical", ""),
     )
+
+
+def _ids_of(given: dict[str, str]) -> str:
+    """The part of a message that lists indexes."""
+    return given.get("failed") or given.get("skipped") or given.get("scanned") or ""
 
 
 def _permission(text: str) -> str:

@@ -27,6 +27,7 @@ from stagewright.traces.databases.yugabytedb.yugabyte_jobs import (
     JOB,
     PERMISSION,
     PERMISSIONS,
+    SCAN_TIME,
     TABLET,
     JobsReading,
 )
@@ -56,6 +57,7 @@ _TOLD_OF_A_JOB: dict[str, frozenset[object]] = {
 _ONE_INDEX = FrozenMap(sizes({Index: 1, Tablet: 1}))  # all tablets of the table count as one
 _NUMBERED = frozenset(sizes({Index: 1, Tablet: 1}))
 JOB_RECORDING = Recording(hidden_but(_TOLD_OF_A_JOB), False, False, _ONE_INDEX, numbered=_NUMBERED)
+SCAN_TIME_RECORDING = Recording(NOTHING_HIDDEN, from_start=True, end_marked=False)
 TABLET_RECORDING = Recording(NOTHING_HIDDEN, from_start=False, end_marked=False)
 
 
@@ -91,5 +93,6 @@ def interpret(files: Sequence[Sequence[tuple[int, LogRecord]]], profile: str = "
         PERMISSIONS: Recording(hidden, from_start=False, end_marked=False, numbered=_NUMBERED),
         JOB: JOB_RECORDING,
         TABLET: TABLET_RECORDING,
+        SCAN_TIME: SCAN_TIME_RECORDING,
     }
     return Interpreted(reading.events, recordings, reading.notes())

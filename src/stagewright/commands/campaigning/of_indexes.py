@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,12 @@ from rich.table import Table
 from rich.text import Text
 
 from stagewright.commands.campaigning.asked import Asked, defects_named
+from stagewright.commands.campaigning.logs import YUGABYTE, check_logs
 from stagewright.commands.campaigning.runs import run_seeds
 from stagewright.impl.indexes.campaign.drawing import draw
 from stagewright.impl.indexes.campaign.shrinking import Shrunk, shrink
 from stagewright.impl.indexes.campaign.tally import Tally
-from stagewright.impl.indexes.campaign.trial import BY_ROWS, BY_TRACE, Trial, attempt
+from stagewright.impl.indexes.campaign.trial import BY_LOG, BY_ROWS, BY_TRACE, Trial, attempt
 from stagewright.impl.indexes.control import programs
 from stagewright.impl.indexes.defects import Defect
 from stagewright.impl.indexes.records.recorder import tables
@@ -25,9 +27,11 @@ from stagewright.impl.recording.failure import RAISED, Failure, Found
 _BY = {
     BY_ROWS: "rows, entries and answers disagree",
     BY_TRACE: "the definitions refuse",
+    BY_LOG: "the definitions refuse the log",
     RAISED: "a process raises",
 }
 SHRUNK = 3
+_check = partial(check_logs, form=YUGABYTE)
 
 
 class IndexRuns:
@@ -46,7 +50,7 @@ class IndexRuns:
     def attempt(self, seed: int) -> Trial:
         """Run a seed."""
         keep = None if self._out is None else self._out / f"seed-{seed}"
-        return attempt(draw(seed), self._defects, keep)
+        return attempt(draw(seed), self._defects, keep, _check)
 
     def failed(self, seed: int, failure: Failure) -> Trial:
         """A run without an end."""
@@ -76,7 +80,7 @@ class IndexCampaign:
         most = SHRUNK if asked.shrink is None else max(0, asked.shrink)
         for one in self._found[:most]:
             print(f"seed {one.seed}: looking for a smaller scenario", file=sys.stderr, flush=True)
-            self._shrunk.append(shrink(draw(one.seed), one.failure, self._defects))
+            self._shrunk.append(shrink(draw(one.seed), one.failure, self._defects, _check))
         return tally
 
     def as_text(self) -> RenderableType:

@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from stagewright.commands.campaigning.asked import Asked, defects_named
+from stagewright.commands.campaigning.logs import check_logs
 from stagewright.commands.campaigning.runs import run_seeds
-from stagewright.commands.campaigning.view_engine_logs import check_logs
 from stagewright.impl.recording.failure import RAISED, Failure
 from stagewright.impl.view_engine.campaign.tally import Tally
 from stagewright.impl.view_engine.campaign.traces import tables

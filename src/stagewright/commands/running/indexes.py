@@ -68,6 +68,7 @@ def _print(report: Report, plan: Plan, directory: Path, args: argparse.Namespace
 
 def validations(report: Report, directory: Path) -> tuple[str, ...]:
     """The commands that validate the traces of a run that had an index."""
+    from stagewright.impl.indexes.simulated.run import LOGS
     from stagewright.machines.recorded import OF_INDEXES
 
     size = report.sizes
@@ -81,6 +82,7 @@ def validations(report: Report, directory: Path) -> tuple[str, ...]:
         f"check the job: stagewright validate {directory / 'job.jsonl'} {of_job}",
         f"check the tablets: stagewright validate {directory / 'tablets.jsonl'}",
         f"check rows and entries: stagewright validate {recorded}",
+        f"check the logs: stagewright validate {directory / LOGS}",
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 from tests.thorough import examples
 
-from stagewright.commands.campaigning.view_engine_logs import check_logs
+from stagewright.commands.campaigning.logs import check_logs
 from stagewright.impl.view_engine.campaign.counts import Counts
 from stagewright.impl.view_engine.campaign.tasks import DeadlockError, Tasks
 from stagewright.impl.view_engine.campaign.trial import attempt

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stagewright.commands import run_command_line
-from stagewright.commands.campaigning.view_engine_logs import check_logs
+from stagewright.commands.campaigning.logs import check_logs
 from stagewright.impl.view_engine.campaign.runs import Run
 from stagewright.impl.view_engine.campaign.trial import attempt
 from stagewright.impl.view_engine.defects import Defect, built_with

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.traces.readers.judged_log import JudgedLog, judged
 
-from stagewright.commands.campaigning.view_engine_logs import check_logs
+from stagewright.commands.campaigning.logs import check_logs
 from stagewright.impl.view_engine import View, ViewEngine, doc, emit
 from stagewright.impl.view_engine.campaign.runs import Run
 from stagewright.impl.view_engine.defects import Defect, built_with

@@ -14,6 +14,7 @@ from tests.traces.databases.yugabytedb.yugabyte_texts import (
     TABLE,
     TABLETS,
     all_done,
+    begin_scan,
     chunk,
     done,
     failed,
@@ -66,6 +67,7 @@ def test_a_job_that_two_leaders_do_is_ok_over_the_end_of_the_year() -> None:
         "IndexPermissions",
         "BackfillJob",
         "BackfillTablet",
+        "LoggedReadTime",
     }
     assert {event.node for _, event in events} == {"m1", "m2"}
     assert permissions(found)[-1] == "read_write_and_delete"
@@ -194,7 +196,8 @@ def test_a_profile_goes_to_the_machine_that_has_it(
     texts = [line(1, launched(OF_POSTGRES)), line(2, safe_time()), line(3, chunk(""))]
     found = of_lines(tmp_path, texts, profile=asked)
     assert not found.wrong
-    assert {event.machine: event.profile for _, event in found.found.events} == profiles
+    told = {event.machine: event.profile for _, event in found.found.events}
+    assert told == {**profiles, "LoggedReadTime": ""}
 
 
 def test_an_index_whose_job_failed_is_not_published(tmp_path: Path) -> None:
@@ -369,7 +372,7 @@ def test_the_sample_is_validated(spark: SparkSession) -> None:
     from stagewright.traces.validate import validate
 
     report = validate([SAMPLES], resolver(None), spark=spark)
-    assert report.verdicts == {**dict.fromkeys(TraceVerdict, 0), TraceVerdict.OK: 4}
+    assert report.verdicts == {**dict.fromkeys(TraceVerdict, 0), TraceVerdict.OK: 5}
     assert report.exit_code == 0
 
 
@@ -385,3 +388,33 @@ def test_a_line_in_no_known_form_is_told_with_the_form_it_should_have() -> None:
     told = parse_log_line(line(1, "Started BackfillChunk : nothing"), 1, "a.log")
     assert isinstance(told, str)
     assert told.endswith("known: `… Backfilling indexes { NAMES } for tablet ID from key 'KEY'`")
+
+
+CHOSEN = 1640995194000000  # in `safe_time()`
+
+
+def test_chunks_are_read_at_the_time_that_the_master_has_chosen(tmp_path: Path) -> None:
+    master = [line(1, launched(INDEX)), line(2, safe_time()), line(3, chunk(""))]
+    server = [line(1, begin_scan(CHOSEN, INDEX)), line(2, begin_scan(CHOSEN, INDEX, tablet=1))]
+    found = of_lines(tmp_path, master, server)
+    assert not found.wrong
+    assert [a for _, a, _ in found.told("LoggedReadTime")] == [
+        None,
+        "choose",
+        "scan",
+        "scan",
+    ]
+
+
+def test_a_chunk_that_is_read_at_another_time_is_a_violation(tmp_path: Path) -> None:
+    master = [line(1, launched(INDEX)), line(2, safe_time()), line(3, chunk(""))]
+    server = [line(1, begin_scan(CHOSEN, INDEX)), line(2, begin_scan(CHOSEN + 1, INDEX, tablet=1))]
+    found = of_lines(tmp_path, master, server)
+    assert found.wrong == [("LoggedReadTime", "job1", 1, 2)]
+
+
+def test_a_chunk_of_no_job_that_is_told_is_noted(tmp_path: Path) -> None:
+    master = [line(1, launched(INDEX)), line(2, safe_time()), line(3, chunk(""))]
+    found = of_lines(tmp_path, master, [line(1, begin_scan(5, OTHER))])
+    assert not found.wrong
+    assert any("are of no job whose read time" in note for note in found.found.notes)

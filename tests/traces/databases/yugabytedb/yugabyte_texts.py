@@ -66,3 +66,10 @@ def done(*pairs: tuple[str, int]) -> str:
 
 def tablet_failed(tablet: int = 0) -> str:
     return f"Failed to backfill the tablet 0x42e6a10 -> {TABLETS[tablet]} (table orders [id={TABLE}]): x"
+
+
+def begin_scan(physical: int, *indexes: str, tablet: int = 0) -> str:
+    return (
+        f"T {TABLETS[tablet]} P 0123456789abcdef0123456789abcdef: Begin BackfillIndexesForYsql at "
+        f"{{ physical: {physical} }} from <start-of-the-tablet> for [{', '.join(indexes)}]"
+    )

@@ -1,4 +1,4 @@
-"""What the logs of a run of the view engine say, read and checked as `validate` does it with Couchbase's."""
+"""What the logs of a run say, read and checked as `validate` does it with those of Couchbase and YugabyteDB."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import Path
 
 from stagewright.machines import SHIPPED
+from stagewright.machines.recorded import OF_LOGS
 from stagewright.spec.loading import load
 from stagewright.spec.trace import Event
 from stagewright.traces.automaton.nfa import automaton
@@ -18,13 +19,13 @@ from stagewright.traces.options import unbounded_scope
 from stagewright.traces.readers import formats
 from stagewright.traces.readers.protocol import Interpreted, Part, Tally
 
-FORM = "couchbase-log"
-_PLACES = {place.partition(":")[2]: place for place in SHIPPED.values()}
+COUCHBASE, YUGABYTE = "couchbase-log", "yugabyte-log"
+_PLACES = {place.partition(":")[2]: place for place in (*SHIPPED.values(), *OF_LOGS)}
 
 
-def check_logs(paths: Sequence[Path]) -> tuple[int, str]:
+def check_logs(paths: Sequence[Path], form: str = COUCHBASE) -> tuple[int, str]:
     """How many events the logs tell, and what is wrong: a line that cannot be read, or an event that no run explains."""
-    told, tallies, parts = _read(paths)
+    told, tallies, parts = _read(paths, form)
     if unread := [reason for tally in tallies for reason in tally.reasons]:
         return len(told.events), f"records that cannot be read: {unread[:3]}"
     events = sorted(told.events, key=lambda one: _stream(one[1]))
@@ -46,8 +47,8 @@ def _stream(event: Event) -> tuple[str, str, str]:
     return event.machine, event.profile, event.entity
 
 
-def _read(paths: Sequence[Path]) -> tuple[Interpreted, list[Tally], list[Part]]:
-    reader = formats.log_reader(FORM)
+def _read(paths: Sequence[Path], form: str) -> tuple[Interpreted, list[Tally], list[Part]]:
+    reader = formats.log_reader(form)
     files: list[list[tuple[int, object]]] = []
     tallies: list[Tally] = []
     parts: list[Part] = []
@@ -55,7 +56,7 @@ def _read(paths: Sequence[Path]) -> tuple[Interpreted, list[Tally], list[Part]]:
         files.append([])
         for start, stop in reader.parts(path):
             tallies.append(Tally())
-            parts.append(Part(len(parts), str(path), FORM, start, stop))
+            parts.append(Part(len(parts), str(path), form, start, stop))
             files[-1] += [(parts[-1].number, r) for r in reader.extract(parts[-1], tallies[-1])]
     return reader.interpret(files, ""), tallies, parts
 
