@@ -48,6 +48,11 @@ def _entity(index: int) -> str:
     return f"index{index}"
 
 
+def _is_gone(permission: Permission) -> bool:
+    """It was dropped: its tablets may be deleted, and do not answer then."""
+    return permission.removed or permission is Permission.absent
+
+
 class JobOfMaster:
     """What a master remembers of the job: who has answered what. Where it is with it, the instance says."""
 
@@ -175,8 +180,7 @@ class JobOfMaster:
 
     def _backfill(self) -> None:
         for number in self._row.left:
-            row = self._master.catalog.indexes[number]
-            if row.permission.removed or row.permission is Permission.absent:
+            if _is_gone(self._master.catalog.indexes[number].permission):
                 self._fail(0, number, "the index was dropped")
         if self._is_done():
             left = self._row.left
@@ -306,9 +310,9 @@ class JobOfMaster:
     # -- the end -------------------------------------------------------------------------------------------------
 
     def _allow_gc(self) -> None:
-        places = {
-            index_tablet(i, t) for i in self._row.left for t in range(self._master.settings.tablets)
-        }
+        catalog, tablets = self._master.catalog, range(self._master.settings.tablets)
+        there = [i for i in self._row.left if not _is_gone(catalog.indexes[i].permission)]
+        places = {index_tablet(i, t) for i in there for t in tablets}
         if places <= self.gc_allowed:
             self._take("allow_gc")
         elif self._is_time():

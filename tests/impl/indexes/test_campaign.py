@@ -41,8 +41,15 @@ def test_a_late_copy_of_an_older_request_is_left_alone() -> None:
     assert {f.by for f in told} == {BY_ROWS, BY_TRACE}
 
 
-def test_an_answer_that_comes_when_all_indexes_are_gone_changes_nothing() -> None:
-    assert attempt(draw(59)).failures == ()
+@pytest.mark.parametrize(
+    "seed",
+    [
+        59,  # an answer to a chunk comes when all indexes of the job are gone
+        371,  # an index is dropped and deleted while its job allows markers to be reclaimed
+    ],
+)
+def test_a_run_that_was_wrong_once_is_right(seed: int) -> None:
+    assert attempt(draw(seed)).failures == ()
 
 
 def test_a_result_is_kept_as_json() -> None:
