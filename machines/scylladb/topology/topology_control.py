@@ -1730,9 +1730,9 @@ class TopologyControl(Machine):
     @step_property
     def a_version_is_of_a_change(self, after: Self) -> Bool:
         """A barrier is not run for nothing: the version moves with the topology, or with the stages of tablets."""
-        changes = self.transition_state != after.transition_state
-        moves = self.tablet_work.is_some() | after.tablet_work.is_some()
-        return (self.version != after.version).implies(changes | moves)
+        stays = self.transition_state == after.transition_state
+        rests = self.tablet_work.is_none() & after.tablet_work.is_none()
+        return (stays & rests).implies(self.version == after.version)
 
     @step_property
     def older_versions_are_fenced(self, after: Self) -> Bool:
