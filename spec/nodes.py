@@ -246,6 +246,8 @@ def root_variable(place: Node) -> str:
 
 def fits(sort: Sort, target: Sort) -> bool:
     """Whether a value of `sort` may be compared with, or assigned to, `target`."""
+    if sort is target:
+        return True
     if isinstance(target, OptionalSort) and not isinstance(sort, OptionalSort):
         return fits(sort, target.element)
     if isinstance(sort, OptionalSort) and isinstance(target, OptionalSort):

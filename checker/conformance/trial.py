@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
+from functools import lru_cache
 from typing import NoReturn
 
 from stagewright.checker.conformance.adapter import (
@@ -126,7 +128,7 @@ class Trial:
 
     def _differences(self, observed: Mapping[str, object]) -> Iterator[Difference]:
         leaves = self._judge.leaves(self.state)
-        for leaf, value in _flat(observed):
+        for leaf, value in _flat(observed, _places(tuple(leaves))):
             if leaf not in leaves:
                 raise _unknown_leaf(leaf, list(leaves))
             self._exercised.observed.add(leaf)
@@ -171,14 +173,27 @@ class Trial:
         ) from error
 
 
-def _flat(observed: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
-    """The leaves of what was observed, also where whole maps and records were given."""
+@lru_cache(maxsize=64)
+def _places(leaves: tuple[str, ...]) -> frozenset[str]:
+    """The names of leaves, and of the maps and records that they lie in."""
+    ends = ((leaf, m.start()) for leaf in leaves for m in re.finditer(r"[.\[]|$", leaf))
+    return frozenset(leaf[:end] for leaf, end in ends)
+
+
+def _flat(
+    observed: Mapping[str, object], places: frozenset[str], prefix: str = ""
+) -> Iterator[tuple[str, object]]:
+    """The leaves of what was observed, also where whole maps and records were given.
+
+    A member of an entity or an enum may be given by its name, as it is in a step's arguments.
+    """
     for key, value in observed.items():
         name = str(key)
         if prefix:
-            name = f"{prefix}.{key}" if type(key) is str else f"{prefix}[{_name(key)}]"
+            indexed = f"{prefix}[{_name(key)}]"
+            name = f"{prefix}.{key}" if type(key) is str and indexed not in places else indexed
         if isinstance(value, Mapping):
-            yield from _flat(value, name)
+            yield from _flat(value, places, name)
         else:
             yield name, value
 

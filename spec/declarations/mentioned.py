@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from stagewright.spec.definition import Action, Property, Variable
 from stagewright.spec.entities import Entity
@@ -39,12 +39,13 @@ def _of_bounds(bounds: Iterable[Bound]) -> dict[type[Entity], None]:
 
 
 def _of_nodes(nodes: list[Node]) -> dict[type[Entity], None]:
-    return dict.fromkeys(kind for node in nodes for kind in _of_node(node))
-
-
-def _of_node(node: Node) -> Iterator[type[Entity]]:
-    yield from entities_of(node.sort)
-    if isinstance(node, Quantified):
-        yield from entities_of(node.bound.sort)
-    for child in children(node):
-        yield from _of_node(child)
+    """Those that expressions mention, from the left to the right, what is outside before what is inside."""
+    found: dict[type[Entity], None] = {}
+    left = nodes[::-1]
+    while left:
+        node = left.pop()
+        found.update(dict.fromkeys(entities_of(node.sort)))
+        if isinstance(node, Quantified):
+            found.update(dict.fromkeys(entities_of(node.bound.sort)))
+        left += children(node)[::-1]
+    return found

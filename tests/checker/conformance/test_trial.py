@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import cast
 
 import pytest
 from tests.checker.conformance.hand_written import HandWrittenTablet
@@ -26,7 +27,7 @@ from stagewright.checker.conformance.judge import Judge
 from stagewright.checker.conformance.trial import Trial
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
 from stagewright.spec import RefusedError, define, scope_of
-from stagewright.spec.values import State
+from stagewright.spec.values import State, Value, show
 from stagewright.spec.verdict import Step
 
 UP, RESET = Step("up"), Step("reset")
@@ -249,3 +250,17 @@ def test_definitions_own_values_and_whole_maps_may_be_observed() -> None:
             trial.take(step)
             trial.refuse(step)
     assert exercised.observed == {"leads[node0]", "leads[node1]", "voted"}
+
+
+def test_maps_may_be_observed_by_the_names_of_their_members() -> None:
+    class Named(VotesAdapter):
+        def observe(self) -> Mapping[str, object]:
+            leads = cast("Mapping[Value, bool]", self.leads)
+            return {"leads": {show(node): leads[node] for node in leads}}
+
+    definition = define(Votes)
+    judge = Judge(definition, scope_of(definition))
+    exercised = Exercised()
+    [start, *_] = judge.initial_states()
+    Trial(judge, Named, start, exercised)
+    assert exercised.observed == {"leads[node0]", "leads[node1]"}
