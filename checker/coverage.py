@@ -45,23 +45,23 @@ def _never_enabled(model: GroundModel, states: int) -> list[tuple[tuple[str, str
     known = {
         (step.action.name, tuple(value for _, value in step.arguments)) for step in model.steps
     }
-    judge = Interpreter(model.definition, model.scope)
+    interpreter = Interpreter(model.definition, model.scope)
     counts: list[tuple[tuple[str, str], int]] = []
     for action in model.definition.actions:
         for chosen in product(*(values_of(p.sort, model.scope) for p in action.params)):
             if (action.name, chosen) not in known:
-                refusing = _refusing(judge, action, chosen)
+                refusing = _refusing(interpreter, action, chosen)
                 counts += [((action.name, name), states) for name in refusing]
     return counts
 
 
-def _refusing(judge: Interpreter, action: Action, chosen: tuple[Value, ...]) -> list[str]:
+def _refusing(interpreter: Interpreter, action: Action, chosen: tuple[Value, ...]) -> list[str]:
     environment = dict(zip(action.params, chosen, strict=True))
     nothing: FrozenMap[str, Value] = FrozenMap({})
     static = [
         r.name
         for r in action.requirements
         if not variables_in(r.condition)
-        and not judge.evaluate(r.condition, nothing, environment=environment)
+        and not interpreter.evaluate(r.condition, nothing, environment=environment)
     ]
     return static or [r.name for r in action.requirements]

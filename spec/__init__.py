@@ -28,7 +28,7 @@ from stagewright.spec.declarations.equivalents import (
     equivalent_without as equivalent_without,
     equivalents as equivalents,
 )
-from stagewright.spec.declarations.exercised import judged_alone as judged_alone, scopes as scopes
+from stagewright.spec.declarations.exercised import checked_alone as checked_alone, scopes as scopes
 from stagewright.spec.declarations.fairness import (
     SharedFairness as SharedFairness,
     fairness as fairness,
@@ -178,6 +178,7 @@ __all__ = [
     "between",
     "bounded",
     "budget",
+    "checked_alone",
     "choose",
     "constant",
     "constraint",
@@ -201,7 +202,6 @@ __all__ = [
     "history",
     "initially",
     "invariant",
-    "judged_alone",
     "known_bug",
     "leads_to",
     "least",

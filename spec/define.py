@@ -142,7 +142,7 @@ def _trace(machine: type[Machine], profile: str) -> Definition:
         ),
         file=_file_of(machine),
         exercised_at=exercised_at(machine),
-        judged_alone=alone_in(machine),
+        checked_alone=alone_in(machine),
         assumed_initially=tuple(trace.assumed),
         equivalents=tuple(
             said

@@ -293,8 +293,8 @@ class Unexercised:
 
 
 @dataclass(frozen=True)
-class JudgedAlone:
-    """A part of a system that is judged alone: what it says is not changed in the system."""
+class CheckedAlone:
+    """A part of a system that is checked alone: what it says is not changed in the system."""
 
     part: str  # as the names of its members begin: "tablet."
     machine: str
@@ -316,7 +316,7 @@ class Definition:
     entities: tuple[type[Entity], ...]
     file: str = field(default="", compare=False)
     exercised_at: tuple[ExercisedAt, ...] = field(default=(), compare=False)
-    judged_alone: tuple[JudgedAlone, ...] = field(default=(), compare=False)
+    checked_alone: tuple[CheckedAlone, ...] = field(default=(), compare=False)
     equivalents: tuple[Equivalent, ...] = field(default=(), compare=False)
     # None: the machine gives no list of it.
     unexercised: tuple[Unexercised, ...] | None = field(default=None, compare=False)

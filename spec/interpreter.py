@@ -1,4 +1,4 @@
-"""The reference interpreter: short, slow, obviously right. It is the judge of every backend.
+"""The reference interpreter: short, slow, obviously right. Every backend is compared with it.
 
 It works on the expression tree as written, with Python's own values, and shares nothing with the
 lowering that the other backends use.

@@ -1,4 +1,4 @@
-"""How traces are to be judged, and by which definitions."""
+"""How traces are to be evaluated, and by which definitions."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ def no_profiles(machine: str) -> Sequence[str]:
 
 @dataclass(frozen=True)
 class Options:
-    """How traces are to be judged.
+    """How traces are to be evaluated.
 
     `scope`: how large one entity's machine is; by default as its definition says, and without budgets.
     `profile` overrides what the events say. `candidates`: profiles of which it is not known which recorded the
     traces: an entity is refused only if all of them refuse it; `profiles_of` says which ones a machine has,
     oldest first. `machine`: of a log, which may tell of several machines, this one alone
-    is judged. `hidden`: steps that the recorder left out, whatever the reader of its form knows of them.
-    `ignore_fingerprint`: judge events that were recorded under another version of their definition all the same.
+    is evaluated. `hidden`: steps that the recorder left out, whatever the reader of its form knows of them.
+    `ignore_fingerprint`: evaluate events that were recorded under another version of their definition all the same.
     `mapping`: the mapping file that says how to read all files.
-    `together`: systems whose invariants are judged over the traces of their parts; `group`: a pattern, and what
+    `together`: systems whose invariants are evaluated over the traces of their parts; `group`: a pattern, and what
     names of one group have in common where it matches (empty: all entities of a trace are one group).
-    `skip_damaged`: leave out what cannot be read, and judge the rest.
+    `skip_damaged`: leave out what cannot be read, and evaluate the rest.
     """
 
     scope: Callable[[Definition], Scope] = unbounded_scope

@@ -86,7 +86,7 @@ def validate(
 
 @dataclass(frozen=True)
 class _Asked:
-    """How the input is to be judged."""
+    """How the input is to be evaluated."""
 
     resolve: Resolve
     options: Options
@@ -117,13 +117,13 @@ def _validated(
     else:
         first_lines = continued.fresh.first_lines
         read = read_of(parts_read, continued.places(), first_lines, may_come=True)
-    judged, second = run.second_pass(read)
-    take_back(judged, logs.unsure, {key: panel.source for key, panel in run.panels.items()})
+    evaluated, second = run.second_pass(read)
+    take_back(evaluated, logs.unsure, {key: panel.source for key, panel in run.panels.items()})
     found_together = run.together(read)
     of_version = [] if asked.options.candidates else logs.of_version
     report = compose(
         read,
-        judged,
+        evaluated,
         run.panels,
         [*inputs.notes(), *logs.notes, *of_version, *notes, *run.notes()],
         time.monotonic() - started,

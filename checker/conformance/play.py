@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from stagewright.checker.conformance.adapter import AdapterFactory
 from stagewright.checker.conformance.divergence import ConformanceError, Divergence, Walk
 from stagewright.checker.conformance.exercised import Exercised
-from stagewright.checker.conformance.judge import Judge
+from stagewright.checker.conformance.oracle import Oracle
 from stagewright.checker.conformance.shrink import WayTo, shortest
 from stagewright.checker.conformance.suites import Suite
 from stagewright.checker.conformance.trial import Trial
@@ -34,7 +34,7 @@ class SuiteResult:
 
 
 def play(
-    judge: Judge,
+    oracle: Oracle,
     factory: AdapterFactory,
     suite: Suite,
     *,
@@ -53,9 +53,11 @@ def play(
     stopped = ""
     try:
         for walk in suite.walks:
-            failure = failure_of(judge, factory, walk, exercised)
+            failure = failure_of(oracle, factory, walk, exercised)
             if failure is not None:
-                failure = shortest(judge, lambda w: failure_of(judge, factory, w), failure, way_to)
+                failure = shortest(
+                    oracle, lambda w: failure_of(oracle, factory, w), failure, way_to
+                )
                 break
             if on_moves is not None:
                 on_moves(len(walk.moves))
@@ -75,18 +77,18 @@ def play(
 
 
 def failure_of(
-    judge: Judge, factory: AdapterFactory, walk: Walk, exercised: Exercised | None = None
+    oracle: Oracle, factory: AdapterFactory, walk: Walk, exercised: Exercised | None = None
 ) -> Divergence | None:
     """How an implementation fails one walk; None if it passes."""
     try:
-        run_walk(judge, factory, walk, exercised)
+        run_walk(oracle, factory, walk, exercised)
     except ConformanceError as error:
         return error.divergence
     return None
 
 
 def run_walk(
-    judge: Judge, factory: AdapterFactory, walk: Walk, exercised: Exercised | None = None
+    oracle: Oracle, factory: AdapterFactory, walk: Walk, exercised: Exercised | None = None
 ) -> None:
     """Drive an implementation along one walk.
 
@@ -94,7 +96,7 @@ def run_walk(
         ConformanceError: it differs from its definition.
         AdapterError: the adapter observes what the definition does not have.
     """
-    trial = Trial(judge, factory, walk.start, Exercised() if exercised is None else exercised)
+    trial = Trial(oracle, factory, walk.start, Exercised() if exercised is None else exercised)
     try:
         for move in walk.moves:
             trial.make(move)

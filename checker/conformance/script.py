@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from stagewright.checker.conformance.adapter import AdapterFactory
 from stagewright.checker.conformance.divergence import Move, Walk
-from stagewright.checker.conformance.judge import Judge
+from stagewright.checker.conformance.oracle import Oracle
 from stagewright.checker.conformance.play import run_walk
 from stagewright.checker.conformance.suites import Suite
 from stagewright.spec.definition import Definition
@@ -32,13 +32,13 @@ class Origin:
     command: str  # that made the file
 
 
-def exported(judge: Judge, suites: Sequence[Suite], origin: Origin) -> str:
+def exported(oracle: Oracle, suites: Sequence[Suite], origin: Origin) -> str:
     """The text of a pytest file with one test a walk."""
-    definition, scope = judge.source, judge.scope
+    definition, scope = oracle.source, oracle.scope
     sizes = {kind.__name__: size for kind, size in scope.sizes.items()}
-    starts = judge.initial_states()
+    starts = oracle.initial_states()
     lines = [
-        f'"""Conformance tests of {judge.name}, made by:',
+        f'"""Conformance tests of {oracle.name}, made by:',
         "",
         f"    {origin.command}",
         "",
@@ -100,9 +100,9 @@ class Script:
                 help="make them again with `stagewright test --export`",
             )
         self.scope = scope_of(definition, sizes, budgets)
-        self._judge = Judge(definition, self.scope)
-        self._starts = self._judge.initial_states()
-        self._steps = {step.label: step for step in self._judge.steps}
+        self._oracle = Oracle(definition, self.scope)
+        self._starts = self._oracle.initial_states()
+        self._steps = {step.label: step for step in self._oracle.steps}
 
     def run(self, factory: AdapterFactory, start: int, text: str) -> None:
         """Drive an implementation along a walk.
@@ -111,7 +111,7 @@ class Script:
             ConformanceError: it differs from its definition.
         """
         moves = tuple(self._moves(text))
-        run_walk(self._judge, factory, Walk(self._starts[start], moves))
+        run_walk(self._oracle, factory, Walk(self._starts[start], moves))
 
     def _moves(self, text: str) -> Iterator[Move]:
         for line in text.split("\n"):
@@ -122,7 +122,7 @@ class Script:
     def _step(self, written: str) -> Step:
         if written not in self._steps:
             raise InputError(
-                f"`{written}` is no step of {self._judge.name}",
+                f"`{written}` is no step of {self._oracle.name}",
                 help="the file was edited: make it again",
             )
         return self._steps[written]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from stagewright.checker.conformance.divergence import Divergence, Move, Walk
-from stagewright.checker.conformance.judge import Judge, without_budgets
+from stagewright.checker.conformance.oracle import Oracle, without_budgets
 from stagewright.spec.values import State
 
 WayTo = Callable[[State], Walk | None]
@@ -20,7 +20,7 @@ _MOST_PASSES = 40  # each leaves something out
 
 
 def shortest(
-    judge: Judge, failure_of: FailureOf, failure: Divergence, way_to: WayTo | None = None
+    oracle: Oracle, failure_of: FailureOf, failure: Divergence, way_to: WayTo | None = None
 ) -> Divergence:
     """A failure by a walk that is no longer: by the shortest way to the same state, if it fails there.
 
@@ -35,7 +35,7 @@ def shortest(
         if found is not None:
             return found
     for _ in range(_MOST_PASSES):
-        possible = (c for c in _shorter(failure) if _possible(judge, failure.states[0], c))
+        possible = (c for c in _shorter(failure) if _possible(oracle, failure.states[0], c))
         walks = (Walk(failure.states[0], moves) for moves in islice(possible, _MOST_RUNS))
         found = next((f for f in map(failure_of, walks) if f is not None), None)
         if found is None:
@@ -61,15 +61,15 @@ def _shorter(failure: Divergence) -> Iterator[tuple[Move, ...]]:
         size //= 2
 
 
-def _possible(judge: Judge, state: State, moves: tuple[Move, ...]) -> bool:
+def _possible(oracle: Oracle, state: State, moves: tuple[Move, ...]) -> bool:
     """Whether every move can still be made, or must still be refused."""
     for move in moves:
-        allowed = judge.allowed(state)
+        allowed = oracle.allowed(state)
         if move.refused:
             if move.step not in allowed.refused:
                 return False
         elif move.step in allowed.enabled:
-            state = judge.after(move.step, state)
+            state = oracle.after(move.step, state)
         else:
             return False
     return True

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stagewright.checker.conformance.divergence import Move, Walk
-from stagewright.checker.conformance.judge import without_budgets
+from stagewright.checker.conformance.oracle import without_budgets
 from stagewright.checker.engines import search
 from stagewright.checker.explicit.arrays import Bools
 from stagewright.checker.explicit.exploration import Exploration, Watch

@@ -24,7 +24,7 @@ from hypothesis.stateful import (
 from stagewright.checker.conformance.adapter import Adapter, AdapterFactory
 from stagewright.checker.conformance.divergence import ConformanceError, Divergence, Move
 from stagewright.checker.conformance.exercised import Exercised
-from stagewright.checker.conformance.judge import Allowed, Judge
+from stagewright.checker.conformance.oracle import Allowed, Oracle
 from stagewright.checker.conformance.play import OnMoves, SuiteResult, failure_of
 from stagewright.checker.conformance.shrink import WayTo, shortest
 from stagewright.checker.conformance.trial import Trial
@@ -49,9 +49,9 @@ class Moves:
 
 @dataclass(frozen=True)
 class Subject:
-    """An implementation under test and what it is judged by."""
+    """An implementation under test and what it is checked by."""
 
-    judge: Judge
+    oracle: Oracle
     factory: AdapterFactory
     exercised: Exercised
     starts: tuple[State, ...]
@@ -71,7 +71,7 @@ class ConformanceMachine(RuleBasedStateMachine):
         """Reset the implementation to an initial state."""
         subject = self.subject
         state = subject.starts[start]
-        self._trial = Trial(subject.judge, subject.factory, state, subject.exercised)
+        self._trial = Trial(subject.oracle, subject.factory, state, subject.exercised)
 
     @rule(
         now=st.builds(
@@ -96,7 +96,7 @@ class ConformanceMachine(RuleBasedStateMachine):
 
     def meaning(self, number: int) -> Moves:
         """The moves that a number stands for in the present state."""
-        return Moves(chosen(self.subject.judge.allowed(self._running.state), number))
+        return Moves(chosen(self.subject.oracle.allowed(self._running.state), number))
 
     @property
     def _running(self) -> Trial:
@@ -137,12 +137,12 @@ def state_machine(
     text is the story of the run. `TestCase.settings` leave out the explanation of failures by the lines
     that were run: it takes many times as long as the shrinking, and the story tells more.
     """
-    judge = Judge(definition, scope)
+    oracle = Oracle(definition, scope)
     told = Exercised() if exercised is None else exercised
     members: dict[str, Any] = {
-        "__doc__": f"Random runs of an implementation of {judge.name}.",
+        "__doc__": f"Random runs of an implementation of {oracle.name}.",
         "__module__": __name__,
-        "subject": Subject(judge, adapter_factory, told, judge.initial_states()),
+        "subject": Subject(oracle, adapter_factory, told, oracle.initial_states()),
     }
     name = re.sub(r"\W", "_", definition.name) + "Conformance"
     made: type[RuleBasedStateMachine] = type(name, (ConformanceMachine,), members)
@@ -200,8 +200,8 @@ def run_random(
     except KeyboardInterrupt:
         stopped = "interrupted"
     if failure is not None and not note:
-        judge = Judge(definition, scope)
-        failure = shortest(judge, lambda walk: failure_of(judge, factory, walk), failure, way_to)
+        oracle = Oracle(definition, scope)
+        failure = shortest(oracle, lambda walk: failure_of(oracle, factory, walk), failure, way_to)
     return SuiteResult("hypothesis", exercised, failure, note=note, stopped=stopped)
 
 

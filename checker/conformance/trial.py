@@ -1,4 +1,4 @@
-"""One run of an implementation beside its definition: every move is judged as it is made."""
+"""One run of an implementation beside its definition: every move is checked as it is made."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from stagewright.checker.conformance.divergence import (
     Move,
 )
 from stagewright.checker.conformance.exercised import Exercised
-from stagewright.checker.conformance.judge import Judge, without_budgets
+from stagewright.checker.conformance.oracle import Oracle, without_budgets
 from stagewright.spec.definition import Requirement
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import RefusedError
@@ -42,9 +42,9 @@ class Trial:
     """
 
     def __init__(
-        self, judge: Judge, factory: AdapterFactory, initial: State, exercised: Exercised
+        self, oracle: Oracle, factory: AdapterFactory, initial: State, exercised: Exercised
     ) -> None:
-        self._judge = judge
+        self._oracle = oracle
         self._exercised = exercised
         self._states = [initial]
         self._moves: list[Move] = []
@@ -76,13 +76,13 @@ class Trial:
     def take(self, step: Step) -> None:
         """Let an enabled step happen, and compare."""
         before = self.state
-        after = self._judge.after(step, before)
+        after = self._oracle.after(step, before)
         self._moves.append(Move(step))
         self._states.append(after)
         try:
             self._adapter.do(step)
         except REFUSALS as refusal:
-            required = self._judge.source.action(step.action).requirements
+            required = self._oracle.source.action(step.action).requirements
             self._fail(Fault.REFUSED, step, required, refusal)
         except Exception as error:  # noqa: BLE001 - see above
             self._fail(Fault.FAILED, error=error)
@@ -91,7 +91,7 @@ class Trial:
 
     def refuse(self, step: Step) -> None:
         """Try a step that must be refused, and see that it was and that nothing has changed."""
-        required = self._judge.false_requirements(step, self.state)
+        required = self._oracle.false_requirements(step, self.state)
         assert required, f"{step.label} need not be refused"
         self._moves.append(Move(step, refused=True))
         self._states.append(self.state)
@@ -127,7 +127,7 @@ class Trial:
             self._fail(fault, step, required, differences=differences)
 
     def _differences(self, observed: Mapping[str, object]) -> Iterator[Difference]:
-        leaves = self._judge.leaves(self.state)
+        leaves = self._oracle.leaves(self.state)
         for leaf, value in _flat(observed, _places(tuple(leaves))):
             if leaf not in leaves:
                 raise _unknown_leaf(leaf, list(leaves))
@@ -143,7 +143,7 @@ class Trial:
         if not isinstance(refusal, RefusedError):
             return
         false = {r.name for r in required}
-        written = self._judge.source.action(
+        written = self._oracle.source.action(
             step.action
         ).guards  # a bound of the check may be named, too
         wrong = [r for r in written if r.name in refusal.requirements and r.name not in false]
@@ -159,10 +159,10 @@ class Trial:
         differences: tuple[Difference, ...] = (),
     ) -> NoReturn:
         self._diverged = True
-        values = {} if step is None else self._judge.values_of(step)
+        values = {} if step is None else self._oracle.values_of(step)
         raise ConformanceError(
             Divergence(
-                self._judge.name,
+                self._oracle.name,
                 fault,
                 tuple(self._states),
                 tuple(self._moves),
@@ -199,7 +199,7 @@ def _flat(
 
 
 def _plain(value: object) -> object:
-    """A value as `Judge.leaves` holds it; what no definition has stays as it is."""
+    """A value as `Oracle.leaves` holds it; what no definition has stays as it is."""
     match value:
         case Enum() | Entity():
             return _name(value)

@@ -1,6 +1,6 @@
 """Breadth-first search with any engine, a batch of states at a time: every reachable state once.
 
-The native engine has a search of its own; this one serves where it is not to be had, and as its judge.
+The native engine has a search of its own; this one serves where it is not to be had, and as its interpreter.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from stagewright.checker.limits import Limits
-from stagewright.checker.mutation.judge import Fate, judge
+from stagewright.checker.mutation.evaluation import Fate, evaluate
 from stagewright.checker.mutation.original import Original
 from stagewright.checker.mutation.processes import in_processes, possible
 from stagewright.checker.mutation.report import Finding, Need, Needed
@@ -36,7 +36,7 @@ def needed(
     slice_of = None if budget.seconds is None else budget.seconds * workers / max(1, len(asked))
     elsewhere = tuple(
         alone.part
-        for alone in definition.judged_alone
+        for alone in definition.checked_alone
         if not any(finding.mutant.part.startswith(alone.part) for finding in findings)
     )
     work = _Work(originals, findings, replace(budget, seconds=slice_of), asked, elsewhere)
@@ -67,18 +67,18 @@ class _Work:
     findings: Sequence[Finding]
     budget: Budget  # for one property
     asked: Sequence[Property]
-    elsewhere: tuple[str, ...]  # parts of which no mutant is judged here
+    elsewhere: tuple[str, ...]  # parts of which no mutant is evaluated here
 
     def found(self, index: int) -> _Found:
         """Also called in other processes, which have this object since they were forked."""
         name = self.asked[index].name
         caught = [
-            (len(f.judgement.by), f.judgement.depth, i)
+            (len(f.evaluation.by), f.evaluation.depth, i)
             for i, f in enumerate(self.findings)
-            if name in f.judgement.by and f.judgement.states
+            if name in f.evaluation.by and f.evaluation.states
         ]
         undecided = len(caught) > TRIES or any(
-            f.judgement.fate is Fate.UNDECIDED for f in self.findings
+            f.evaluation.fate is Fate.UNDECIDED for f in self.findings
         )
         if not caught and name.startswith(self.elsewhere):
             return _Found(Need.OF_A_PART, 0, None)
@@ -91,7 +91,7 @@ class _Work:
             if most is not None and time.monotonic() - started > most:
                 undecided = True
                 break
-            fate = judge(self.findings[i].mutant, without, limits).fate
+            fate = evaluate(self.findings[i].mutant, without, limits).fate
             if fate is Fate.SURVIVED:
                 return _Found(Need.ALONE, len(caught), i)
             undecided |= fate is Fate.UNDECIDED

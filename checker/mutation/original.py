@@ -30,7 +30,7 @@ class Original:
     lowering: Lowering
     compiled: Compiled
     found: Exploration = field(repr=False)
-    broken: tuple[str, ...]  # promises that it does not keep here itself: they judge no mutant
+    broken: tuple[str, ...]  # promises that it does not keep here itself: they evaluate no mutant
     fired: tuple[str, ...]  # the actions that happen
     seconds: float
 

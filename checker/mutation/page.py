@@ -8,7 +8,7 @@ from html import escape
 from importlib.resources import files
 
 from stagewright.checker.mutation.changes.mutants import Kind, Mutant
-from stagewright.checker.mutation.judge import Fate
+from stagewright.checker.mutation.evaluation import Fate
 from stagewright.checker.mutation.report import Finding, Group, MutationReport
 from stagewright.spec.definition import Reason
 from stagewright.spec.source import Source
@@ -104,7 +104,7 @@ def _sections(report: MutationReport, path_of: PathOf) -> Iterable[str]:
         if survivors:
             items = "".join(_survivors(group, path_of) for group in report.grouped(survivors))
             yield _section(name, title, len(survivors), items, shown=name == "unexplained")
-    caught = [f for f in report.findings if f.judgement.fate is Fate.CAUGHT]
+    caught = [f for f in report.findings if f.evaluation.fate is Fate.CAUGHT]
     for name, title, findings, told in (
         ("undecided", "Undecided", report.undecided, _noted),
         ("caught", "Caught", caught, _counterexample),
@@ -151,27 +151,27 @@ def _place(where: Source | None, path_of: PathOf) -> str:
 
 
 def _noted(finding: Finding) -> str:
-    return f'<span class="told">{escape(finding.judgement.note)}</span>'
+    return f'<span class="told">{escape(finding.evaluation.note)}</span>'
 
 
 def _counterexample(finding: Finding) -> str:
-    judgement = finding.judgement
+    evaluation = finding.evaluation
     steps: list[str] = []
-    for number, step in enumerate(judgement.steps):
-        turn = judgement.loop is not None and number >= judgement.loop
+    for number, step in enumerate(evaluation.steps):
+        turn = evaluation.loop is not None and number >= evaluation.loop
         kind = ' class="loop"' if turn else ""
         steps.append(f"<li{kind}>{escape(step)}</li>")
-    by = ", ".join(f"<code>{escape(name)}</code>" for name in judgement.by)
-    length = f"{judgement.depth} steps" if judgement.depth != 1 else "1 step"
+    by = ", ".join(f"<code>{escape(name)}</code>" for name in evaluation.by)
+    length = f"{evaluation.depth} steps" if evaluation.depth != 1 else "1 step"
     forever = (
-        f"<p class=loop>for ever from step {judgement.loop + 1} on</p>"
-        if judgement.loop is not None
+        f"<p class=loop>for ever from step {evaluation.loop + 1} on</p>"
+        if evaluation.loop is not None
         else ""
     )
-    note = f"<p>{escape(judgement.note)}</p>" if judgement.note else ""
-    if not judgement.states:
-        return f'<span class="told">{by}: {escape(judgement.note)}</span>'
+    note = f"<p>{escape(evaluation.note)}</p>" if evaluation.note else ""
+    if not evaluation.states:
+        return f'<span class="told">{by}: {escape(evaluation.note)}</span>'
     return (
-        f"<details><summary>{by}, {length}, {judgement.states:,} states</summary>"
-        f"<ol>{''.join(steps)}</ol>{forever}{note}<p class=none>{escape(judgement.scope)}</p></details>"
+        f"<details><summary>{by}, {length}, {evaluation.states:,} states</summary>"
+        f"<ol>{''.join(steps)}</ol>{forever}{note}<p class=none>{escape(evaluation.scope)}</p></details>"
     )

@@ -1,4 +1,4 @@
-"""What a mutation run found: the mutants with their judgements, and what the definition said of them."""
+"""What a mutation run found: the mutants with their evaluations, and what the definition said of them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from stagewright.checker.mutation.changes.edges import unknown_steps
 from stagewright.checker.mutation.changes.effects import unknown_joins
 from stagewright.checker.mutation.changes.mutants import Kind, Mutant
 from stagewright.checker.mutation.changes.reasons import unknown_bodies
+from stagewright.checker.mutation.evaluation import ASSIGNED_ONCE, Evaluation, Fate
 from stagewright.checker.mutation.fairness import Assumed
-from stagewright.checker.mutation.judge import ASSIGNED_ONCE, Fate, Judgement
 from stagewright.checker.mutation.original import Original
 from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
 from stagewright.spec.definition import (
+    CheckedAlone,
     Definition,
     Equivalent,
     EquivalentDrop,
-    JudgedAlone,
     Reason,
     Role,
 )
@@ -34,12 +34,12 @@ class Finding:
     """One mutant and what became of it."""
 
     mutant: Mutant
-    judgement: Judgement
+    evaluation: Evaluation
 
     @property
     def fate(self) -> Fate:
         """What became of it; one that asks for more and refuses nothing means the same."""
-        fate = self.judgement.fate
+        fate = self.evaluation.fate
         same = self.mutant.kind is Kind.TIGHTEN and fate is Fate.REDUNDANT
         return Fate.SAME if same else fate
 
@@ -105,7 +105,7 @@ class Need(Enum):
     ALONE = "alone"  # it alone catches some mutant
     SHARED = "shared"  # whatever it catches first, another property catches too
     NOTHING = "nothing"  # it catches no mutant first
-    OF_A_PART = "of a part"  # nor does it; but the part's own mutants are judged with the part
+    OF_A_PART = "of a part"  # nor does it; but the part's own mutants are evaluated with the part
     UNDECIDED = "undecided"  # the budget was spent before every mutant was searched
 
 
@@ -122,7 +122,7 @@ class Needed:
 class MutationReport:
     """All that one run says.
 
-    `whole`: every mutant of the newest profile was to be judged, so that reasons can be found wanting.
+    `whole`: every mutant of the newest profile was to be evaluated, so that reasons can be found wanting.
     """
 
     definition: Definition
@@ -156,8 +156,8 @@ class MutationReport:
         """How many of the caught each kind of promise catches, the best of those that break first."""
         found = Counter(dict.fromkeys(Catcher, 0))
         for finding in self.findings:
-            if finding.judgement.fate is Fate.CAUGHT:
-                kinds = {self._catcher(name) for name in finding.judgement.by}
+            if finding.evaluation.fate is Fate.CAUGHT:
+                kinds = {self._catcher(name) for name in finding.evaluation.by}
                 found[next(kind for kind in Catcher if kind in kinds)] += 1
         return dict(found)
 
@@ -173,7 +173,7 @@ class MutationReport:
 
     @cached_property
     def undecided(self) -> tuple[Finding, ...]:
-        return tuple(f for f in self.findings if f.judgement.fate is Fate.UNDECIDED)
+        return tuple(f for f in self.findings if f.evaluation.fate is Fate.UNDECIDED)
 
     def grouped(self, findings: Sequence[Finding]) -> tuple[Group, ...]:
         """Survivors by place, text and reason."""
@@ -200,11 +200,11 @@ class MutationReport:
         )
 
     @cached_property
-    def of_parts(self) -> Mapping[JudgedAlone, int]:
-        """How many mutants are judged with each part of the system, and not here."""
+    def of_parts(self) -> Mapping[CheckedAlone, int]:
+        """How many mutants are evaluated with each part of the system, and not here."""
         return {
             alone: sum(mutant.part.startswith(alone.part) for mutant in self.with_parts)
-            for alone in self.definition.judged_alone
+            for alone in self.definition.checked_alone
         }
 
     @cached_property
@@ -213,7 +213,7 @@ class MutationReport:
         names = [p.name for p in self.definition.properties]
         found = Counter(dict.fromkeys([*names, NO_DEADLOCK, IN_BOUNDS, ASSIGNED_ONCE], 0))
         for finding in self.findings:
-            found.update(finding.judgement.by)
+            found.update(finding.evaluation.by)
         return dict(found)
 
     @cached_property
@@ -227,7 +227,7 @@ class MutationReport:
         fates: dict[Reason, set[Fate]] = {}
         for finding in self.findings:
             for reason in () if finding.mutant.whole else finding.mutant.reasons:
-                fates.setdefault(reason, set()).add(finding.judgement.fate)
+                fates.setdefault(reason, set()).add(finding.evaluation.fate)
         return tuple(
             reason
             for reason, found in fates.items()
@@ -248,7 +248,7 @@ class MutationReport:
         for finding in self.findings:
             if finding.mutant.kind is Kind.DROP:
                 for reason in said.intersection(finding.mutant.reasons):
-                    found.setdefault(reason, set()).add(finding.judgement.fate)
+                    found.setdefault(reason, set()).add(finding.evaluation.fate)
         return found
 
     @cached_property
@@ -276,9 +276,9 @@ def hint(finding: Finding, originals: Sequence[Original]) -> str:
         return (
             "the action never happens at these scopes: name one in `scopes(...)` at which it does"
         )
-    hints = _REDUNDANT if finding.judgement.fate is Fate.REDUNDANT else _SURVIVED
+    hints = _REDUNDANT if finding.evaluation.fate is Fate.REDUNDANT else _SURVIVED
     told = hints[mutant.kind]
-    if gone := finding.judgement.silenced:
+    if gone := finding.evaluation.silenced:
         more = f" and {len(gone) - _MOST_ACTIONS} more" if len(gone) > _MOST_ACTIONS else ""
         told += f" (then {', '.join(gone[:_MOST_ACTIONS])}{more} can no longer happen)"
     return told

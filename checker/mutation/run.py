@@ -1,4 +1,4 @@
-"""Judges all mutants of a definition, in several processes and within a budget."""
+"""Evaluates all mutants of a definition, in several processes and within a budget."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 from stagewright.checker.limits import Limits, Stop
 from stagewright.checker.mutation.changes.mutants import Mutant
-from stagewright.checker.mutation.judge import Fate, Judgement, judge
+from stagewright.checker.mutation.evaluation import Evaluation, Fate, evaluate
 from stagewright.checker.mutation.original import Original
 from stagewright.checker.mutation.processes import in_processes, possible
 
-OnJudged = Callable[[int, Judgement], None]
+OnEvaluated = Callable[[int, Evaluation], None]
 
 
 @dataclass(frozen=True)
@@ -24,38 +24,38 @@ class Budget:
     states: int | None = None  # for one mutant at one scope
 
 
-def judge_all(
+def evaluate_all(
     mutants: Sequence[Mutant],
     originals: Sequence[Original],
     budget: Budget,
     *,
     workers: int = 1,
-    told: OnJudged | None = None,
-) -> tuple[list[Judgement], bool]:
-    """A judgement for each mutant, in their order, and whether a Ctrl-C ended it early.
+    told: OnEvaluated | None = None,
+) -> tuple[list[Evaluation], bool]:
+    """An evaluation of each mutant, in their order, and whether a Ctrl-C ended it early.
 
-    What is not reached within the budget is undecided. The judgements do not depend on `workers`.
+    What is not reached within the budget is undecided. The evaluations do not depend on `workers`.
     """
     parallel = workers > 1 and len(mutants) > 1 and possible()
     memory = Stop(Limits()).memory_left(0) // (workers if parallel else 1)
     work = _Work(mutants, originals, budget, time.monotonic(), memory)
-    late = Judgement(Fate.UNDECIDED, note="not reached within the budget")
+    late = Evaluation(Fate.UNDECIDED, note="not reached within the budget")
     if parallel:  # compile before there are several processes
         [original.compiled.engine for original in originals if original.small]
-    judgements = [late] * len(mutants)
+    evaluations = [late] * len(mutants)
     reached = _one_by_one(work)
     if parallel:
         died = replace(late, note="its process died")
-        reached = in_processes(work.judged, len(mutants), workers, over=work.is_over, died=died)
+        reached = in_processes(work.evaluated, len(mutants), workers, over=work.is_over, died=died)
     try:
-        for index, judgement in reached:
-            judgements[index] = judgement
+        for index, evaluation in reached:
+            evaluations[index] = evaluation
             if told is not None:
-                told(index, judgement)
+                told(index, evaluation)
     except KeyboardInterrupt:
         rest = replace(late, note="interrupted")
-        return [rest if j is late else j for j in judgements], True
-    return judgements, False
+        return [rest if j is late else j for j in evaluations], True
+    return evaluations, False
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class _Work:
         limit = self.budget.seconds
         return limit is not None and time.monotonic() - self.started >= limit
 
-    def judged(self, index: int) -> Judgement:
+    def evaluated(self, index: int) -> Evaluation:
         """Also called in the other processes, which have this object since they were forked."""
         budget, each = self.budget, self.budget.each
         if budget.seconds is not None:
@@ -79,13 +79,13 @@ class _Work:
             each = left if each is None else min(each, left)
         limits = Limits(states=budget.states, seconds=each, memory=self.memory)
         try:
-            return judge(self.mutants[index], self.originals, limits)
+            return evaluate(self.mutants[index], self.originals, limits)
         except MemoryError:
-            return Judgement(Fate.UNDECIDED, note="memory ran out")
+            return Evaluation(Fate.UNDECIDED, note="memory ran out")
 
 
-def _one_by_one(work: _Work) -> Iterator[tuple[int, Judgement]]:
+def _one_by_one(work: _Work) -> Iterator[tuple[int, Evaluation]]:
     for index in range(len(work.mutants)):
         if work.is_over():
             return
-        yield index, work.judged(index)
+        yield index, work.evaluated(index)

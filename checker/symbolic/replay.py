@@ -36,12 +36,12 @@ class Breach:
 
 
 class Replay:
-    """The judge of the solver's runs."""
+    """The interpreter of the solver's runs."""
 
     def __init__(self, definition: Definition, model: GroundModel) -> None:
         """`definition` as it was before the scope's budgets were spelled out."""
         self._model = model
-        self._judge = Interpreter(definition, model.scope)
+        self._interpreter = Interpreter(definition, model.scope)
 
     def confirm(self, claim: Claim, path: Path, *, initial: bool) -> Breach:
         """The breach at the path's end.
@@ -78,7 +78,7 @@ class Replay:
 
     def _confirm_step(self, old: Values, step: Step, new: Values) -> None:
         try:
-            reached = self._judge.take(step, old)
+            reached = self._interpreter.take(step, old)
         except (RefusedError, DomainError) as error:
             raise ReplayError(f"the solver takes a step that cannot happen: {error}") from error
         if reached != new:
@@ -91,21 +91,21 @@ class Replay:
             problem = self._overflow(state)
             return Breach(run, FrozenMap({}), problem) if problem else None
         if claim.name == NO_DEADLOCK:
-            if not self._judge.is_deadlock(state):
+            if not self._interpreter.is_deadlock(state):
                 return None
             return Breach(run, FrozenMap({}), "no action is enabled that spends no budget")
         if claim.of_step and end == 0:
             return None
-        prop = self._judge.definition.property(claim.name)
+        prop = self._interpreter.definition.property(claim.name)
         old, new = (run.states[end - 1], state) if claim.of_step else (state, None)
-        holds, environment = self._judge.holds(prop, old, new)
+        holds, environment = self._interpreter.holds(prop, old, new)
         if holds is not (prop.kind in LOOKED_FOR):  # there the claim is that it never holds
             return None
         return Breach(run, FrozenMap({p.name: environment[p] for p in prop.params}))
 
     def _overflow(self, state: Values) -> str:
         try:
-            for _ in self._judge.successors(state):
+            for _ in self._interpreter.successors(state):
                 pass
         except DomainError as error:
             return error.problem

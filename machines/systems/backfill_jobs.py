@@ -26,10 +26,10 @@ from stagewright.spec import (
     action,
     bounded,
     budget,
+    checked_alone,
     constant,
     every,
     invariant,
-    judged_alone,
     leads_to,
     liveness,
     many,
@@ -82,7 +82,7 @@ class BackfillJobs(Machine):
         JobOfOneIndex, over=BaseTable, without=(BackfillJob.drop_index, BackfillJob.give_up)
     )
 
-    each_alone = judged_alone(jobs)
+    each_alone = checked_alone(jobs)
 
     the_index = constant(one_of(Index, init=ANY))  # that is created
 

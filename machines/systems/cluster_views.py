@@ -34,6 +34,7 @@ from stagewright.spec import (
     action,
     always_reachable,
     budget,
+    checked_alone,
     equivalent_drop,
     equivalent_without,
     equivalents,
@@ -41,7 +42,6 @@ from stagewright.spec import (
     final,
     initially,
     invariant,
-    judged_alone,
     never_happens,
     only_when,
     part,
@@ -150,7 +150,7 @@ class ClusterViews(Machine):
         ),
     )
 
-    each_alone = judged_alone(topology, tablet, views)
+    each_alone = checked_alone(topology, tablet, views)
 
     @initially
     def the_tablet_is_on_a_normal_node(self) -> Bool:

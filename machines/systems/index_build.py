@@ -39,6 +39,7 @@ from stagewright.spec import (
     action,
     bounded,
     budget,
+    checked_alone,
     choose,
     constant,
     equivalent_drop,
@@ -47,7 +48,6 @@ from stagewright.spec import (
     final,
     initially,
     invariant,
-    judged_alone,
     leads_to,
     lemma,
     liveness,
@@ -133,7 +133,7 @@ class IndexBuild(Machine):
         ),
     )
 
-    each_alone = judged_alone(job, rows)
+    each_alone = checked_alone(job, rows)
 
     tablet = constant(per(Row, one_of(Tablet, init=ANY)))
     recorded: SetVar[Row] = set_of(Row)  # the rows that the checkpoints cover

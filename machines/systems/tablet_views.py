@@ -33,6 +33,7 @@ from stagewright.spec import (
     Term,
     action,
     budget,
+    checked_alone,
     choose,
     equivalent_drop,
     equivalent_loss,
@@ -46,7 +47,6 @@ from stagewright.spec import (
     history,
     initially,
     invariant,
-    judged_alone,
     leads_to,
     liveness,
     many,
@@ -138,7 +138,7 @@ class TabletViews(Machine):
     view: SetVar[Row] = set_of(Row)
     written: SetVar[Row] = history(set_of(Row))
 
-    each_alone = judged_alone(tablets)
+    each_alone = checked_alone(tablets)
 
     @initially
     def the_second_tablet_is_not_there(self) -> Bool:

@@ -43,6 +43,7 @@ from stagewright.spec import (
     assume,
     bounded,
     budget,
+    checked_alone,
     choose,
     constant,
     equivalent_drop,
@@ -57,7 +58,6 @@ from stagewright.spec import (
     flag,
     initially,
     invariant,
-    judged_alone,
     leads_to,
     liveness,
     never_happens,
@@ -183,7 +183,7 @@ class TopologyChange(Machine):
         TabletMigration,
         without=LEFT_OUT,
     )
-    each_alone = judged_alone(cdc, tablet)
+    each_alone = checked_alone(cdc, tablet)
 
     newcomer: OneVar[Node] = constant(one_of(Node))
     owner: OneVar[Node] = constant(one_of(Node))  # of the vnode, before the newcomer takes its part

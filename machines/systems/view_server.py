@@ -34,6 +34,7 @@ from stagewright.spec import (
     action,
     bounded,
     budget,
+    checked_alone,
     choose,
     constant,
     equivalent_loss,
@@ -41,7 +42,6 @@ from stagewright.spec import (
     equivalents,
     final,
     invariant,
-    judged_alone,
     one_of,
     part,
     per,
@@ -106,7 +106,7 @@ class ViewServer(Machine):
         ),
     )
 
-    each_alone = judged_alone(indexes, file)
+    each_alone = checked_alone(indexes, file)
 
     followed = constant(one_of(Partition, init=ANY))  # the partition that is written to
 

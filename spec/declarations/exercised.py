@@ -1,4 +1,4 @@
-"""Where a machine is judged: the scopes that together exercise all of it, and what is judged elsewhere."""
+"""Where a machine is checked: the scopes that together exercise all of it, and what is checked elsewhere."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from stagewright.spec.declarations.budgets import BudgetName
-from stagewright.spec.definition import Definition, ExercisedAt, JudgedAlone
+from stagewright.spec.definition import CheckedAlone, Definition, ExercisedAt
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import VariableError
 from stagewright.spec.scope import Scope, scope_of
@@ -30,7 +30,7 @@ class Scopes:
 
 
 def scopes(*choices: Choice) -> Scopes:
-    """The scopes at which a machine is judged, each by what differs from the default one.
+    """The scopes at which a machine is checked, each by what differs from the default one.
 
     `exercised_at = scopes({}, {repairs: 1, migrations: 0}, {Node: 3, crashes: 0})`: together they make
     every action happen and every promise meet what could break it. Small ones are better than a large one.
@@ -98,26 +98,26 @@ def exercising_scopes(definition: Definition) -> tuple[Scope, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Alone:
-    """A system's member that says which of its parts are judged alone."""
+    """A system's member that says which of its parts are checked alone."""
 
     parts: tuple[Part[Any] | Many[Any, Any], ...]
 
 
-def judged_alone(*parts: Part[Any] | Many[Any, Any]) -> Alone:
+def checked_alone(*parts: Part[Any] | Many[Any, Any]) -> Alone:
     """`stagewright mutate` of this system leaves to these parts what they say by themselves.
 
-    `each_alone = judged_alone(tablet, views)`: each of them is a machine that is judged alone, so that in the
+    `each_alone = checked_alone(tablet, views)`: each of them is a machine that is checked alone, so that in the
     system only what the system says is changed. Without it the parts' words are changed here too.
     """
     return Alone(parts)
 
 
-def alone_in(machine: type[object]) -> tuple[JudgedAlone, ...]:
+def alone_in(machine: type[object]) -> tuple[CheckedAlone, ...]:
     """The parts that a system leaves to themselves."""
     for base in machine.__mro__:
         for said in vars(base).values():
             if isinstance(said, Alone):
-                return tuple(JudgedAlone(f"{p.name}.", p.machine.__name__) for p in said.parts)
+                return tuple(CheckedAlone(f"{p.name}.", p.machine.__name__) for p in said.parts)
     return ()
 
 

@@ -53,13 +53,13 @@ def steps(report: Report, name: str) -> list[str]:
 
 
 def assert_is_a_run(run: Run) -> None:
-    judge = Interpreter(DEFINITION, SCOPE)
-    assert run.states[0] in list(judge.initial_states())
+    interpreter = Interpreter(DEFINITION, SCOPE)
+    assert run.states[0] in list(interpreter.initial_states())
     for before, step, after in zip(run.states, run.steps, run.states[1:], strict=False):
-        assert judge.take(step, before) == after
+        assert interpreter.take(step, before) == after
     if run.loop is not None:
         assert run.loop_step is not None
-        assert judge.take(run.loop_step, run.states[-1]) == run.states[run.loop]
+        assert interpreter.take(run.loop_step, run.states[-1]) == run.states[run.loop]
 
 
 def test_every_run_that_is_shown_is_one_of_the_definition(report: Report) -> None:

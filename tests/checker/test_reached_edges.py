@@ -30,21 +30,21 @@ PATIENT = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_t
 Taken = tuple[State, Step, State]
 
 
-def edges_of(judge: Interpreter, variable: str, steps: Iterable[Taken]) -> set[Edge]:
+def edges_of(interpreter: Interpreter, variable: str, steps: Iterable[Taken]) -> set[Edge]:
     """The edges of some steps: what changed, and what was assigned again at keys that are known."""
     found: set[Edge] = set()
     for old, step, new in steps:
-        action, environment = judge.resolve(step)
+        action, environment = interpreter.resolve(step)
         pairs = zip(members_in(old[variable]), members_in(new[variable]), strict=True)
         found |= {(a, b, action.name) for a, b in pairs if a is not b}
         mine = [a for a in action.assignments if root_variable(a.place) == variable]
         if any(variables_in(a.place) != {variable} for a in mine):
             continue
         for assignment in mine:
-            for more in judge.instances(assignment.binders):
+            for more in interpreter.instances(assignment.binders):
                 bound = {**environment, **more}
                 before, after = (
-                    members_in(judge.evaluate(assignment.place, state, environment=bound))
+                    members_in(interpreter.evaluate(assignment.place, state, environment=bound))
                     for state in (old, new)
                 )
                 same = zip(before, after, strict=True)
@@ -69,23 +69,23 @@ SMALL = ("index-permissions", "topology-node", "topology-transition", "cdc-gener
 def test_of_shipped_machines_those_edges_are_drawn_that_the_interpreter_takes(name: str) -> None:
     definition = load(name, "", SHIPPED)
     scope = scope_of(definition)
-    judge = Interpreter(definition, scope)
-    levels = list(levels_of(judge))
+    interpreter = Interpreter(definition, scope)
+    levels = list(levels_of(interpreter))
     taken = [one for level in levels for one in level]
     for variable in drawn_variables(definition):
         found = reached_edges(definition, variable, scope)
         assert not found.stopped
-        assert set(found.edges) == edges_of(judge, variable, taken)
-        starts = {m for s in judge.initial_states() for m in members_in(s[variable])}
+        assert set(found.edges) == edges_of(interpreter, variable, taken)
+        starts = {m for s in interpreter.initial_states() for m in members_in(s[variable])}
         assert set(found.initial) == starts
 
 
-def levels_of(judge: Interpreter) -> Iterator[list[Taken]]:
+def levels_of(interpreter: Interpreter) -> Iterator[list[Taken]]:
     """The steps that leave the states of each depth."""
-    level = list(judge.initial_states())
+    level = list(interpreter.initial_states())
     seen = set(level)
     while level:
-        taken = [(s, step, after) for s in level for step, after in judge.successors(s)]
+        taken = [(s, step, after) for s in level for step, after in interpreter.successors(s)]
         yield taken
         level = list(dict.fromkeys(after for _, _, after in taken if after not in seen))
         seen.update(level)
@@ -95,7 +95,7 @@ def levels_of(judge: Interpreter) -> Iterator[list[Taken]]:
 def test_a_search_that_is_cut_off_draws_the_edges_of_whole_levels(most: int) -> None:
     definition = load("index-permissions", "", SHIPPED)
     scope = scope_of(definition)
-    judge = Interpreter(definition, scope)
+    interpreter = Interpreter(definition, scope)
     one, two = (
         reached_edges(
             definition,
@@ -110,9 +110,9 @@ def test_a_search_that_is_cut_off_draws_the_edges_of_whole_levels(most: int) -> 
     )
     assert (one.edges, one.states, one.depth) == (two.edges, two.states, two.depth)
     assert "limit" in one.stopped
-    levels = [level for _, level in zip(range(one.depth + 1), levels_of(judge), strict=False)]
+    levels = [level for _, level in zip(range(one.depth + 1), levels_of(interpreter), strict=False)]
     taken = [step for level in levels for step in level] if one.states else []
-    assert set(one.edges) == edges_of(judge, "permission", taken)
+    assert set(one.edges) == edges_of(interpreter, "permission", taken)
     assert one.states == len({old for old, _, _ in taken})
 
 
@@ -128,7 +128,7 @@ def test_of_random_machines_too(machine: RandomMachine) -> None:
         return
     assume(found.initial)
     for variable in drawn_variables(definition):
-        expected = edges_of(found.judge, variable, found.edges)
+        expected = edges_of(found.interpreter, variable, found.edges)
         for symmetry in (False, True):
             drawn = reached_edges(
                 definition, variable, machine.scope, engine=EngineKind.NUMPY, symmetry=symmetry

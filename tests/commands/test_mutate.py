@@ -115,7 +115,7 @@ def test_json_holds_every_mutant_with_its_fate(
     assert all(m["file"].endswith("toggle.py") and m["line"] for m in mutants)
 
 
-def test_of_a_system_it_says_what_is_judged_with_its_parts(
+def test_of_a_system_it_says_what_is_checked_with_its_parts(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert run(f"{SYSTEM}:Signals") == ExitCode.HOLDS
@@ -214,7 +214,7 @@ def test_all_shipped_machines_are_a_line_each(
     assert run("--all", "tablet") == ExitCode.BAD_INPUT
 
 
-def test_scopes_are_judged_one_after_the_other(
+def test_scopes_are_checked_one_after_the_other(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     run(LEASE, "--scope", "node=1", "--scope", "node=2", "--kind", "lose", "--json")

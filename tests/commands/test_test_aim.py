@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from stagewright.checker.conformance.judge import Judge
+from stagewright.checker.conformance.oracle import Oracle
 from stagewright.commands import run_command_line
 from stagewright.commands.console.exit_codes import ExitCode
 from stagewright.commands.console.machine_flags import machine_from
@@ -88,15 +88,15 @@ def write(name: str, text: str) -> None:
 def record(walks: Iterable[list[str]], name: str) -> None:
     """Record runs of the door: the actions of each walk, refused ones left out."""
     definition = machine_from("door.py", "")
-    judge = Judge(definition, scope_of(definition))
-    steps = {step.label: step for step in judge.steps}
+    oracle = Oracle(definition, scope_of(definition))
+    steps = {step.label: step for step in oracle.steps}
     lines: list[str] = []
     for number, walk in enumerate(walks):
         entity = f"{name}{number}"
-        (state,) = judge.initial_states()
+        (state,) = oracle.initial_states()
         events: list[tuple[str | None, Any]] = [(None, state)]
         for label in walk:
-            state = judge.after(steps[label], state)
+            state = oracle.after(steps[label], state)
             events.append((label, state))
         for sequence, (action, after) in enumerate(events):
             observed = {n: v for n, v in observation(after).items() if n in ("phase", "key")}

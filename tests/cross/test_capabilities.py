@@ -14,19 +14,19 @@ from tests.checker.tla.joined import explore
 from tests.checker.tla.tlc import tlc_in
 from tests.cross.constructs import EXAMPLES
 from tests.cross.test_random_machines import agree_on_the_relation, agree_on_the_runtime
-from tests.cross.test_random_traces import judge as judged_slowly, spoiled, walk
+from tests.cross.test_random_traces import evaluate as evaluated_slowly, spoiled, walk
 from tests.random_machines.definitions import RandomMachine
 from tests.random_machines.explored import Explored
 from tests.thorough import some_of
 
 from stagewright.checker.check import check
-from stagewright.checker.conformance.judge import Judge
+from stagewright.checker.conformance.oracle import Oracle
 from stagewright.checker.conformance.play import play
 from stagewright.checker.conformance.space import explored as space_of
 from stagewright.checker.conformance.suites import refusal_suite, transition_tour
 from stagewright.checker.engines import EngineKind
 from stagewright.checker.mutation.changes.mutants import all_mutants
-from stagewright.checker.mutation.judge import Fate
+from stagewright.checker.mutation.evaluation import Fate
 from stagewright.commands.pages.capabilities import CONSTRUCTS, Backend, Construct, capability_page
 from stagewright.spec import StagewrightError, define, scope_of
 from stagewright.spec.definition import PropertyKind
@@ -38,7 +38,7 @@ from stagewright.spec.values import State
 from stagewright.spec.verdict import Outcome, Step
 from stagewright.traces.automaton.nfa import automaton
 from stagewright.traces.events.event_block import block_of
-from stagewright.traces.replay.exact_verdicts import judge
+from stagewright.traces.replay.exact_verdicts import evaluate
 
 MOST_STATES = 2_000
 ROOT = Path(__file__).parents[2]
@@ -90,14 +90,14 @@ class _Itself:
     """The definition as an implementation, by the interpreter."""
 
     def __init__(self, one: Explored) -> None:
-        self._judge = one.judge
+        self._interpreter = one.interpreter
         self.state: State = one.initial[0]
 
     def reset(self, initial: State) -> None:
         self.state = initial
 
     def do(self, step: Step) -> None:
-        self.state = self._judge.take(step, self.state)
+        self.state = self._interpreter.take(step, self.state)
 
     def observe(self) -> dict[str, object]:
         return dict(observation(self.state))
@@ -109,12 +109,12 @@ def the_definition_conforms_to_itself(construct: str) -> None:
     space = space_of(definition, scope)
     for plan in (transition_tour, refusal_suite):
         result = play(
-            Judge(definition, scope), partial(_Itself, one), plan(definition, scope, space=space)
+            Oracle(definition, scope), partial(_Itself, one), plan(definition, scope, space=space)
         )
         assert result.failure is None
 
 
-def traces_are_judged_as_the_interpreter_does(construct: str) -> None:
+def traces_are_checked_as_the_interpreter_does(construct: str) -> None:
     one, random = found(construct), Random(1)
     definition = one.machine.definition
     seen: set[TraceVerdict] = set()
@@ -126,9 +126,9 @@ def traces_are_judged_as_the_interpreter_does(construct: str) -> None:
     for _ in range(40):
         good = walk(one, random)
         bad = spoiled(one, good, random)
-        results = judge([block_of([*good, *bad])], automata, every=True).findings
+        results = evaluate([block_of([*good, *bad])], automata, every=True).findings
         told = {f.key.entity: (f.verdict, f.sequence) for f in results}
-        assert told == {"good": judged_slowly(one, good), "bad": judged_slowly(one, bad)}
+        assert told == {"good": evaluated_slowly(one, good), "bad": evaluated_slowly(one, bad)}
         seen |= {verdict for verdict, _ in told.values()}
     assert TraceVerdict.VIOLATION in seen
 
@@ -160,7 +160,7 @@ WAYS: Mapping[Backend, Callable[[str], None]] = {
     Backend.ITF: itf_is_read_back,
     Backend.RUNTIME: lambda construct: agree_on_the_runtime(found(construct)),
     Backend.CONFORMANCE: the_definition_conforms_to_itself,
-    Backend.TRACES: traces_are_judged_as_the_interpreter_does,
+    Backend.TRACES: traces_are_checked_as_the_interpreter_does,
     Backend.WORDS: everything_has_words,
     Backend.MUTATION: mutants_meet_the_same_fate,
 }

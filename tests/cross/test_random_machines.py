@@ -105,7 +105,7 @@ def agree_on_the_runtime(found: Explored) -> None:
         assert set(Instance(program, state).enabled()) == set(found.enabled[state])
         for step in found.steps:
             instance = Instance(program, state)
-            failed = found.judge.failed_requirements(step, state)
+            failed = found.interpreter.failed_requirements(step, state)
             assert instance.refusals(step) == tuple(r.name for r in failed)
             if failed:
                 with pytest.raises(RefusedError) as refused:

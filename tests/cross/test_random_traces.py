@@ -1,4 +1,4 @@
-"""Traces of random machines: Spark finds what a slow judge over the interpreter's graph finds."""
+"""Traces of random machines: Spark finds what a slow evaluator over the interpreter's graph finds."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def spoiled(found: Explored, events: list[Event], random: Random) -> list[Event]
     return wrong
 
 
-def judge(found: Explored, events: list[Event]) -> Verdict:
+def evaluate(found: Explored, events: list[Event]) -> Verdict:
     """The verdict on completely observed events, by the interpreter's edges alone."""
     possible = {s for s in found.initial if observation(s) == events[0].observed}
     for number, one in enumerate(events):
@@ -109,7 +109,7 @@ def judge(found: Explored, events: list[Event]) -> Verdict:
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_spark_judges_traces_of_random_machines_as_the_interpreter_does(
+def test_spark_evaluates_traces_of_random_machines_as_the_interpreter_does(
     spark: SparkSession, all_met: Any
 ) -> None:
     random = Random(1)
@@ -120,7 +120,7 @@ def test_spark_judges_traces_of_random_machines_as_the_interpreter_does(
         bad = spoiled(found, good, random)
         machine = found.machine
         batch.append((machine.definition, machine.scope, [*good, *bad]))
-        expected.append({"good": judge(found, good), "bad": judge(found, bad)})
+        expected.append({"good": evaluate(found, good), "bad": evaluate(found, bad)})
     results = [
         {f.key.entity: (f.verdict, f.sequence) for f in findings}
         for findings in validate_events(spark, batch)

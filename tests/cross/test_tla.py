@@ -65,7 +65,7 @@ def test_as_many_states_and_the_same_broken_invariants(explored: list[Explored],
 def test_an_action_that_plainly_always_changes_something_does(explored: list[Explored]) -> None:
     plain = 0
     for one in explored:
-        names = {a.name for a in one.judge.definition.actions if always_changes(a)}
+        names = {a.name for a in one.interpreter.definition.actions if always_changes(a)}
         changing = [(s, t) for s, step, t in one.edges if step.action in names]
         assert all(s != t for s, t in changing), one.machine
         plain += bool(changing)
@@ -88,7 +88,7 @@ def chosen(explored: list[Explored], kinds: Collection[PropertyKind], each: int)
     return [*wrong, *right]
 
 
-def judged(tlc: Tlc, one: Explored, promises: Collection[Property]) -> set[str]:
+def checked(tlc: Tlc, one: Explored, promises: Collection[Property]) -> set[str]:
     """What TLC finds broken of some promises alone."""
     definition = replace(one.machine.definition, properties=tuple(promises))
     return {*tlc.check(definition, one.machine.scope, "-continue").broken} - {"NoDeadlock"}
@@ -97,7 +97,7 @@ def judged(tlc: Tlc, one: Explored, promises: Collection[Property]) -> set[str]:
 @pytest.mark.slow
 def test_the_same_broken_step_properties(explored: list[Explored], tlc: Tlc) -> None:
     for one in chosen(explored, [PropertyKind.STEP], each=2):
-        found = judged(tlc, one, of_kind(one, PropertyKind.STEP))
+        found = checked(tlc, one, of_kind(one, PropertyKind.STEP))
         names = {name.removesuffix("_standing") for name in found}
         assert names == broken(one, PropertyKind.STEP), one.machine
 
@@ -131,9 +131,9 @@ def test_the_same_verdicts_on_fair_runs(explored: list[Explored], tlc: Tlc) -> N
         wrong = [p for p in promises if one.verdict(p) is Outcome.VIOLATED]
         right = [p for p in promises if p not in wrong]
         if right:
-            assert not judged(tlc, one, right), one.machine
+            assert not checked(tlc, one, right), one.machine
         if wrong:  # TLC does not say which of several is violated
-            assert judged(tlc, one, wrong[-1:]), one.machine
+            assert checked(tlc, one, wrong[-1:]), one.machine
         seen.update((p.kind, p in wrong) for p in (*right, *wrong[-1:]))
     if THOROUGH:  # among few machines some kind of verdict may be missing
         assert all(seen[kind, is_wrong] for kind in kinds for is_wrong in (False, True))

@@ -8,7 +8,7 @@ import random
 import sys
 from pathlib import Path
 
-from stagewright.checker.conformance.judge import Judge
+from stagewright.checker.conformance.oracle import Oracle
 from stagewright.commands.conformance.adapter_loading import adapter_factory
 from stagewright.spec.loading import load
 from stagewright.spec.scope import scope_of
@@ -23,25 +23,25 @@ def record(machine: str, adapter: str, seed: int = 7) -> str:
     """The lines of a trace of several instances."""
     definition = load(machine)
     scope = scope_of(definition)
-    judge = Judge(definition, scope)
+    oracle = Oracle(definition, scope)
     make = adapter_factory(adapter, definition, scope)
     chance = random.Random(seed)
     lines: list[str] = []
     for instance in range(INSTANCES):
         driven = make()
-        state: State = chance.choice(judge.initial_states())
+        state: State = chance.choice(oracle.initial_states())
         driven.reset(state)
         entity = f"instance{instance}"
         events: list[dict[str, object]] = [
             {"action": None, "params": {}, "observed": driven.observe()}
         ]
         for _ in range(STEPS):
-            enabled = judge.allowed(state).enabled
+            enabled = oracle.allowed(state).enabled
             if not enabled:
                 break
             step = chance.choice(enabled)
             driven.do(step)
-            state = judge.after(step, state)
+            state = oracle.after(step, state)
             params = {name: plain(value) for name, value in step.arguments.items()}
             events.append({"action": step.action, "params": params, "observed": driven.observe()})
         events.append({"end": True})

@@ -36,13 +36,13 @@ from stagewright.spec import (
     Term,
     action,
     budget,
+    checked_alone,
     choose,
     every,
     final,
     flag,
     initially,
     invariant,
-    judged_alone,
     leads_to,
     liveness,
     optional,
@@ -117,7 +117,7 @@ class IndexedTable(Machine):
         without=(CdcPublication.lose_tables, CdcPublication.upgrade),
     )
 
-    each_alone = judged_alone(index, tablet, cdc)
+    each_alone = checked_alone(index, tablet, cdc)
 
     # the base table: one tablet, with the rows that each replica stores
     replicas: SetVar[Node] = set_of(Node, init=ANY)

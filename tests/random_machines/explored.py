@@ -33,17 +33,17 @@ class Explored:
 
     machine: RandomMachine
     most: int
-    judge: Interpreter = field(init=False)
+    interpreter: Interpreter = field(init=False)
     states: set[State] = field(default_factory=set)
     edges: list[Edge] = field(default_factory=list)
     enabled: dict[State, list[Step]] = field(default_factory=dict)
     overflows: set[tuple[State, Step]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.judge = Interpreter(self.machine.definition, self.machine.scope)
+        self.interpreter = Interpreter(self.machine.definition, self.machine.scope)
         if len(self._fair(Fairness.STRONG)) > MOST_STRONG:
             raise TooLargeError
-        self.initial = list(self.judge.initial_states())
+        self.initial = list(self.interpreter.initial_states())
         todo = list(self.initial)
         self.states.update(todo)
         while todo:
@@ -60,25 +60,25 @@ class Explored:
         """Every action with every value of its parameters."""
         return [
             step_of(action, environment)
-            for action in self.judge.definition.actions
-            for environment in self.judge.instances(action.params)
+            for action in self.interpreter.definition.actions
+            for environment in self.interpreter.instances(action.params)
         ]
 
     @cached_property
     def beyond(self) -> set[State]:
         """The states beyond the constraints."""
-        return {s for s in self.states if not self.judge.is_within(s)}
+        return {s for s in self.states if not self.interpreter.is_within(s)}
 
     def _expand(self, state: State) -> Iterator[State]:
         self.enabled[state] = []
-        if not self.judge.is_within(state):
+        if not self.interpreter.is_within(state):
             return
         for step in self.steps:
-            if self.judge.failed_requirements(step, state):
+            if self.interpreter.failed_requirements(step, state):
                 continue
             self.enabled[state].append(step)
             try:
-                after = self.judge.take(step, state)
+                after = self.interpreter.take(step, state)
             except DomainError:
                 self.overflows.add((state, step))
             else:
@@ -112,9 +112,9 @@ class Explored:
         """What the whole graph says of a promise; of no value where steps overflow, for two kinds."""
         match prop.kind:
             case PropertyKind.INVARIANT:
-                holds = all(self.judge.holds(prop, s)[0] for s in self.states)
+                holds = all(self.interpreter.holds(prop, s)[0] for s in self.states)
             case PropertyKind.STEP:
-                holds = all(self.judge.holds(prop, s, t)[0] for s, _, t in self.edges)
+                holds = all(self.interpreter.holds(prop, s, t)[0] for s, _, t in self.edges)
             case PropertyKind.REACHABLE:
                 return worst(self._always_reachable(prop, e) for e in self._instances(prop))
             case PropertyKind.LEADS_TO | PropertyKind.EVENTUALLY:
@@ -136,28 +136,30 @@ class Explored:
 
     def _some_state(self, prop: Property, environment: Environment) -> bool:
         return any(
-            self.judge.evaluate(prop.condition, s, None, environment) is True for s in self.states
+            self.interpreter.evaluate(prop.condition, s, None, environment) is True
+            for s in self.states
         )
 
     def _some_step(self, prop: Property, environment: Environment) -> bool:
         return any(
-            self.judge.evaluate(prop.condition, s, t, environment) is True for s, _, t in self.edges
+            self.interpreter.evaluate(prop.condition, s, t, environment) is True
+            for s, _, t in self.edges
         )
 
     def _accepted(self, prop: Property, state: State) -> bool:
         """Whether, for each choice at which the condition holds, the action has one that nothing refuses."""
         action = self.machine.definition.action(prop.action)
         for environment in self._instances(prop):
-            if self.judge.evaluate(prop.condition, state, None, environment) is not True:
+            if self.interpreter.evaluate(prop.condition, state, None, environment) is not True:
                 continue
             named = {bound.name: value for bound, value in environment.items()}
             if not any(
                 all(
-                    self.judge.evaluate(r.condition, state, None, e)
+                    self.interpreter.evaluate(r.condition, state, None, e)
                     for r in action.requirements
                     if not r.bound
                 )
-                for e in self.judge.instances(action.params)
+                for e in self.interpreter.instances(action.params)
                 if all(named.get(b.name, value) == value for b, value in e.items())
             ):
                 return False
@@ -170,19 +172,19 @@ class Explored:
             s
             for s in self.states - self.beyond
             if all(step.action in self._spending for step in self.enabled[s])
-            and not self.judge.is_final(s)
+            and not self.interpreter.is_final(s)
         ]
         return Outcome.VIOLATED if stuck else Outcome.HOLDS
 
     @cached_property
     def _spending(self) -> set[str]:
-        return {a.name for a in self.judge.definition.actions if a.budget is not None}
+        return {a.name for a in self.interpreter.definition.actions if a.budget is not None}
 
     def _instances(self, prop: Property) -> Iterator[Environment]:
-        return self.judge.instances(prop.params)
+        return self.interpreter.instances(prop.params)
 
     def _where(self, node: Node, environment: dict[Bound, object] | Environment) -> set[State]:
-        return {s for s in self.states if self.judge.evaluate(node, s, None, environment)}  # type: ignore[arg-type]
+        return {s for s in self.states if self.interpreter.evaluate(node, s, None, environment)}  # type: ignore[arg-type]
 
     def _always_reachable(self, prop: Property, environment: Environment) -> Outcome:
         """Whether the goal can be reached from everywhere by steps that spend no budget."""
@@ -225,7 +227,7 @@ class Explored:
         """The steps that share each fairness of a strength, for each choice of its keys."""
         found: dict[object, set[Step]] = {}
         for step in self.steps:
-            for fair in self.judge.definition.action(step.action).fair:
+            for fair in self.interpreter.definition.action(step.action).fair:
                 keys = tuple(step.arguments[key.name] for key in fair.keys)
                 if fair.strength is strength:
                     found.setdefault((fair.name or step.action, keys), set()).add(step)

@@ -11,7 +11,7 @@ from stagewright.spec.definition import Action, Fair, Fairness
 from stagewright.spec.nodes import Bound
 from stagewright.spec.sorts import EntitySort, EnumSort
 
-MOST_STRONG = 2  # the tests' own judge tries all subsets of what is strongly fair
+MOST_STRONG = 2  # the tests' own interpreter tries all subsets of what is strongly fair
 
 
 def with_fairness(choices: Choices, actions: tuple[Action, ...]) -> tuple[Action, ...]:

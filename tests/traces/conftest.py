@@ -120,7 +120,7 @@ class Bench:
             observed, end,
         )  # fmt: skip
 
-    def judge(self, events: Sequence[Event]) -> tuple[TraceVerdict, int]:
+    def evaluate(self, events: Sequence[Event]) -> tuple[TraceVerdict, int]:
         """The verdict on one entity and the sequence number where it is reached: slow and obvious."""
         interpreter = Interpreter(self.definition, self.scope)
         at: dict[int, list[Event]] = {}

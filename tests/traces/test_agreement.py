@@ -27,12 +27,12 @@ def test_spark_and_the_interpreter_agree_on_mutated_traces(
     random.Random(1).shuffle(events)
     (found,) = validate_events(spark, [(lease.definition, lease.scope, events)])
     verdicts = {f.key.entity: (f.verdict, f.sequence) for f in found}
-    assert verdicts == {entity: lease.judge(trace) for entity, trace in traces.items()}
+    assert verdicts == {entity: lease.evaluate(trace) for entity, trace in traces.items()}
     seen = Counter(verdict for verdict, _ in verdicts.values())
     assert min(seen[v] for v in TraceVerdict if v is not TraceVerdict.UNDECIDED) > 10, seen
 
 
-def test_an_items_events_are_judged_under_its_own_definition(
+def test_an_items_events_are_checked_under_its_own_definition(
     spark: "SparkSession", lease: Any
 ) -> None:
     good = lease.walk("same", 5, 8)

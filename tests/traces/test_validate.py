@@ -42,7 +42,7 @@ def outcome(report: TraceReport) -> tuple[object, ...]:
     """What must not depend on how the input is laid out."""
     entities = {(e.key.entity, e.cause, e.sequence, e.duplicates) for e in report.entities}
     lines = report.totals
-    return report.verdicts, entities, lines.judged, lines.not_judged, lines.duplicates
+    return report.verdicts, entities, lines.evaluated, lines.not_evaluated, lines.duplicates
 
 
 def test_recorded_runs_are_ok(spark: "SparkSession", lease: Any, tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_recorded_runs_are_ok(spark: "SparkSession", lease: Any, tmp_path: Path)
     report = validate([tmp_path], lease.definition, spark=spark)
     assert report.verdicts[TraceVerdict.OK] == 1
     assert report.exit_code == 0
-    assert report.totals == Totals(lines=22, told=22, events=22, judged=22)
+    assert report.totals == Totals(lines=22, told=22, events=22, evaluated=22)
 
 
 def test_form_order_and_number_of_files_change_nothing(
@@ -143,7 +143,7 @@ def test_hidden_steps_are_searched_for(spark: "SparkSession", lease: Any, tmp_pa
         assert (hidden, report.exit_code) == (hidden, exit_code)
 
 
-def test_the_tablet_logs_are_judged(spark: "SparkSession") -> None:
+def test_the_tablet_logs_are_checked(spark: "SparkSession") -> None:
     from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
     from stagewright.spec.define import define
 
@@ -151,14 +151,14 @@ def test_the_tablet_logs_are_judged(spark: "SparkSession") -> None:
     shipped = Path(__file__).parents[2] / "traces" / "samples" / "scylla-coordinator-debug.log"
     definition = define(TabletMigration)
 
-    def judged(path: Path) -> TraceReport:
+    def evaluated(path: Path) -> TraceReport:
         return validate([path], definition, spark=spark)
 
-    debug, info = judged(shipped), judged(samples / "coordinator-info.log")
+    debug, info = evaluated(shipped), evaluated(samples / "coordinator-info.log")
     assert debug.verdicts[TraceVerdict.OK] == sum(debug.verdicts.values()) == 4
     assert "2 changes were cancelled by a race" in debug.notes
     assert info.verdicts[TraceVerdict.OK] == sum(info.verdicts.values()) == 4
-    jump = judged(samples / "impossible-jump.log")
+    jump = evaluated(samples / "impossible-jump.log")
     (violation,) = jump.entities
     assert jump.verdicts[TraceVerdict.OK] == 1
     assert violation.where is not None
@@ -257,6 +257,6 @@ def test_bad_rows_of_parquet_are_told_one_by_one(
 
 def test_counts_that_do_not_add_up_are_a_fault_of_the_program() -> None:
     with pytest.raises(AccountingError):
-        Totals(lines=3, told=2, events=2, judged=2).check()
+        Totals(lines=3, told=2, events=2, evaluated=2).check()
     with pytest.raises(AccountingError):
-        Totals(lines=3, told=3, events=3, judged=2).check()
+        Totals(lines=3, told=3, events=3, evaluated=2).check()

@@ -15,7 +15,7 @@ _LISTED_MAX = 12  # values that a reason names
 
 
 @dataclass(frozen=True)
-class Letter:
+class Constraint:
     """A symbol in terms of one automaton: what it asks of the step and of the state after it."""
 
     steps: tuple[int, ...] | None  # any step if None
@@ -31,12 +31,14 @@ class Alphabet:
         self.source = source
         self._by_action: Mapping[str, tuple[int, ...]] = by_action(source.program.steps)
 
-    def letter(self, symbol: Symbol) -> Letter | str:
+    def constraint(self, symbol: Symbol) -> Constraint | str:
         """A symbol in the machine's terms, or why it is none of this machine's."""
         if symbol.end:
             said = symbol.action is not None or symbol.parameters or symbol.observed
             return (
-                "an end marker has no action and observes nothing" if said else Letter((), end=True)
+                "an end marker has no action and observes nothing"
+                if said
+                else Constraint((), end=True)
             )
         steps = self._matching_steps(symbol)
         if isinstance(steps, str):
@@ -51,7 +53,7 @@ class Alphabet:
             if (why := _beyond_the_end(name, symbol.observed)) is not None:
                 return why
             cells += found
-        return Letter(steps, tuple(cells), action=symbol.action)
+        return Constraint(steps, tuple(cells), action=symbol.action)
 
     def _matching_steps(self, symbol: Symbol) -> tuple[int, ...] | str | None:
         if symbol.action is None:
@@ -78,7 +80,11 @@ class Alphabet:
     def _observed(self, name: str, value: object) -> list[tuple[int, int]] | str:
         leaf = self.source.leaves.get(name)
         if leaf is None:
-            return f"{self._machine} has nothing named `{name}` to observe"
+            part = next(
+                (n for n in self.source.leaves if n.startswith((f"{name}[", f"{name}."))), ""
+            )
+            how = f"; its parts are observed one by one: `{part}`" if part else ""
+            return f"{self._machine} has nothing named `{name}` to observe{how}"
         if leaf.cell is not None:
             code = leaf.codes.get(value_key(value))
             if code is None:

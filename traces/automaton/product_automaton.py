@@ -17,10 +17,10 @@ from stagewright.traces.automaton.subset_automaton import (
     DEAD,
     ENDED,
     LIVE,
-    MIDDLE,
     START,
     UNDECIDED,
     UNKNOWN,
+    UNKNOWN_START,
     Determinised,
 )
 from stagewright.traces.events.observability import Recording
@@ -87,9 +87,9 @@ class Product:
         return known
 
     @property
-    def middle(self) -> int:
+    def unknown_start(self) -> int:
         """The number to begin with where some events were read elsewhere."""
-        return self._number((MIDDLE,) * len(self.members))
+        return self._number((UNKNOWN_START,) * len(self.members))
 
     def refusal(self, number: int, symbol: str) -> str | None:
         """Why no candidate can understand an event after the events so far; None if one can."""
@@ -107,7 +107,7 @@ class Product:
 
     def is_sure(self, number: int) -> bool:
         """Whether each candidate is in its part, or dead, whatever came before what was read of an entity."""
-        return number >= LIVE and all(p > MIDDLE and p != ANY for p in self._tuples[number])
+        return number >= LIVE and all(p > UNKNOWN_START and p != ANY for p in self._tuples[number])
 
     def standings(self, number: int) -> tuple[Standing, ...]:
         """What each candidate is to an entity in this tuple."""

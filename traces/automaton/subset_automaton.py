@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
-from stagewright.traces.automaton.event_constraints import Alphabet, Letter
+from stagewright.traces.automaton.event_constraints import Alphabet, Constraint
 from stagewright.traces.automaton.nfa import Automaton
 from stagewright.traces.automaton.possible_states import PossibleStates
 from stagewright.traces.automaton.step_code import State, StepFunction, compile_step
-from stagewright.traces.automaton.unknown_start import LOST, Middle
+from stagewright.traces.automaton.unknown_start import LOST, UnknownStart
 from stagewright.traces.events.symbols import parse_symbol, value_key
 
 # Numbers of sets with a meaning of their own; possible sets are numbered from LIVE.
@@ -24,7 +24,7 @@ ENDED = 3  # the end marker was read
 START = 4  # nothing was read
 ANY = 5  # some events were read elsewhere
 LIVE = 6
-MIDDLE = -1  # the same, but what follows may tell where they led; so is every number below
+UNKNOWN_START = -1  # the same, but what follows may tell where they led; so is every number below
 
 
 _STATE_SIZE = 16  # in `Determinised.size`, beside what leads on from a state
@@ -57,8 +57,8 @@ class Determinised:
         self._closures: dict[tuple[int, ...], frozenset[int]] = {}
         self._steps: dict[int, tuple[tuple[int, int], ...]] = {}
         self._known: dict[tuple[int, str], int] = {}
-        self._letters: dict[str, Letter | str] = {}
-        self._middle = Middle(lambda most: Determinised(source, most=most))
+        self._constraints: dict[str, Constraint | str] = {}
+        self._unknown_start = UnknownStart(lambda most: Determinised(source, most=most))
 
     def advance(self, number: int, symbol: str) -> int:
         """The number of the set after an event, given its symbol's text."""
@@ -72,34 +72,34 @@ class Determinised:
     def renewed(self) -> Determinised:
         """The same automaton, of which nothing is numbered yet."""
         found = Determinised(self.source, most=self._most, functions=self._functions)
-        found._middle = self._middle
+        found._unknown_start = self._unknown_start
         return found
 
     @property
-    def middle(self) -> int:
+    def unknown_start(self) -> int:
         """The number to begin with where some events were read elsewhere."""
-        return MIDDLE
+        return UNKNOWN_START
 
-    def letter(self, symbol: str) -> Letter | str:
+    def constraint(self, symbol: str) -> Constraint | str:
         """A symbol in this machine's terms, or why it is none of this machine's."""
-        if symbol not in self._letters:
-            self._letters[symbol] = self._alphabet.letter(parse_symbol(symbol))
-        return self._letters[symbol]
+        if symbol not in self._constraints:
+            self._constraints[symbol] = self._alphabet.constraint(parse_symbol(symbol))
+        return self._constraints[symbol]
 
     def refusal(self, number: int, symbol: str) -> str | None:
         """Why an event cannot be understood after the events so far; None if it can be."""
-        letter = self.letter(symbol)
-        if isinstance(letter, str):
-            return letter
+        constraint = self.constraint(symbol)
+        if isinstance(constraint, str):
+            return constraint
         if number != START:
             return None
-        if letter.end:
+        if constraint.end:
             return "an end marker cannot be the first event"
-        if letter.action is not None:
+        if constraint.action is not None:
             return "the first event (seq 0) observes the initial state: it has no action"
         return None
 
-    def before_observation(self, number: int, letter: Letter) -> frozenset[int]:
+    def before_observation(self, number: int, constraint: Constraint) -> frozenset[int]:
         """The states that an event may lead to, whatever was observed after it.
 
         Raises:
@@ -112,18 +112,22 @@ class Determinised:
         here: Iterable[int] = self.sets[number]
         if hidden:
             here = self._closure(self.sets[number])
-        if letter.steps is not None:
-            return self._few(n for s in here for i in letter.steps if (n := self._take(i, s)) >= 0)
+        if constraint.steps is not None:
+            return self._few(
+                n for s in here for i in constraint.steps if (n := self._take(i, s)) >= 0
+            )
         if not hidden:
             return self._few(n for s in here for n in self._every_step(s))
         return frozenset(here).union(*(self._expand(s)[1] for s in here))
 
-    def matching(self, states: Iterable[int], letter: Letter) -> tuple[int, ...]:
-        """Those of the states in which everything that the letter observes is so."""
-        if not letter.cells:
+    def matching(self, states: Iterable[int], constraint: Constraint) -> tuple[int, ...]:
+        """Those of the states in which everything that the constraint observes is so."""
+        if not constraint.cells:
             return tuple(sorted(states))
         table = self.states
-        return tuple(sorted(s for s in states if all(table[s][c] == v for c, v in letter.cells)))
+        return tuple(
+            sorted(s for s in states if all(table[s][c] == v for c, v in constraint.cells))
+        )
 
     def steps_from(self, state: int) -> tuple[tuple[int, int], ...]:
         """The enabled steps of a state, by index, each with the state that it leads to.
@@ -159,7 +163,7 @@ class Determinised:
     def possible(self, key: tuple[str, str, str], number: int) -> PossibleStates:
         """A set as any process understands it."""
         if number < LIVE:
-            assert number > MIDDLE, "known to this process alone"
+            assert number > UNKNOWN_START, "known to this process alone"
             return PossibleStates(key, number)
         return PossibleStates(key, -1, tuple(self.states[s] for s in self.sets[number]))
 
@@ -199,18 +203,18 @@ class Determinised:
     def _advance(self, number: int, symbol: str) -> int:
         if self.refusal(number, symbol) is not None:
             return UNKNOWN
-        letter = self.letter(symbol)
-        assert isinstance(letter, Letter)
+        constraint = self.constraint(symbol)
+        assert isinstance(constraint, Constraint)
         if number == ENDED:
             return DEAD
-        if letter.end:
+        if constraint.end:
             return ENDED
         if number == ANY:
-            return self._after_any(letter)
-        if number <= MIDDLE:
-            return self._after_middle(number, symbol, letter)
+            return self._after_any(constraint)
+        if number <= UNKNOWN_START:
+            return self._after_unknown_start(number, symbol, constraint)
         try:
-            chosen = self.matching(self.before_observation(number, letter), letter)
+            chosen = self.matching(self.before_observation(number, constraint), constraint)
         except SpentError:
             return UNDECIDED
         return self._number_of_set(chosen)
@@ -231,12 +235,12 @@ class Determinised:
             self.sets.append(chosen)
         return self._set_numbers[chosen]
 
-    def _after_any(self, letter: Letter) -> int:
+    def _after_any(self, constraint: Constraint) -> int:
         """The set after an event of which it is not known what went before it.
 
         Whether anything can go before it is not asked: who knows the events before will ask.
         """
-        seen = dict(letter.cells)
+        seen = dict(constraint.cells)
         if len(seen) < self.source.cells:
             return ANY
         try:
@@ -245,15 +249,15 @@ class Determinised:
         except SpentError:
             return UNDECIDED
 
-    def _after_middle(self, number: int, symbol: str, letter: Letter) -> int:
+    def _after_unknown_start(self, number: int, symbol: str, constraint: Constraint) -> int:
         """The set after an event, as soon as it is the only one that may be, wherever the entity came from."""
-        found = self._after_any(letter)
+        found = self._after_any(constraint)
         if found != ANY:
             return found
-        left = self._middle.advance(MIDDLE - number, symbol)
+        left = self._unknown_start.advance(UNKNOWN_START - number, symbol)
         if isinstance(left, tuple):
             return self.number_of(left)
-        return ANY if left == LOST else MIDDLE - left
+        return ANY if left == LOST else UNKNOWN_START - left
 
     def _number(self, state: State) -> int:
         number = self._state_numbers.get(state)

@@ -1,4 +1,4 @@
-"""Where an entity may be whose earlier events were read elsewhere: `Middle`.
+"""Where an entity may be whose earlier events were read elsewhere: `UnknownStart`.
 
 Before the first event that is at hand it may be in any reachable state. Each of these leads through the events
 to a set of possible states, or to none. As soon as all that are left lead to the same set it does not matter
@@ -40,7 +40,7 @@ class _Family(NamedTuple):
     sets: tuple[int, ...]
 
 
-class Middle:
+class UnknownStart:
     """Numbers what is known of entities of one automaton after events in the middle of their traces."""
 
     def __init__(self, run: Callable[[int], _Runs]) -> None:

@@ -1,8 +1,8 @@
-"""Counts again what entities exercised of which something was wrong, so that the counts are of what was judged.
+"""Counts again what entities exercised of which something was wrong, so that the counts are of what was evaluated.
 
 A task counts what it replays before anyone knows that the entity went wrong in another file, or that another file
 repeats its events. So the second pass replays those entities as the first one did, and takes back what was counted
-of events that were not judged.
+of events that were not evaluated.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ class Recount:
         self._segments = Segments(steps, self.rows.append, closes=True)
         self._breaks = list(breaks)
 
-    def take(self, block: Block, judged: Ints) -> None:
-        """Replay events, of which the entities have so many that were judged."""
+    def take(self, block: Block, evaluated: Ints) -> None:
+        """Replay events, of which the entities have so many that were evaluated."""
         while self._breaks and len(block) and block.place[-1] >= self._breaks[0]:
             late = block.place >= self._breaks.pop(0)
             early = chosen(block, np.flatnonzero(~late))
-            self._segments.take(early, judged[np.unique(block.entity[~late])])
+            self._segments.take(early, evaluated[np.unique(block.entity[~late])])
             self._segments.flush()
-            judged = judged[np.unique(block.entity[late])]
+            evaluated = evaluated[np.unique(block.entity[late])]
             block = chosen(block, np.flatnonzero(late))
-        self._segments.take(block, judged)
+        self._segments.take(block, evaluated)
 
     def end(self) -> Taken:
-        """How much more often than it was judged each symbol was read in each set by the first pass."""
+        """How much more often than it was evaluated each symbol was read in each set by the first pass."""
         self._segments.flush()
         return taken(self._steps)
 

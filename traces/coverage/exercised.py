@@ -29,8 +29,8 @@ from stagewright.spec.sorts import EnumSort
 from stagewright.spec.text.state_diagram import diagrams_of
 from stagewright.spec.values import State as FullState
 from stagewright.traces.automaton.automaton_cache import beside
-from stagewright.traces.automaton.event_constraints import Letter
-from stagewright.traces.automaton.judge import Judge
+from stagewright.traces.automaton.evaluator import Evaluator
+from stagewright.traces.automaton.event_constraints import Constraint
 from stagewright.traces.automaton.possible_states import OfCandidate, PossibleStates
 from stagewright.traces.automaton.step_code import State
 from stagewright.traces.automaton.subset_automaton import START, Determinised, SpentError
@@ -61,7 +61,7 @@ class Seen(Enum):
 class Count:
     """In how many events a thing was so certainly, and possibly (also certainly).
 
-    `reachable`: whether the definition ever does it at the scope that judged; None: not known.
+    `reachable`: whether the definition ever does it at the scope that evaluated; None: not known.
     """
 
     certain: int = 0
@@ -111,15 +111,15 @@ def exercised_of(
 
 
 def coverage_of(
-    judges: Mapping[_Key, Judge], exercised: Mapping[_Key, Iterable[Exercised]]
+    evaluators: Mapping[_Key, Evaluator], exercised: Mapping[_Key, Iterable[Exercised]]
 ) -> tuple[MachineCoverage, ...]:
     """What the replay of all traces exercised, by definition and scope."""
     tallies: dict[tuple[str, str], _Tally] = {}
     for key, pairs in exercised.items():
-        judge = judges[key]
-        where = judge.definition.fingerprint(), str(judge.scope)
-        tally = tallies.setdefault(where, _Tally(judge))
-        tally.add(judge, pairs)
+        evaluator = evaluators[key]
+        where = evaluator.definition.fingerprint(), str(evaluator.scope)
+        tally = tallies.setdefault(where, _Tally(evaluator))
+        tally.add(evaluator, pairs)
     return tuple(tally.result() for tally in tallies.values())
 
 
@@ -127,21 +127,21 @@ def coverage_of(
 class _Tally:
     """Counts of one definition at one scope."""
 
-    judge: Judge
+    evaluator: Evaluator
     certain: Counter[Thing] = field(default_factory=Counter[Thing])
     possible: Counter[Thing] = field(default_factory=Counter[Thing])
     events: int = 0
 
-    def add(self, judge: Judge, pairs: Iterable[Exercised]) -> None:
-        """Count events; `judge` knows how they were recorded."""
-        running = beside(judge.automaton, "coverage", STATES_MAX)
-        things = _Things(judge, running)
+    def add(self, evaluator: Evaluator, pairs: Iterable[Exercised]) -> None:
+        """Count events; `evaluator` knows how they were recorded."""
+        running = beside(evaluator.automaton, "coverage", STATES_MAX)
+        things = _Things(evaluator, running)
         for before, symbol, count in pairs:
-            letter = running.letter(symbol)
-            if not isinstance(letter, Letter) or letter.end:
+            constraint = running.constraint(symbol)
+            if not isinstance(constraint, Constraint) or constraint.end:
                 continue
             try:
-                own, between = _explaining(running, before, letter)
+                own, between = _explaining(running, before, constraint)
             except SpentError:
                 continue
             found = {things.of(taken) for taken in own}
@@ -155,10 +155,12 @@ class _Tally:
 
     def result(self) -> MachineCoverage:
         """Everything that the definition has, and everything that was seen."""
-        reached, states, exhausted = _reachable(self.judge)
+        reached, states, exhausted = _reachable(self.evaluator)
         every = dict.fromkeys(
             [
-                *things_of(self.judge.definition, self.judge.scope, self.judge.model.cells),
+                *things_of(
+                    self.evaluator.definition, self.evaluator.scope, self.evaluator.model.cells
+                ),
                 *sorted(self.possible, key=str),
             ]
         )
@@ -170,8 +172,10 @@ class _Tally:
             )
             for thing in every
         }
-        scope = str(self.judge.scope)
-        return MachineCoverage(self.judge.definition, scope, self.events, counts, states, exhausted)
+        scope = str(self.evaluator.scope)
+        return MachineCoverage(
+            self.evaluator.definition, scope, self.events, counts, states, exhausted
+        )
 
 
 def _is_reachable(thing: Thing, found: bool, exhausted: bool) -> bool | None:
@@ -181,11 +185,11 @@ def _is_reachable(thing: Thing, found: bool, exhausted: bool) -> bool | None:
 
 
 def _explaining(
-    running: Determinised, before: tuple[State, ...], letter: Letter
+    running: Determinised, before: tuple[State, ...], constraint: Constraint
 ) -> tuple[list[_Taken], list[_Taken]]:
     """The steps that an event may be of, and the hidden ones that may have led to those."""
     if not before:
-        first = running.matching(running.before_observation(START, letter), letter)
+        first = running.matching(running.before_observation(START, constraint), constraint)
         return [(-1, -1, state) for state in first], []
     starts = [running.state_number(state) for state in before]
     if not running.source.recording.hidden.exist:
@@ -193,24 +197,25 @@ def _explaining(
             (state, step, after)
             for state in starts
             for step, after in running.steps_from(state)
-            if (letter.steps is None or step in letter.steps) and _fits(running, after, letter)
+            if (constraint.steps is None or step in constraint.steps)
+            and _fits(running, after, constraint)
         ], []
-    return _with_hidden(running, starts, letter)
+    return _with_hidden(running, starts, constraint)
 
 
 def _with_hidden(
-    running: Determinised, starts: list[int], letter: Letter
+    running: Determinised, starts: list[int], constraint: Constraint
 ) -> tuple[list[_Taken], list[_Taken]]:
     reached, waiting = set(starts), list(starts)
     own: list[_Taken] = []
     into: dict[int, list[_Taken]] = {}
     for state in waiting:
-        if letter.steps is None and _fits(running, state, letter):
+        if constraint.steps is None and _fits(running, state, constraint):
             own.append((state, -1, state))  # it was only looked at
         for step, after in running.steps_from(state):
             unseen = running.is_hidden(step, state, after)
-            mine = not unseen if letter.steps is None else step in letter.steps
-            if mine and _fits(running, after, letter):
+            mine = not unseen if constraint.steps is None else step in constraint.steps
+            if mine and _fits(running, after, constraint):
                 own.append((state, step, after))
             if unseen:
                 into.setdefault(after, []).append((state, step, after))
@@ -230,9 +235,9 @@ def _with_hidden(
     return own, between
 
 
-def _fits(running: Determinised, state: int, letter: Letter) -> bool:
+def _fits(running: Determinised, state: int, constraint: Constraint) -> bool:
     codes = running.states[state]
-    return all(codes[cell] == code for cell, code in letter.cells)
+    return all(codes[cell] == code for cell, code in constraint.cells)
 
 
 class _Things:
@@ -241,27 +246,27 @@ class _Things:
     The things are told by their numbers in `named`: these are put together much faster.
     """
 
-    def __init__(self, judge: Judge, running: Determinised, *, parts: bool = True) -> None:
-        self._judge = judge
+    def __init__(self, evaluator: Evaluator, running: Determinised, *, parts: bool = True) -> None:
+        self._evaluator = evaluator
         self._running = running
-        self._parts = parts_of(judge.definition) if parts else {}
-        self._interpreter = Interpreter(judge.definition, judge.scope)
+        self._parts = parts_of(evaluator.definition) if parts else {}
+        self._interpreter = Interpreter(evaluator.definition, evaluator.scope)
         self.named: list[Thing] = []
         self._numbers: dict[Thing, int] = {}
         self._values = [
             (cell, low, [self._number(one) for one in names])
-            for cell, low, names in value_names(judge.model.cells, judge.scope)
+            for cell, low, names in value_names(evaluator.model.cells, evaluator.scope)
         ]
         self._always = {
             a.name: self._all(
                 [ActionOf(a.name), *(RequirementOf(a.name, r.name) for r in a.requirements)]
             )
-            for a in judge.definition.actions
+            for a in evaluator.definition.actions
         }
-        drawn = {d.variable for d in diagrams_of(judge.definition)}
+        drawn = {d.variable for d in diagrams_of(evaluator.definition)}
         self._drawn = {
             cell.index: (cell.variable, [member.name for member in cell.sort.members])
-            for cell in judge.model.cells
+            for cell in evaluator.model.cells
             if cell.variable in drawn and isinstance(cell.sort, EnumSort)
         }
         self._decoded: dict[int, FullState] = {}
@@ -301,7 +306,7 @@ class _Things:
         return self._of_states[state]
 
     def _of_step(self, state: int, number: int, after: int) -> frozenset[int]:
-        step = self._judge.model.steps[number]
+        step = self._evaluator.model.steps[number]
         action = step.action.name
         old, new = self._running.states[state], self._running.states[after]
         moves = [
@@ -326,11 +331,11 @@ class _Things:
 
     def _holding(self, sides: Sequence[tuple[str, Node]], state: int, number: int) -> Iterable[str]:
         """Those sides of a requirement that hold where a step is taken."""
-        step = self._judge.model.steps[number]
+        step = self._evaluator.model.steps[number]
         environment = dict(step.arguments)
         bound = {p: environment[p.name] for p in step.action.params}
         if state not in self._decoded:
-            self._decoded[state] = self._judge.model.decode(self._running.states[state])
+            self._decoded[state] = self._evaluator.model.decode(self._running.states[state])
         for told, side in sides:
             if self._interpreter.evaluate(side, self._decoded[state], environment=bound):
                 yield told
@@ -341,22 +346,22 @@ _REMEMBERED_MAX = 16  # definitions at scopes; `--follow` asks for the same ones
 _remembered: dict[tuple[str, str], _Reached] = {}
 
 
-def _reachable(judge: Judge) -> _Reached:
+def _reachable(evaluator: Evaluator) -> _Reached:
     """The things that some run does, from how many states this is known, and whether these are all."""
-    what = judge.definition.fingerprint(), str(judge.scope)
+    what = evaluator.definition.fingerprint(), str(evaluator.scope)
     if what not in _remembered:
         while len(_remembered) >= _REMEMBERED_MAX:
             _remembered.pop(next(iter(_remembered)))
-        _remembered[what] = _looked_for(judge)
+        _remembered[what] = _looked_for(evaluator)
     return _remembered[what]
 
 
-def _looked_for(judge: Judge) -> _Reached:
-    running = beside(judge.automaton, "coverage", STATES_MAX)
-    things = _Things(judge, running, parts=False)
+def _looked_for(evaluator: Evaluator) -> _Reached:
+    running = beside(evaluator.automaton, "coverage", STATES_MAX)
+    things = _Things(evaluator, running, parts=False)
     found: set[int] = set()
     try:
-        waiting = [running.state_number(state) for state in judge.automaton.initial]
+        waiting = [running.state_number(state) for state in evaluator.automaton.initial]
         reached = set(waiting)
         looked_at = 0
         for state in waiting:

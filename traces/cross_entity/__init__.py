@@ -1,1 +1,1 @@
-"""Properties over several entities: which traces can judge them, what each needs, and whether it holds."""
+"""Properties over several entities: which traces can evaluate them, what each needs, and whether it holds."""

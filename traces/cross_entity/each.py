@@ -1,4 +1,4 @@
-"""Judges properties that say something of each entity by itself: they need no order of events."""
+"""Evaluates properties that say something of each entity by itself: they need no order of events."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Ints = NDArray[Any]
 _NOT_ASKED = -1
 
 
-def judge_each(changes: Changes, properties: Sequence[Related]) -> Swept:
-    """Judge those of the properties that are local, on every class that an entity was in."""
+def evaluate_each(changes: Changes, properties: Sequence[Related]) -> Swept:
+    """Evaluate those of the properties that are local, on every class that an entity was in."""
     swept = Swept()
     table = changes.table
     for number, prop in enumerate(properties):
@@ -30,7 +30,7 @@ def judge_each(changes: Changes, properties: Sequence[Related]) -> Swept:
         verdicts = np.array([*(_verdict(prop, seen) for seen in changes.classes), _NOT_ASKED])
         new, old = verdicts[table[:, NEW]], verdicts[table[:, OLD]]
         counts = swept.of(number)
-        counts.judged = len(np.unique(table[new != _NOT_ASKED, WHOSE]))
+        counts.evaluated = len(np.unique(table[new != _NOT_ASKED, WHOSE]))
         breaks = np.flatnonzero((new == BROKEN) & (old != BROKEN))
         entities, first, times = np.unique(
             table[breaks, WHOSE], return_index=True, return_counts=True

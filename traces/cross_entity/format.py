@@ -22,11 +22,11 @@ def together_lines(report: TogetherReport | None) -> Iterator[str]:
             yield f"            {why}{first}"
     if report.ungrouped:
         yield f"  {report.ungrouped:,} entities are in no group: --group does not match their names"
-    if report.unjudged:
+    if report.unevaluated:
         yield "  not checked:"
-    for unjudged in report.unjudged[:_SHOWN_MAX]:
-        yield f"            {unjudged.system}.{unjudged.name} {unjudged.reason}"
-    if (more := len(report.unjudged) - _SHOWN_MAX) > 0:
+    for unevaluated in report.unevaluated[:_SHOWN_MAX]:
+        yield f"            {unevaluated.system}.{unevaluated.name} {unevaluated.reason}"
+    if (more := len(report.unevaluated) - _SHOWN_MAX) > 0:
         yield f"            … and {more:,} more"
     for group in report.broken[:_SHOWN_MAX]:
         yield ""
@@ -38,7 +38,7 @@ def together_lines(report: TogetherReport | None) -> Iterator[str]:
 def _how(prop: PropertyReport) -> str:
     what = "groups" if prop.ordered else "entities"
     where = "by group, in a total order" if prop.ordered else "each entity by itself"
-    counts = [f"{prop.judged:,} {what} checked"]
+    counts = [f"{prop.evaluated:,} {what} checked"]
     if prop.broken:
         counts.append(f"{prop.broken:,} violate it")
     if prop.open:
@@ -74,7 +74,7 @@ def _data(report: TogetherReport) -> dict[str, object]:
                 "promise": p.doc,
                 "verdict": p.verdict.value,
                 "needs_total_order": p.ordered,
-                "checked": p.judged,
+                "checked": p.evaluated,
                 "broken": p.broken,
                 "undecided": p.open,
                 "why": list(p.why),
@@ -83,7 +83,7 @@ def _data(report: TogetherReport) -> dict[str, object]:
             for p in report.properties
         ],
         "not_checked": [
-            {"system": u.system, "property": u.name, "reason": u.reason} for u in report.unjudged
+            {"system": u.system, "property": u.name, "reason": u.reason} for u in report.unevaluated
         ],
         "broken": [
             {

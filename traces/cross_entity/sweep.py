@@ -1,4 +1,4 @@
-"""Judges properties over several entities, group by group: `sweep` takes all changes of some groups.
+"""Evaluates properties over several entities, group by group: `sweep` takes all changes of some groups.
 
 The changes of a group are looked at in order of their time; those of one time count as simultaneous. What
 is kept of a group is how many entities of each class there are.
@@ -71,7 +71,7 @@ class Broken:
 class Counts:
     """In how many groups (or of how many entities) a property was looked at, and what was found."""
 
-    judged: int = 0
+    evaluated: int = 0
     broken: int = 0
     open: int = 0  # neither broken nor known to hold
     untimed: int = 0  # of the open ones: events have no time
@@ -80,7 +80,7 @@ class Counts:
 
     def add(self, other: Counts) -> None:
         """Add what another partition has counted."""
-        for name in ("judged", "broken", "open", "untimed", "backwards"):
+        for name in ("evaluated", "broken", "open", "untimed", "backwards"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         if other.first_open and (self.first_open is None or other.first_open < self.first_open):
             self.first_open = other.first_open
@@ -127,7 +127,7 @@ class Gathered:
 def by_group(
     changes: Changes, pattern: str, partitions: int
 ) -> tuple[list[tuple[int, Gathered]], int]:
-    """The changes by the partition that judges their groups; and how many entities are of no group."""
+    """The changes by the partition that evaluates their groups; and how many entities are of no group."""
     used = np.zeros(len(changes.names), bool)
     used[changes.table[:, WHOSE]] = True
     listed, group = _groups(changes, np.flatnonzero(used), pattern)
@@ -192,9 +192,9 @@ def _partition(group: Group, partitions: int) -> int:
 
 
 def sweep(gathered: Sequence[Gathered], properties: Sequence[Related]) -> Swept:
-    """Judge all groups of a partition; `gathered` has all their changes.
+    """Evaluate all groups of a partition; `gathered` has all their changes.
 
-    Of `properties` those are judged that relate entities.
+    Of `properties` those are evaluated that relate entities.
     """
     swept = Swept()
     asked = [n for n, p in enumerate(properties) if not p.local]
@@ -225,9 +225,9 @@ def sweep(gathered: Sequence[Gathered], properties: Sequence[Related]) -> Swept:
         else:
             counting.decide(number)
     for p, prop in enumerate(asked):
-        judged, broken, open_ = run.totals[p].tolist()
+        evaluated, broken, open_ = run.totals[p].tolist()
         counts = swept.of(prop)
-        counts.judged += judged
+        counts.evaluated += evaluated
         counts.broken += broken
         counts.open += open_
     told = [0] * len(asked)

@@ -1,4 +1,4 @@
-"""From systems and the machines that were recorded to the properties that their traces can judge."""
+"""From systems and the machines that were recorded to the properties that their traces can evaluate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stagewright.spec.grounding.lowering import Lowering
 from stagewright.spec.machine import Machine, profile_names
 from stagewright.spec.scope import Scope
 from stagewright.spec.values import FrozenMap
-from stagewright.traces.automaton.judge import Judge
+from stagewright.traces.automaton.evaluator import Evaluator
 from stagewright.traces.automaton.step_code import Instruction, instructions_of
 from stagewright.traces.cross_entity.families import Family, families_of
 from stagewright.traces.cross_entity.numbered import incomparable
@@ -24,8 +24,8 @@ from stagewright.traces.replay.related.formula import Among, Formula, Made, is_l
 
 
 @dataclass(frozen=True)
-class Unjudged:
-    """An invariant that the traces cannot judge, with what they lack."""
+class Unevaluated:
+    """An invariant that the traces cannot evaluate, with what they lack."""
 
     system: str
     name: str
@@ -34,14 +34,14 @@ class Unjudged:
 
 @dataclass(frozen=True)
 class Together:
-    """What is to be judged of several entities at once.
+    """What is to be evaluated of several entities at once.
 
     `undecided` are the properties that read what was recorded, but whose values cannot be compared.
     """
 
     properties: tuple[Related, ...] = ()
     views: Mapping[MachineKey, View] = field(default_factory=dict[MachineKey, View])
-    unjudged: tuple[Unjudged, ...] = ()
+    unevaluated: tuple[Unevaluated, ...] = ()
     undecided: tuple[tuple[Related, str], ...] = ()  # with the reason
     foreign: tuple[str, ...] = ()  # systems that have no recorded machine as a part
 
@@ -52,16 +52,16 @@ class Together:
     @property
     def any_asked(self) -> bool:
         """Whether any property was asked for."""
-        return bool(self.properties or self.unjudged or self.undecided)
+        return bool(self.properties or self.unevaluated or self.undecided)
 
-    def check(self, judges: Mapping[MachineKey, Judge]) -> None:
+    def check(self, evaluators: Mapping[MachineKey, Evaluator]) -> None:
         """Refuse systems that have nothing to do with the traces.
 
         Raises:
             InputError: no part of a system was recorded.
         """
         if self.foreign:
-            recorded = sorted({judge.definition.name for judge in judges.values()})
+            recorded = sorted({evaluator.definition.name for evaluator in evaluators.values()})
             raise InputError(
                 f"the traces are of {', '.join(recorded) or 'no machine'}: "
                 f"{self.foreign[0]} has no part of them",
@@ -70,29 +70,29 @@ class Together:
 
 
 def together(
-    systems: Sequence[type[Machine]], judges: Mapping[MachineKey, Judge], profile: str = ""
+    systems: Sequence[type[Machine]], evaluators: Mapping[MachineKey, Evaluator], profile: str = ""
 ) -> Together:
-    """The invariants of systems that traces of these machines can judge.
+    """The invariants of systems that traces of these machines can evaluate.
 
     Raises:
         InputError: the parts of a system were recorded in ways that do not go together.
     """
     by_name: dict[str, list[MachineKey]] = {}
-    for key, judge in judges.items():
-        by_name.setdefault(judge.definition.name, []).append(key)
+    for key, evaluator in evaluators.items():
+        by_name.setdefault(evaluator.definition.name, []).append(key)
     atoms: dict[str, dict[AtomNode, tuple[int, type[Machine]]]] = {}  # number, and whose
     found: list[tuple[Related, list[list[AtomNode]]]] = []
-    unjudged: list[Unjudged] = []
+    unevaluated: list[Unevaluated] = []
     undecided: list[tuple[Related, str]] = []
     foreign: list[str] = []
-    own_of: dict[tuple[type[Machine], MachineKey], Judge] = {}
+    own_of: dict[tuple[type[Machine], MachineKey], Evaluator] = {}
     for system in systems:
         families = families_of(system, by_name)
         if not families:
             foreign.append(system.__name__)
             continue
         own = {
-            (f.machine, key): _own(f, judges[key], system)
+            (f.machine, key): _own(f, evaluators[key], system)
             for f in families
             for key in by_name[f.machine]
         }
@@ -112,14 +112,14 @@ def together(
         for prop in definition.properties:
             of_part = any(prop.name.startswith(f.prefix) for f in families)
             if prop.kind is not PropertyKind.INVARIANT or of_part:
-                continue  # a part's own promises are kept by its runs, and traces are judged as such
+                continue  # a part's own promises are kept by its runs, and traces are evaluated as such
             try:
                 related, nodes = _related(prop, system, families, variables, scope, doubled)
             except NotTracedError as error:
-                unjudged.append(Unjudged(system.__name__, prop.name, str(error)))
+                unevaluated.append(Unevaluated(system.__name__, prop.name, str(error)))
                 continue
             of_parts = {key for machine, _ in related.families for key in by_name[machine]}
-            recordings = [judges[key].automaton.recording for key in of_parts]
+            recordings = [evaluators[key].automaton.recording for key in of_parts]
             why = incomparable((n for of_family in nodes for n in of_family), recordings)
             if why and not related.local:
                 undecided.append((related, why))
@@ -131,34 +131,36 @@ def together(
                     numbers.setdefault(node, (len(numbers), system))
         own_of |= {(system, key): part for (_, key), part in own.items()}
     views = {
-        key: _view(judges[key], [(own_of[whose, key], n) for n, (_, whose) in atoms[name].items()])
+        key: _view(
+            evaluators[key], [(own_of[whose, key], n) for n, (_, whose) in atoms[name].items()]
+        )
         for name, keys in by_name.items()
         if name in atoms
         for key in keys
     }
     properties = tuple(_numbered(r, nodes, atoms, by_name, views) for r, nodes in found)
-    return Together(properties, views, tuple(unjudged), tuple(undecided), tuple(foreign))
+    return Together(properties, views, tuple(unevaluated), tuple(undecided), tuple(foreign))
 
 
-def _own(family: Family, judge: Judge, system: type[Machine]) -> Judge:
-    """What judges the traces, with the classes of the system's own part: a file may be loaded twice.
+def _own(family: Family, evaluator: Evaluator, system: type[Machine]) -> Evaluator:
+    """What evaluates the traces, with the classes of the system's own part: a file may be loaded twice.
 
     Raises:
         InputError: the system's part is another machine than the one of the traces.
     """
-    definition = define(family.kind, judge.definition.profile)
-    if definition == judge.definition:
-        return judge
-    if definition.fingerprint() != judge.definition.fingerprint():
+    definition = define(family.kind, evaluator.definition.profile)
+    if definition == evaluator.definition:
+        return evaluator
+    if definition.fingerprint() != evaluator.definition.fingerprint():
         raise InputError(
             f"`{family.name}` of {system.__name__} is not the {family.machine} that checks the traces",
             help="name the same version of it with --machine",
         )
-    sizes = _scope(definition, [judge]).sizes
-    return replace(judge, definition=definition, scope=Scope(sizes, judge.scope.budgets))
+    sizes = _scope(definition, [evaluator]).sizes
+    return replace(evaluator, definition=definition, scope=Scope(sizes, evaluator.scope.budgets))
 
 
-def _profile(system: type[Machine], parts: Sequence[Judge]) -> str:
+def _profile(system: type[Machine], parts: Sequence[Evaluator]) -> str:
     """The profile of the traces, if the system knows it."""
     known = profile_names(system)
     recorded = sorted({p.definition.profile for p in parts} & set(known))
@@ -170,7 +172,7 @@ def _profile(system: type[Machine], parts: Sequence[Judge]) -> str:
     return recorded[0] if recorded else ""
 
 
-def _scope(definition: Definition, parts: Sequence[Judge]) -> Scope:
+def _scope(definition: Definition, parts: Sequence[Evaluator]) -> Scope:
     """The sizes of the parts' scopes, by name: what their states speak of is of these."""
     sizes = {kind.__name__: kind.default_scope for kind in definition.entities}
     known: dict[str, int] = {}
@@ -243,8 +245,8 @@ def _moved(formula: Formula, place: Mapping[int, int]) -> Formula:
             return formula
 
 
-def _view(judge: Judge, atoms: Sequence[tuple[Judge, AtomNode]]) -> View:
-    """The atoms as a program over the states that `judge` finds; each is lowered by its own system's part."""
+def _view(evaluator: Evaluator, atoms: Sequence[tuple[Evaluator, AtomNode]]) -> View:
+    """The atoms as a program over the states that `evaluator` finds; each is lowered by its own system's part."""
     lowerings: dict[int, Lowering] = {}
     nodes: list[tuple[int, GroundNode]] = []
     for part, atom in atoms:
@@ -260,9 +262,9 @@ def _view(judge: Judge, atoms: Sequence[tuple[Judge, AtomNode]]) -> View:
             (name, tuple(begin + a for a in args), value, table)
             for name, args, value, table in instructions_of(lowering.builder.nodes)
         ]
-    recording = judge.automaton.recording
+    recording = evaluator.automaton.recording
     return View(
-        judge.definition.name,
+        evaluator.definition.name,
         tuple(instructions),
         tuple(first[whose] + node.id for whose, node in nodes),
         tuple((node.low, node.high) for _, node in nodes),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.cross_entity.sweep import Broken, Counts, Swept
-from stagewright.traces.cross_entity.system import Together, Unjudged
+from stagewright.traces.cross_entity.system import Together, Unevaluated
 from stagewright.traces.events.event_block import NO_TIME, EntityKey, Place
 from stagewright.traces.events.where import Where
 from stagewright.traces.replay.related.classes import Related
@@ -18,10 +18,10 @@ TOLD_MAX = 1_000  # broken groups in a report
 
 @dataclass(frozen=True)
 class PropertyReport:
-    """A property, how it was judged, and what it came to.
+    """A property, how it was evaluated, and what it came to.
 
-    `ordered`: it relates entities, so that the events of a group need a total order; else it was judged on
-    each entity by itself. `judged`, `broken` and `open` count groups, or entities; an open one is neither
+    `ordered`: it relates entities, so that the events of a group need a total order; else it was evaluated on
+    each entity by itself. `evaluated`, `broken` and `open` count groups, or entities; an open one is neither
     broken nor known to hold: `why` says the reasons. `doubted`: events may be missing anywhere.
     """
 
@@ -29,7 +29,7 @@ class PropertyReport:
     name: str
     doc: str
     ordered: bool
-    judged: int
+    evaluated: int
     broken: int
     open: int
     why: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class PropertyReport:
             return TraceVerdict.UNDECIDED
         if self.broken:
             return TraceVerdict.VIOLATION
-        return TraceVerdict.UNDECIDED if self.open or not self.judged else TraceVerdict.OK
+        return TraceVerdict.UNDECIDED if self.open or not self.evaluated else TraceVerdict.OK
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class TogetherReport:
     """The verdicts on all properties over several entities."""
 
     properties: tuple[PropertyReport, ...]
-    unjudged: tuple[Unjudged, ...]
+    unevaluated: tuple[Unevaluated, ...]
     broken: tuple[GroupReport, ...]
     broken_left_out: int = 0
     ungrouped: int = 0  # entities that --group puts into no group
@@ -107,7 +107,7 @@ def report_together(
             ),
             *(_undecided(related, why) for related, why in watched.undecided),
         ),
-        watched.unjudged,
+        watched.unevaluated,
         tuple(_group(watched.properties[b.prop], b, where) for b in told),
         whole.left_out + len(whole.broken) - len(told),
         whole.ungrouped,
@@ -126,7 +126,7 @@ def _property(
          if not related.local else f"{what} are in a state that is not known"),
     )  # fmt: skip
     why = [f"{count:,} {text}" for count, text in reasons if count]
-    if not counts.judged:
+    if not counts.evaluated:
         why.append("no entity of its machines was recorded")
     # Of one entity a hole is known, and its state after it unknown; a group may lack whole entities.
     doubted = damaged and (not related.local or not counts.broken)
@@ -137,7 +137,7 @@ def _property(
         related.name,
         related.doc,
         not related.local,
-        counts.judged,
+        counts.evaluated,
         counts.broken,
         counts.open,
         tuple(why),

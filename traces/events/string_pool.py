@@ -105,7 +105,7 @@ def joined(parts: Sequence[Names]) -> Names:
 class Interner:
     """Numbers (group, text) pairs from 0 in the order in which they come; equal pairs have one number.
 
-    The hash of a pair is the same in every process, so that it can decide where an entity is judged.
+    The hash of a pair is the same in every process, so that it can decide where an entity is evaluated.
     """
 
     def __init__(self, capacity: int = 1 << 12, *, most: int = 1 << 62) -> None:

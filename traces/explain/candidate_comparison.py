@@ -8,7 +8,7 @@ from stagewright.traces.automaton.product_automaton import Standing
 from stagewright.traces.coverage.exercised import Whose
 from stagewright.traces.explain.explanation import CandidateReport
 from stagewright.traces.explain.panel import Panel
-from stagewright.traces.replay.exact_verdicts import Judged, MachineKey, Stands, added
+from stagewright.traces.replay.exact_verdicts import Evaluated, MachineKey, Stands, added
 
 _TRACES_SHOWN = 20
 
@@ -16,10 +16,10 @@ _Counts = Mapping[Stands, tuple[int, str]]
 
 
 def compared(
-    judged: Iterable[Judged], panels: Mapping[MachineKey, Panel]
+    evaluated: Iterable[Evaluated], panels: Mapping[MachineKey, Panel]
 ) -> tuple[CandidateReport, ...]:
     """What each candidate is to the entities of each trace, by its name; nothing where none are compared."""
-    counts = _together(judged)
+    counts = _together(evaluated)
     names = dict.fromkeys(name for panel in panels.values() for name in panel.candidates)
     found: list[CandidateReport] = []
     for trace in sorted({stands.trace for stands in counts}):
@@ -48,9 +48,9 @@ def _report(
     return CandidateReport(trace, name, entities, explains, *(refused or (0, "")))
 
 
-def to_cover(judged: Iterable[Judged], panels: Mapping[MachineKey, Panel]) -> set[Whose]:
+def to_cover(evaluated: Iterable[Evaluated], panels: Mapping[MachineKey, Panel]) -> set[Whose]:
     """The candidates of each machine whose coverage is worth telling: those that refuse the fewest entities."""
-    counts = _together(judged)
+    counts = _together(evaluated)
     found: set[Whose] = set()
     for key, panel in panels.items():
         refused = [
@@ -65,9 +65,9 @@ def to_cover(judged: Iterable[Judged], panels: Mapping[MachineKey, Panel]) -> se
     return found
 
 
-def _together(judged: Iterable[Judged]) -> _Counts:
+def _together(evaluated: Iterable[Evaluated]) -> _Counts:
     found: dict[Stands, tuple[int, str]] = {}
-    for one in judged:
+    for one in evaluated:
         for stands, count in one.standings.items():
             found[stands] = added(found.get(stands), count)
     return found

@@ -19,7 +19,7 @@ class PanelExplainer:
 
     def __init__(self, panel: Panel) -> None:
         self._panel = panel
-        self._members = [Explainer(judge) for judge in panel.members]
+        self._members = [Explainer(evaluator) for evaluator in panel.members]
 
     def explain(
         self, finding: Finding, *, whole: bool = True

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from stagewright.spec.values import FrozenMap
 from stagewright.spec.verdict import Run, Step
-from stagewright.traces.automaton.event_constraints import Letter
+from stagewright.traces.automaton.event_constraints import Constraint
 from stagewright.traces.automaton.subset_automaton import LIVE, START, Determinised, SpentError
 from stagewright.traces.events.symbols import parse_symbol
 from stagewright.traces.explain.replay_window import ViolationWindow, seen
 from stagewright.traces.replay.exact_verdicts import Cause, Finding
 
 if TYPE_CHECKING:
-    from stagewright.traces.automaton.judge import Judge
+    from stagewright.traces.automaton.evaluator import Evaluator
 
 EVENTS_MAX = 50
 _STATES_FEW = 64  # so many possible states are better than a longer excerpt
@@ -24,7 +24,7 @@ _Path = list[tuple[int, int]]  # step (-1: where it begins), and the state that 
 
 
 def excerpt(
-    judge: Judge, running: Determinised, finding: Finding, numbers: Sequence[int]
+    evaluator: Evaluator, running: Determinised, finding: Finding, numbers: Sequence[int]
 ) -> ViolationWindow | None:
     """The window of a violation; `numbers`: the set of possible states before each event.
 
@@ -33,20 +33,20 @@ def excerpt(
     """
     if finding.cause not in (Cause.STEP, Cause.AFTER_END):
         return None
-    from_start = judge.automaton.recording.from_start
+    from_start = evaluator.automaton.recording.from_start
     begin = _begin(running, numbers, from_start=from_start)
     if begin is None:
         return None
-    table, decode = running.states, judge.model.decode
-    letters = [running.letter(symbol) for symbol in finding.symbols[begin:]]
-    assert all(isinstance(letter, Letter) for letter in letters)
-    shown = [letter for letter in letters if isinstance(letter, Letter)]
+    table, decode = running.states, evaluator.model.decode
+    constraints = [running.constraint(symbol) for symbol in finding.symbols[begin:]]
+    assert all(isinstance(constraint, Constraint) for constraint in constraints)
+    shown = [constraint for constraint in constraints if isinstance(constraint, Constraint)]
     first = finding.sequence - len(finding.symbols) + 1 + begin
     try:
         path, marks = _run(running, numbers[begin:], shown, first)
     except SpentError:
         return None
-    model_steps = judge.model.steps
+    model_steps = evaluator.model.steps
     steps = tuple(
         Step(model_steps[i].action.name, FrozenMap(dict(model_steps[i].arguments)))
         for i, _ in path[1:]
@@ -56,9 +56,9 @@ def excerpt(
         codes[cell] = code
     start = running.sets[numbers[begin]]
     return ViolationWindow(
-        judge.definition,
-        judge.scope,
-        judge.automaton.recording.hidden,
+        evaluator.definition,
+        evaluator.scope,
+        evaluator.automaton.recording.hidden,
         None if numbers[begin] == START else tuple(decode(table[s]) for s in start),
         tuple(seen(first + i, parse_symbol(s)) for i, s in enumerate(finding.symbols[begin:])),
         Run(tuple(decode(table[s]) for _, s in path), steps),
@@ -85,14 +85,16 @@ def _begin(running: Determinised, numbers: Sequence[int], *, from_start: bool) -
 
 
 def _run(
-    running: Determinised, numbers: Sequence[int], letters: Sequence[Letter], first: int
+    running: Determinised, numbers: Sequence[int], constraints: Sequence[Constraint], first: int
 ) -> tuple[_Path, list[int | None]]:
-    """States and steps that explain all letters but the last, and which event each state comes after."""
-    good = [i for i in range(len(numbers) - 1) if not letters[i].end]
+    """States and steps that explain all constraints but the last, and which event each state comes after."""
+    good = [i for i in range(len(numbers) - 1) if not constraints[i].end]
     if not good:
         at_start = numbers[0] == START
         here = (
-            running.before_observation(START, letters[0]) if at_start else running.sets[numbers[0]]
+            running.before_observation(START, constraints[0])
+            if at_start
+            else running.sets[numbers[0]]
         )
         return [(-1, min(here))], [None if at_start else first - 1]
     state = running.sets[numbers[good[-1] + 1]][0]
@@ -101,7 +103,7 @@ def _run(
     for i in reversed(good):
         if numbers[i] == START:
             break
-        leg = _way(running, running.sets[numbers[i]], letters[i], state)
+        leg = _way(running, running.sets[numbers[i]], constraints[i], state)
         legs.append((first + i, leg[1:]))
         state = leg[0][1]
     path: _Path = [(-1, state)]
@@ -114,10 +116,14 @@ def _run(
     return path, marks
 
 
-def _way(running: Determinised, starts: Sequence[int], letter: Letter, target: int) -> _Path:
-    """The shortest way from one of the states by hidden steps and the letter's own to a state."""
+def _way(
+    running: Determinised, starts: Sequence[int], constraint: Constraint, target: int
+) -> _Path:
+    """The shortest way from one of the states by hidden steps and the constraint's own to a state."""
     hidden = running.source.recording.hidden.exist
-    looked = hidden and letter.steps is None  # an observation alone may be of any state on the way
+    looked = (
+        hidden and constraint.steps is None
+    )  # an observation alone may be of any state on the way
     came: dict[int, tuple[int, int]] = dict.fromkeys(starts, (-1, -1))
     waiting = list(starts)
     for state in waiting:
@@ -125,7 +131,7 @@ def _way(running: Determinised, starts: Sequence[int], letter: Letter, target: i
             return _back(came, state)
         for step, after in running.steps_from(state):
             unseen = hidden and running.is_hidden(step, state, after)
-            own = not (looked and unseen) if letter.steps is None else step in letter.steps
+            own = not (looked and unseen) if constraint.steps is None else step in constraint.steps
             if own and after == target:
                 return [*_back(came, state), (step, after)]
             if unseen and after not in came:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.values import State
 from stagewright.traces.automaton.automaton_cache import beside
-from stagewright.traces.automaton.judge import Judge
+from stagewright.traces.automaton.evaluator import Evaluator
 from stagewright.traces.automaton.possible_states import PossibleStates
 from stagewright.traces.automaton.subset_automaton import (
     DEAD,
@@ -41,11 +41,11 @@ STEPS_MAX = 24  # of the events before a violation; reports in text show fewer
 class Explainer:
     """Explains the violations of one machine."""
 
-    def __init__(self, judge: Judge) -> None:
-        self._judge = judge
-        most = judge.automaton.max_states + _STATES_BESIDE
-        self._running = beside(judge.automaton, "explanations", most)
-        self._interpreter = Interpreter(judge.definition, judge.scope)
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        most = evaluator.automaton.max_states + _STATES_BESIDE
+        self._running = beside(evaluator.automaton, "explanations", most)
+        self._interpreter = Interpreter(evaluator.definition, evaluator.scope)
         self._known: dict[tuple[int, str], Explanation] = {}
         self._summaries: dict[int, tuple[tuple[str, str], ...]] = {}
 
@@ -56,8 +56,8 @@ class Explainer:
 
     def foreign(self, symbol: str) -> str | None:
         """Why an event is none of this machine's; None if it is one."""
-        letter = self._running.letter(symbol)
-        return letter if isinstance(letter, str) else None
+        constraint = self._running.constraint(symbol)
+        return constraint if isinstance(constraint, str) else None
 
     def explain(self, finding: Finding, *, whole: bool = True) -> Explanation | None:
         """Why no run explains the last of the finding's events; None if they were too many to keep.
@@ -98,7 +98,7 @@ class Explainer:
         return replace(
             explanation,
             steps=tuple(self._good_steps(finding, numbers)),
-            window=None if foreign else excerpt(self._judge, self._running, finding, numbers),
+            window=None if foreign else excerpt(self._evaluator, self._running, finding, numbers),
         )
 
     def _cut(self, finding: Finding) -> int:
@@ -124,16 +124,16 @@ class Explainer:
         return self._known[number, last]
 
     def _refused(self, finding: Finding, number: int, last: str) -> Explanation:
-        judge, running, symbol = self._judge, self._running, parse_symbol(last)
+        evaluator, running, symbol = self._evaluator, self._running, parse_symbol(last)
         if finding.cause is not Cause.STEP:
             return Explanation(label(symbol))
         possible = self._states(running.sets[number])
-        letter = running.letter(last)
-        if isinstance(letter, str):
-            return Explanation(label(symbol), failed=((letter, ""),), state=summary(possible))
-        reached = running.before_observation(number, letter)
+        constraint = running.constraint(last)
+        if isinstance(constraint, str):
+            return Explanation(label(symbol), failed=((constraint, ""),), state=summary(possible))
+        reached = running.before_observation(number, constraint)
         after = self._states(sorted(reached))
-        hidden = judge.automaton.recording.hidden.exist
+        hidden = evaluator.automaton.recording.hidden.exist
         if (
             number >= LIVE
             and not hidden
@@ -149,7 +149,7 @@ class Explainer:
             enabled=self._enabled(running.sets[number]),
             state=summary(possible),
             states=len(running.sets[number]),
-            nearest=nearest(running, number, letter, judge.model.decode),
+            nearest=nearest(running, number, constraint, evaluator.model.decode),
         )
 
     def _good_steps(self, finding: Finding, numbers: Sequence[int]) -> list[GoodStep]:
@@ -173,7 +173,7 @@ class Explainer:
         return self._summaries[number]
 
     def _states(self, numbers: Sequence[int]) -> list[State]:
-        table, decode = self._running.states, self._judge.model.decode
+        table, decode = self._running.states, self._evaluator.model.decode
         return [decode(table[s]) for s in numbers[:_STATES_MAX]]
 
     def _enabled(self, numbers: Sequence[int]) -> tuple[str, ...]:

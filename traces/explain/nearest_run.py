@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from stagewright.spec.values import State
-from stagewright.traces.automaton.event_constraints import Letter
+from stagewright.traces.automaton.event_constraints import Constraint
 from stagewright.traces.automaton.subset_automaton import LIVE, START, Determinised, SpentError
 from stagewright.traces.events.format_event import call, changes, summary
 from stagewright.traces.explain.explanation import LegalStep, Nearest
@@ -23,28 +23,28 @@ _Path = list[tuple[int, int]]  # step, and the state that it leads to
 def nearest(
     running: Determinised,
     number: int,
-    letter: Letter,
+    constraint: Constraint,
     decode: Callable[[tuple[int, ...]], State],
     most: int = LOOKED_AT_MAX,
 ) -> Nearest:
-    """The shortest run from the set `number` whose last state agrees with what the letter observes.
+    """The shortest run from the set `number` whose last state agrees with what the constraint observes.
 
     One whose last step is what the event says is better than a shorter one that ends otherwise.
     """
-    search = _Search(running, letter, most)
+    search = _Search(running, constraint, most)
     try:
-        starts = running.sets[number] if number >= LIVE else _initial(running, letter)
+        starts = running.sets[number] if number >= LIVE else _initial(running, constraint)
         exact = search.run(starts, first=number == START)
     except SpentError:
         exact, search.exhausted = None, False
     path = exact if exact is not None else search.agreeing
-    by_action = exact is not None and letter.steps is not None
+    by_action = exact is not None and constraint.steps is not None
     steps = () if path is None else _told(running, path, decode)
     return Nearest(steps, by_action, len(search.came), search.exhausted)
 
 
-def _initial(running: Determinised, letter: Letter) -> Sequence[int]:
-    return sorted(running.before_observation(START, letter))
+def _initial(running: Determinised, constraint: Constraint) -> Sequence[int]:
+    return sorted(running.before_observation(START, constraint))
 
 
 @dataclass
@@ -52,7 +52,7 @@ class _Search:
     """A breadth-first search; `came` says by which step, from which state, each was first reached."""
 
     running: Determinised
-    letter: Letter
+    constraint: Constraint
     most: int
     came: dict[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
     agreeing: _Path | None = None  # to the first state that agrees, by whatever step
@@ -64,7 +64,9 @@ class _Search:
         `first`: the event is the first one, so that any step may be the last.
         """
         self.came = dict.fromkeys(starts, (-1, -1))
-        wanted = None if first or self.letter.steps is None else frozenset(self.letter.steps)
+        wanted = (
+            None if first or self.constraint.steps is None else frozenset(self.constraint.steps)
+        )
         level = list(starts)
         while level:
             following: list[int] = []
@@ -81,14 +83,14 @@ class _Search:
                         return None
                     self.came[after] = step, state
                     following.append(after)
-                    if fits and self.letter.cells and self.agreeing is None:
+                    if fits and self.constraint.cells and self.agreeing is None:
                         self.agreeing = self._path(after)
             level = following
         return None
 
     def _fits(self, state: int) -> bool:
         codes = self.running.states[state]
-        return all(codes[cell] == code for cell, code in self.letter.cells)
+        return all(codes[cell] == code for cell, code in self.constraint.cells)
 
     def _path(self, state: int) -> _Path:
         path: _Path = []

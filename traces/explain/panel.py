@@ -1,4 +1,4 @@
-"""Who judges the traces of one machine that events name: its definition, or a candidate for each profile asked for."""
+"""Who evaluates the traces of one machine that events name: its definition, or a candidate for each profile asked for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from stagewright.spec.definition import Definition
 from stagewright.spec.errors import InputError
-from stagewright.traces.automaton.judge import Judge
+from stagewright.traces.automaton.evaluator import Evaluator
 from stagewright.traces.automaton.product_automaton import Candidates, Source
 from stagewright.traces.events.observability import HiddenSteps, Recording
 from stagewright.traces.options import ANY_PROFILE, Options, Resolve
@@ -19,22 +19,22 @@ Recordings = Mapping[tuple[str, str], Recording]  # form, machine
 
 @dataclass(frozen=True)
 class Panel:
-    """The judges of one machine, profile and definition that events name.
+    """The evaluators of one machine, profile and definition that events name.
 
     One; or the candidates, by the profiles that were asked for: several names may mean one definition.
     """
 
-    members: tuple[Judge, ...]
+    members: tuple[Evaluator, ...]
     candidates: Mapping[str, int] = field(default_factory=dict[str, int])  # member by name
 
     def __str__(self) -> str:
-        """What judges, or may: names, profiles and scopes."""
+        """What evaluates, or may: names, profiles and scopes."""
         return " or ".join(map(str, self.members))
 
     @property
     def source(self) -> Source:
         """What replays the traces."""
-        automata = tuple(judge.automaton for judge in self.members)
+        automata = tuple(evaluator.automaton for evaluator in self.members)
         return Candidates(automata) if self.candidates else automata[0]
 
     def name(self, member: int) -> str:
@@ -43,7 +43,7 @@ class Panel:
 
 
 def candidate_names(key: MachineKey, options: Options) -> tuple[str, ...]:
-    """The profiles that are compared for a machine, by name; none where one is to judge."""
+    """The profiles that are compared for a machine, by name; none where one is to evaluate."""
     if ANY_PROFILE in options.candidates:
         return tuple(profiles_of(key, options)) or ("",)
     return options.candidates

@@ -26,7 +26,7 @@ from stagewright.traces.inputs.split import KnownLog, Logs
 from stagewright.traces.options import Options
 from stagewright.traces.readers import formats
 from stagewright.traces.readers.protocol import Part
-from stagewright.traces.replay.exact_verdicts import Judged, MachineKey
+from stagewright.traces.replay.exact_verdicts import Evaluated, MachineKey
 from stagewright.traces.replay.related.classes import Related
 from stagewright.traces.report.assemble import Read
 
@@ -132,7 +132,7 @@ class Continued:
         """Take out of the groups that have broken a property those that an earlier run has told."""
         self._telling.leave_out_groups(swept, properties)
 
-    def leave_out_told(self, judged: Sequence[Judged], read: Read) -> None:
+    def leave_out_told(self, evaluated: Sequence[Evaluated], read: Read) -> None:
         """Take out of what was found in logs what an earlier run has told."""
         of_part = {p: one.number for one in self.state.files for p in one.parts}
         of_part |= self.fresh.file_of
@@ -140,10 +140,10 @@ class Continued:
         def line_of(place: Place) -> Line:
             return of_part[place.source], read.places[place.source][1] + place.line
 
-        self._telling.leave_out(judged, line_of)
+        self._telling.leave_out(evaluated, line_of)
 
     def fits(self, panels: Mapping[MachineKey, Panel], watched: Together) -> None:
-        """Refuse what is carried of entities if it was not judged as this run judges."""
+        """Refuse what is carried of entities if it was not evaluated as this run evaluates."""
         self.state.fits(_definitions(panels), watched.asked())
 
     def notes(
@@ -256,7 +256,7 @@ class Continued:
 
 
 def _definitions(panels: Mapping[MachineKey, Panel]) -> dict[str, str]:
-    """By machine and profile: the definition that judges its traces, and at which scope."""
+    """By machine and profile: the definition that evaluates its traces, and at which scope."""
     return {
         f"{one.definition.name} {one.definition.profile}".strip(): (
             f"{one.definition.fingerprint()} ({one.scope})"

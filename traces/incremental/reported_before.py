@@ -1,6 +1,6 @@
-"""What was told in earlier runs of that which every run judges as a whole: nothing is told twice.
+"""What was told in earlier runs of that which every run evaluates as a whole: nothing is told twice.
 
-Entities of logs are judged so, and groups of entities. A bad entity is known by the file and line of the event where
+Entities of logs are evaluated so, and groups of entities. A bad entity is known by the file and line of the event where
 it is so, wherever that event stands among its own by now; a group by the time when it broke a property.
 """
 
@@ -15,7 +15,7 @@ from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.cross_entity.sweep import Broken, Swept
 from stagewright.traces.events.event_block import EntityKey, Place, Stream
 from stagewright.traces.readers import formats
-from stagewright.traces.replay.exact_verdicts import Finding, Judged, NotUnderstood
+from stagewright.traces.replay.exact_verdicts import Evaluated, Finding, NotUnderstood
 from stagewright.traces.replay.related.classes import Related
 
 _LINE = "LINE"  # in place of a cause: the line is no event of its machine
@@ -58,9 +58,9 @@ class TellingOnce:
         bad = {said.key for said in self.told if said.cause != _LINE}
         return sorted({said.key for said in self._before if said.cause != _LINE} - bad)
 
-    def leave_out(self, judged: Sequence[Judged], line_of: LineOf) -> None:
+    def leave_out(self, evaluated: Sequence[Evaluated], line_of: LineOf) -> None:
         """Take what was told before out of the lists of what was found; the counts stay as they are."""
-        for one in judged:
+        for one in evaluated:
             of_findings = [(f, _of_finding(f, line_of)) for f in one.findings]
             of_lines = [(n, _of_line(n, line_of)) for n in one.not_understood]
             self.told |= {said for _, said in (*of_findings, *of_lines) if said is not None}

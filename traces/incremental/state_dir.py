@@ -47,7 +47,7 @@ class Watched(NamedTuple):
 class State:
     """What earlier runs have left in a directory; of a new one, nothing.
 
-    `definitions`: the fingerprint and the scope that judged each machine whose entities are carried. `parts` are the
+    `definitions`: the fingerprint and the scope that evaluated each machine whose entities are carried. `parts` are the
     path and the first line of every part that was ever read: places refer to them. All else are names of files:
     `carried` has the rows of entities, `records` what was extracted of logs, `coverage` what traces have exercised,
     `told` what was told of logs.
@@ -84,13 +84,13 @@ class State:
             )
 
     def fits(self, definitions: Mapping[str, str], watched: Mapping[MachineKey, str]) -> None:
-        """Raise an `InputError` unless what is carried was judged, and seen, as it is in this run."""
-        for name, judged in definitions.items():
-            was = self.definitions.get(name, judged)
-            if was != judged:
+        """Raise an `InputError` unless what is carried was evaluated, and seen, as it is in this run."""
+        for name, evaluated in definitions.items():
+            was = self.definitions.get(name, evaluated)
+            if was != evaluated:
                 raise InputError(
                     f"the state in {self.folder} was made under the definition {was} of {name}; "
-                    f"it is {judged} now",
+                    f"it is {evaluated} now",
                     help=f"take the version and the sizes of then, or {_BEGIN_ANEW}",
                 )
         for one in self.machines:

@@ -1,6 +1,6 @@
 """Takes back verdicts that hang on what a log does not tell: an order of equal times, or an event that was lost.
 
-The entities concerned are judged in every order that is possible. What holds in all of them is claimed.
+The entities concerned are evaluated in every order that is possible. What holds in all of them is claimed.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from stagewright.traces.readers.protocol import Unsure
 from stagewright.traces.replay.exact_verdicts import (
     DETAILS_MAX,
     Cause,
+    Evaluated,
     Finding,
-    Judged,
     MachineKey,
-    judge,
+    evaluate,
 )
 
 
@@ -41,7 +41,7 @@ def entities_of(unsure: Iterable[Unsure], form: str) -> list[UnsureEntity]:
 
 
 def take_back(
-    judged: Sequence[Judged],
+    evaluated: Sequence[Evaluated],
     unsure: Sequence[UnsureEntity],
     automata: Mapping[MachineKey, Source],
 ) -> None:
@@ -49,31 +49,31 @@ def take_back(
     unsure = [one for one in unsure if one.key.stream[1:] in automata]
     if not unsure:
         return
-    given = _judged({one.key: one.about.events for one in unsure}, automata)
+    given = _evaluated({one.key: one.about.events for one in unsure}, automata)
     found: dict[EntityKey, set[TraceVerdict]] = {k: {f.verdict} for k, f in given.items()}
     for number in range(max(len(one.about.orders) for one in unsure)):
         orders = {
             one.key: one.about.orders[number] for one in unsure if number < len(one.about.orders)
         }
-        for key, finding in _judged(orders, automata).items():
+        for key, finding in _evaluated(orders, automata).items():
             found[key].add(finding.verdict)
-    places = {f.key: (j, i) for j in judged for i, f in enumerate(j.findings) if f.key in given}
+    places = {f.key: (j, i) for j in evaluated for i, f in enumerate(j.findings) if f.key in given}
     for one in unsure:
         was = given[one.key]
         early = was.cause is not None and was.sequence < one.about.first
         sure = len(found[one.key]) == 1 and bool(one.about.orders)
         if not early and not sure:
-            _replace(judged, places.get(one.key), was, _finding(one, was))
+            _replace(evaluated, places.get(one.key), was, _finding(one, was))
 
 
-def _judged(
+def _evaluated(
     events: Mapping[EntityKey, Sequence[tuple[int, Event]]],
     automata: Mapping[MachineKey, Source],
 ) -> dict[EntityKey, Finding]:
     blocks = [
         block_of([e for _, e in of], definition=k.stream.definition) for k, of in events.items()
     ]
-    return {finding.key: finding for finding in judge(blocks, automata, every=True).findings}
+    return {finding.key: finding for finding in evaluate(blocks, automata, every=True).findings}
 
 
 def _finding(one: UnsureEntity, was: Finding) -> Finding:
@@ -85,7 +85,7 @@ def _finding(one: UnsureEntity, was: Finding) -> Finding:
 
 
 def _replace(
-    judged: Sequence[Judged], place: tuple[Judged, int] | None, was: Finding, now: Finding
+    evaluated: Sequence[Evaluated], place: tuple[Evaluated, int] | None, was: Finding, now: Finding
 ) -> None:
     """Put one finding in place of another, which has none if all was well or there were too many."""
     if place is not None:
@@ -93,7 +93,7 @@ def _replace(
         one.findings[index] = now
         _recount(one, was, now)
         return
-    one = next(j for j in judged if j.verdicts.get((was.key.stream[1:], was.verdict)))
+    one = next(j for j in evaluated if j.verdicts.get((was.key.stream[1:], was.verdict)))
     _recount(one, was, now)
     if was.cause is not None:
         return  # it was left out, and is so still
@@ -103,6 +103,6 @@ def _replace(
         one.findings_left_out += 1
 
 
-def _recount(judged: Judged, was: Finding, now: Finding) -> None:
-    judged.count(was.key.stream, was.verdict, -1)
-    judged.count(now.key.stream, now.verdict)
+def _recount(evaluated: Evaluated, was: Finding, now: Finding) -> None:
+    evaluated.count(was.key.stream, was.verdict, -1)
+    evaluated.count(now.key.stream, now.verdict)

@@ -93,7 +93,7 @@ class Logs:
     notes: list[str] = field(default_factory=list)
     unsure: list[UnsureEntity] = field(default_factory=list)
     names: dict[EntityKey, Mapping[str, str]] = field(default_factory=dict)
-    of_version: list[str] = field(default_factory=list)  # as which releases they are judged
+    of_version: list[str] = field(default_factory=list)  # as which releases they are evaluated
     again: int = 0
     records: dict[int, list[Any]] = field(default_factory=dict)
 

@@ -9,7 +9,12 @@ import numpy as np
 
 from stagewright.spec.errors import InputError, StagewrightError
 from stagewright.traces.events.event_block import Block, chosen, place_of
-from stagewright.traces.replay.exact_verdicts import DETAILS_MAX, Judged, MachineKey, NotUnderstood
+from stagewright.traces.replay.exact_verdicts import (
+    DETAILS_MAX,
+    Evaluated,
+    MachineKey,
+    NotUnderstood,
+)
 
 KINDS_MAX = 10_000  # different machines, profiles and definitions
 _NAMED_MAX = 1_000  # events of one kind that a task names
@@ -66,9 +71,9 @@ def all_of(parts: Iterable[Aside]) -> Aside:
     return whole
 
 
-def as_judged(aside: Aside, why: Mapping[MachineKey, StagewrightError]) -> Judged:
-    """The events as what they are: none of a machine that could judge them."""
-    found = Judged(events_not_understood=sum(aside.counts.values()))
+def as_evaluated(aside: Aside, why: Mapping[MachineKey, StagewrightError]) -> Evaluated:
+    """The events as what they are: none of a machine that could evaluate them."""
+    found = Evaluated(events_not_understood=sum(aside.counts.values()))
     for kind, named in aside.first.items():
         found.not_understood += [NotUnderstood(n.place, n.key, why[kind].problem) for n in named]
     found.not_understood.sort(key=lambda one: one.place)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from stagewright.traces.coverage.correction import Taken, taken
-from stagewright.traces.cross_entity.each import judge_each
+from stagewright.traces.cross_entity.each import evaluate_each
 from stagewright.traces.cross_entity.sweep import Gathered, Swept, by_group, sweep
 from stagewright.traces.incremental.state_dir import no_room
 from stagewright.traces.inputs.tasks import Automata, Summary, Task, blocks_of, details_of
@@ -56,7 +56,7 @@ class FirstPass:
     With `carry_to`, a directory, what is known of all entities is written there for another run.
 
     With `views` the partitions tell how `properties` see the entities; those that relate entities of a group
-    are judged in a stage of their own, `by_groups`.
+    are evaluated in a stage of their own, `by_groups`.
     """
 
     automata: Automata
@@ -111,7 +111,7 @@ class FirstPass:
             found.taken, found.untold = taken(steps), steps.untold
             found.carried = carry(found.glued, self.carry_to)
             if found.glued.changes is not None:
-                found.swept = judge_each(found.glued.changes, self.properties)
+                found.swept = evaluate_each(found.glued.changes, self.properties)
                 if not self.relates:
                     found.glued.changes = None
         return found
@@ -124,7 +124,7 @@ class FirstPass:
     def by_groups(
         self, items: Iterable[Rows | Summary]
     ) -> Iterator[tuple[int, Partition | Gathered]]:
-        """Finish a partition; its changes go to those who judge their groups, the rest to the last one."""
+        """Finish a partition; its changes go to those who evaluate their groups, the rest to the last one."""
         found = self.finish(items)
         changes, found.glued.changes = found.glued.changes, None
         if changes is not None:
@@ -133,7 +133,7 @@ class FirstPass:
         yield self.partitions - 1, found
 
     def finish_groups(self, items: Iterable[Partition | Gathered]) -> list[Partition]:
-        """Judge the groups of a partition; the last one has what the others came to besides."""
+        """Evaluate the groups of a partition; the last one has what the others came to besides."""
         found: list[Partition] = []
         gathered: list[Gathered] = []
         for item in items:
@@ -158,7 +158,7 @@ def carry(glued: Glued, folder: str) -> str:
     """
     if glued.carried is None:
         return ""
-    # What logs tell is interpreted, and judged, anew in every run.
+    # What logs tell is interpreted, and evaluated, anew in every run.
     anew = np.array([formats.is_log(s.definition) for s in glued.carried.streams], bool)
     of_logs = anew[glued.carried.stream][glued.carried.table[:, ENTITY]]
     rows, glued.carried = select(glued.carried, np.flatnonzero(~of_logs)), None

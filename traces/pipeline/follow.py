@@ -147,7 +147,7 @@ class _Follower:
         return known[0] if known else self._received / f"{_LINES}.{ending}"
 
     def _do(self, paths: list[Path]) -> None:
-        # A batch that is not judged must fail, or else Spark takes it for done.
+        # A batch that is not evaluated must fail, or else Spark takes it for done.
         if self.error is not None:
             raise self.error
         found = {path: _inode_and_size(path) for path in paths}

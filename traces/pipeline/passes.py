@@ -20,14 +20,14 @@ from stagewright.traces.incremental.state_dir import State
 from stagewright.traces.inputs import unresolved
 from stagewright.traces.inputs.split import PROBED, Logs, beginnings, tasks_of
 from stagewright.traces.inputs.tasks import PartRead, Task, refuse_damaged
-from stagewright.traces.inputs.unresolved import Aside, all_of, as_judged
+from stagewright.traces.inputs.unresolved import Aside, all_of, as_evaluated
 from stagewright.traces.options import Options, Progress, Resolve
 from stagewright.traces.pipeline.first_pass import FirstPass, Partition
 from stagewright.traces.pipeline.resolve import Definitions
 from stagewright.traces.pipeline.second_pass import Looked, SecondPass, agreed, to_be_told
 from stagewright.traces.readers import formats
 from stagewright.traces.readers.protocol import Part
-from stagewright.traces.replay.exact_verdicts import DETAILS_MAX, Finding, Judged, MachineKey
+from stagewright.traces.replay.exact_verdicts import DETAILS_MAX, Evaluated, Finding, MachineKey
 from stagewright.traces.replay.join_segments import Miscounted
 from stagewright.traces.report.assemble import Read
 
@@ -68,7 +68,7 @@ class Run:
         self._watched = Together()
         self._looked: list[Looked] = []
         self._not_recounted = 0
-        self._set_aside, self._aside = Aside(), Judged()
+        self._set_aside, self._aside = Aside(), Evaluated()
 
     @property
     def read(self) -> list[PartRead]:
@@ -82,7 +82,7 @@ class Run:
 
     @property
     def exercised(self) -> dict[Whose, list[Exercised]]:
-        """What the events did that were judged; that of all runs."""
+        """What the events did that were evaluated; that of all runs."""
         all_taken: Taken = Counter()
         for one in self._found:
             for taken in (one.taken, *(s.taken for s in one.summaries)):
@@ -103,7 +103,7 @@ class Run:
         """Replay everything; returns what is to be noted about the definitions.
 
         Raises:
-            StagewrightError: not one event is of a machine that can be judged; a file is damaged.
+            StagewrightError: not one event is of a machine that can be evaluated; a file is damaged.
         """
         asked = Definitions(resolve, options, self._logs.recordings, self.damaged)
         if self._continued is not None:
@@ -111,8 +111,8 @@ class Run:
         self._ask_first(asked)
         while True:
             self.panels = asked.panels
-            judges = {key: panel.members[0] for key, panel in self.panels.items()}
-            self._watched = together(options.together, judges, options.profile)
+            evaluators = {key: panel.members[0] for key, panel in self.panels.items()}
+            self._watched = together(options.together, evaluators, options.profile)
             if self._continued is not None:
                 self._continued.fits(self.panels, self._watched)
             first = FirstPass(
@@ -129,8 +129,8 @@ class Run:
             if not self._ask_more(asked) and not again:
                 break
         asked.check_candidates()
-        self._watched.check(judges)
-        self._aside = as_judged(self._set_aside, asked.refused)
+        self._watched.check(evaluators)
+        self._aside = as_evaluated(self._set_aside, asked.refused)
         return [
             *asked.notes,
             *unresolved.notes(self._set_aside, asked.refused),
@@ -158,7 +158,7 @@ class Run:
             raise self._refusal(asked, first)
 
     def _refusal(self, asked: Definitions, first: Sequence[tuple[Part, Block]]) -> StagewrightError:
-        """Why nothing can be judged, with the place of the first event."""
+        """Why nothing can be evaluated, with the place of the first event."""
         parts = {read.part.number: read.part for read in self._logs.read}
         of_logs = ((place_of(int(b.place[0])).source, b) for b in self._logs.blocks)
         placed = [*((parts[part], b) for part, b in of_logs if part in parts), *first]
@@ -216,17 +216,17 @@ class Run:
             self._continued.leave_out_groups(swept, self._watched.properties)
         return report_together(self._watched, swept, read.where, damaged=bool(self.damaged))
 
-    def second_pass(self, read: Read) -> tuple[list[Judged], int]:
-        """What all partitions have judged, with what needed a second look; and how many entities did."""
-        judged = [*(one.glued.judged for one in self._found), self._aside]
+    def second_pass(self, read: Read) -> tuple[list[Evaluated], int]:
+        """What all partitions have evaluated, with what needed a second look; and how many entities did."""
+        evaluated = [*(one.glued.evaluated for one in self._found), self._aside]
         unsettled = sorted({key for one in self._found for key in one.glued.unsettled})
         if self._continued is not None:
-            self._continued.leave_out_told(judged, read)
-        told = self._to_be_told([f for one in judged for f in one.findings])
+            self._continued.leave_out_told(evaluated, read)
+        told = self._to_be_told([f for one in evaluated for f in one.findings])
         miscounted = self._miscounted(unsettled)
         again = {*unsettled, *told, *(m.key for m in miscounted)}
         if not again:
-            return judged, 0
+            return evaluated, 0
         self._progress(f"reading again {len(again):,} entities")
         second = SecondPass(
             self._automata,
@@ -241,14 +241,14 @@ class Run:
         self._looked = self._engine.run(self._tasks, second.work, self._partitions, second.finish)
         refuse_damaged([read for one in self._looked for read in one.damaged])
         in_full = {f.key: f for one in self._looked for f in one.told}
-        for one in judged:
+        for one in evaluated:
             one.findings = [
                 agreed(f, in_full.get(f.key)) if f.key in told else f for f in one.findings
             ]
-        looked = [one.glued.judged for one in self._looked]
+        looked = [one.glued.evaluated for one in self._looked]
         if self._continued is not None:
             self._continued.leave_out_told(looked, read)
-        return [*judged, *looked], len(again)
+        return [*evaluated, *looked], len(again)
 
     def _miscounted(self, unsettled: Sequence[EntityKey]) -> tuple[Miscounted, ...]:
         """The entities whose exercises are to be counted again: none if there are too many."""

@@ -1,4 +1,4 @@
-"""Which definition judges the events of each machine, profile and definition that they name, or why none does."""
+"""Which definition evaluates the events of each machine, profile and definition that they name, or why none does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stagewright.spec.grounding.ground import GroundModel
 from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.scope import Scope
 from stagewright.spec.text.visible import one_line
-from stagewright.traces.automaton.judge import Judge
+from stagewright.traces.automaton.evaluator import Evaluator
 from stagewright.traces.automaton.nfa import of_model
 from stagewright.traces.events.observability import Doubt, Recording
 from stagewright.traces.explain.panel import (
@@ -28,7 +28,7 @@ from stagewright.traces.replay.exact_verdicts import MachineKey
 
 @dataclass
 class Definitions:
-    """What judges, as far as it was asked for; and what was asked for and cannot be judged.
+    """What evaluates, as far as it was asked for; and what was asked for and cannot be evaluated.
 
     `of_logs` is what is known of recordings by form and machine. `damaged` are the forms of which a part is
     left out; with "" among them, it is not known of which.
@@ -69,7 +69,7 @@ class Definitions:
         """Take notice of the forms of which a part is left out."""
         self.damaged = damaged
         for key, panel in self.panels.items():
-            members = [judge.definition for judge in panel.members]
+            members = [evaluator.definition for evaluator in panel.members]
             named = {name: members[number] for name, number in panel.candidates.items()}
             self.panels[key] = self._panel(key, named or {"": members[0]})
 
@@ -115,13 +115,13 @@ class Definitions:
         own, definitions = list(distinct), list(distinct.values())
         compared = bool(candidate_names(key, self.options))
         return Panel(
-            tuple(self._judge(key, d, definitions) for d in definitions),
+            tuple(self._evaluate(key, d, definitions) for d in definitions),
             {n: own.index(d.fingerprint()) for n, d in named.items()} if compared else {},
         )
 
-    def _judge(
+    def _evaluate(
         self, key: MachineKey, definition: Definition, candidates: Sequence[Definition]
-    ) -> Judge:
+    ) -> Evaluator:
         recording = self._recording(key, definition, candidates)
         scope = recording.scope(self.options.scope(definition))
         known = definition.name, definition.fingerprint(), scope
@@ -129,7 +129,7 @@ class Definitions:
             self._models[known] = ground(definition, scope, bounded=False)
         model = self._models[known]
         automaton = of_model(model, recording, max_states=self.options.max_states)
-        return Judge(definition, scope, model, automaton)
+        return Evaluator(definition, scope, model, automaton)
 
     def _recording(
         self, key: MachineKey, definition: Definition, candidates: Sequence[Definition]

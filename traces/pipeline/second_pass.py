@@ -1,6 +1,6 @@
 """The second pass over the input: it looks at suspects.
 
-What rows could not settle, and what is to be told in full, is read again and judged event by event; and what
+What rows could not settle, and what is to be told in full, is read again and evaluated event by event; and what
 entities exercised of which something was wrong is counted again.
 """
 
@@ -20,7 +20,7 @@ from stagewright.traces.explain.explanation import EXPLAINED_MAX, AccountingErro
 from stagewright.traces.inputs.tasks import Automata, PartRead, Summary, Task, blocks_of, details_of
 from stagewright.traces.pipeline.entity_filter import Wanted
 from stagewright.traces.pipeline.first_pass import carry
-from stagewright.traces.replay.exact_verdicts import Finding, Judged, MachineKey, judge
+from stagewright.traces.replay.exact_verdicts import Evaluated, Finding, MachineKey, evaluate
 from stagewright.traces.replay.join_segments import Glued, Miscounted, glue
 from stagewright.traces.replay.related.classes import View
 from stagewright.traces.replay.rows import ENTITY, Rows, concatenated, select
@@ -33,7 +33,7 @@ _Item = Block | Rows | Wrong | Taken | PartRead
 
 @dataclass
 class Looked:
-    """What a partition of the second pass came to: the unsettled entities judged, the others only told."""
+    """What a partition of the second pass came to: the unsettled entities evaluated, the others only told."""
 
     glued: Glued = field(default_factory=Glued)
     carried: str = ""
@@ -44,7 +44,7 @@ class Looked:
 
 @dataclass(frozen=True)
 class SecondPass:
-    """Judges some entities event by event, and counts again what some exercised.
+    """Evaluates some entities event by event, and counts again what some exercised.
 
     `miscounted` are also all unsettled ones, or none where too many were; `breaks`, by task, are those of the
     first pass.
@@ -66,7 +66,7 @@ class SecondPass:
         looked, again = Wanted((*self.unsettled, *self.told)), Wanted(counted)
         unsettled = frozenset(self.unsettled)
         wrong = Wanted([key for key in counted if key not in unsettled])
-        judged = np.array([*(m.judged for m in self.miscounted), 0], np.int64)
+        evaluated = np.array([*(m.evaluated for m in self.miscounted), 0], np.int64)
         recount = Recount(Steps(self.automata, self.views), self.breaks.get(task.number, ()))
         summary = Summary()
         for path in task.carried:
@@ -81,7 +81,7 @@ class SecondPass:
             counts = (again.find(block) >= 0)[block.entity]
             if counts.any():
                 some = chosen(block, np.flatnonzero(counts))
-                recount.take(some, judged[again.find(some)])
+                recount.take(some, evaluated[again.find(some)])
         yield 0, recount.end()
         for part in recount.rows:
             yield from ((number, Wrong(one)) for number, one in self._of(wrong, part))
@@ -95,7 +95,7 @@ class SecondPass:
             yield partition, select(rows, np.flatnonzero(target == partition))
 
     def finish(self, items: Iterable[_Item]) -> Looked:
-        """Judge the entities of a partition."""
+        """Evaluate the entities of a partition."""
         found, blocks, carried = Looked(), list[Block](), list[Rows]()
         wrong: list[Rows] = []
         for item in items:
@@ -130,16 +130,16 @@ class SecondPass:
             found.glued.changes = None
             found.carried = carry(found.glued, self.carry_to)
             if not carried:
-                _tell_in_full(found.glued.judged, one, self.automata)
-        found.told = judge([other], self.automata).findings
+                _tell_in_full(found.glued.evaluated, one, self.automata)
+        found.told = evaluate([other], self.automata).findings
         return found
 
 
-def _tell_in_full(glued: Judged, block: Block, automata: Automata) -> None:
+def _tell_in_full(glued: Evaluated, block: Block, automata: Automata) -> None:
     """Give those findings that may be told in full the events that led to them."""
     told = to_be_told(glued.findings)
     few = Wanted(tuple(told)).find(block) >= 0
-    exact = judge([chosen(block, np.flatnonzero(few[block.entity]))], automata)
+    exact = evaluate([chosen(block, np.flatnonzero(few[block.entity]))], automata)
     in_full = {finding.key: finding for finding in exact.findings}
     glued.findings = [agreed(f, in_full.get(f.key)) if f.key in told else f for f in glued.findings]
 
@@ -152,14 +152,14 @@ def to_be_told(findings: Iterable[Finding]) -> dict[EntityKey, None]:
 
 
 def agreed(glued: Finding, exact: Finding | None) -> Finding:
-    """A finding with all events that led to it, which were judged one by one.
+    """A finding with all events that led to it, which were evaluated one by one.
 
     Raises:
-        AccountingError: the two ways to judge do not agree.
+        AccountingError: the two ways to evaluate do not agree.
     """
     plain = [
         replace(f, symbols=(), before=None, rival=None) for f in (glued, exact) if f is not None
     ]
     if exact is None or plain[0] != plain[1]:
-        raise AccountingError(f"{glued.key}: glued {glued}, but judged event by event {exact}")
+        raise AccountingError(f"{glued.key}: glued {glued}, but evaluated event by event {exact}")
     return replace(glued, symbols=exact.symbols, rival=exact.rival)

@@ -124,7 +124,7 @@ class Interpreted:
 
     `recordings`: what is known of the recording of each machine, by the name of its class. `notes`: what was
     noticed and is worth telling, such as lines that were not believed. `of_version`: as which release all is
-    judged where nobody says it. A line may have given several events.
+    evaluated where nobody says it. A line may have given several events.
     `unsure`: the entities of whose events not all is known. `names`: of an entity, by its trace, machine, profile
     and name, the real names in place of which its events have numbered members.
     """

@@ -1,4 +1,4 @@
-"""Judges the events of many machines in one Spark job: `validate_events(spark, [(definition, scope, events)])`."""
+"""Evaluates the events of many machines in one Spark job: `validate_events(spark, [(definition, scope, events)])`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stagewright.spec.trace import Event
 from stagewright.traces.automaton.nfa import MAX_STATES, Automaton, automaton
 from stagewright.traces.events.event_block import Block, Stream, block_of
 from stagewright.traces.events.observability import Recording
-from stagewright.traces.replay.exact_verdicts import Finding, Judged, MachineKey, judge
+from stagewright.traces.replay.exact_verdicts import Evaluated, Finding, MachineKey, evaluate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,7 +28,7 @@ def validate_events(
 ) -> list[list[Finding]]:
     """What was found about each entity, in the order of their keys, for each item of the batch.
 
-    An item's events are judged under its definition at its scope, whatever machine they name.
+    An item's events are evaluated under its definition at its scope, whatever machine they name.
 
     Raises:
         StagewrightError: a definition cannot be lowered at its scope.
@@ -45,8 +45,8 @@ def validate_events(
             replace(block, streams=tuple(Stream(str(i), *own) for i in range(len(block.streams))))
         )
     found: list[list[Finding]] = [[] for _ in batch]
-    for judged in _job(spark, blocks, automata):
-        for finding in judged.findings:
+    for evaluated in _job(spark, blocks, automata):
+        for finding in evaluated.findings:
             stream = finding.key.stream
             item = int(stream.machine)
             key = finding.key._replace(stream=originals[item][int(stream.trace)])
@@ -61,7 +61,7 @@ def _own_key(number: int) -> MachineKey:
 
 def _job(
     spark: SparkSession, blocks: Sequence[Block], automata: dict[MachineKey, Automaton]
-) -> list[Judged]:
+) -> list[Evaluated]:
     context = spark.sparkContext
     partitions = context.defaultParallelism
     # Each partition gets the automata that it needs, and no others.
@@ -69,13 +69,13 @@ def _job(
         pickle.dumps((part, {s[1:]: automata[s[1:]] for b in part for s in b.streams}))
         for part in (blocks[number::partitions] for number in range(partitions))
     ]
-    judged: list[Judged] = (
-        context.parallelize(tasks, partitions).mapPartitions(_judge_tasks).collect()
+    evaluated: list[Evaluated] = (
+        context.parallelize(tasks, partitions).mapPartitions(_evaluate_tasks).collect()
     )
-    return judged
+    return evaluated
 
 
-def _judge_tasks(tasks: Iterable[bytes]) -> Iterable[Judged]:
+def _evaluate_tasks(tasks: Iterable[bytes]) -> Iterable[Evaluated]:
     for task in tasks:
         blocks, automata = pickle.loads(task)
-        yield judge(blocks, automata, every=True)
+        yield evaluate(blocks, automata, every=True)

@@ -1,4 +1,4 @@
-"""Judges the entities of one partition: from their events to what was found, and the counts of it."""
+"""Evaluates the entities of one partition: from their events to what was found, and the counts of it."""
 
 from __future__ import annotations
 
@@ -125,21 +125,21 @@ def added(one: tuple[int, str] | None, other: tuple[int, str]) -> tuple[int, str
 
 
 @dataclass
-class Judged:
+class Evaluated:
     """What one partition found. The four counts of events add up to all that came in."""
 
     verdicts: dict[tuple[MachineKey, TraceVerdict], int] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     not_understood: list[NotUnderstood] = field(default_factory=list)
-    events_judged: int = 0
-    events_not_judged: int = 0  # after a violation, a gap or an event that was not understood
+    events_evaluated: int = 0
+    events_not_evaluated: int = 0  # after a violation, a gap or an event that was not understood
     events_duplicate: int = 0
     events_not_understood: int = 0
     findings_left_out: int = 0
     # Of how many entities each is true, and the first of them by name; only where candidates are compared.
     standings: dict[Stands, tuple[int, str]] = field(default_factory=dict[Stands, tuple[int, str]])
 
-    def add(self, other: Judged, details: int) -> None:
+    def add(self, other: Evaluated, details: int) -> None:
         """Take what was found of other entities of the partition; so much of it is told."""
         for which, count in other.verdicts.items():
             self.verdicts[which] = self.verdicts.get(which, 0) + count
@@ -150,8 +150,8 @@ class Judged:
             self.standings[stands] = added(self.standings.get(stands), told)
         self.not_understood += other.not_understood
         del self.not_understood[details:]
-        self.events_judged += other.events_judged
-        self.events_not_judged += other.events_not_judged
+        self.events_evaluated += other.events_evaluated
+        self.events_not_evaluated += other.events_not_evaluated
         self.events_duplicate += other.events_duplicate
         self.events_not_understood += other.events_not_understood
 
@@ -168,11 +168,11 @@ class Judged:
             self.count(stream, TraceVerdict.OK, many)
 
 
-def judge(
+def evaluate(
     blocks: Sequence[Block], automata: Mapping[MachineKey, Source], *, every: bool = False
-) -> Judged:
-    """Judge all entities of the blocks; with `every`, the result lists also those that are ok."""
-    result = Judged()
+) -> Evaluated:
+    """Evaluate all entities of the blocks; with `every`, the result lists also those that are ok."""
+    result = Evaluated()
     if not blocks:
         return result
     block = merge(blocks)
@@ -211,19 +211,19 @@ def _ended(last: Ints, machine: Ints, machines: Sequence[Running]) -> Ints:
     return np.array(ended, bool)[which.ravel()]
 
 
-def _count_events(result: Judged, ordered: Ordered, replayed: Replay, unknown: int) -> None:
-    # The event at which a replay stopped was judged, unless it could not be understood.
+def _count_events(result: Evaluated, ordered: Ordered, replayed: Replay, unknown: int) -> None:
+    # The event at which a replay stopped was evaluated, unless it could not be understood.
     stopped = replayed.stopped
-    judged = np.where(stopped >= 0, stopped + (replayed.last != UNKNOWN), ordered.run)
-    result.events_judged = int(judged.sum())
+    evaluated = np.where(stopped >= 0, stopped + (replayed.last != UNKNOWN), ordered.run)
+    result.events_evaluated = int(evaluated.sum())
     result.events_duplicate = int(ordered.duplicates.sum())
-    result.events_not_judged = len(ordered.distinct) - result.events_judged - unknown
+    result.events_not_evaluated = len(ordered.distinct) - result.events_evaluated - unknown
 
 
 def _not_understood(
     block: Block, ordered: Ordered, machine: Ints, machines: Sequence[Running]
 ) -> list[NotUnderstood]:
-    """The events that are none of their machine's, whether or not they come to be judged."""
+    """The events that are none of their machine's, whether or not they come to be evaluated."""
     events = np.sort(ordered.distinct)
     entity, size = block.entity[events], len(block.symbols)
     first = block.sequence[events] == 0

@@ -26,12 +26,24 @@ from stagewright.traces.replay.transition_table import REFUSED as REFUSED_STEP, 
 Ints = NDArray[Any]
 
 # What is found of an entity: how, at which sequence number, its place and the one before, the set before
-# and the symbol there, the last set, how many of its events were judged, not judged, repeated and refused; how
+# and the symbol there, the last set, how many of its events were evaluated, not evaluated, repeated and refused; how
 # many of the repeated ones are of earlier runs, which are not at hand to be compared with; and the first sequence
 # number after a gap.
-HOW, AT, HERE, BEFORE, SET, WITH, LAST, JUDGED, REST, REPEATED, REFUSED, UNCOMPARED, NEXT = range(
-    13
-)
+(
+    HOW,
+    AT,
+    HERE,
+    BEFORE,
+    SET,
+    WITH,
+    LAST,
+    EVALUATED,
+    NOT_EVALUATED,
+    REPEATED,
+    REFUSED,
+    UNCOMPARED,
+    NEXT,
+) = range(13)
 FOUND = 13
 WHOLE, STOP, CONFLICT, GAP, OVERLAP, TOLD = range(6)  # how; TOLD: in an earlier run
 
@@ -42,7 +54,7 @@ NOWHERE = -1
 
 @compiled
 def carried_to(table: Ints, first: int, last: int) -> int:
-    """How many events of an entity earlier runs have judged."""
+    """How many events of an entity earlier runs have evaluated."""
     for r in range(first, last):
         if table[r, KIND] == CARRIED:
             return int(table[r, LENGTH])
@@ -104,7 +116,7 @@ def settle(
 def _begun(
     table: Ints, first: int, last: int, start: int, flags: Ints, one: Ints
 ) -> tuple[int, int, bool]:
-    """Where an entity's events go on after those that earlier runs have judged: set, number, whether."""
+    """Where an entity's events go on after those that earlier runs have evaluated: set, number, whether."""
     one[:] = 0
     one[HERE] = NOWHERE
     one[BEFORE] = NOWHERE
@@ -174,7 +186,7 @@ def _entity(  # noqa: C901 - one loop, compiled as a whole
             r += 1
             continue
         if row[KIND] == REPEAT or row[SEQUENCE] + row[LENGTH] <= carried:
-            # What earlier runs have judged is not at hand any more: it counts as the same.
+            # What earlier runs have evaluated is not at hand any more: it counts as the same.
             one[REPEATED] += row[LENGTH]
             one[UNCOMPARED] += row[LENGTH] * (row[KIND] != REPEAT)
             r += 1
@@ -189,7 +201,7 @@ def _entity(  # noqa: C901 - one loop, compiled as a whole
         if row[KIND] == BODY:
             r += 1
             if not running:
-                one[REST] += row[LENGTH]
+                one[NOT_EVALUATED] += row[LENGTH]
                 continue
             after = row[EXIT]
             if state != row[ENTRY]:
@@ -205,7 +217,7 @@ def _entity(  # noqa: C901 - one loop, compiled as a whole
                 if flags[after] & STOPPED:
                     one[HOW] = OVERLAP
                     return -1, 0
-            one[JUDGED] += row[LENGTH]
+            one[EVALUATED] += row[LENGTH]
             one[BEFORE] = row[PLACE]
             state = after
             expected = row[SEQUENCE] + row[LENGTH]
@@ -218,7 +230,7 @@ def _entity(  # noqa: C901 - one loop, compiled as a whole
             return context, table[here, SYMBOL]
         r = here
         if not running:
-            one[REST] += understood
+            one[NOT_EVALUATED] += understood
             if gap:
                 one[HERE] = table[chosen, PLACE]
                 gap = False
@@ -237,12 +249,12 @@ def _entity(  # noqa: C901 - one loop, compiled as a whole
             one[HERE] = table[chosen, PLACE]
             one[LAST] = after
             if different > 1:
-                one[REST] += understood
+                one[NOT_EVALUATED] += understood
             else:
-                one[JUDGED] += understood
+                one[EVALUATED] += understood
             continue
         counts[slot] += count
-        one[JUDGED] += 1
+        one[EVALUATED] += 1
         one[BEFORE] = table[chosen, PLACE]
         state = after
         expected += 1

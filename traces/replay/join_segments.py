@@ -1,6 +1,6 @@
 """Glues the rows of entities together, wherever they were read: what is left are verdicts.
 
-An entity whose rows do not overlap is judged here, exactly as if all its events had been replayed in order.
+An entity whose rows do not overlap is evaluated here, exactly as if all its events had been replayed in order.
 Where rows overlap (an event was repeated elsewhere, or two events have one sequence number), only the events
 themselves can tell: such an entity is among the `unsettled`.
 """
@@ -23,8 +23,8 @@ from stagewright.traces.replay.exact_verdicts import (
     DETAILS_MAX,
     VERDICTS,
     Cause,
+    Evaluated,
     Finding,
-    Judged,
     NotUnderstood,
     doubted,
 )
@@ -32,19 +32,19 @@ from stagewright.traces.replay.join_loop import (
     AT,
     BEFORE,
     CONFLICT,
+    EVALUATED,
     FOUND,
     GAP,
     HERE,
     HOW,
     HOWS,
-    JUDGED,
     LAST,
     NEXT,
+    NOT_EVALUATED,
     NOWHERE,
     OVERLAP,
     REFUSED,
     REPEATED,
-    REST,
     SET,
     STOP,
     TOLD,
@@ -83,17 +83,17 @@ _NEVER = np.iinfo(np.int64).max
 
 
 class Miscounted(NamedTuple):
-    """An entity of whose events some were counted that are not judged; `judged`: so many of the first ones are."""
+    """An entity of whose events some were counted that are not evaluated; `evaluated`: so many of the first ones are."""
 
     key: EntityKey
-    judged: int
+    evaluated: int
 
 
 @dataclass
 class Glued:
     """What the rows of one partition come to."""
 
-    judged: Judged = field(default_factory=Judged)
+    evaluated: Evaluated = field(default_factory=Evaluated)
     unsettled: list[EntityKey] = field(default_factory=list)
     miscounted: list[Miscounted] = field(default_factory=list)  # settled ones
     miscounted_left_out: int = 0  # more of them, that are not named
@@ -105,7 +105,7 @@ class Glued:
 
     def add(self, other: Glued, details: int) -> None:
         """Take what the rows of other entities of the partition came to; so many findings are told."""
-        self.judged.add(other.judged, details)
+        self.evaluated.add(other.evaluated, details)
         self.unsettled += other.unsettled
         self.miscounted += other.miscounted
         self.miscounted_left_out += other.miscounted_left_out + len(self.miscounted[details:])
@@ -130,11 +130,11 @@ def glue(
     details: int = DETAILS_MAX,
     count_bad: bool = False,
 ) -> Glued:
-    """Judge the entities of all rows; `rows` holds all rows of its entities.
+    """Evaluate the entities of all rows; `rows` holds all rows of its entities.
 
     With `carry`, a trace without its end may go on in another run, and what is known of it is carried there.
-    Where the table of steps has no room for all entities, some are judged after it was forgotten. `details`: so
-    many findings are told, violations first, and so many entities are named whose exercises are to be counted again. `count_bad`: the rows are all events that were judged, so what
+    Where the table of steps has no room for all entities, some are evaluated after it was forgotten. `details`: so
+    many findings are told, violations first, and so many entities are named whose exercises are to be counted again. `count_bad`: the rows are all events that were evaluated, so what
     entities did before something was wrong is counted, too.
     """
     left_out = _left_out(count_bad=count_bad, carry=carry)
@@ -157,12 +157,12 @@ def glue(
 def _miscounted(
     result: Glued, rows: Rows, interner: Interner, found: Ints, left_out: Ints, details: int
 ) -> None:
-    """Name the entities of which events were counted that are not judged: they are to be counted again."""
-    events = found[:, (JUDGED, REST, REPEATED, REFUSED)].sum(axis=1)  # of this run
+    """Name the entities of which events were counted that are not evaluated: they are to be counted again."""
+    events = found[:, (EVALUATED, NOT_EVALUATED, REPEATED, REFUSED)].sum(axis=1)  # of this run
     wrong = np.flatnonzero((left_out[found[:, HOW]] != 0) & (events > 0)).tolist()
-    judged = np.where(found[:, HOW] == TOLD, 0, found[:, AT])
+    evaluated = np.where(found[:, HOW] == TOLD, 0, found[:, AT])
     result.miscounted = [
-        Miscounted(_key(rows, interner, e), int(judged[e])) for e in wrong[:details]
+        Miscounted(_key(rows, interner, e), int(evaluated[e])) for e in wrong[:details]
     ]
     result.miscounted_left_out = len(wrong[details:])
 
@@ -230,7 +230,7 @@ def _glued(
     ok = _tell(result, rows, interner, found, table, refused, steps, details, carry=carry)
     _miscounted(result, rows, interner, found, left_out, details)
     if steps.compares:
-        result.judged.standings = standings_of(rows.streams, interner, found, ok, steps)
+        result.evaluated.standings = standings_of(rows.streams, interner, found, ok, steps)
     watched = None
     if steps.views:
         result.changes, watched = changes_of(
@@ -289,13 +289,13 @@ def _tell(
     carry: bool,
 ) -> Ints:
     """Tell what was found of the entities; returns which are ok."""
-    judged = result.judged
+    evaluated = result.evaluated
     settled = found[:, HOW] != OVERLAP
     counted = found[settled]
-    judged.events_judged = int(counted[:, JUDGED].sum())
-    judged.events_not_judged = int(counted[:, REST].sum())
-    judged.events_duplicate = int(counted[:, REPEATED].sum())
-    judged.events_not_understood = int(counted[:, REFUSED].sum())
+    evaluated.events_evaluated = int(counted[:, EVALUATED].sum())
+    evaluated.events_not_evaluated = int(counted[:, NOT_EVALUATED].sum())
+    evaluated.events_duplicate = int(counted[:, REPEATED].sum())
+    evaluated.events_not_understood = int(counted[:, REFUSED].sum())
     finished = (steps.flags[found[:, LAST]] & FINISHED) != 0
     recordings = [steps.machine(s[1:]).source.recording for s in rows.streams]
     open_end = ~np.array([r.end_marked for r in recordings], bool)[interner.groups]
@@ -304,10 +304,10 @@ def _tell(
     live = (found[:, HOW] == WHOLE) & ((steps.flags[found[:, LAST]] & STOPPED) == 0)
     good = live & (finished | open_end | carry)
     ok: Ints = good & ~doubted_all & (finished | carry | ~doubted_ends)
-    judged.count_ok(rows.streams, interner.groups[ok])
+    evaluated.count_ok(rows.streams, interner.groups[ok])
     told = found[:, HOW] == TOLD
     for group, last in zip(interner.groups[told].tolist(), found[told, LAST].tolist(), strict=True):
-        judged.count(rows.streams[group], VERDICTS[_cause_of_stop(steps, last)])
+        evaluated.count(rows.streams[group], VERDICTS[_cause_of_stop(steps, last)])
     result.open = int((live & ~finished & ~open_end).sum())
     result.told = int(told.sum())
     result.uncompared = int(counted[:, UNCOMPARED].sum())
@@ -318,11 +318,11 @@ def _tell(
         finding = _finding(_key(rows, interner, entity), found[entity], steps, before)
         doubt = recordings[interner.groups[entity]].doubt
         finding = doubted(finding, doubt, good=bool(good[entity]))
-        judged.count(finding.key.stream, finding.verdict)
-        if len(judged.findings) < details:
-            judged.findings.append(finding)
+        evaluated.count(finding.key.stream, finding.verdict)
+        if len(evaluated.findings) < details:
+            evaluated.findings.append(finding)
         else:
-            judged.findings_left_out += 1
+            evaluated.findings_left_out += 1
     for row in np.flatnonzero(refused).tolist()[:details]:
         entity = int(table[row, ENTITY])
         if settled[entity]:
@@ -330,7 +330,7 @@ def _tell(
             number = START if table[row, SEQUENCE] == 0 else UNKNOWN
             why = steps.machine(whose.stream[1:]).refusal(number, text)
             assert why is not None
-            judged.not_understood.append(
+            evaluated.not_understood.append(
                 NotUnderstood(place_of(int(table[row, PLACE])), whose, why)
             )
     return ok
@@ -395,12 +395,12 @@ def _carried(
 ) -> Rows:
     """One row for each settled entity, and what waits behind the gap of those that have one.
 
-    Where properties over several entities are judged there are also what these have seen of it until then.
+    Where properties over several entities are evaluated there are also what these have seen of it until then.
     """
     settled = found[:, HOW] != OVERLAP
     waits = settled[table[:, ENTITY]] & (table[:, KIND] != REPEAT) & (table[:, KIND] != CARRIED)
     after = np.where(found[:, HOW] == GAP, found[:, AT], _NEVER)
-    parts = [_judged(interner, found, rows, steps)]
+    parts = [_evaluated(interner, found, rows, steps)]
     if watched is not None:
         # These look at the events after a violation, too: so more may wait for one that is missing.
         after = np.where(watched.reached < 0, after, watched.reached)
@@ -421,8 +421,8 @@ def _carried(
     )
 
 
-def _judged(interner: Interner, found: Ints, rows: Rows, steps: Steps) -> Ints:
-    """One row for each settled entity of which an event was judged."""
+def _evaluated(interner: Interner, found: Ints, rows: Rows, steps: Steps) -> Ints:
+    """One row for each settled entity of which an event was evaluated."""
     stopped = np.isin(found[:, HOW], (STOP, CONFLICT))
     length = found[:, AT] + stopped
     chosen = np.flatnonzero((found[:, HOW] != OVERLAP) & (length > 0))

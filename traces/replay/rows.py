@@ -5,9 +5,9 @@ A row says something of an entity's events `sequence .. sequence + length - 1`:
 - RAW: one event, with its symbol: the state before it was not known where it was read;
 - BODY: events that lead from the set of possible states `entry` to the set `exit`, whatever they were;
 - REPEAT: one event that repeats the one with the same sequence number;
-- CARRIED: all events that earlier runs have judged, from the first one on: they lead to the set `exit`;
+- CARRIED: all events that earlier runs have evaluated, from the first one on: they lead to the set `exit`;
 - CHANGE: an event of a body after which properties over several entities see the entity in another way: the
-  set `exit` says how. There are such rows only where such properties are judged;
+  set `exit` says how. There are such rows only where such properties are evaluated;
 - WATCHED: all events up to the first gap that such properties have seen in earlier runs; they lead to the set
   `exit`. The changes among them are CHANGE rows of length 0.
 

@@ -45,9 +45,9 @@ _ROWS_MAX = 1 << 18  # rows that wait to be sent: of few each partition would ge
 # What is held of an entity, in one cache line: the sequence number of its next event (-1: none was read),
 # the set of its possible states, where its body begins (-1: it has none yet) and from which set, the symbol
 # and the place of its last event, and the sets that its machine begins with.
-_NEXT, _STATE, _BEGIN, _ENTRY, _LAST, _WHERE, _START, _MIDDLE = range(8)
+_NEXT, _STATE, _BEGIN, _ENTRY, _LAST, _WHERE, _START, _UNKNOWN_START = range(8)
 
-# What is held besides where properties over several entities are judged: the class that the entity is in
+# What is held besides where properties over several entities are evaluated: the class that the entity is in
 # (-2: that is yet to be told), and the time of its last event.
 _CLASS, _WHEN = range(2)
 _UNTOLD = -2
@@ -128,11 +128,12 @@ class Segments:
             streams = list(self._streams)
             steps = self._steps
             sets = np.array(
-                [[steps.number(s[1:], START), steps.middle(s[1:])] for s in streams], np.int64
+                [[steps.number(s[1:], START), steps.unknown_start(s[1:])] for s in streams],
+                np.int64,
             )
             new = self._held[before:count]
             new[:] = -1
-            new[:, (_START, _MIDDLE)] = sets[self._entities.groups[before:count]]
+            new[:, (_START, _UNKNOWN_START)] = sets[self._entities.groups[before:count]]
 
     def _replay(self, block: Block, entities: Ints, symbols: Ints, since: Ints) -> None:
         steps, done, forgotten = self._steps, 0, -1
@@ -297,7 +298,7 @@ def _replay(  # noqa: C901 - one loop, compiled as a whole
             one[_NEXT] = number
             one[_BEGIN] = 0 if number == 0 else -1
             one[_ENTRY] = one[_START]
-            one[_STATE] = one[_START] if number == 0 else one[_MIDDLE]
+            one[_STATE] = one[_START] if number == 0 else one[_UNKNOWN_START]
         state = one[_STATE]
         slot = slot_of(keys, state, what)
         if keys[slot] == 0:
@@ -310,12 +311,12 @@ def _replay(  # noqa: C901 - one loop, compiled as a whole
         if tracks:
             known = after
             if flags[after] & STOPPED:  # what the event itself says counts all the same
-                loose = slot_of(keys, one[_MIDDLE], what)
+                loose = slot_of(keys, one[_UNKNOWN_START], what)
                 if keys[loose] == 0:
-                    return i, at, _FILL, one[_MIDDLE], what
+                    return i, at, _FILL, one[_UNKNOWN_START], what
                 known = values[loose]
                 if known >= REFUSED or flags[known] & STOPPED:
-                    known = one[_MIDDLE]
+                    known = one[_UNKNOWN_START]
             seen = classes[known]
             if seen != KEPT and seen != tracked[whose, _CLASS]:
                 tracked[whose, _CLASS] = seen

@@ -144,10 +144,10 @@ class Steps:
                 self.classes[found] = self._class(key, local)
         return found
 
-    def middle(self, key: MachineKey) -> int:
+    def unknown_start(self, key: MachineKey) -> int:
         """The set in which an entity is whose earlier events were read elsewhere."""
         # What properties over several entities know of one must not depend on where a task begins.
-        return self.number(key, ANY if self.views else self.machine(key).middle)
+        return self.number(key, ANY if self.views else self.machine(key).unknown_start)
 
     def set_of(self, number: int) -> PossibleStates:
         """A set as any process understands it."""
@@ -227,7 +227,7 @@ class Steps:
         if local < LIVE:
             return self.number_of_class(view.anything)
         machine = self.machine(key)
-        assert isinstance(machine, Determinised)  # candidates are not judged together
+        assert isinstance(machine, Determinised)  # candidates are not evaluated together
         return self.number_of_class(view.seen(machine.states[s] for s in machine.sets[local]))
 
     def number_of_class(self, seen: Seen) -> int:

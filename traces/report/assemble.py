@@ -24,8 +24,8 @@ from stagewright.traces.explain.explanation import EXPLAINED_MAX, Explanation
 from stagewright.traces.explain.panel import Panel
 from stagewright.traces.inputs.discover import LeftOut
 from stagewright.traces.inputs.tasks import LINES_MAX, PartRead, refuse_damaged
-from stagewright.traces.replay.exact_verdicts import Cause, Finding, Judged, MachineKey
-from stagewright.traces.report.overflow import Rest
+from stagewright.traces.replay.exact_verdicts import Cause, Evaluated, Finding, MachineKey
+from stagewright.traces.report.overflow import Overflow
 from stagewright.traces.report.results import (
     Damaged,
     EntityReport,
@@ -97,7 +97,7 @@ def read_of(
 
 def compose(
     reading: Read,
-    judged: Sequence[Judged],
+    evaluated: Sequence[Evaluated],
     panels: Mapping[MachineKey, Panel],
     notes: Sequence[str],
     seconds: float,
@@ -107,23 +107,23 @@ def compose(
     left_out: Sequence[LeftOut] = (),
     names: Mapping[EntityKey, Mapping[str, str]] | None = None,
 ) -> TraceReport:
-    """The report on everything that was read and judged; `exercised`: what the replay of it did.
+    """The report on everything that was read and evaluated; `exercised`: what the replay of it did.
 
     `left_out`: files that could not even be opened. `earlier` counts the events of earlier runs that were
-    judged with it. `names`: the real names of the members that entities speak of.
+    evaluated with it. `names`: the real names of the members that entities speak of.
 
     Raises:
         AccountingError: a line is not accounted for.
     """
-    totals = replace(_totals(reading, judged), earlier=earlier)
+    totals = replace(_totals(reading, evaluated), earlier=earlier)
     totals.check()
-    machines = _machines(judged, panels)
+    machines = _machines(evaluated, panels)
     verdicts = {v: sum(counts.get(v, 0) for counts in machines.values()) for v in TraceVerdict}
     told = _Told(reading, panels, names or {})
-    for finding in _in_order(judged):
+    for finding in _in_order(evaluated):
         told.add(finding)
-    judges = {(key, n): j for key, panel in panels.items() for n, j in enumerate(panel.members)}
-    chosen = to_cover(judged, panels)
+    evaluators = {(key, n): j for key, panel in panels.items() for n, j in enumerate(panel.members)}
+    chosen = to_cover(evaluated, panels)
     covered = {whose: what for whose, what in (exercised or {}).items() if whose in chosen}
     return TraceReport(
         files=tuple(dict.fromkeys(p.part.path for p in reading.parts)),
@@ -131,39 +131,39 @@ def compose(
         verdicts=verdicts,
         totals=totals,
         entities=tuple(told.entities),
-        entities_left_out=sum(j.findings_left_out for j in judged) + told.rest.kinds.total(),
-        rest=told.rest if told.rest.kinds else None,
-        entities_unknown=sum(j.findings_left_out for j in judged),
-        unparsed=_unparsed(reading, judged),
+        entities_left_out=sum(j.findings_left_out for j in evaluated) + told.overflow.kinds.total(),
+        overflow=told.overflow if told.overflow.kinds else None,
+        entities_unknown=sum(j.findings_left_out for j in evaluated),
+        unparsed=_unparsed(reading, evaluated),
         notes=tuple(notes),
-        coverage=coverage_of(judges, covered),
+        coverage=coverage_of(evaluators, covered),
         damaged=_damaged(reading, left_out),
         passed_over=_passed_over(reading),
         seconds=seconds,
-        candidates=compared(judged, panels),
+        candidates=compared(evaluated, panels),
     )
 
 
 def _machines(
-    judged: Sequence[Judged], panels: Mapping[MachineKey, Panel]
+    evaluated: Sequence[Evaluated], panels: Mapping[MachineKey, Panel]
 ) -> dict[str, dict[TraceVerdict, int]]:
     """How many entities of each machine have each verdict."""
     told: dict[str, dict[TraceVerdict, int]] = {
         str(panel): dict.fromkeys(TraceVerdict, 0) for panel in panels.values()
     }
-    for one in judged:
+    for one in evaluated:
         for (machine, verdict), many in one.verdicts.items():
             told[str(panels[machine])][verdict] += many
     return told
 
 
-def _in_order(judged: Sequence[Judged]) -> Iterator[Finding]:
+def _in_order(evaluated: Sequence[Evaluated]) -> Iterator[Finding]:
     """The findings to be told one by one, in the order of their entities, and then the others in that order.
 
     If they are too many, violations are told before others. Each is given up once it was taken.
     """
-    findings = sorted((f for j in judged for f in j.findings), key=lambda f: f.key)
-    for one in judged:
+    findings = sorted((f for j in evaluated for f in j.findings), key=lambda f: f.key)
+    for one in evaluated:
         one.findings = []
     if len(findings) > TOLD_MAX:
         findings.sort(key=lambda f: f.verdict is not TraceVerdict.VIOLATION)
@@ -183,7 +183,7 @@ class _Told:
         names: Mapping[EntityKey, Mapping[str, str]],
     ) -> None:
         self.entities: list[EntityReport] = []
-        self.rest = Rest()
+        self.overflow = Overflow()
         self._reading = reading
         self._names = names
         self._running = {key: of_this_thread(panel.source) for key, panel in panels.items()}
@@ -202,7 +202,7 @@ class _Told:
         if len(self.entities) < TOLD_MAX:
             self.entities.append(entity)
         else:
-            self.rest.add(entity)
+            self.overflow.add(entity)
 
 
 def _damaged(reading: Read, left_out: Sequence[LeftOut]) -> tuple[Damaged, ...]:
@@ -223,7 +223,7 @@ def _passed_over(reading: Read) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(shapes.items(), key=lambda one: (-one[1], one[0]))[:SHAPES_TOLD])
 
 
-def _totals(reading: Read, judged: Sequence[Judged]) -> Totals:
+def _totals(reading: Read, evaluated: Sequence[Evaluated]) -> Totals:
     tallies = [p.tally for p in reading.parts]
     return Totals(
         lines=sum(t.lines for t in tallies),
@@ -233,14 +233,14 @@ def _totals(reading: Read, judged: Sequence[Judged]) -> Totals:
         told=sum(t.told for t in tallies),
         lost=sum(t.lost for t in tallies),
         events=sum(t.events for t in tallies),
-        judged=sum(j.events_judged for j in judged),
-        not_judged=sum(j.events_not_judged for j in judged),
-        duplicates=sum(j.events_duplicate for j in judged),
-        not_understood=sum(j.events_not_understood for j in judged),
+        evaluated=sum(j.events_evaluated for j in evaluated),
+        not_evaluated=sum(j.events_not_evaluated for j in evaluated),
+        duplicates=sum(j.events_duplicate for j in evaluated),
+        not_understood=sum(j.events_not_understood for j in evaluated),
     )
 
 
-def _unparsed(reading: Read, judged: Sequence[Judged]) -> tuple[UnparsedLine, ...]:
+def _unparsed(reading: Read, evaluated: Sequence[Evaluated]) -> tuple[UnparsedLine, ...]:
     """The first lines that are no events."""
     lines = (
         UnparsedLine(_where(reading, Place(one.part.number, line)), reason)
@@ -249,7 +249,7 @@ def _unparsed(reading: Read, judged: Sequence[Judged]) -> tuple[UnparsedLine, ..
     )
     events = (
         UnparsedLine(_where(reading, n.place), f"{n.key}: {n.reason}")
-        for j in judged
+        for j in evaluated
         for n in j.not_understood
     )
     first = nsmallest(LINES_MAX, chain(lines, events), key=lambda u: (u.where.file, u.where.line))

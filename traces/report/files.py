@@ -34,7 +34,7 @@ def write_report(
 ) -> list[Path]:
     """Write every form; each file is there whole or not at all. The files, and the folder of the violations'.
 
-    `command` judges the same again; `draw` makes the state diagrams of a machine.
+    `command` evaluates the same again; `draw` makes the state diagrams of a machine.
 
     Raises:
         InputError: the directory cannot be written to.

@@ -13,7 +13,7 @@ from stagewright.traces.report.violations_table import packed, unpacked
 _TOGETHER = 10_000  # rows that are packed at once
 
 
-class Rest:
+class Overflow:
     """Takes entities in the order of reports; a packed row is some tens of bytes."""
 
     def __init__(self) -> None:

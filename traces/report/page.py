@@ -70,8 +70,8 @@ def _facts(report: TraceReport) -> str:
     more = len(report.files) - _FILES_NAMED
     totals = report.totals
     events = [
-        (totals.judged, "checked"),
-        (totals.not_judged, "not checked, after a violation or a gap"),
+        (totals.evaluated, "checked"),
+        (totals.not_evaluated, "not checked, after a violation or a gap"),
         (totals.duplicates, "duplicate"),
         (totals.not_understood, "not of their machine"),
         (totals.earlier, "of them of earlier runs"),
@@ -108,7 +108,7 @@ def _kinds(report: TraceReport) -> str:
     if not report.entities:
         return ""
     kinds = [kind_of(entity) for entity in report.entities]
-    every = Counter(kinds) + (report.rest.kinds if report.rest is not None else Counter())
+    every = Counter(kinds) + (report.overflow.kinds if report.overflow is not None else Counter())
     counts = every.most_common(_KINDS_MAX)
     most = max(count for _, count in counts)
     rows: list[str] = []

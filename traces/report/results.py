@@ -20,7 +20,7 @@ from stagewright.traces.replay.exact_verdicts import Cause
 if TYPE_CHECKING:
     from stagewright.traces.coverage.exercised import MachineCoverage
     from stagewright.traces.cross_entity.verdicts import TogetherReport
-    from stagewright.traces.report.overflow import Rest
+    from stagewright.traces.report.overflow import Overflow
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class Damaged:
 class Totals:
     """What became of every line and of every event.
 
-    A line is blank, of other matters (in a log), unparsed, lost in a damaged part, or told at least one event. An event is judged, or
-    not judged since its trace had a violation or a gap before it, or a duplicate, or not one of its machine.
+    A line is blank, of other matters (in a log), unparsed, lost in a damaged part, or told at least one event. An event is evaluated, or
+    not evaluated since its trace had a violation or a gap before it, or a duplicate, or not one of its machine.
     """
 
     lines: int = 0
@@ -81,8 +81,8 @@ class Totals:
     lost: int = 0  # as far as it is known how many lines a damaged part has
     events: int = 0
     earlier: int = 0  # events of earlier runs that waited for one that was missing, or are of logs
-    judged: int = 0
-    not_judged: int = 0
+    evaluated: int = 0
+    not_evaluated: int = 0
     duplicates: int = 0
     not_understood: int = 0
 
@@ -95,7 +95,7 @@ class Totals:
         """Raise an `AccountingError` unless every line and every event is accounted for."""
         if self.blank + self.other + self.unparsed + self.told + self.lost != self.lines:
             raise AccountingError(f"{self.lines} lines were read, but {self} accounts for others")
-        kinds = self.judged + self.not_judged + self.duplicates + self.not_understood
+        kinds = self.evaluated + self.not_evaluated + self.duplicates + self.not_understood
         if kinds != self.events + self.earlier:
             raise AccountingError(
                 f"{self.events} events were read, but {kinds} came through: {self}"
@@ -118,7 +118,9 @@ class TraceReport:
     notes: tuple[str, ...] = ()
     plan: tuple[str, ...] = field(default=(), compare=False)  # how it was found, and why so
     coverage: tuple[MachineCoverage, ...] = ()  # what all events together exercised
-    rest: Rest | None = field(default=None, compare=False)  # of those left out, what is at hand
+    overflow: Overflow | None = field(
+        default=None, compare=False
+    )  # of those left out, what is at hand
     entities_unknown: int = 0  # of those left out, more than `rest` has
     damaged: tuple[Damaged, ...] = ()  # what was left out
     seconds: float = field(default=0.0, compare=False)

@@ -111,8 +111,8 @@ def as_json(report: TraceReport) -> dict[str, object]:
         "events": {
             "read": totals.events,
             "earlier": totals.earlier,
-            "checked": totals.judged,
-            "not_checked": totals.not_judged,
+            "checked": totals.evaluated,
+            "not_checked": totals.not_evaluated,
             "duplicate": totals.duplicates,
             "not_understood": totals.not_understood,
         },
@@ -167,8 +167,8 @@ def _print_counts(report: TraceReport, console: Console) -> None:
     ]
     console.print(f"entities  {', '.join(verdicts)}", highlight=False)
     events = [
-        (totals.judged, "checked"),
-        (totals.not_judged, "not checked, after a violation or a gap"),
+        (totals.evaluated, "checked"),
+        (totals.not_evaluated, "not checked, after a violation or a gap"),
         (totals.duplicates, "duplicate"),
         (totals.not_understood, "not of their machine"),
     ]

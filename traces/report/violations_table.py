@@ -41,7 +41,7 @@ def write_table(report: TraceReport, path: Path) -> None:
     partial = path.with_suffix(".partial")
     with pq.ParquetWriter(partial, _schema().with_metadata(left_out)) as writer:
         writer.write_table(_table(report.entities).replace_schema_metadata(left_out))
-        for table in report.rest.tables() if report.rest is not None else ():
+        for table in report.overflow.tables() if report.overflow is not None else ():
             writer.write_table(table.replace_schema_metadata(left_out))
     partial.replace(path)
 

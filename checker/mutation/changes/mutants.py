@@ -69,9 +69,9 @@ def all_mutants(
     return found
 
 
-def judged_here(definition: Definition, mutants: Sequence[Mutant]) -> tuple[Mutant, ...]:
-    """Those of a system that are not of a part that is judged alone."""
-    elsewhere = tuple(alone.part for alone in definition.judged_alone)
+def evaluated_here(definition: Definition, mutants: Sequence[Mutant]) -> tuple[Mutant, ...]:
+    """Those of a system that are not of a part that is evaluated alone."""
+    elsewhere = tuple(alone.part for alone in definition.checked_alone)
     return tuple(mutant for mutant in mutants if not mutant.part.startswith(elsewhere))
 
 

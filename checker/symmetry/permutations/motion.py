@@ -1,4 +1,4 @@
-"""The action of a permutation on states, steps and properties, one at a time: for replaying and for judging."""
+"""The action of a permutation on states, steps and properties, one at a time: for replaying and for evaluating."""
 
 from __future__ import annotations
 

@@ -31,6 +31,7 @@ from stagewright.spec import (
     between,
     bounded,
     budget,
+    checked_alone,
     choose,
     count,
     equivalent_drop,
@@ -41,7 +42,6 @@ from stagewright.spec import (
     flag,
     initially,
     invariant,
-    judged_alone,
     leads_to,
     liveness,
     number,
@@ -108,7 +108,7 @@ class CdcLog(Machine):
     losses = budget(1, doc="messages that are lost")
 
     mapping = part(CdcMapping)
-    each_alone = judged_alone(mapping)
+    each_alone = checked_alone(mapping)
 
     now: NumberVar = number(0, END)
     # the generations that have a timestamp: when they start to operate, and the followed row's stream in each

@@ -25,7 +25,7 @@ examples:
 
 Each seed draws a script (nodes join, leave, are replaced, removed, rebuilt and cut off; half of the scripts make
 tables of tablets, and a third views that are awaited, dropped and created again), faults, clients and sizes; half are a swarm, a quarter aims one fault at one state of the topology, a quarter is directed. Each run
-is judged by what clients were promised and by the definitions, step by step. The report says how often each
+is checked by what clients were promised and by the definitions, step by step. The report says how often each
 fault was met in each state of the topology, and what never was; a failure comes with the smallest scenario
 that shows it and the command that runs it again.
 

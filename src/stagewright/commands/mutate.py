@@ -67,7 +67,7 @@ property or a superfluous guard; where it is harmless, the machine gives the rea
 and variable; for steps, tables and what a step joins there are equivalent_step, equivalent_value and
 equivalent_without.
 Fairness is weakened, too: assumptions that no property needs are listed, and do not affect the exit code.
-Mutants of a part of a system are checked with that part alone if the system says `judged_alone(part)`.
+Mutants of a part of a system are checked with that part alone if the system says `checked_alone(part)`.
 
 exit codes here: 0 no survivor without a reason, 1 there are such, or a reason is stale, 2 bad input,
 or a reason matches nothing, 3 undecided within the budget
@@ -146,7 +146,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Judge the mutants, print, and return the exit code that belongs to what was found."""
+    """Evaluate the mutants, print, and return the exit code that belongs to what was found."""
     from stagewright.commands.console.output import check_directory
     from stagewright.machines import SHIPPED
     from stagewright.spec.errors import InputError
@@ -201,13 +201,13 @@ def _tell_run(report: MutationReport, args: argparse.Namespace) -> None:
     """The whole counterexample, where a single mutant was asked for."""
     from stagewright.checker.counterexample import render_text
     from stagewright.checker.limits import Limits
-    from stagewright.checker.mutation.judge import Fate, counterexample
+    from stagewright.checker.mutation.evaluation import Fate, counterexample
     from stagewright.commands.console.output import console
 
     (finding,) = report.findings
-    if finding.judgement.fate is Fate.CAUGHT and not finding.judgement.states:
-        console().print(f"\n{finding.judgement.note}", markup=False)
-    caught_at = [o for o in report.originals if str(o.scope) == finding.judgement.scope]
+    if finding.evaluation.fate is Fate.CAUGHT and not finding.evaluation.states:
+        console().print(f"\n{finding.evaluation.note}", markup=False)
+    caught_at = [o for o in report.originals if str(o.scope) == finding.evaluation.scope]
     for original in caught_at:
         limits = Limits(states=args.max_states, seconds=args.per_mutant)
         found = counterexample(finding.mutant, original, limits)
@@ -221,11 +221,11 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
     from stagewright.checker.limits import Limits, Stop
     from stagewright.checker.mutation import fairness
     from stagewright.checker.mutation.alone import needed
-    from stagewright.checker.mutation.changes.mutants import all_mutants, judged_here
+    from stagewright.checker.mutation.changes.mutants import all_mutants, evaluated_here
     from stagewright.checker.mutation.changes.restated import restated_guards
     from stagewright.checker.mutation.original import original_at
     from stagewright.checker.mutation.report import Finding, MutationReport
-    from stagewright.checker.mutation.run import Budget, judge_all
+    from stagewright.checker.mutation.run import Budget, evaluate_all
     from stagewright.commands.mutation.progress import telling
     from stagewright.machines import SHIPPED
     from stagewright.spec.define import define, defined_afresh
@@ -238,7 +238,7 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
     processes = cores() if args.workers is None else args.workers
     everything = all_mutants(definition, partial(defined_afresh, machine, definition.profile))
     asked = _chosen(everything, definition, args)
-    mutants = asked if args.parts else judged_here(definition, asked)
+    mutants = asked if args.parts else evaluated_here(definition, asked)
     here = set(map(id, mutants))
     with telling(sys.stderr, definition, len(mutants)) as told:
         limits = Limits(states=args.max_states, seconds=args.timeout)
@@ -250,14 +250,14 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
         left = None
         if args.timeout is not None:
             left = max(0.0, args.timeout - (time.monotonic() - started))
-        judgements, interrupted = judge_all(
+        evaluations, interrupted = evaluate_all(
             mutants,
             originals,
             Budget(left, args.per_mutant, args.max_states),
             workers=processes,
-            told=told.judged,
+            told=told.evaluated,
         )
-    found = [Finding(m, j) for m, j in zip(mutants, judgements, strict=True)]
+    found = [Finding(m, j) for m, j in zip(mutants, evaluations, strict=True)]
     needs: Mapping[str, Needed] = {}
     if args.alone and not interrupted:
         each = Budget(args.timeout, args.per_mutant, args.max_states)

@@ -27,7 +27,7 @@ from stagewright.commands.reports.writing import add_ci_reports, ci_reports
 
 if TYPE_CHECKING:
     from stagewright.checker.conformance.adapter import AdapterFactory
-    from stagewright.checker.conformance.judge import Judge
+    from stagewright.checker.conformance.oracle import Oracle
     from stagewright.checker.conformance.play import OnMoves, SuiteResult
     from stagewright.checker.conformance.space import Space
     from stagewright.checker.conformance.suites import Suite
@@ -119,7 +119,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Run the suites, print what they found, and return the exit code that belongs to it."""
-    from stagewright.checker.conformance.judge import Judge
+    from stagewright.checker.conformance.oracle import Oracle
     from stagewright.commands.conformance.aim_file import read_aim
     from stagewright.commands.conformance.report import Tested, document, print_text
     from stagewright.commands.reports.of_test import suite_of
@@ -131,10 +131,10 @@ def execute(args: argparse.Namespace) -> int:
     aim = None if args.aim is None else read_aim(args.aim, definition)
     scope = scope_from(definition, args.size, args.budget)
     factory = adapter_factory(args.adapter, definition, scope)
-    work = _Work(args, Judge(definition, scope), factory, aim)
+    work = _Work(args, Oracle(definition, scope), factory, aim)
     results = list(work.results())
     tested = Tested(
-        work.judge,
+        work.oracle,
         args.adapter,
         tuple(results),
         args.seed,
@@ -176,7 +176,7 @@ class _Work:
     """The suites under way."""
 
     args: argparse.Namespace
-    judge: Judge
+    oracle: Oracle
     factory: AdapterFactory
     aim: Aim | None = None
     exported: Path | None = None
@@ -188,7 +188,7 @@ class _Work:
         wanted = every if self.args.suite == "all" else (self.args.suite,)
         space = None
         if wanted != (HYPOTHESIS,):
-            _say(f"exploring {self.judge.name} at {self.judge.scope}")
+            _say(f"exploring {self.oracle.name} at {self.oracle.scope}")
             space = self._explored()
             suites = self._planned(wanted, space)
             for suite in suites:
@@ -203,8 +203,8 @@ class _Work:
         from stagewright.checker.conformance.space import explored
 
         return explored(
-            self.judge.source,
-            self.judge.scope,
+            self.oracle.source,
+            self.oracle.scope,
             states=self.args.max_states,
             parts=self.aim is not None,
         )
@@ -239,8 +239,8 @@ class _Work:
 
         return [
             plan(
-                self.judge.source,
-                self.judge.scope,
+                self.oracle.source,
+                self.oracle.scope,
                 cover=Cover(self.args.cover),
                 space=space,
                 moves=self.args.max_moves,
@@ -260,7 +260,7 @@ class _Work:
             space,
             Method(name),
             extra=self.args.extra_states,
-            observed=always_observed(self.judge.initial_states(), self.factory),
+            observed=always_observed(self.oracle.initial_states(), self.factory),
             moves=self.args.max_moves,
         )
 
@@ -273,7 +273,7 @@ class _Work:
             _from(path, self.args.machine), _from(path, self.args.adapter), _again(self.args)
         )
         try:
-            path.write_text(exported(self.judge, suites, origin), encoding="utf-8")
+            path.write_text(exported(self.oracle, suites, origin), encoding="utf-8")
         except OSError as error:
             raise InputError(
                 f"cannot write {path}: {error.strerror}", help="choose a file"
@@ -285,7 +285,7 @@ class _Work:
 
         _say(f"{suite.name}: {len(suite.walks):,} walks, {suite.moves:,} moves")
         told = _progress(suite.name, "moves", suite.moves)
-        return play(self.judge, self.factory, suite, way_to=space.way_to, on_moves=told)
+        return play(self.oracle, self.factory, suite, way_to=space.way_to, on_moves=told)
 
     def _random(self, space: Space | None) -> SuiteResult:
         from stagewright.checker.conformance.stateful import run_random
@@ -293,8 +293,8 @@ class _Work:
         args = self.args
         _say(f"hypothesis: {args.examples:,} runs of {args.steps:,} turns, seed {args.seed}")
         return run_random(
-            self.judge.source,
-            self.judge.scope,
+            self.oracle.source,
+            self.oracle.scope,
             self.factory,
             seed=args.seed,
             examples=args.examples,

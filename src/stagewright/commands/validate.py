@@ -79,7 +79,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="stop --follow after SECONDS without new input",
     )
-    _add_judging(parser)
+    _add_evaluating(parser)
     _add_reading(parser)
     parser.add_argument(
         "--together",
@@ -126,7 +126,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_ci_reports(parser)
 
 
-def _add_judging(parser: argparse.ArgumentParser) -> None:
+def _add_evaluating(parser: argparse.ArgumentParser) -> None:
     """Declare what says which definition to check against, and how."""
     parser.add_argument(
         "--machine",

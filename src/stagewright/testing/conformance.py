@@ -10,7 +10,7 @@ from stagewright.checker.conformance.fault_domain.words import (
     always_observed,
     bounded_suite,
 )
-from stagewright.checker.conformance.judge import Judge
+from stagewright.checker.conformance.oracle import Oracle
 from stagewright.checker.conformance.play import play
 from stagewright.checker.conformance.space import explored
 from stagewright.checker.conformance.suites import (
@@ -58,7 +58,7 @@ def assert_conforms(
         if name not in (known := (*SUITES, *BOUNDED_SUITES)):
             raise InputError(f"there is no suite `{name}`", help=f"choose of {', '.join(known)}")
     definition, scope = resolved(machine, profile, sizes, budgets)
-    judge = Judge(definition, scope)
+    oracle = Oracle(definition, scope)
     space = explored(definition, scope, states=MOST_STATES)
     planned: list[Suite] = []
     if "tour" in suites:
@@ -67,11 +67,11 @@ def assert_conforms(
         planned.append(refusal_suite(definition, scope, space=space))
     for name in BOUNDED_SUITES:
         if name in suites:
-            observed = always_observed(judge.initial_states(), adapter)
+            observed = always_observed(oracle.initial_states(), adapter)
             planned.append(
                 bounded_suite(space, Method(name), extra=extra_states, observed=observed)
             )
-    results = [play(judge, adapter, suite, way_to=space.way_to) for suite in planned]
+    results = [play(oracle, adapter, suite, way_to=space.way_to) for suite in planned]
     if "hypothesis" in suites and not any(r.failure for r in results):
         from stagewright.checker.conformance.stateful import run_random
 

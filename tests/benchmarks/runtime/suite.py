@@ -142,14 +142,14 @@ def _interpreted(case: Case, program: Program, walk: list[tuple[int, Step]]) -> 
     running = case.started(program)
     sizes = {kind: len(running[0].live(kind)) for kind in program.definition.entities}
     budgets = {b.name: None for b in program.definition.budgets}
-    judge = Interpreter(program.running, Scope(FrozenMap(sizes), FrozenMap(budgets)))
+    interpreter = Interpreter(program.running, Scope(FrozenMap(sizes), FrozenMap(budgets)))
     states = [one.state for one in running]
     done, begun = 0, process_time()
     for one, step in walk:
         if process_time() - begun > _INTERPRETED_SECONDS:
             break
         try:
-            states[one] = judge.take(step, states[one])
+            states[one] = interpreter.take(step, states[one])
         except DomainError:
             break  # it knows the bounds of a check
         done += 1

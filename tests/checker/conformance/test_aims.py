@@ -12,7 +12,7 @@ from tests.thorough import examples
 
 from stagewright.checker.conformance.aims import aimed_refusals, aimed_tour
 from stagewright.checker.conformance.divergence import Walk
-from stagewright.checker.conformance.judge import Judge
+from stagewright.checker.conformance.oracle import Oracle
 from stagewright.checker.conformance.space import explored
 from stagewright.checker.conformance.suites import transition_tour
 from stagewright.checker.explicit.runs import step_of
@@ -44,7 +44,7 @@ class Doing:
     """What steps and states do of a definition, one at a time."""
 
     def __init__(self, definition: Definition, scope: Scope) -> None:
-        self.judge = Judge(definition, scope)
+        self.oracle = Oracle(definition, scope)
         self.interpreter = Interpreter(definition, scope)
         self.model: GroundModel = ground(definition, scope)
         self.parts = parts_of(definition)
@@ -73,7 +73,7 @@ class Doing:
                 found.add(Edge(cell.variable, source, target, step.action))
         for requirement, sides in self.parts.get(step.action, {}).items():
             for told, side in sides:
-                values = self.judge.values_of(step)
+                values = self.oracle.values_of(step)
                 if self.interpreter.evaluate(side, state, environment=values):
                     found.add(RequirementOf(step.action, requirement, told))
         return found
@@ -84,8 +84,8 @@ class Doing:
             state = walk.start
             found |= self.in_state(state)
             for move in walk.moves:
-                assert move.step in self.judge.allowed(state).enabled
-                after = self.judge.after(move.step, state)
+                assert move.step in self.oracle.allowed(state).enabled
+                after = self.oracle.after(move.step, state)
                 found |= self.by(state, move.step, after)
                 state = after
         return found
@@ -96,10 +96,10 @@ class Doing:
             state = walk.start
             for move in walk.moves:
                 if move.refused:
-                    false = self.judge.false_requirements(move.step, state)
+                    false = self.oracle.false_requirements(move.step, state)
                     yield move.step.action, [r.name for r in false]
                 else:
-                    state = self.judge.after(move.step, state)
+                    state = self.oracle.after(move.step, state)
 
 
 def small(machine: RandomMachine) -> Explored:
@@ -129,9 +129,9 @@ def test_what_any_run_does_is_reached_and_nothing_else_is(machine: RandomMachine
     assert set(tour.reached) <= doing.walked(tour.suite.walks)
     refusals = aimed_refusals(space, doing.things)
     refusing = [
-        (step.action, [r.name for r in doing.judge.false_requirements(step, state)])
+        (step.action, [r.name for r in doing.oracle.false_requirements(step, state)])
         for state in found.states
-        for step in doing.judge.allowed(state).refused
+        for step in doing.oracle.allowed(state).refused
     ]
     done = list(doing.refused(refusals.suite.walks))
     for requirement in whole:

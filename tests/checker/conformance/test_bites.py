@@ -37,7 +37,7 @@ from tests.checker.conformance.hand_written import HandWrittenTablet
 from tests.thorough import some_of
 
 from stagewright.checker.conformance import Fault
-from stagewright.checker.conformance.judge import Judge
+from stagewright.checker.conformance.oracle import Oracle
 from stagewright.checker.conformance.play import SuiteResult, play
 from stagewright.checker.conformance.space import Cover, Space, explored
 from stagewright.checker.conformance.stateful import run_random
@@ -62,8 +62,8 @@ def space() -> Space:
 
 
 @cache
-def judge() -> Judge:
-    return Judge(DEFINITION, SCOPE)
+def oracle() -> Oracle:
+    return Oracle(DEFINITION, SCOPE)
 
 
 @cache
@@ -85,7 +85,7 @@ def result_of(
             steps=50,
             way_to=space().way_to,
         )
-    return play(judge(), implementation, suite(name, Cover.CONTROL), way_to=space().way_to)
+    return play(oracle(), implementation, suite(name, Cover.CONTROL), way_to=space().way_to)
 
 
 def table() -> dict[str, dict[str, str]]:
@@ -132,7 +132,7 @@ def test_right_implementation_passes(name: str) -> None:
 
 @pytest.mark.parametrize("name", some_of(["tour", "refusals"]))
 def test_right_implementation_passes_in_every_state(name: str) -> None:
-    result = play(judge(), HandWrittenTablet, suite(name, Cover.STATES))
+    result = play(oracle(), HandWrittenTablet, suite(name, Cover.STATES))
     assert result.failure is None
     assert result.total is not None
     assert result.covered == result.total > 5_000
@@ -140,8 +140,8 @@ def test_right_implementation_passes_in_every_state(name: str) -> None:
 
 def test_what_control_states_hide_is_found_in_all_states() -> None:
     (fault,) = [fault for fault in FAULTS if fault.__name__ == "MiscountsExcluded"]
-    assert play(judge(), fault, suite("refusals", Cover.CONTROL)).failure is None
-    assert play(judge(), fault, suite("refusals", Cover.STATES)).failure is not None
+    assert play(oracle(), fault, suite("refusals", Cover.CONTROL)).failure is None
+    assert play(oracle(), fault, suite("refusals", Cover.STATES)).failure is not None
 
 
 def test_every_action_and_every_requirement_is_exercised() -> None:
@@ -218,19 +218,19 @@ class DefinitionRun:
     """The definition itself as an implementation: it takes what is enabled, by the interpreter."""
 
     def __init__(self) -> None:
-        self.state: State = judge().initial_states()[0]
+        self.state: State = oracle().initial_states()[0]
 
     def reset(self, initial: State) -> None:
         self.state = initial
 
     def do(self, step: Step) -> None:
-        self.state = judge()._interpreter.take(step, self.state)
+        self.state = oracle()._interpreter.take(step, self.state)
 
     def observe(self) -> dict[str, object]:
         return {name: plain(value) for name, value in self.state.items()}
 
 
 def test_definition_conforms_to_itself() -> None:
-    result = play(judge(), DefinitionRun, suite("refusals", Cover.CONTROL))
+    result = play(oracle(), DefinitionRun, suite("refusals", Cover.CONTROL))
     assert result.failure is None
     assert "budget.failures" in result.exercised.observed

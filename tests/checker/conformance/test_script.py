@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.checker.conformance.machines import Counter, CounterAdapter, Votes, VotesAdapter
 
-from stagewright.checker.conformance.judge import Judge
+from stagewright.checker.conformance.oracle import Oracle
 from stagewright.checker.conformance.script import Origin, Script, exported
 from stagewright.checker.conformance.suites import refusal_suite, transition_tour
 from stagewright.spec import ScopeError, define, scope_of
@@ -46,7 +46,7 @@ class AcceptsReset(Adapter):
 def text_of(machine: str, adapter: str) -> str:
     suites = [plan(DEFINITION, SCOPE) for plan in (transition_tour, refusal_suite)]
     origin = Origin(machine, adapter, "stagewright test counter.py")
-    return exported(Judge(DEFINITION, SCOPE), suites, origin)
+    return exported(Oracle(DEFINITION, SCOPE), suites, origin)
 
 
 def run_pytest(file: Path) -> subprocess.CompletedProcess[str]:

@@ -21,7 +21,7 @@ from tests.checker.conformance.machines import (
 from stagewright.checker.conformance import ConformanceError, Fault
 from stagewright.checker.conformance.adapter import Adapter
 from stagewright.checker.conformance.exercised import Exercised
-from stagewright.checker.conformance.judge import Judge
+from stagewright.checker.conformance.oracle import Oracle
 from stagewright.checker.conformance.stateful import chosen, run_random, state_machine
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
 from stagewright.spec import Machine, define, scope_of
@@ -97,8 +97,8 @@ def test_failure_shrinks_to_the_shortest_story() -> None:
 
 def test_every_number_stands_for_a_move_in_every_state() -> None:
     definition = define(TabletMigration)
-    judge = Judge(definition, scope_of(definition))
-    allowed = judge.allowed(judge.initial_states()[0])
+    oracle = Oracle(definition, scope_of(definition))
+    allowed = oracle.allowed(oracle.initial_states()[0])
     for number in range(500):
         moves = chosen(allowed, number)
         assert moves

@@ -10,7 +10,7 @@ from tests.thorough import examples
 
 from stagewright.checker.conformance import Fault, RefusedEvent
 from stagewright.checker.conformance.divergence import Walk
-from stagewright.checker.conformance.judge import Judge, without_budgets
+from stagewright.checker.conformance.oracle import Oracle, without_budgets
 from stagewright.checker.conformance.play import play
 from stagewright.checker.conformance.space import Cover, explored
 from stagewright.checker.conformance.suites import refusal_suite, transition_tour
@@ -40,8 +40,8 @@ MOST_STATES = 60
 class Sabotaged:
     """The interpreter as an implementation, but for one step in one state."""
 
-    def __init__(self, judge: Interpreter, state: State | None, step: Step | None) -> None:
-        self._judge = judge
+    def __init__(self, oracle: Interpreter, state: State | None, step: Step | None) -> None:
+        self._oracle = oracle
         self._bad = (state, step)
         self._state: State | None = None
 
@@ -51,10 +51,10 @@ class Sabotaged:
     def do(self, step: Step) -> None:
         assert self._state is not None
         if (without_budgets(self._state), step) == self._bad:
-            if self._judge.failed_requirements(step, self._state):
+            if self._oracle.failed_requirements(step, self._state):
                 return
             raise RefusedError("sabotaged", ())
-        self._state = self._judge.take(step, self._state)
+        self._state = self._oracle.take(step, self._state)
 
     def observe(self) -> dict[str, object]:
         assert self._state is not None
@@ -82,14 +82,14 @@ def test_tour_finds_any_one_step_that_is_refused_in_one_state(
     assume(bool(found.edges))
     order = sorted(found.edges, key=repr)
     state, step, _ = data.draw(st.sampled_from(order))
-    judge = Judge(machine.definition, machine.scope)
+    oracle = Oracle(machine.definition, machine.scope)
     suite = transition_tour(machine.definition, machine.scope)
     bad = without_budgets(state)
-    result = play(judge, lambda: Sabotaged(found.judge, bad, step), suite)
+    result = play(oracle, lambda: Sabotaged(found.interpreter, bad, step), suite)
     assert result.failure is not None
     assert result.failure.fault is Fault.REFUSED
     assert result.failure.moves[-1].step == step
-    assert play(judge, lambda: Sabotaged(found.judge, None, None), suite).failure is None
+    assert play(oracle, lambda: Sabotaged(found.interpreter, None, None), suite).failure is None
 
 
 @settings(max_examples=examples(40))
@@ -98,56 +98,56 @@ def test_refusals_find_any_one_event_that_is_accepted_in_one_state(
     machine: RandomMachine, data: st.DataObject
 ) -> None:
     found = small(machine)
-    judge = Judge(machine.definition, machine.scope)
+    oracle = Oracle(machine.definition, machine.scope)
     refused = [
-        (s, step) for s in sorted(found.states, key=repr) for step in judge.allowed(s).refused
+        (s, step) for s in sorted(found.states, key=repr) for step in oracle.allowed(s).refused
     ]
     assume(bool(refused))
     state, step = data.draw(st.sampled_from(refused))
     suite = refusal_suite(machine.definition, machine.scope)
     bad = without_budgets(state)
-    result = play(judge, lambda: Sabotaged(found.judge, bad, step), suite)
+    result = play(oracle, lambda: Sabotaged(found.interpreter, bad, step), suite)
     assert result.failure is not None
     assert result.failure.fault is Fault.ACCEPTED
     assert result.failure.moves[-1].step == step
-    assert play(judge, lambda: Sabotaged(found.judge, None, None), suite).failure is None
+    assert play(oracle, lambda: Sabotaged(found.interpreter, None, None), suite).failure is None
 
 
 def test_tour_takes_every_edge_and_is_the_same_each_time() -> None:
     definition = define(TabletMigration, "seed")
     scope = scope_of(definition)
     suite = transition_tour(definition, scope)
-    judge = Judge(definition, scope)
+    oracle = Oracle(definition, scope)
     edges = {
         (without_budgets(state), step)
-        for state in reachable(judge)
-        for step in judge.allowed(state).enabled
+        for state in reachable(oracle)
+        for step in oracle.allowed(state).enabled
     }
-    assert taken(judge, suite.walks) == edges
+    assert taken(oracle, suite.walks) == edges
     assert suite.covered == suite.total == len(edges)
     assert suite == transition_tour(definition, scope)
 
 
-def reachable(judge: Judge) -> set[State]:
-    todo = list(judge.initial_states())
+def reachable(oracle: Oracle) -> set[State]:
+    todo = list(oracle.initial_states())
     found = set(todo)
     while todo:
         state = todo.pop()
-        for step in judge.allowed(state).enabled:
-            if (after := judge.after(step, state)) not in found:
+        for step in oracle.allowed(state).enabled:
+            if (after := oracle.after(step, state)) not in found:
                 found.add(after)
                 todo.append(after)
     return found
 
 
-def taken(judge: Judge, walks: tuple[Walk, ...]) -> set[tuple[State, Step]]:
+def taken(oracle: Oracle, walks: tuple[Walk, ...]) -> set[tuple[State, Step]]:
     edges: set[tuple[State, Step]] = set()
     for walk in walks:
         state = walk.start
         for move in walk.moves:
             assert not move.refused
             edges.add((without_budgets(state), move.step))
-            state = judge.after(move.step, state)
+            state = oracle.after(move.step, state)
     return edges
 
 
@@ -202,7 +202,7 @@ def test_interrupt_keeps_what_was_found() -> None:
 
     definition = define(Counter)
     scope = scope_of(definition)
-    result = play(Judge(definition, scope), Interrupted, transition_tour(definition, scope))
+    result = play(Oracle(definition, scope), Interrupted, transition_tour(definition, scope))
     assert (result.failure, result.stopped) == (None, "interrupted")
     assert result.exercised.steps >= 2
 
@@ -249,7 +249,7 @@ def test_what_only_a_bound_of_the_check_forbids_need_not_be_refused() -> None:
     space = explored(definition, scope)
     tried = 0
     for suite in (transition_tour(definition, scope), refusal_suite(definition, scope)):
-        result = play(Judge(definition, scope), Endless, suite, way_to=space.way_to)
+        result = play(Oracle(definition, scope), Endless, suite, way_to=space.way_to)
         assert result.failure is None
         tried += result.exercised.steps + result.exercised.refusals
     assert tried > 10

@@ -23,7 +23,7 @@ from stagewright.checker.conformance import (
 )
 from stagewright.checker.conformance.adapter import Adapter
 from stagewright.checker.conformance.exercised import Exercised
-from stagewright.checker.conformance.judge import Judge
+from stagewright.checker.conformance.oracle import Oracle
 from stagewright.checker.conformance.trial import Trial
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
 from stagewright.spec import RefusedError, define, scope_of
@@ -37,8 +37,8 @@ def trial_of(
     factory: Callable[[], Adapter], exercised: Exercised | None = None, **budgets: int | None
 ) -> Trial:
     definition = define(Counter)
-    judge = Judge(definition, scope_of(definition, budgets=budgets))
-    return Trial(judge, factory, judge.initial_states()[0], exercised or Exercised())
+    oracle = Oracle(definition, scope_of(definition, budgets=budgets))
+    return Trial(oracle, factory, oracle.initial_states()[0], exercised or Exercised())
 
 
 def divergence(run: Callable[[], object]) -> Divergence:
@@ -63,11 +63,11 @@ def test_right_implementation_follows() -> None:
 
 def test_step_that_only_a_budget_forbids_need_not_be_refused() -> None:
     trial = trial_of(CounterAdapter)
-    judge = trial._judge
+    oracle = trial._oracle
     trial.take(UP)
     trial.take(RESET)
     trial.take(UP)
-    allowed = judge.allowed(trial.state)
+    allowed = oracle.allowed(trial.state)
     assert [s.action for s in allowed.enabled] == ["up"]
     assert allowed.refused == ()
 
@@ -179,9 +179,9 @@ class NamesStage(HandWrittenTablet):
 
 def test_refusal_that_names_a_requirement_which_holds_is_found() -> None:
     definition = define(TabletMigration, "seed")
-    judge = Judge(definition, scope_of(definition))
-    trial = Trial(judge, NamesStage, judge.initial_states()[0], Exercised())
-    (repair,) = [s for s in judge.steps if s.label == "start(repair)"]
+    oracle = Oracle(definition, scope_of(definition))
+    trial = Trial(oracle, NamesStage, oracle.initial_states()[0], Exercised())
+    (repair,) = [s for s in oracle.steps if s.label == "start(repair)"]
     found = divergence(lambda: trial.refuse(repair))
     assert found.fault is Fault.WRONG_REASON
     assert found.requirements == ("stage is none",)
@@ -242,11 +242,11 @@ def test_number_is_not_taken_for_a_truth_value() -> None:
 
 def test_definitions_own_values_and_whole_maps_may_be_observed() -> None:
     definition = define(Votes)
-    judge = Judge(definition, scope_of(definition))
+    oracle = Oracle(definition, scope_of(definition))
     exercised = Exercised()
-    for start in judge.initial_states():
-        trial = Trial(judge, VotesAdapter, start, exercised)
-        for step in judge.allowed(start).enabled:
+    for start in oracle.initial_states():
+        trial = Trial(oracle, VotesAdapter, start, exercised)
+        for step in oracle.allowed(start).enabled:
             trial.take(step)
             trial.refuse(step)
     assert exercised.observed == {"leads[node0]", "leads[node1]", "voted"}
@@ -259,8 +259,8 @@ def test_maps_may_be_observed_by_the_names_of_their_members() -> None:
             return {"leads": {show(node): leads[node] for node in leads}}
 
     definition = define(Votes)
-    judge = Judge(definition, scope_of(definition))
+    oracle = Oracle(definition, scope_of(definition))
     exercised = Exercised()
-    [start, *_] = judge.initial_states()
-    Trial(judge, Named, start, exercised)
+    [start, *_] = oracle.initial_states()
+    Trial(oracle, Named, start, exercised)
     assert exercised.observed == {"leads[node0]", "leads[node1]"}

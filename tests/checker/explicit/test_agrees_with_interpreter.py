@@ -33,21 +33,25 @@ Graph = dict[State, list[tuple[Step, State]]]
 
 
 def by_interpreter(definition: Definition, scope: Scope) -> Graph:
-    judge = Interpreter(definition, scope)
+    interpreter = Interpreter(definition, scope)
     graph: Graph = {}
-    waiting = list(judge.initial_states())
+    waiting = list(interpreter.initial_states())
     while waiting:
         state = waiting.pop()
         if state not in graph:
-            graph[state] = list(judge.successors(state))
+            graph[state] = list(interpreter.successors(state))
             waiting += [new for _, new in graph[state]]
     return graph
 
 
-def refusing(judge: Interpreter, action: Action, state: State, chosen: Environment) -> list[str]:
+def refusing(
+    interpreter: Interpreter, action: Action, state: State, chosen: Environment
+) -> list[str]:
     """The false requirements; of a choice that can never be made, those that are so always."""
     false = [
-        r for r in action.requirements if not judge.evaluate(r.condition, state, environment=chosen)
+        r
+        for r in action.requirements
+        if not interpreter.evaluate(r.condition, state, environment=chosen)
     ]
     always = [r for r in false if not variables_in(r.condition)]
     return [r.name for r in always or false]
@@ -59,7 +63,7 @@ def by_search(definition: Definition, scope: Scope, kind: EngineKind) -> Explora
 
 @dataclass(frozen=True)
 class Case:
-    """A definition at a scope, and its graph as the judge finds it."""
+    """A definition at a scope, and its graph as the interpreter finds it."""
 
     definition: Definition
     scope: Scope
@@ -89,14 +93,14 @@ def test_the_same_states_and_steps_are_found(case: Case, kind: EngineKind) -> No
 @engines
 def test_the_same_coverage_is_counted(case: Case, kind: EngineKind) -> None:
     definition = case.definition
-    judge = Interpreter(definition, case.scope)
+    interpreter = Interpreter(definition, case.scope)
     fired: Counter[str] = Counter()
     false: Counter[tuple[str, str]] = Counter()
     for state, after in case.graph.items():
         fired.update(step.action for step, _ in after)
         for action in definition.actions:
-            for environment in judge.instances(action.params):
-                for name in refusing(judge, action, state, environment):
+            for environment in interpreter.instances(action.params):
+                for name in refusing(interpreter, action, state, environment):
                     false[action.name, name] += 1
     coverage = coverage_of(definition, by_search(definition, case.scope, kind))
     assert dict(coverage.fired) == {a.name: fired[a.name] for a in definition.actions}

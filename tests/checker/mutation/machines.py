@@ -1,4 +1,4 @@
-"""A small machine whose mutants are easily told, and judging that goes without the command line."""
+"""A small machine whose mutants are easily told, and evaluating that goes without the command line."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Self
 
 from stagewright.checker.limits import Limits
 from stagewright.checker.mutation.changes.mutants import Mutant, all_mutants
-from stagewright.checker.mutation.judge import Judgement
+from stagewright.checker.mutation.evaluation import Evaluation
 from stagewright.checker.mutation.original import original_at
 from stagewright.checker.mutation.report import Finding, MutationReport
-from stagewright.checker.mutation.run import Budget, judge_all
+from stagewright.checker.mutation.run import Budget, evaluate_all
 from stagewright.spec import (
     Bool,
     Entity,
@@ -25,6 +25,7 @@ from stagewright.spec import (
     Term,
     action,
     budget,
+    checked_alone,
     choose,
     equivalent_drop,
     equivalent_loss,
@@ -34,7 +35,6 @@ from stagewright.spec import (
     every,
     flag,
     invariant,
-    judged_alone,
     leads_to,
     liveness,
     number,
@@ -191,9 +191,9 @@ class Railway(Machine):
 
 
 class Signals(Railway):
-    """The same; what the crossing says is judged with the crossing."""
+    """The same; what the crossing says is evaluated with the crossing."""
 
-    each_alone = judged_alone(Railway.crossing)
+    each_alone = checked_alone(Railway.crossing)
 
 
 class Car(Entity, scope=2):
@@ -233,16 +233,16 @@ def mutated(
     workers: int = 1,
     budget: Budget | None = None,
 ) -> MutationReport:
-    """All mutants, or those given, judged at the machine's own scopes."""
+    """All mutants, or those given, evaluated at the machine's own scopes."""
     definition = define(machine, profile)
     asked = mutants_of(machine, profile) if mutants is None else mutants
     originals = [original_at(definition, s, Limits()) for s in exercising_scopes(definition)]
-    judgements, interrupted = judge_all(asked, originals, budget or Budget(), workers=workers)
-    findings = [Finding(m, j) for m, j in zip(asked, judgements, strict=True)]
+    evaluations, interrupted = evaluate_all(asked, originals, budget or Budget(), workers=workers)
+    findings = [Finding(m, j) for m, j in zip(asked, evaluations, strict=True)]
     return MutationReport(definition, originals, findings, mutants is None, interrupted, 0.0)
 
 
-def judged(report: MutationReport, identity: str) -> Judgement:
+def evaluated(report: MutationReport, identity: str) -> Evaluation:
     """What became of the one mutant with this id."""
-    (found,) = [f.judgement for f in report.findings if f.mutant.id == identity]
+    (found,) = [f.evaluation for f in report.findings if f.mutant.id == identity]
     return found

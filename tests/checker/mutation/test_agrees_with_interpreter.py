@@ -13,7 +13,7 @@ from tests.thorough import THOROUGH, examples
 
 from stagewright.checker.limits import Limits
 from stagewright.checker.mutation.changes.mutants import Mutant, all_mutants
-from stagewright.checker.mutation.judge import Fate, judge
+from stagewright.checker.mutation.evaluation import Fate, evaluate
 from stagewright.checker.mutation.original import original_at
 from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
 from stagewright.spec.definition import PropertyKind
@@ -53,7 +53,7 @@ def agree(machine: RandomMachine, mutant: Mutant, before: Explored) -> Fate | No
     if after is None:
         return None
     original = original_at(machine.definition, machine.scope, Limits())
-    found = judge(mutant, [original], Limits())
+    found = evaluate(mutant, [original], Limits())
     old, new = broken_in(before), broken_in(after)
     assert set(original.broken) == old
     if IN_BOUNDS in new:  # what lies beyond an overflow is not defined
@@ -69,7 +69,7 @@ def agree(machine: RandomMachine, mutant: Mutant, before: Explored) -> Fate | No
     return found.fate
 
 
-def test_random_mutants_are_judged_as_the_interpreter_judges_them() -> None:
+def test_random_mutants_are_checked_as_the_interpreter_evaluates_them() -> None:
     fates: Counter[Fate | None] = Counter()
 
     @settings(max_examples=EXAMPLES, suppress_health_check=PATIENT, phases=[Phase.generate])

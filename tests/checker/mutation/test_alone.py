@@ -10,8 +10,8 @@ from tests.checker.mutation.machines import Crossing, Signals, mutants_of, mutat
 
 from stagewright.checker.limits import Limits
 from stagewright.checker.mutation.alone import needed
-from stagewright.checker.mutation.changes.mutants import judged_here
-from stagewright.checker.mutation.judge import Fate, judge
+from stagewright.checker.mutation.changes.mutants import evaluated_here
+from stagewright.checker.mutation.evaluation import Fate, evaluate
 from stagewright.checker.mutation.report import MutationReport, Need
 from stagewright.checker.mutation.run import Budget
 from stagewright.spec import Bool, invariant, step_property
@@ -54,8 +54,8 @@ def test_each_property_of_the_crossing_is_needed_and_shows_a_mutant(
         assert need.example is not None
         assert need.caught == crossing.catches[name]
         left = [replace(o, broken=(*o.broken, name)) for o in crossing.originals]
-        assert judge(need.example.mutant, left, Limits()).fate is Fate.SURVIVED
-        assert judge(need.example.mutant, crossing.originals, Limits()).by == (name,)
+        assert evaluate(need.example.mutant, left, Limits()).fate is Fate.SURVIVED
+        assert evaluate(need.example.mutant, crossing.originals, Limits()).by == (name,)
 
 
 def test_of_two_properties_that_say_the_same_neither_is_needed() -> None:
@@ -72,9 +72,9 @@ def test_a_property_that_catches_nothing_is_named() -> None:
     assert needs["few_wait"].need is Need.NOTHING
 
 
-def test_what_a_part_promises_is_judged_with_the_part() -> None:
+def test_what_a_part_promises_is_checked_with_the_part() -> None:
     everything = mutants_of(Signals)
-    here = mutated(Signals, mutants=judged_here(define(Signals), everything))
+    here = mutated(Signals, mutants=evaluated_here(define(Signals), everything))
     needs = needed(here.definition, here.originals, here.findings, FREELY)
     assert needs["crossing.cars_enter_one_by_one"].need is Need.OF_A_PART
     with_parts = mutated(Signals, mutants=everything)

@@ -9,7 +9,7 @@ from tests.checker.mutation.machines import (
     Light,
     Railway,
     Signals,
-    judged,
+    evaluated,
     mutants_of,
     mutated,
 )
@@ -19,12 +19,12 @@ from stagewright.checker.mutation.changes.mutants import (
     Kind,
     all_mutants,
     changed_actions,
-    judged_here,
+    evaluated_here,
 )
 from stagewright.checker.mutation.changes.reasons import unknown_bodies
 from stagewright.checker.mutation.changes.requirements import weaker
 from stagewright.checker.mutation.changes.restated import restated_guards
-from stagewright.checker.mutation.judge import Fate
+from stagewright.checker.mutation.evaluation import Fate
 from stagewright.checker.mutation.report import Catcher
 from stagewright.spec import (
     Bool,
@@ -361,9 +361,9 @@ def test_the_added_step_of_a_family_takes_its_key() -> None:
     assert [p.name for p in added.params] == ["n"]
 
 
-def test_of_a_system_what_its_parts_say_is_left_to_those_that_are_judged_alone() -> None:
+def test_of_a_system_what_its_parts_say_is_left_to_those_that_are_checked_alone() -> None:
     everything = mutants_of(Signals)
-    here = judged_here(define(Signals), everything)
+    here = evaluated_here(define(Signals), everything)
     assert {mutant.part for mutant in everything} == {"", "crossing."}
     assert [mutant.id for mutant in here if mutant.kind is not Kind.TIGHTEN] == [
         "lose / shut_gate / shut becomes yes",
@@ -371,7 +371,7 @@ def test_of_a_system_what_its_parts_say_is_left_to_those_that_are_judged_alone()
         "lose / open_gate / shut becomes no",
         "lose / open_gate / all of `crossing.open`",
     ]
-    assert judged_here(define(Railway), mutants_of(Railway)) == tuple(mutants_of(Railway))
+    assert evaluated_here(define(Railway), mutants_of(Railway)) == tuple(mutants_of(Railway))
 
 
 def test_a_column_that_the_system_reads_is_its_own() -> None:
@@ -382,7 +382,7 @@ def test_a_column_that_the_system_reads_is_its_own() -> None:
         def no_car_goes_over_a_shut_gate(self) -> Bool:
             return self.crossing.light.column(lambda light: light.go).implies(~self.shut)
 
-    here = judged_here(define(Reads), mutants_of(Reads))
+    here = evaluated_here(define(Reads), mutants_of(Reads))
     assert [m.id for m in here if m.kind is Kind.SWAP] == [
         "swap / Light.red.go is yes, not no",
         "swap / Light.green.go is no, not yes",
@@ -470,7 +470,7 @@ def test_an_action_is_tightened_in_each_way() -> None:
 def test_what_is_serialised_is_noticed_by_a_witness() -> None:
     report = mutated(Desk)
     (alone,) = [m for m in mutants_of(Desk) if "begin / only while" in m.id]
-    found = judged(report, alone.id)
+    found = evaluated(report, alone.id)
     assert found.fate is Fate.CAUGHT
     assert found.by == ("two_work_at_once",)
     numbers = report.summary(Kind.TIGHTEN)

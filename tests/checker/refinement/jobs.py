@@ -34,10 +34,10 @@ def decided(
     how = Searching(Limits(), engine)
     verdict = decide(mapped, mapped.scopes, how)
     if verdict.run is not None:  # it is a run of the concrete machine
-        judge = Interpreter(mapped.concrete, scope_of(mapped.concrete))
-        assert verdict.run.states[0] in list(judge.initial_states())
+        interpreter = Interpreter(mapped.concrete, scope_of(mapped.concrete))
+        assert verdict.run.states[0] in list(interpreter.initial_states())
         pairs = zip(verdict.run.states, verdict.run.steps, verdict.run.states[1:], strict=False)
-        assert all(judge.take(step, before) == after for before, step, after in pairs)
+        assert all(interpreter.take(step, before) == after for before, step, after in pairs)
     return verdict
 
 

@@ -106,9 +106,9 @@ class Seen:
 
     def __init__(self, machine: RandomMachine, conditions: tuple[Node, ...]) -> None:
         self.explored = Explored(machine, MOST)
-        judge = self.explored.judge
+        interpreter = self.explored.interpreter
         self.bits = {
-            state: tuple(bool(judge.evaluate(c, state, None, {})) for c in conditions)
+            state: tuple(bool(interpreter.evaluate(c, state, None, {})) for c in conditions)
             for state in self.explored.states
         }
         self.initial = frozenset(self.bits[s] for s in self.explored.initial)

@@ -53,15 +53,15 @@ def shortest_violations(machine: Load) -> Violations:
 
     def search(name: str) -> dict[str, int]:
         definition = machine(name)
-        judge = Interpreter(definition, scope_of(definition))
-        depths: dict[State, int] = dict.fromkeys(judge.initial_states(), 0)
+        interpreter = Interpreter(definition, scope_of(definition))
+        depths: dict[State, int] = dict.fromkeys(interpreter.initial_states(), 0)
         queue, found = deque(depths), dict[str, int]()
         while queue:
             state = queue.popleft()
-            for broken in _broken(judge, state, None):
+            for broken in _broken(interpreter, state, None):
                 found.setdefault(broken, depths[state])
-            for _, after in judge.successors(state):
-                for broken in _broken(judge, state, after):
+            for _, after in interpreter.successors(state):
+                for broken in _broken(interpreter, state, after):
                     found.setdefault(broken, depths[state] + 1)
                 if after not in depths:
                     depths[after] = depths[state] + 1
@@ -71,7 +71,7 @@ def shortest_violations(machine: Load) -> Violations:
     return search
 
 
-def _broken(judge: Interpreter, state: State, after: State | None) -> list[str]:
+def _broken(interpreter: Interpreter, state: State, after: State | None) -> list[str]:
     kind = PropertyKind.INVARIANT if after is None else PropertyKind.STEP
-    promises = [p for p in judge.definition.properties if p.kind is kind]
-    return [p.name for p in promises if not judge.holds(p, state, after)[0]]
+    promises = [p for p in interpreter.definition.properties if p.kind is kind]
+    return [p.name for p in promises if not interpreter.holds(p, state, after)[0]]

@@ -35,14 +35,14 @@ ALL = [
 
 def reference(definition: Definition, model: GroundModel) -> tuple[list[State], list[Transition]]:
     """The reachable states and the transitions between them, as the interpreter has them."""
-    judge = Interpreter(definition, model.scope)
-    states, transitions = list(map(model.encode, judge.initial_states())), list[Transition]()
+    interpreter = Interpreter(definition, model.scope)
+    states, transitions = list(map(model.encode, interpreter.initial_states())), list[Transition]()
     seen = set(states)
     for state in states:
         for step in model.steps:
             taken = Step(step.action.name, FrozenMap(dict(step.arguments)))
             try:
-                after = model.encode(judge.take(taken, model.decode(state)))
+                after = model.encode(interpreter.take(taken, model.decode(state)))
             except (RefusedError, DomainError):  # a step that overflows leads nowhere
                 continue
             transitions.append((state, step.index, after))

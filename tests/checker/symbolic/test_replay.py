@@ -26,38 +26,38 @@ def test_every_run_happens_on_the_interpreter_and_ends_in_the_breach(
     name: str, max_k: int, machine: Load, verdicts: Prove
 ) -> None:
     definition = machine(name)
-    judge = Interpreter(definition, scope_of(definition))
+    interpreter = Interpreter(definition, scope_of(definition))
     shown = [v for v in verdicts(name, max_k=max_k, deadlock=True).values() if v.run is not None]
     assert shown
     for verdict in shown:
         run = verdict.run
         assert run is not None
         if verdict.outcome is Outcome.VIOLATED:
-            assert run.states[0] in list(judge.initial_states())
+            assert run.states[0] in list(interpreter.initial_states())
         else:
             assert len(run.steps) == max_k
-            assert all(not breaks(judge, verdict, run, end) for end in range(max_k))
+            assert all(not breaks(interpreter, verdict, run, end) for end in range(max_k))
         for old, step, new in zip(run.states, run.steps, run.states[1:], strict=False):
-            assert judge.take(step, old) == new
-        assert breaks(judge, verdict, run, len(run.steps))
+            assert interpreter.take(step, old) == new
+        assert breaks(interpreter, verdict, run, len(run.steps))
 
 
-def breaks(judge: Interpreter, verdict: PropertyVerdict, run: Run, end: int) -> bool:
+def breaks(interpreter: Interpreter, verdict: PropertyVerdict, run: Run, end: int) -> bool:
     """Whether the promise, for the values the verdict names, is broken at this point of the run."""
     state = run.states[end]
     if verdict.name == "assigned values stay in bounds":
         with pytest.raises(DomainError):
-            list(judge.successors(state))
+            list(interpreter.successors(state))
         return True
     if verdict.name == "no deadlock":
-        return not list(judge.successors(state)) and not judge.is_final(state)
-    prop = judge.definition.property(verdict.name)
+        return not list(interpreter.successors(state)) and not interpreter.is_final(state)
+    prop = interpreter.definition.property(verdict.name)
     if prop.kind is PropertyKind.STEP:
-        return end > 0 and not judge.holds(prop, run.states[end - 1], state)[0]
+        return end > 0 and not interpreter.holds(prop, run.states[end - 1], state)[0]
     values = {p: verdict.arguments[p.name] for p in prop.params}
     if end < len(run.steps):
-        return not judge.holds(prop, state)[0]
-    return not judge.evaluate(prop.condition, state, None, values)
+        return not interpreter.holds(prop, state)[0]
+    return not interpreter.evaluate(prop.condition, state, None, values)
 
 
 Setting = tuple[Replay, Claim, GroundModel]

@@ -105,12 +105,12 @@ def test_a_check_on_orbits_breaks_the_same_promises_as_near_with_runs_that_are_r
             assert is_run(Interpreter(definition, scope), other.run)
 
 
-def is_run(judge: Interpreter, run: Run) -> bool:
+def is_run(interpreter: Interpreter, run: Run) -> bool:
     """Whether the interpreter takes every step."""
-    if run.states[0] not in set(judge.initial_states()):
+    if run.states[0] not in set(interpreter.initial_states()):
         return False
     return all(
-        (step, new) in set(judge.successors(old))
+        (step, new) in set(interpreter.successors(old))
         for old, step, new in zip(run.states, run.steps, run.states[1:], strict=False)
     )
 

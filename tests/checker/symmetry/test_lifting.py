@@ -38,7 +38,7 @@ def compared(request: pytest.FixtureRequest) -> Compared:
 
 
 @pytest.fixture(scope="module")
-def judge(compared: Compared) -> Interpreter:
+def interpreter(compared: Compared) -> Interpreter:
     return Interpreter(compared.definition, compared.model.scope)
 
 
@@ -49,24 +49,24 @@ def test_every_kind_of_violation_is_among_these_machines() -> None:
     assert any(f.overflow is not None for f in found)
 
 
-def accepted(judge: Interpreter, run: Run) -> bool:
+def accepted(interpreter: Interpreter, run: Run) -> bool:
     """Whether the run starts in an initial state and takes nothing but steps of the machine."""
-    if run.states[0] not in set(judge.initial_states()):
+    if run.states[0] not in set(interpreter.initial_states()):
         return False
     return all(
-        not judge.failed_requirements(step, old) and judge.take(step, old) == new
+        not interpreter.failed_requirements(step, old) and interpreter.take(step, old) == new
         for old, step, new in zip(run.states[:-1], run.steps, run.states[1:], strict=True)
     )
 
 
 def test_runs_to_all_kinds_of_states_are_runs_of_the_machine(
-    compared: Compared, judge: Interpreter
+    compared: Compared, interpreter: Interpreter
 ) -> None:
     found = compared.reduced
     targets = set(range(0, found.states, max(1, found.states // TARGETS)))
     for target, path in paths_to(found, targets).items():
         run = lifted_along(found, compared.symmetry, path)
-        assert accepted(judge, run_of(compared.model, run))
+        assert accepted(interpreter, run_of(compared.model, run))
         assert len(run.steps) == found.depth_of(target)
         last = compared.engine.layout.pack([run.states[-1]])
         form = compared.engine.canonical(last)
@@ -74,7 +74,7 @@ def test_runs_to_all_kinds_of_states_are_runs_of_the_machine(
 
 
 def test_the_run_breaks_the_invariant_that_the_path_breaks(
-    compared: Compared, judge: Interpreter
+    compared: Compared, interpreter: Interpreter
 ) -> None:
     found, model = compared.reduced, compared.model
     for instance, state in zip(model.invariants, found.first_false, strict=True):
@@ -82,7 +82,7 @@ def test_the_run_breaks_the_invariant_that_the_path_breaks(
             continue
         run = lifted_along(found, compared.symmetry, paths_to(found, [state])[state])
         last = run_of(model, run).states[-1]
-        assert not judge.holds(instance.property, last)[0]
+        assert not interpreter.holds(instance.property, last)[0]
         arguments = lifted_arguments(model, compared.symmetry, run, instance.arguments)
         (named,) = [
             p
@@ -93,7 +93,7 @@ def test_the_run_breaks_the_invariant_that_the_path_breaks(
 
 
 def test_the_run_ends_with_the_step_that_breaks_a_step_property(
-    compared: Compared, judge: Interpreter
+    compared: Compared, interpreter: Interpreter
 ) -> None:
     found, model = compared.reduced, compared.model
     for instance, edge in zip(model.step_properties, found.bad_edges, strict=True):
@@ -102,8 +102,8 @@ def test_the_run_ends_with_the_step_that_breaks_a_step_property(
         start, steps = paths_to(found, [edge.source])[edge.source]
         run = lifted_along(found, compared.symmetry, (start, (*steps, (edge.step, edge.target))))
         told = run_of(model, run)
-        assert accepted(judge, told)
-        assert not judge.holds(instance.property, told.states[-2], told.states[-1])[0]
+        assert accepted(interpreter, told)
+        assert not interpreter.holds(instance.property, told.states[-2], told.states[-1])[0]
         arguments = lifted_arguments(model, compared.symmetry, run, instance.arguments, at=-2)
         (named,) = [
             p
@@ -114,7 +114,7 @@ def test_the_run_ends_with_the_step_that_breaks_a_step_property(
 
 
 def test_the_run_ends_where_a_step_would_leave_the_bounds(
-    compared: Compared, judge: Interpreter
+    compared: Compared, interpreter: Interpreter
 ) -> None:
     found, model = compared.reduced, compared.model
     if found.overflow is None:
@@ -125,6 +125,6 @@ def test_the_run_ends_where_a_step_would_leave_the_bounds(
     step = lifted_step(model, compared.symmetry, run, index)
     told = run_of(model, run)
     named = step_of(step)
-    assert not judge.failed_requirements(named, told.states[-1])
+    assert not interpreter.failed_requirements(named, told.states[-1])
     with pytest.raises(DomainError):
-        judge.take(named, told.states[-1])
+        interpreter.take(named, told.states[-1])

@@ -149,7 +149,7 @@ class SwingsLazily(Swings):
         ]
     ),
 )
-def test_tlc_judges_as_check_does(
+def test_tlc_checks_as_check_does(
     machine: type[Machine], broken: tuple[str, ...], tlc: Tlc
 ) -> None:
     definition = define(machine)

@@ -12,7 +12,7 @@ TOPOLOGY = str(SAMPLES / "topology.log")
 EITHER = ["--profile", "scylla-2025.4", "--profile", "scylla-2026.2", "--engine", "embedded"]
 
 
-def test_a_log_is_judged_as_that_of_either_release(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_log_is_checked_as_that_of_either_release(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command_line(["validate", TOPOLOGY, *EITHER[2:]]) == 1
     capsys.readouterr()
     assert run_command_line(["validate", TOPOLOGY, *EITHER]) == 0

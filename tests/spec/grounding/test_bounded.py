@@ -44,10 +44,10 @@ WRITES = define(Writes)
 
 
 def test_every_check_holds_to_it() -> None:
-    judge = Interpreter(WRITES, scope_of(WRITES))
-    reached = set(judge.initial_states())
+    interpreter = Interpreter(WRITES, scope_of(WRITES))
+    reached = set(interpreter.initial_states())
     while True:
-        more = {after for state in reached for _, after in judge.successors(state)} - reached
+        more = {after for state in reached for _, after in interpreter.successors(state)} - reached
         if not more:
             break
         reached |= more

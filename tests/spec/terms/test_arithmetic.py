@@ -97,7 +97,7 @@ class Market(Machine):
 
 
 DEFINITION = define(Market)
-JUDGE = Interpreter(DEFINITION, scope_of(DEFINITION))
+INTERPRETER = Interpreter(DEFINITION, scope_of(DEFINITION))
 
 
 def state(debt: int, coins: tuple[int, ...], is_open: frozenset[int] = frozenset()) -> State:
@@ -111,7 +111,7 @@ def state(debt: int, coins: tuple[int, ...], is_open: frozenset[int] = frozenset
 
 
 def holds(name: str, at: State) -> bool:
-    return JUDGE.holds(DEFINITION.property(name), at)[0]
+    return INTERPRETER.holds(DEFINITION.property(name), at)[0]
 
 
 def sort_of_first_operand(name: str) -> IntSort:

@@ -82,13 +82,13 @@ class Circle(Machine):
 
 
 DEFINITION = define(Circle)
-JUDGE = Interpreter(DEFINITION, scope_of(DEFINITION))
+INTERPRETER = Interpreter(DEFINITION, scope_of(DEFINITION))
 
 
 @cache
 def the_start() -> State:
     """The interpreter looks at every combination of values: that takes seconds."""
-    (start,) = JUDGE.initial_states()
+    (start,) = INTERPRETER.initial_states()
     return start
 
 
@@ -103,9 +103,9 @@ def test_initial_values_by_key() -> None:
 
 def test_every_round_of_a_loop_over_an_enum_reads_the_old_state() -> None:
     start = the_start()
-    turned = JUDGE.take(Step("turn"), start)
+    turned = INTERPRETER.take(Step("turn"), start)
     assert turned["held"] == FrozenMap({Colour.red: 1, Colour.green: 5, Colour.blue: 1})
-    again = JUDGE.take(Step("turn"), turned)
+    again = INTERPRETER.take(Step("turn"), turned)
     assert again["held"] == FrozenMap({Colour.red: 1, Colour.green: 1, Colour.blue: 5})
 
 
@@ -113,22 +113,22 @@ def test_a_loop_with_each_is_one_effect_for_all_members() -> None:
     start = the_start()
     (level,) = DEFINITION.action("level").assignments
     assert effect(level) == "for every c in Colour: held[c] becomes held[blue]"
-    assert JUDGE.take(Step("level"), start)["held"] == FrozenMap(dict.fromkeys(Colour, 1))
+    assert INTERPRETER.take(Step("level"), start)["held"] == FrozenMap(dict.fromkeys(Colour, 1))
 
 
 def test_numbers_as_keys_may_be_computed_and_looped_over() -> None:
     start = the_start()
     step = Step("shift", FrozenMap({"n": Node(1)}))
-    shifted = JUDGE.take(step, start)
+    shifted = INTERPRETER.take(step, start)
     assert shifted["table"] == FrozenMap({2: 8, 3: 6, 4: 8})
-    reset = JUDGE.take(Step("reset"), shifted)
+    reset = INTERPRETER.take(Step("reset"), shifted)
     assert reset["table"] == FrozenMap({2: 2, 3: 3, 4: 4})
 
 
 def test_none_gives_way_to_the_default_and_a_member_does_not() -> None:
     state = the_start()
     for n, row in ((1, 1), (2, 1), (0, 2)):  # the row of the one before, at first of oneself
-        state = JUDGE.take(Step("shift", FrozenMap({"n": Node(n)})), state)
+        state = INTERPRETER.take(Step("shift", FrozenMap({"n": Node(n)})), state)
         grid = state["grid"]
         assert isinstance(grid, FrozenMap)
         assert grid[Node(row)][Colour.red] == Node(n)  # type: ignore[index,call-overload]

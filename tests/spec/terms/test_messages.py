@@ -89,7 +89,7 @@ class Post(Machine):
 
 
 DEFINITION = define(Post)
-JUDGE = Interpreter(DEFINITION, scope_of(DEFINITION))
+INTERPRETER = Interpreter(DEFINITION, scope_of(DEFINITION))
 
 
 def message(sender: int) -> FrozenMap[str, object]:
@@ -97,9 +97,9 @@ def message(sender: int) -> FrozenMap[str, object]:
 
 
 def after(*steps: Step) -> State:
-    state = next(JUDGE.initial_states())
+    state = next(INTERPRETER.initial_states())
     for step in steps:
-        state = JUDGE.take(step, state)
+        state = INTERPRETER.take(step, state)
     return state
 
 
@@ -110,7 +110,7 @@ def step(name: str, **arguments: object) -> Step:
 def test_a_queue_gives_first_what_came_first() -> None:
     state = after(step("send", n=Node(1)), step("send", n=Node(0)))
     assert state["channel"] == (message(1), message(0))
-    state = JUDGE.take(step("take", m=message(1)), state)
+    state = INTERPRETER.take(step("take", m=message(1)), state)
     assert (state["channel"], state["at"]) == ((message(0),), Node(1))
     assert state["sent"] == {message(0), message(1)}
 
@@ -123,7 +123,7 @@ def test_what_is_repeated_is_there_twice_and_nothing_is_not() -> None:
 def test_a_full_queue_takes_no_more() -> None:
     full = after(step("send", n=Node(0)), step("send", n=Node(1)))
     with pytest.raises(DomainError, match=r"`send\(node0\)` makes channel 3 long"):
-        JUDGE.take(step("send", n=Node(0)), full)
+        INTERPRETER.take(step("send", n=Node(0)), full)
 
 
 def test_a_state_is_coded_and_read_back() -> None:

@@ -99,13 +99,13 @@ class Places(Machine):
 DEFINITION = define(Places)
 
 
-def judge(**sizes: int) -> Interpreter:
+def at_sizes(**sizes: int) -> Interpreter:
     return Interpreter(DEFINITION, scope_of(DEFINITION, sizes))
 
 
 def seats(name: str, size: int) -> list[Seat]:
     """Where the thing in the ring is, step by step, until it is back."""
-    interpreter = judge(seat=size)
+    interpreter = at_sizes(seat=size)
     state = next(interpreter.initial_states())
     found = []
     for _ in range(size):
@@ -121,7 +121,7 @@ def test_a_ring_closes_at_every_size() -> None:
 
 
 def test_a_row_ends() -> None:
-    interpreter = judge()
+    interpreter = at_sizes()
     state = next(interpreter.initial_states())
     up = [interpreter.take(Step("climb", FrozenMap({"r": Rung(0)})), state)["rung"]]
     down = [interpreter.take(Step("descend", FrozenMap({"r": Rung(0)})), state)["rung"]]
@@ -131,14 +131,14 @@ def test_a_row_ends() -> None:
 
 
 def test_the_order_is_total() -> None:
-    interpreter = judge(seat=4)
+    interpreter = at_sizes(seat=4)
     state = next(interpreter.initial_states())
     assert interpreter.holds(DEFINITION.property("order"), state)[0]
 
 
 def test_named_members_come_first_and_are_shown_by_their_names() -> None:
     assert [str(Peer(i)) for i in range(3)] == ["root", "deputy", "peer2"]
-    assert next(judge().initial_states())["boss"] == Peer(1)
+    assert next(at_sizes().initial_states())["boss"] == Peer(1)
     sort = EntitySort(Peer)
     for member in map(Peer, range(4)):
         assert from_json(to_json(member, sort), sort, "here") == member

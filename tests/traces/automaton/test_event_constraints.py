@@ -11,11 +11,18 @@ from stagewright.traces.options import unbounded_scope
 
 def test_a_value_that_cannot_be_is_told_with_those_that_can() -> None:
     definition = define(LeaseTable)
-    letters = Alphabet(automaton(definition, unbounded_scope(definition)))
-    parameter = letters.letter(Symbol("acquire", {"n": "node9"}, {}))
+    alphabet = Alphabet(automaton(definition, unbounded_scope(definition)))
+    parameter = alphabet.constraint(Symbol("acquire", {"n": "node9"}, {}))
     assert (
         parameter == 'parameter `n` of `acquire` cannot be "node9", only "node0", "node1", "node2"'
     )
-    epoch = letters.letter(Symbol(None, {}, {"epoch": 1.0}))
+    epoch = alphabet.constraint(Symbol(None, {}, {"epoch": 1.0}))
     assert isinstance(epoch, str)
     assert epoch.startswith("`epoch` cannot be 1.0, only 0, 1, 2")
+
+
+def test_what_has_parts_is_told_to_be_observed_by_them() -> None:
+    definition = define(LeaseTable)
+    alphabet = Alphabet(automaton(definition, unbounded_scope(definition)))
+    whole = alphabet.constraint(Symbol(None, {}, {"held": {}}))
+    assert isinstance(whole, str)

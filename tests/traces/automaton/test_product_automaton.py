@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 ALL = tuple(RELEASES)
 
 
-def judged(paths: Sequence[Path], *names: str, engine: Any = None, **more: Any) -> TraceReport:
+def evaluated(paths: Sequence[Path], *names: str, engine: Any = None, **more: Any) -> TraceReport:
     """The report on files by one profile, or by several candidates."""
     state = more.pop("state", None)
     one = {"profile": names[0]} if len(names) == 1 else {"candidates": names}
@@ -72,7 +72,7 @@ def best(traces: dict[str, list[Event]], alone: Sequence[Found]) -> Found:
         sequence = max(one[entity][1] for one in alone)
         there = {one[entity][0] for one in alone if one[entity][1] == sequence}
         said = [symbol_of(e).text for e in events if e.sequence == sequence]
-        known = any(not isinstance(m.letter(text), str) for m in machines for text in said)
+        known = any(not isinstance(m.constraint(text), str) for m in machines for text in said)
         if TraceVerdict.GAP in there:
             expected[entity] = TraceVerdict.GAP, sequence
         elif there == {TraceVerdict.UNPARSED} and not known:
@@ -99,10 +99,10 @@ def test_an_entitys_verdict_is_the_best_that_a_candidate_gives(
     half = len(events) // 2
     paths = [write(tmp_path / "a.jsonl", events[:half]), write(tmp_path / "b.jsonl", events[half:])]
     alone = [  # only the second release has the action that is hidden
-        found_in(judged(paths, name, hidden=hidden if name == "2" else HiddenSteps()))
+        found_in(evaluated(paths, name, hidden=hidden if name == "2" else HiddenSteps()))
         for name in RELEASES
     ]
-    report = judged(paths, *ALL, hidden=hidden)
+    report = evaluated(paths, *ALL, hidden=hidden)
     assert found_in(report) == best(traces, alone)
     assert report.verdicts[TraceVerdict.OK] == len(traces) - len(found_in(report))
     for one, found in zip(report.candidates, alone, strict=True):
@@ -120,10 +120,10 @@ def test_parts_and_order_change_nothing(
     traces = [recorded(f"lease{i}", 300 * seed + i) for i in range(60)]
     traces.append(walk("2", "long", seed, 200))
     events = [event for trace in traces for event in trace]
-    plain = outcome(judged([write(tmp_path / "all.jsonl", events)], *ALL, engine=Embedded(1)))
+    plain = outcome(evaluated([write(tmp_path / "all.jsonl", events)], *ALL, engine=Embedded(1)))
     monkeypatch.setattr(text_lines, "PART_SIZE", rng.choice([300, 900]))
     monkeypatch.setattr(segments, "ENTITIES_MAX", rng.choice([2, 20]))
-    assert outcome(judged([tmp_path / "all.jsonl"], *ALL)) == plain
+    assert outcome(evaluated([tmp_path / "all.jsonl"], *ALL)) == plain
 
 
 def test_only_a_body_that_none_of_the_living_explains_is_read_again(
@@ -131,7 +131,7 @@ def test_only_a_body_that_none_of_the_living_explains_is_read_again(
 ) -> None:
     path = write(tmp_path / "long.jsonl", walk("2", "long", 5, 3_000))
     monkeypatch.setattr(text_lines, "PART_SIZE", 20_000)
-    report = judged([path], *ALL)
+    report = evaluated([path], *ALL)
     assert report.verdicts[TraceVerdict.OK] == 1
     assert any("no second pass" in line for line in report.plan)
     assert [(c.candidate, c.explains, c.refuses, c.first) for c in report.candidates] == [
@@ -143,8 +143,8 @@ def test_only_a_body_that_none_of_the_living_explains_is_read_again(
 def test_spark_gives_the_same_report(spark: "SparkSession", tmp_path: Path) -> None:
     events = [e for i in range(60) for e in recorded(f"lease{i}", i)]
     path = write(tmp_path / "all.jsonl", events)
-    embedded = judged([path], *ALL)
-    assert judged([path], *ALL, engine=OnSpark(spark)) == embedded
+    embedded = evaluated([path], *ALL)
+    assert evaluated([path], *ALL, engine=OnSpark(spark)) == embedded
     assert embedded.verdicts[TraceVerdict.VIOLATION] > 3
 
 
@@ -159,13 +159,13 @@ def test_runs_that_continue_each_other_find_what_one_run_finds(
     rng.shuffle(events)  # so that bodies of three events wait behind gaps for the next run
     events.sort(key=lambda e: e.sequence // 3 + rng.randrange(3))
     monkeypatch.setattr(text_lines, "PART_SIZE", 2_000)
-    whole = judged([write(tmp_path / "whole.jsonl", events)], *ALL)
+    whole = evaluated([write(tmp_path / "whole.jsonl", events)], *ALL)
     third, files, last = len(events) // 3, list[Path](), whole
     found: Found = {}
     for number in range(3):
         stop = len(events) if number == 2 else third * (number + 1)
         files.append(write(tmp_path / f"{number}.jsonl", events[third * number : stop]))
-        last = judged(files, *ALL, state=tmp_path / "state")
+        last = evaluated(files, *ALL, state=tmp_path / "state")
         found |= {k: v for k, v in found_in(last).items() if v[0] is not TraceVerdict.GAP}
     assert found == {k: v for k, v in found_in(whole).items() if v[0] is not TraceVerdict.GAP}
     refused = {one.candidate: (one.refuses, one.first) for one in whole.candidates}
@@ -173,7 +173,7 @@ def test_runs_that_continue_each_other_find_what_one_run_finds(
     with pytest.raises(
         InputError, match="made with other options: --profile 1 --profile 2 --profile 3"
     ):
-        judged(files, "1", "2", state=tmp_path / "state")
+        evaluated(files, "1", "2", state=tmp_path / "state")
 
 
 def test_a_violation_names_what_each_candidate_refuses(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_a_violation_names_what_each_candidate_refuses(tmp_path: Path) -> None:
             events[0], sequence=number, action=action, parameters=parameters, observed=observed
         )
         events.append(event)
-    report = judged([write(tmp_path / "t.jsonl", events)], *ALL)
+    report = evaluated([write(tmp_path / "t.jsonl", events)], *ALL)
     (entity,) = report.entities
     assert (entity.verdict, entity.sequence) == (TraceVerdict.VIOLATION, 3)
     told = [line.strip() for line in entity_lines(entity) if line.startswith("  as ")]
@@ -205,7 +205,7 @@ def test_a_violation_names_what_each_candidate_refuses(tmp_path: Path) -> None:
 def test_coverage_is_told_of_those_that_refuse_least(tmp_path: Path) -> None:
     traces = {f"lease{i}": walk("2", f"lease{i}", i, 12) for i in range(10)}
     path = write(tmp_path / "t.jsonl", [e for trace in traces.values() for e in trace])
-    (together,), (alone,) = judged([path], *ALL).coverage, judged([path], "2").coverage
+    (together,), (alone,) = evaluated([path], *ALL).coverage, evaluated([path], "2").coverage
     assert together == alone
 
 
@@ -215,16 +215,16 @@ def test_a_spent_budget_of_the_last_candidate_is_undecided(tmp_path: Path) -> No
         dataclasses.replace(e, action=None, parameters={}, observed={}) for e in seen if not e.end
     ]
     path = write(tmp_path / "t.jsonl", told)
-    (entity,) = judged([path], *ALL, max_states=2).entities
+    (entity,) = evaluated([path], *ALL, max_states=2).entities
     assert (entity.verdict, entity.cause) == (TraceVerdict.UNDECIDED, Cause.BUDGET)
     assert "raise it with --max-states" in entity.note
 
 
 def test_any_stands_for_all_profiles_and_a_wrong_one_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "t.jsonl", walk("3", "lease0", 3, 8))
-    assert [c.candidate for c in judged([path], "any", "1").candidates] == ["1", "2", "3"]
+    assert [c.candidate for c in evaluated([path], "any", "1").candidates] == ["1", "2", "3"]
     with pytest.raises(InputError, match="none of the machines has a profile `4`") as error:
-        judged([path], "1", "4")
+        evaluated([path], "1", "4")
     assert "known: 1, 2, 3; or --profile any" in error.value.help
 
 
@@ -234,9 +234,9 @@ def test_a_trace_of_none_of_the_candidates_is_refused(tmp_path: Path) -> None:
         for e in walk("3", "lease0", 3, 8)
     ]
     path = write(tmp_path / "t.jsonl", events)
-    assert judged([path], "1", "3").verdicts[TraceVerdict.OK] == 1
+    assert evaluated([path], "1", "3").verdicts[TraceVerdict.OK] == 1
     with pytest.raises(InputError, match="recorded under the definition"):
-        judged([path], "1", "2")
+        evaluated([path], "1", "2")
 
 
 def test_properties_over_several_entities_want_one_profile(tmp_path: Path) -> None:
@@ -245,13 +245,13 @@ def test_properties_over_several_entities_want_one_profile(tmp_path: Path) -> No
 
     path = write(tmp_path / "t.jsonl", walk("3", "lease0", 3, 8))
     with pytest.raises(InputError, match="cannot be checked against several candidate profiles"):
-        judged([path], *ALL, together=(System,))
+        evaluated([path], *ALL, together=(System,))
 
 
 def test_the_report_as_json_has_each_candidate_by_trace(tmp_path: Path) -> None:
     events = [e for i in range(3) for e in walk("3", f"lease{i}", i + 3, 8)]
     other = [dataclasses.replace(e, trace="other") for e in walk("1", "lease9", 2, 8)]
-    data = as_json(judged([write(tmp_path / "t.jsonl", [*events, *other])], "2", "3"))
+    data = as_json(evaluated([write(tmp_path / "t.jsonl", [*events, *other])], "2", "3"))
     told = json.loads(json.dumps(data["candidates"]))
     assert [(c["trace"], c["candidate"], c["summary"]) for c in told] == [
         ("other", "2", "explains 0 of 1 entities, refuses 1: first lease9"),

@@ -16,7 +16,7 @@ from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.trace import Event, observation
 from stagewright.spec.values import State, plain
-from stagewright.traces.automaton.judge import Judge
+from stagewright.traces.automaton.evaluator import Evaluator
 from stagewright.traces.automaton.nfa import of_model
 from stagewright.traces.automaton.possible_states import PossibleStates
 from stagewright.traces.automaton.subset_automaton import ANY, LIVE, START, Determinised
@@ -47,14 +47,16 @@ START_FREE: dict[str, object] = {
 }  # fmt: skip
 
 
-def judge_of(lease: Any, recording: Recording | None = None) -> Judge:
+def evaluator_of(lease: Any, recording: Recording | None = None) -> Evaluator:
     model = ground(lease.definition, lease.scope)
-    return Judge(lease.definition, lease.scope, model, of_model(model, recording or Recording()))
+    return Evaluator(
+        lease.definition, lease.scope, model, of_model(model, recording or Recording())
+    )
 
 
-def pairs_of(judge: Judge, traces: Iterable[Sequence[Event]]) -> list[Exercised]:
+def pairs_of(evaluator: Evaluator, traces: Iterable[Sequence[Event]]) -> list[Exercised]:
     """What the replay delivers: the states before each event, its symbol, and how often."""
-    running = Determinised(judge.automaton)
+    running = Determinised(evaluator.automaton)
     counts: dict[tuple[int, str], int] = {}
     for trace in traces:
         number = START
@@ -73,9 +75,9 @@ def pairs_of(judge: Judge, traces: Iterable[Sequence[Event]]) -> list[Exercised]
 def covered(
     lease: Any, events: Sequence[Any], recording: Recording | None = None
 ) -> MachineCoverage:
-    judge = judge_of(lease, recording)
+    evaluator = evaluator_of(lease, recording)
     trace = [lease.event("lease0", i, a, p, o) for i, (a, p, o) in enumerate(events)]
-    (found,) = coverage_of({KEY: judge}, {KEY: pairs_of(judge, [trace])})
+    (found,) = coverage_of({KEY: evaluator}, {KEY: pairs_of(evaluator, [trace])})
     return found
 
 
@@ -88,8 +90,8 @@ def test_unknown_beginnings_are_left_to_others(lease: Any) -> None:
 
 def test_what_is_fully_observed_is_certain(lease: Any) -> None:
     traces = [lease.walk(f"lease{i}", i, 20) for i in range(30)]
-    judge = judge_of(lease)
-    (found,) = coverage_of({KEY: judge}, {KEY: pairs_of(judge, traces)})
+    evaluator = evaluator_of(lease)
+    (found,) = coverage_of({KEY: evaluator}, {KEY: pairs_of(evaluator, traces)})
     assert found.events == sum(len(trace) - 1 for trace in traces)
     for action, count in found.of(ActionOf).items():
         fired = sum(event.action == action.action for trace in traces for event in trace)
@@ -102,14 +104,14 @@ def test_what_is_fully_observed_is_certain(lease: Any) -> None:
 
 def test_what_is_partly_observed_is_counted_as_a_slow_search_counts_it(lease: Any) -> None:
     rng = random.Random(3)
-    judge, interpreter = judge_of(lease), Interpreter(lease.definition, lease.scope)
+    evaluator, interpreter = evaluator_of(lease), Interpreter(lease.definition, lease.scope)
     traces: list[list[Event]] = []
     for seed in range(40):
         events = lease.walk(f"lease{seed}", seed, 12)
         kept = rng.choice([("phase",), ("owner", "watchers"), ("seen[node1]",), ()])
         unnamed = {e.sequence for e in events if rng.random() < 0.4}
         traces.append([_blurred(e, kept, unnamed=e.sequence in unnamed) for e in events])
-    (found,) = coverage_of({KEY: judge}, {KEY: pairs_of(judge, traces)})
+    (found,) = coverage_of({KEY: evaluator}, {KEY: pairs_of(evaluator, traces)})
     certain, possible = Counter[str](), Counter[str]()
     for trace in traces:
         states = list(interpreter.initial_states())
@@ -230,11 +232,11 @@ def test_what_no_run_reaches_is_not_missing(lease: Any) -> None:
 
 
 def test_events_that_nothing_explains_exercise_nothing(lease: Any) -> None:
-    judge = judge_of(lease)
-    good = pairs_of(judge, [[lease.event("l", 0, None, {}, START_FREE)]])
-    state = next(iter(judge.automaton.initial))
+    evaluator = evaluator_of(lease)
+    good = pairs_of(evaluator, [[lease.event("l", 0, None, {}, START_FREE)]])
+    state = next(iter(evaluator.automaton.initial))
     bad = symbol_of(lease.event("l", 1, "give_back", {}, {})).text
-    (found,) = coverage_of({KEY: judge}, {KEY: [*good, ((state,), bad, 7)]})
+    (found,) = coverage_of({KEY: evaluator}, {KEY: [*good, ((state,), bad, 7)]})
     assert found.events == 1
     assert found.counts[ActionOf("give_back")].seen is Seen.NEVER
 
@@ -278,7 +280,7 @@ def test_how_events_lie_in_files_changes_no_count(
 
 
 @pytest.mark.parametrize("seed", range(examples(4)))
-def test_what_is_wrong_or_repeated_counts_as_far_as_it_was_judged(
+def test_what_is_wrong_or_repeated_counts_as_far_as_it_was_checked(
     lease: Any, mutated: Mutated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     rng = random.Random(seed)
@@ -287,9 +289,9 @@ def test_what_is_wrong_or_repeated_counts_as_far_as_it_was_judged(
         traces = {name: [_partly_seen(e) for e in trace] for name, trace in traces.items()}
     events = [e for trace in traces.values() for e in trace]
     events += rng.sample(events, 50)
-    judged = [_judged_part(lease, trace) for trace in traces.values()]
-    judge = judge_of(lease)
-    (expected,) = coverage_of({KEY: judge}, {KEY: pairs_of(judge, judged)})
+    evaluated = [_evaluated_part(lease, trace) for trace in traces.values()]
+    evaluator = evaluator_of(lease)
+    (expected,) = coverage_of({KEY: evaluator}, {KEY: pairs_of(evaluator, evaluated)})
     for size in (50_000, 2_000, 500):
         monkeypatch.setattr(text_lines, "PART_SIZE", size)
         monkeypatch.setattr(segments, "ENTITIES_MAX", rng.choice([3, 20, 1 << 20]))
@@ -308,9 +310,9 @@ def _partly_seen(event: Event) -> Event:
     return event if event.end else _blurred(event, ("phase",), unnamed=event.sequence % 5 == 4)
 
 
-def _judged_part(lease: Any, trace: Sequence[Event]) -> list[Event]:
+def _evaluated_part(lease: Any, trace: Sequence[Event]) -> list[Event]:
     """The events of an entity before the one that decides."""
-    _, number = lease.judge(trace)
+    _, number = lease.evaluate(trace)
     return sorted({e.sequence: e for e in trace if e.sequence < number}.values(), key=_sequence)
 
 
@@ -318,7 +320,7 @@ def _sequence(event: Event) -> int:
     return event.sequence
 
 
-def test_where_very_much_is_wrong_a_note_says_that_more_is_counted_than_judged(
+def test_where_very_much_is_wrong_a_note_says_that_more_is_counted_than_checked(
     lease: Any, mutated: Mutated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(passes, "RECOUNTED_MAX", 2)

@@ -257,7 +257,7 @@ class Recorder:
         )
 
 
-Judge = Callable[..., TraceReport]
+Evaluator = Callable[..., TraceReport]
 
 
 @pytest.fixture
@@ -285,8 +285,8 @@ def replica() -> type[Machine]:
 
 
 @pytest.fixture
-def judge(tmp_path: Path) -> Judge:
-    """Judges events, in one file or in several."""
+def evaluate(tmp_path: Path) -> Evaluator:
+    """Evaluates events, in one file or in several."""
     made = [0]
 
     def write(events: Iterable[Event]) -> Path:
@@ -295,7 +295,7 @@ def judge(tmp_path: Path) -> Judge:
         path.write_text("".join(e.to_json() + "\n" for e in events))
         return path
 
-    def judged(
+    def evaluated(
         *files: Sequence[Event], engine: Engine | None = None, group: str = "", **options: object
     ) -> TraceReport:
         paths = [write(events) for events in files if events]
@@ -305,7 +305,7 @@ def judge(tmp_path: Path) -> Judge:
             paths, lambda machine, _: definitions[machine], found, engine=engine or Embedded(2)
         )
 
-    return judged
+    return evaluated
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Members that a mapping numbers for each entity are not compared between entities; what else is asked is judged."""
+"""Members that a mapping numbers for each entity are not compared between entities; what else is asked is evaluated."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ NAMED = NUMBERED.replace('members = {host = "Node"}\n', "").replace(
 )
 
 
-def judged(
+def evaluated(
     mapping: str, log: str, replica: type[Machine], table: type[Machine], folder: Path
 ) -> TraceReport:
     (folder / "m.toml").write_text(mapping)
@@ -47,7 +47,7 @@ def verdicts(report: TraceReport) -> dict[str, TraceVerdict]:
 def test_what_compares_numbered_members_of_entities_is_undecided(
     tmp_path: Path, replica: type[Machine], table: type[Machine]
 ) -> None:
-    report = judged(NUMBERED, "1 r0 on db1\n2 r1 on db2\n", replica, table, tmp_path)
+    report = evaluated(NUMBERED, "1 r0 on db1\n2 r1 on db2\n", replica, table, tmp_path)
     found = verdicts(report)
     assert (found["hosts_differ"], found["a_node_has_one"]) == (UNDECIDED, UNDECIDED)
     assert found["built_from_another"] is OK
@@ -60,8 +60,8 @@ def test_what_compares_numbered_members_of_entities_is_undecided(
 def test_members_that_are_named_one_by_one_are_compared(
     tmp_path: Path, replica: type[Machine], table: type[Machine]
 ) -> None:
-    apart = judged(NAMED, "1 r0 on db1\n2 r1 on db2\n", replica, table, tmp_path)
+    apart = evaluated(NAMED, "1 r0 on db1\n2 r1 on db2\n", replica, table, tmp_path)
     assert verdicts(apart)["hosts_differ"] is OK
-    same = judged(NAMED, "1 r0 on db1\n2 r1 on db1\n", replica, table, tmp_path)
+    same = evaluated(NAMED, "1 r0 on db1\n2 r1 on db1\n", replica, table, tmp_path)
     assert verdicts(same)["hosts_differ"] is VIOLATION
     assert verdicts(same)["a_node_has_one"] is VIOLATION

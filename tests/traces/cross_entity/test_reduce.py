@@ -14,7 +14,7 @@ from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.scope import scope_of
 from stagewright.spec.values import FrozenMap
-from stagewright.traces.automaton.judge import Judge
+from stagewright.traces.automaton.evaluator import Evaluator
 from stagewright.traces.automaton.nfa import of_model
 from stagewright.traces.cross_entity.system import Together, together
 from stagewright.traces.events.observability import Recording
@@ -22,16 +22,16 @@ from stagewright.traces.options import unbounded_scope
 from stagewright.traces.replay.related.formula import ClassOf, evaluate
 
 
-def judge_of(machine: type[Machine]) -> Judge:
+def evaluator_of(machine: type[Machine]) -> Evaluator:
     definition = define(machine)
     scope = unbounded_scope(definition)
     model = ground(definition, scope)
-    return Judge(definition, scope, model, of_model(model, Recording()))
+    return Evaluator(definition, scope, model, of_model(model, Recording()))
 
 
-def parts_of(system: Any) -> dict[tuple[str, str, str], Judge]:
+def parts_of(system: Any) -> dict[tuple[str, str, str], Evaluator]:
     machines = (system.replicas.machine, system.tracks.machine)
-    return {(m.__name__, "", ""): judge_of(m) for m in machines}
+    return {(m.__name__, "", ""): evaluator_of(m) for m in machines}
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def watched(table: type[Machine]) -> Together:
 
 
 def test_what_no_trace_tells_is_listed_with_the_variable(watched: Together) -> None:
-    (one,) = watched.unjudged
+    (one,) = watched.unevaluated
     assert one.name == "the_epoch_fits"
     assert "`epoch`" in one.reason
 
@@ -63,20 +63,20 @@ def test_every_property_means_what_the_interpreter_says(
     definition = define(table)
     rng = random.Random(1)
     views = {name: view for (name, *_), view in watched.views.items()}
-    judges = {name: judge for (name, *_), judge in parts_of(table).items()}
+    evaluators = {name: evaluator for (name, *_), evaluator in parts_of(table).items()}
     broken = set[str]()
     for slots, lanes in product((1, 2, 3, 4), (1, 2)):
         scope = scope_of(definition, {"Slot": slots, "Lane": lanes})
         interpreter = Interpreter(definition, scope)
         for _ in range(60):
-            state, entities = _random_state(rng, definition, judges, slots, lanes)
+            state, entities = _random_state(rng, definition, evaluators, slots, lanes)
             for prop in watched.properties:
                 counts: dict[ClassOf, int] = {}
                 for machine, part in entities:
                     for family, (name, atoms) in enumerate(prop.families):
                         if name == machine:
                             (values,) = (
-                                views[name].seen([encode(judges[name].model, part)]).possible
+                                views[name].seen([encode(evaluators[name].model, part)]).possible
                             )
                             whose = ClassOf(family, tuple(values[a] for a in atoms))
                             counts[whose] = counts.get(whose, 0) + 1
@@ -88,13 +88,13 @@ def test_every_property_means_what_the_interpreter_says(
 
 
 def _random_state(
-    rng: random.Random, definition: Any, judges: dict[str, Judge], slots: int, lanes: int
+    rng: random.Random, definition: Any, evaluators: dict[str, Evaluator], slots: int, lanes: int
 ) -> tuple[Any, list[tuple[str, Any]]]:
     """A state of the system, and those of its parts."""
     values: dict[str, Any] = {"epoch": rng.randrange(4)}
     entities: list[tuple[str, Any]] = []
     for name, machine, size in (("replicas", "Replica", slots), ("tracks", "Track", lanes)):
-        model = judges[machine].model
+        model = evaluators[machine].model
         states = [
             model.decode(tuple(rng.randint(c.low, c.high) for c in model.cells))
             for _ in range(size)

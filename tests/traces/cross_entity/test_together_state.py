@@ -1,4 +1,4 @@
-"""Properties over several entities, judged run by run: in the end they have the verdicts of one run over all."""
+"""Properties over several entities, evaluated run by run: in the end they have the verdicts of one run over all."""
 
 import dataclasses
 import itertools
@@ -23,9 +23,9 @@ Runs = Callable[..., list[TraceReport]]
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Runs:
-    """Judges some events in a run, then the next ones, and so on; with one state, or all in one run without."""
+    """Evaluates some events in a run, then the next ones, and so on; with one state, or all in one run without."""
 
-    def judged(
+    def evaluated(
         *files: list[Event], state: str = "state", group: str = "^(.):", **options: object
     ) -> list[TraceReport]:
         definitions = {"Replica": define(Replica), "Track": define(Track)}
@@ -45,7 +45,7 @@ def runs(tmp_path: Path) -> Runs:
             )
         return found
 
-    return judged
+    return evaluated
 
 
 def properties(report: TraceReport) -> object:

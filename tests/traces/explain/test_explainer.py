@@ -17,7 +17,7 @@ from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.loading import load
 from stagewright.spec.text.itf import from_itf
 from stagewright.spec.trace import Event, TraceVerdict, observation
-from stagewright.traces.automaton.judge import Judge
+from stagewright.traces.automaton.evaluator import Evaluator
 from stagewright.traces.automaton.nfa import of_model
 from stagewright.traces.automaton.possible_states import PossibleStates
 from stagewright.traces.automaton.subset_automaton import DEAD, START, Determinised
@@ -42,27 +42,29 @@ START_FREE: dict[str, object] = {
 }  # fmt: skip
 
 
-def judge_of(lease: Any, recording: Recording | None = None) -> Judge:
+def evaluator_of(lease: Any, recording: Recording | None = None) -> Evaluator:
     model = ground(lease.definition, lease.scope)
-    return Judge(lease.definition, lease.scope, model, of_model(model, recording or Recording()))
+    return Evaluator(
+        lease.definition, lease.scope, model, of_model(model, recording or Recording())
+    )
 
 
-def finding_of(judge: Judge, events: Events, cause: Cause = Cause.STEP) -> Finding:
+def finding_of(evaluator: Evaluator, events: Events, cause: Cause = Cause.STEP) -> Finding:
     """What is found where the last event is the first that no run explains."""
-    key = EntityKey(Stream("run", judge.definition.name, "", ""), "lease0")
+    key = EntityKey(Stream("run", evaluator.definition.name, "", ""), "lease0")
     symbols = tuple(
         symbol_of(Event("", "", "", "", "", i, action=a, parameters=p, observed=o)).text
         for i, (a, p, o) in enumerate(events)
     )
-    running, number = Determinised(judge.automaton), START
+    running, number = Determinised(evaluator.automaton), START
     for position, symbol in enumerate(symbols):
         number = running.advance(number, symbol)
         assert (number == DEAD) == (position == len(symbols) - 1), f"event {position}"
     return Finding(key, cause, len(symbols) - 1, 0, symbols=symbols)
 
 
-def explained(judge: Judge, events: Events) -> Explanation:
-    explanation = Explainer(judge).explain(finding_of(judge, events))
+def explained(evaluator: Evaluator, events: Events) -> Explanation:
+    explanation = Explainer(evaluator).explain(finding_of(evaluator, events))
     assert explanation is not None
     return explanation
 
@@ -84,7 +86,7 @@ def test_the_last_good_steps_are_told_with_what_they_changed(lease: Any) -> None
         ("look", {"node": "node1"}, {}),
         ("give_back", {}, {}),
     ]
-    steps = explained(judge_of(lease), events).steps
+    steps = explained(evaluator_of(lease), events).steps
     assert [(s.sequence, s.event) for s in steps][1:] == [(1, "watch(node0)"), (2, "look(node1)")]
     assert steps[1].changes == (("watchers", "{}", "{node0}"),)
     assert steps[2].changes == (("seen[node1]", "no", "yes"),)
@@ -93,7 +95,7 @@ def test_the_last_good_steps_are_told_with_what_they_changed(lease: Any) -> None
 
 def test_the_nearest_legal_run_says_which_steps_are_missing(lease: Any) -> None:
     events: Events = [(None, {}, START_FREE), ("give_back", {}, {"phase": "free", **WATCHED})]
-    nearest = explained(judge_of(lease), events).nearest
+    nearest = explained(evaluator_of(lease), events).nearest
     assert nearest is not None
     assert [s.step for s in nearest.steps] == ["watch(node0)", "take(node0)", "give_back"]
     assert nearest.by_action
@@ -103,7 +105,7 @@ def test_the_nearest_legal_run_says_which_steps_are_missing(lease: Any) -> None:
 def test_steps_that_leave_no_event_are_told_apart(lease: Any) -> None:
     recording = Recording(HiddenSteps(frozenset({"watch"})))
     events: Events = [(None, {}, START_FREE), ("give_back", {}, {})]
-    nearest = explained(judge_of(lease, recording), events).nearest
+    nearest = explained(evaluator_of(lease, recording), events).nearest
     assert nearest is not None
     hidden = [(s.step, s.hidden) for s in nearest.steps]
     assert hidden == [("watch(node0)", True), ("take(node0)", False), ("give_back", False)]
@@ -112,11 +114,11 @@ def test_steps_that_leave_no_event_are_told_apart(lease: Any) -> None:
 def test_a_run_that_ends_otherwise_is_nearest_where_none_ends_as_the_event_says(lease: Any) -> None:
     strict_closed = {"phase": "closed", "strict": False}
     events: Events = [(None, {}, START_FREE), ("look", {"node": "node0"}, {"phase": "held"})]
-    nearest = explained(judge_of(lease), events).nearest
+    nearest = explained(evaluator_of(lease), events).nearest
     assert nearest is not None
     assert nearest.by_action  # it may have been taken before, and looked at then
     events = [(None, {}, START_FREE), ("take", {"node": "node0"}, strict_closed)]
-    nearest = explained(judge_of(lease), events).nearest
+    nearest = explained(evaluator_of(lease), events).nearest
     assert nearest is not None
     assert [s.step for s in nearest.steps] == ["close"]
     assert not nearest.by_action
@@ -124,7 +126,7 @@ def test_a_run_that_ends_otherwise_is_nearest_where_none_ends_as_the_event_says(
 
 def test_where_no_state_agrees_it_is_said_how_many_were_looked_at(lease: Any) -> None:
     events: Events = [(None, {}, START_FREE), ("close", {}, {"phase": "closed", "strict": True})]
-    nearest = explained(judge_of(lease), events).nearest
+    nearest = explained(evaluator_of(lease), events).nearest
     assert nearest is not None
     assert nearest.steps == ()
     assert nearest.exhausted
@@ -141,33 +143,33 @@ def test_where_no_state_agrees_it_is_said_how_many_were_looked_at(lease: Any) ->
 
 
 def test_a_trace_whose_begin_was_left_out_is_explained_from_all_states(lease: Any) -> None:
-    judge = judge_of(lease)
+    evaluator = evaluator_of(lease)
     events: Events = [
         (None, {}, START_FREE),
         ("watch", {"node": "node0"}, {"strict": True, "phase": "free"}),
         ("give_back", {}, {}),
     ]
-    whole = finding_of(judge, events)
+    whole = finding_of(evaluator, events)
     cut = replace(whole, symbols=whole.symbols[1:])
-    explanation = Explainer(judge).explain(cut)
+    explanation = Explainer(evaluator).explain(cut)
     assert explanation is not None
     assert [name for name, _ in explanation.failed] == ["lease is held"]
     assert [s.sequence for s in explanation.steps] == [1]
 
 
 def test_the_set_before_an_event_is_enough_to_say_what_refuses_it(lease: Any) -> None:
-    judge = judge_of(lease)
+    evaluator = evaluator_of(lease)
     events: Events = [(None, {}, START_FREE), LOOK, ("give_back", {}, {"phase": "closed"})]
-    whole = finding_of(judge, events)
-    running, number = Determinised(judge.automaton), START
+    whole = finding_of(evaluator, events)
+    running, number = Determinised(evaluator.automaton), START
     for symbol in whole.symbols[:-1]:
         number = running.advance(number, symbol)
     states = tuple(running.states[s] for s in running.sets[number])
     before = PossibleStates((lease.definition.name, "", ""), -1, states)
-    expected = Explainer(judge).explain(whole)
+    expected = Explainer(evaluator).explain(whole)
     for kept in (1, 2):
         cut = replace(whole, symbols=whole.symbols[-kept:], before=before)
-        explanation = Explainer(judge).explain(cut)
+        explanation = Explainer(evaluator).explain(cut)
         assert explanation is not None
         assert expected is not None
         assert replace(explanation, steps=()) == replace(expected, steps=())
@@ -178,10 +180,10 @@ def test_a_mistake_beyond_those_explained_is_told_by_its_event_alone(
     lease: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("stagewright.traces.explain.explainer.DISTINCT_MAX", 1)
-    explainer = Explainer(judge_of(lease))
-    judge = judge_of(lease)
-    one = finding_of(judge, [(None, {}, START_FREE), ("give_back", {}, {})])
-    other = finding_of(judge, [(None, {}, START_FREE), LOOK, ("give_back", {}, {})])
+    explainer = Explainer(evaluator_of(lease))
+    evaluator = evaluator_of(lease)
+    one = finding_of(evaluator, [(None, {}, START_FREE), ("give_back", {}, {})])
+    other = finding_of(evaluator, [(None, {}, START_FREE), LOOK, ("give_back", {}, {})])
     told = [explainer.explain(f, whole=False) for f in (one, other, one)]
     assert [t is not None and [n for n, _ in t.failed] for t in told] == [
         ["lease is held"], [], ["lease is held"]
@@ -189,15 +191,15 @@ def test_a_mistake_beyond_those_explained_is_told_by_its_event_alone(
 
 
 def test_the_window_as_itf_is_a_legal_run_and_what_was_observed(lease: Any) -> None:
-    judge = judge_of(lease)
+    evaluator = evaluator_of(lease)
     events: Events = [
         (None, {}, {"phase": "free"}),
         ("watch", {"node": "node0"}, {}),
         ("look", {}, {"seen[node1]": True}),
         ("give_back", {}, {"phase": "closed"}),
     ]
-    finding = finding_of(judge, events)
-    explanation = Explainer(judge).explain(finding)
+    finding = finding_of(evaluator, events)
+    explanation = Explainer(evaluator).explain(finding)
     assert explanation is not None
     assert explanation.window is not None
     (entity,) = report_of(finding, explanation).entities
@@ -251,8 +253,8 @@ def pytest_on(test: Path) -> subprocess.CompletedProcess[str]:
 def test_the_window_replays_with_the_interpreter_to_the_same_refusal(
     lease: Any, message: str, recording: Recording, events: Events
 ) -> None:
-    judge = judge_of(lease, recording)
-    explanation = explained(judge, events)
+    evaluator = evaluator_of(lease, recording)
+    explanation = explained(evaluator, events)
     cut = explanation.window
     assert cut is not None
     sizes = {kind.__name__: n for kind, n in cut.scope.sizes.items()}
@@ -275,9 +277,9 @@ def test_the_written_test_fails_until_the_event_is_legal(
     lease: Any, tmp_path: Path, case: int
 ) -> None:
     message, recording, events = CASES[case]
-    judge = judge_of(lease, recording)
-    finding = finding_of(judge, events)
-    explanation = Explainer(judge).explain(finding)
+    evaluator = evaluator_of(lease, recording)
+    finding = finding_of(evaluator, events)
+    explanation = Explainer(evaluator).explain(finding)
     assert explanation is not None
     files = violation_files(
         report_of(finding, explanation), tmp_path, "stagewright validate t.jsonl"
@@ -308,11 +310,11 @@ def test_a_shipped_machine_is_loaded_by_its_module_and_another_by_its_file(tmp_p
 
 
 def test_a_hostile_trace_cannot_write_code_into_its_test(lease: Any, tmp_path: Path) -> None:
-    judge = judge_of(lease)
-    finding = finding_of(judge, CASES[0][2])
+    evaluator = evaluator_of(lease)
+    finding = finding_of(evaluator, CASES[0][2])
     evil = 'x"""\nimport os  # \\'
     stream = finding.key.stream._replace(trace=evil)
-    explanation = Explainer(judge).explain(finding)
+    explanation = Explainer(evaluator).explain(finding)
     assert explanation is not None
     report = report_of(replace(finding, key=EntityKey(stream, evil)), explanation)
     files = violation_files(report, tmp_path, evil)

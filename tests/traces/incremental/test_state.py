@@ -28,7 +28,7 @@ VIOLATION = TraceVerdict.VIOLATION
 Mutated = Callable[[str, int], list[Event]]
 
 
-def judged(lease: Any, paths: list[Path], state: Path | None, **options: Any) -> TraceReport:
+def evaluated(lease: Any, paths: list[Path], state: Path | None, **options: Any) -> TraceReport:
     found = Options(scope=lambda _: lease.scope, **options)
     return validate(paths, lease.definition, found, engine=Embedded(2), state=state)
 
@@ -46,7 +46,7 @@ def in_runs(
     files = list[Path]()
     for number, (begin, end) in enumerate(itertools.pairwise(cuts)):
         files.append(write(folder / f"{number}.jsonl", events[begin:end]))
-        report = judged(lease, files, folder / "state")
+        report = evaluated(lease, files, folder / "state")
         assert report.totals.events == end - begin
         yield report
 
@@ -64,7 +64,7 @@ def test_many_runs_find_what_one_run_finds(
         rng.shuffle(events)
     else:
         events.sort(key=lambda e: (e.sequence, e.entity))
-    whole = judged(lease, [write(tmp_path / "whole.jsonl", events)], None)
+    whole = evaluated(lease, [write(tmp_path / "whole.jsonl", events)], None)
     found = dict[str, tuple[object, ...]]()
     last = whole
     for last in in_runs(lease, tmp_path, events, 5, rng):
@@ -92,9 +92,9 @@ def test_many_runs_exercise_what_one_run_exercises(
 ) -> None:
     rng = random.Random(seed)
     traces = [mutated(f"lease{i}", 500 * seed + i) for i in range(120)]
-    traces = [t for t in traces if lease.judge(t)[0] is not TraceVerdict.GAP]
+    traces = [t for t in traces if lease.evaluate(t)[0] is not TraceVerdict.GAP]
     events = sorted((e for t in traces for e in t), key=lambda e: (e.sequence, e.entity))
-    whole = judged(lease, [write(tmp_path / "whole.jsonl", events)], None)
+    whole = evaluated(lease, [write(tmp_path / "whole.jsonl", events)], None)
     *_, last = in_runs(lease, tmp_path, events, 4, rng)
     (one,), (other,) = last.coverage, whole.coverage
     assert one.events == other.events
@@ -106,11 +106,11 @@ def test_what_earlier_runs_told_is_not_looked_at_again(lease: Any, tmp_path: Pat
     events[4] = replace(events[4], observed={**events[4].observed, "phase": "closed"})
     state = tmp_path / "state"
     files = [write(tmp_path / "a.jsonl", events[:8])]
-    assert "read again" in "".join(judged(lease, files, state).plan)
+    assert "read again" in "".join(evaluated(lease, files, state).plan)
     files.append(write(tmp_path / "b.jsonl", lease.walk("lease1", 4, 12)))
-    assert "no second pass" in "".join(judged(lease, files, state).plan)
+    assert "no second pass" in "".join(evaluated(lease, files, state).plan)
     files.append(write(tmp_path / "c.jsonl", events[8:]))
-    last = judged(lease, files, state)
+    last = evaluated(lease, files, state)
     assert last.coverage[0].events == 4 + 13  # the first event of each counts, end markers do not
 
 
@@ -119,14 +119,14 @@ def test_a_file_that_grows_is_read_on_from_its_last_whole_line(lease: Any, tmp_p
     lines = [e.to_json() + "\n" for e in events]
     path, state = tmp_path / "t.jsonl", tmp_path / "state"
     path.write_text("".join(lines[:5]) + lines[5][:20])
-    first = judged(lease, [path], state)
+    first = evaluated(lease, [path], state)
     assert (first.totals.events, first.totals.unparsed) == (5, 0)
     assert "1 traces have no end yet, and may go on" in first.notes
     path.write_text("".join(lines))
-    second = judged(lease, [path], state)
+    second = evaluated(lease, [path], state)
     assert second.totals.events == len(lines) - 5
     assert second.exit_code == 0
-    assert judged(lease, [path], state).totals.lines == 0
+    assert evaluated(lease, [path], state).totals.lines == 0
 
 
 def test_places_count_from_the_first_line_of_the_file(lease: Any, tmp_path: Path) -> None:
@@ -135,9 +135,9 @@ def test_places_count_from_the_first_line_of_the_file(lease: Any, tmp_path: Path
     bad[8] = bad[8].replace('"phase":"', '"phase":"no')
     path, state = tmp_path / "t.jsonl", tmp_path / "state"
     path.write_text("".join(bad[:6]))
-    judged(lease, [path], state)
+    evaluated(lease, [path], state)
     path.write_text("".join(bad))
-    (found,) = judged(lease, [path], state).entities
+    (found,) = evaluated(lease, [path], state).entities
     assert found.where is not None
     assert (found.where.file, found.where.line) == (str(path), 9)
     assert found.last_good is not None
@@ -150,10 +150,10 @@ def test_what_was_found_is_told_once_and_counted_on(lease: Any, tmp_path: Path) 
     lines[4] = lines[-1].replace(f'"seq":{len(lines) - 1}', '"seq":4')  # the end, too early
     one, state = tmp_path / "a.jsonl", tmp_path / "state"
     one.write_text("\n".join(lines[:8]) + "\n")
-    first = judged(lease, [one], state)
+    first = evaluated(lease, [one], state)
     other = tmp_path / "b.jsonl"
     other.write_text("\n".join(lines[8:]) + "\n")
-    second = judged(lease, [one, other], state)
+    second = evaluated(lease, [one, other], state)
     assert len(first.entities) == 1
     assert second.entities == ()
     assert second.verdicts[TraceVerdict.VIOLATION] == 1
@@ -167,20 +167,20 @@ def test_a_first_event_that_is_wrong_is_counted_on(lease: Any, tmp_path: Path) -
     events = lease.walk("lease0", 3, 6)
     events[0] = replace(events[0], observed={**events[0].observed, "phase": "closed"})
     first, rest = write(tmp_path / "a.jsonl", events[:1]), tmp_path / "b.jsonl"
-    judged(lease, [first], tmp_path / "state")
-    second = judged(lease, [first, write(rest, events[1:])], tmp_path / "state")
+    evaluated(lease, [first], tmp_path / "state")
+    second = evaluated(lease, [first, write(rest, events[1:])], tmp_path / "state")
     assert second.verdicts[TraceVerdict.VIOLATION] == sum(second.verdicts.values()) == 1
-    assert second.totals.not_judged == len(events) - 1
+    assert second.totals.not_evaluated == len(events) - 1
 
 
 def test_a_file_that_was_rotated_is_known_under_its_new_name(lease: Any, tmp_path: Path) -> None:
     lines = [e.to_json() + "\n" for i in range(4) for e in lease.walk(f"lease{i}", i, 9)]
     path, state = tmp_path / "t.jsonl", tmp_path / "state"
     path.write_text("".join(lines[:20]))
-    judged(lease, [path], state)
+    evaluated(lease, [path], state)
     (tmp_path / "t.jsonl.1.gz").write_bytes(gzip.compress("".join(lines[:30]).encode()))
     path.write_text("".join(lines[30:]))
-    second = judged(lease, [path, tmp_path / "t.jsonl.1.gz"], state)
+    second = evaluated(lease, [path, tmp_path / "t.jsonl.1.gz"], state)
     assert (second.totals.lines, second.totals.duplicates) == (len(lines) - 20, 0)
     assert second.exit_code == 0
     moved, replaced = (n for n in second.notes if "files were moved" in n or "of this name" in n)
@@ -188,23 +188,23 @@ def test_a_file_that_was_rotated_is_known_under_its_new_name(lease: Any, tmp_pat
     assert "t.jsonl" in replaced
     (tmp_path / "t.jsonl.1.gz").rename(tmp_path / "t.jsonl.2.gz")
     path.rename(tmp_path / "t.jsonl.1")
-    third = judged(lease, [tmp_path / "t.jsonl.2.gz", tmp_path / "t.jsonl.1"], state)
+    third = evaluated(lease, [tmp_path / "t.jsonl.2.gz", tmp_path / "t.jsonl.1"], state)
     assert (third.totals.lines, third.exit_code) == (0, 0)
 
 
 def test_a_state_among_the_traces_is_none_of_them(lease: Any, tmp_path: Path) -> None:
     write(tmp_path / "a.jsonl", lease.walk("lease0", 1, 5))
     for number in (1, 0):
-        report = judged(lease, [tmp_path], tmp_path / "state")
+        report = evaluated(lease, [tmp_path], tmp_path / "state")
         assert len(report.files) == number
         assert not any("passed over" in note or "empty" in note for note in report.notes)
 
 
 def test_coverage_is_that_of_all_runs(lease: Any, tmp_path: Path) -> None:
     events = [e for i in range(9) for e in lease.walk(f"lease{i}", i, 12)]
-    whole = judged(lease, [write(tmp_path / "whole.jsonl", events)], None)
+    whole = evaluated(lease, [write(tmp_path / "whole.jsonl", events)], None)
     runs = [
-        judged(lease, [write(tmp_path / f"{i}.jsonl", events[begin:end])], tmp_path / "state")
+        evaluated(lease, [write(tmp_path / f"{i}.jsonl", events[begin:end])], tmp_path / "state")
         for i, (begin, end) in enumerate(itertools.pairwise((0, 40, 70, len(events))))
     ]
     (all_runs,), (one_run,) = runs[-1].coverage, whole.coverage
@@ -215,25 +215,25 @@ def test_coverage_is_that_of_all_runs(lease: Any, tmp_path: Path) -> None:
 def test_a_run_beside_another_is_refused(lease: Any, tmp_path: Path) -> None:
     path = write(tmp_path / "t.jsonl", lease.walk("lease0", 3, 12))
     with alone(tmp_path / "state"), pytest.raises(InputError, match="another run uses"):
-        judged(lease, [path], tmp_path / "state")
+        evaluated(lease, [path], tmp_path / "state")
 
 
 def test_another_size_is_refused(lease: Any, tmp_path: Path) -> None:
     path = write(tmp_path / "t.jsonl", lease.walk("lease0", 3, 12))
-    judged(lease, [path], tmp_path / "state")
+    evaluated(lease, [path], tmp_path / "state")
     larger = dataclasses.replace(lease, scope=scope_of(lease.definition, {"Node": 3}))
     with pytest.raises(InputError, match="take the version and the sizes of then"):
-        judged(larger, [path], tmp_path / "state")
+        evaluated(larger, [path], tmp_path / "state")
 
 
 def test_that_repetitions_of_earlier_events_are_not_compared_is_told(
     lease: Any, tmp_path: Path
 ) -> None:
     events = lease.walk("lease0", 3, 12)
-    judged(lease, [write(tmp_path / "a.jsonl", events[:8])], tmp_path / "state")
+    evaluated(lease, [write(tmp_path / "a.jsonl", events[:8])], tmp_path / "state")
     other = replace(events[6], observed={**events[6].observed, "phase": "closed"})
     rest = write(tmp_path / "b.jsonl", [other, *events[7:]])
-    report = judged(lease, [rest], tmp_path / "state")
+    report = evaluated(lease, [rest], tmp_path / "state")
     assert (report.exit_code, report.totals.duplicates) == (0, 2)
     note = "2 events repeat some of earlier runs, with which they cannot be compared"
     assert note in report.notes
@@ -241,44 +241,44 @@ def test_that_repetitions_of_earlier_events_are_not_compared_is_told(
 
 def test_a_state_of_other_options_is_refused(lease: Any, tmp_path: Path) -> None:
     path = write(tmp_path / "t.jsonl", lease.walk("lease0", 3, 12))
-    judged(lease, [path], tmp_path / "state")
+    evaluated(lease, [path], tmp_path / "state")
     with pytest.raises(InputError, match="other options"):
-        judged(lease, [path], tmp_path / "state", hidden=ALL_HIDDEN)
+        evaluated(lease, [path], tmp_path / "state", hidden=ALL_HIDDEN)
 
 
 def test_a_state_of_another_definition_is_refused(lease: Any, tmp_path: Path) -> None:
     path, state = write(tmp_path / "t.jsonl", lease.walk("lease0", 3, 12)), tmp_path / "state"
-    judged(lease, [path], state)
+    evaluated(lease, [path], state)
     content = (state / "state.json").read_text()
-    judged_by = f'"Lease": "{lease.definition.fingerprint()}'
-    assert judged_by in content
-    (state / "state.json").write_text(content.replace(judged_by, '"Lease": "' + "0" * 16))
+    evaluated_by = f'"Lease": "{lease.definition.fingerprint()}'
+    assert evaluated_by in content
+    (state / "state.json").write_text(content.replace(evaluated_by, '"Lease": "' + "0" * 16))
     with pytest.raises(InputError, match="was made under the definition"):
-        judged(lease, [path], state)
+        evaluated(lease, [path], state)
 
 
 @pytest.mark.parametrize("damage", ["[]", "{", '{"version": 2}'])
 def test_a_damaged_state_is_refused(lease: Any, tmp_path: Path, damage: str) -> None:
     path, state = write(tmp_path / "t.jsonl", lease.walk("lease0", 3, 12)), tmp_path / "state"
-    judged(lease, [path], state)
+    evaluated(lease, [path], state)
     (state / "state.json").write_text(damage)
     with pytest.raises(InputError, match="damaged"):
-        judged(lease, [path], state)
+        evaluated(lease, [path], state)
 
 
 def test_a_file_that_shrank_is_refused(lease: Any, tmp_path: Path) -> None:
     events = lease.walk("lease0", 3, 12)
     path = write(tmp_path / "t.jsonl", events)
-    judged(lease, [path], tmp_path / "state")
+    evaluated(lease, [path], tmp_path / "state")
     write(path, events[:3])
     with pytest.raises(InputError, match="when it was read"):
-        judged(lease, [path], tmp_path / "state")
+        evaluated(lease, [path], tmp_path / "state")
 
 
 def test_a_directory_of_other_things_is_no_state(lease: Any, tmp_path: Path) -> None:
     path = write(tmp_path / "t.jsonl", lease.walk("lease0", 3, 12))
     with pytest.raises(InputError, match="of its own"):
-        judged(lease, [path], tmp_path)
+        evaluated(lease, [path], tmp_path)
 
 
 def test_a_run_with_nothing_new_says_so(lease: Any, mutated: Mutated, tmp_path: Path) -> None:
@@ -305,9 +305,9 @@ def test_what_could_not_be_delivered_is_told_by_the_next_run(
 
     with pytest.raises(BrokenPipeError):
         validate([path], lease.definition, found, engine=Embedded(1), state=state, deliver=cut_off)
-    told = judged(lease, [path], state)
+    told = evaluated(lease, [path], state)
     assert told.run == 1
-    violations = [e.key for e in judged(lease, [path], None).entities if e.verdict is VIOLATION]
+    violations = [e.key for e in evaluated(lease, [path], None).entities if e.verdict is VIOLATION]
     assert [e.key for e in told.entities if e.verdict is VIOLATION] == violations
-    again = judged(lease, [path], state).entities
+    again = evaluated(lease, [path], state).entities
     assert not [e for e in again if e.verdict is VIOLATION]

@@ -26,10 +26,10 @@ from stagewright.traces.validate import validate
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples"
 Place = tuple[str, str, int]
-Judge = Callable[..., TraceReport]
+Evaluator = Callable[..., TraceReport]
 
 
-def judged(*paths: Path, state: Path | None = None, mapping: Path | None = None) -> TraceReport:
+def evaluated(*paths: Path, state: Path | None = None, mapping: Path | None = None) -> TraceReport:
     options = Options(mapping=mapping)
     return validate(paths, resolve, options, engine=Embedded(2), state=state)
 
@@ -124,8 +124,8 @@ def test_each_night_has_the_verdicts_of_one_run_over_all(kind: str, tmp_path: Pa
         for name, text in texts.items():
             paths.append(tmp_path / "logs" / name)
             paths[-1].write_text(text[: round(len(text) * share)])
-        night = judged(*paths, state=tmp_path / "state", mapping=mapping)
-        whole = judged(*as_whole_lines(tmp_path / "copies", paths), mapping=mapping)
+        night = evaluated(*paths, state=tmp_path / "state", mapping=mapping)
+        whole = evaluated(*as_whole_lines(tmp_path / "copies", paths), mapping=mapping)
         assert night.verdicts == whole.verdicts
         assert night.coverage == whole.coverage
         assert not found(night) & told
@@ -142,7 +142,7 @@ def test_each_night_has_the_verdicts_of_one_run_over_all(kind: str, tmp_path: Pa
 def test_what_was_told_is_not_told_again_and_is_counted_on(tmp_path: Path) -> None:
     state, reports = tmp_path / "state", list[TraceReport]()
     for size in (4, 6, None):
-        reports.append(judged(*gone_on(tmp_path / "logs", size), state=state))
+        reports.append(evaluated(*gone_on(tmp_path / "logs", size), state=state))
     assert [len(r.entities) for r in reports] == [1, 0, 0]
     assert [r.verdicts[TraceVerdict.VIOLATION] for r in reports] == [1, 1, 1]
     assert [r.exit_code for r in reports] == [1, 1, 1]
@@ -151,38 +151,38 @@ def test_what_was_told_is_not_told_again_and_is_counted_on(tmp_path: Path) -> No
     assert len(one.explanation.steps) == 3  # what went before is at hand
     last = reports[-1].totals
     assert last.earlier == reports[0].totals.events + reports[1].totals.events
-    assert last.judged + last.not_judged == last.events + last.earlier
+    assert last.evaluated + last.not_evaluated == last.events + last.earlier
 
 
 def test_logs_that_were_rotated_and_compressed_are_read_on(tmp_path: Path) -> None:
     state, folder = tmp_path / "state", tmp_path / "logs"
     (path,) = gone_on(folder, 5)
     path.rename(folder / "node1.log")
-    judged(folder / "node1.log", state=state)
+    evaluated(folder / "node1.log", state=state)
     old, new = gone_on(folder, 7, None)
     packed = folder / "node1.log.2.gz"
     packed.write_bytes(gzip.compress(old.read_bytes()))
     old.unlink()
     new.rename(folder / "node1.log")
-    second = judged(folder, state=state)
+    second = evaluated(folder, state=state)
     (whole,) = gone_on(tmp_path / "whole", None)
-    at_once = judged(whole)
+    at_once = evaluated(whole)
     assert second.verdicts == at_once.verdicts
     assert second.totals.lines == at_once.totals.lines - 5
     assert "1 files were moved since they were read: " + str(packed) in second.notes
     assert not second.entities
-    third = judged(folder, state=state)
+    third = evaluated(folder, state=state)
     assert (third.totals.lines, third.verdicts) == (0, at_once.verdicts)
 
 
 def test_a_log_that_was_changed_is_read_again_as_a_whole(tmp_path: Path) -> None:
     state, folder = tmp_path / "state", tmp_path / "logs"
     (path,) = gone_on(folder, None)
-    first = judged(path, state=state)
+    first = evaluated(path, state=state)
     assert first.verdicts[TraceVerdict.VIOLATION] == 1
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[:2]))
-    second = judged(path, state=state)
+    second = evaluated(path, state=state)
     assert second.totals.lines == 2
     assert second.verdicts[TraceVerdict.VIOLATION] == 0
     assert any("read again as a whole" in note for note in second.notes)
@@ -193,16 +193,16 @@ def test_a_log_that_was_changed_is_read_again_as_a_whole(tmp_path: Path) -> None
 def test_records_of_another_version_of_a_reader_are_refused(tmp_path: Path) -> None:
     state = tmp_path / "state"
     paths = gone_on(tmp_path / "logs", 9)
-    judged(*paths, state=state)
+    evaluated(*paths, state=state)
     (kept,) = state.glob("run-*/records.parquet")
     table = pq.read_table(kept)
     classes = table.schema.metadata[b"classes"].replace(b'"entity"', b'"whose"')
     pq.write_table(table.replace_schema_metadata({b"classes": classes}), kept)
     with pytest.raises(InputError, match="written by another version of a reader"):
-        judged(*paths, state=state)
+        evaluated(*paths, state=state)
     kept.write_bytes(kept.read_bytes()[:-40])
     with pytest.raises(InputError, match=r"records.parquet cannot be read"):
-        judged(*paths, state=state)
+        evaluated(*paths, state=state)
 
 
 def test_a_log_that_tells_nothing_yet_may_tell_something_later(tmp_path: Path) -> None:
@@ -210,12 +210,12 @@ def test_a_log_that_tells_nothing_yet_may_tell_something_later(tmp_path: Path) -
     path, empty = tmp_path / "a.log", tmp_path / "b.log"
     path.write_text(other)
     empty.touch()
-    first = judged(tmp_path, state=state)
+    first = evaluated(tmp_path, state=state)
     assert (first.totals.lines, first.totals.other, first.exit_code) == (1, 1, 0)
     assert "1 files are empty as yet" in first.notes
     assert "there is no event yet" in first.notes
     empty.write_text(gone_on(tmp_path / "x", 4)[0].read_text())
-    assert judged(path, empty, state=state).exit_code == 1
+    assert evaluated(path, empty, state=state).exit_code == 1
 
 
 def test_records_of_many_runs_are_put_together(
@@ -223,6 +223,6 @@ def test_records_of_many_runs_are_put_together(
 ) -> None:
     monkeypatch.setattr(incremental_run, "_RECORD_FILES_MAX", 3)
     state = tmp_path / "state"
-    runs = [judged(*gone_on(tmp_path / "logs", n), state=state) for n in range(1, 7)]
-    assert runs[-1].verdicts == judged(*gone_on(tmp_path / "logs", 6)).verdicts
+    runs = [evaluated(*gone_on(tmp_path / "logs", n), state=state) for n in range(1, 7)]
+    assert runs[-1].verdicts == evaluated(*gone_on(tmp_path / "logs", 6)).verdicts
     assert len(list(state.glob("run-*/records.parquet"))) == 3

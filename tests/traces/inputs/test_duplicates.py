@@ -30,7 +30,7 @@ LOG = "2025-03-01T10:00:01Z a acquire\n2025-03-01T10:00:02Z a go_silent\n2025-03
 SCYLLA = "INFO  2024-09-27 10:00:00,000 [shard 0:main] raft_topology - refreshed\n"
 
 
-def judged(folder: Path, mapping: str = MAPPING) -> TraceReport:
+def evaluated(folder: Path, mapping: str = MAPPING) -> TraceReport:
     (folder / "m.toml").write_text(mapping)
     options = Options(mapping=folder / "m.toml")
     return validate([folder / "logs"], define(LeaseTable), options, engine=Embedded(1))
@@ -44,7 +44,7 @@ def folder_with(folder: Path, **files: bytes) -> Path:
 
 
 def test_a_copy_of_a_mapped_log_is_not_read_again(tmp_path: Path) -> None:
-    report = judged(folder_with(tmp_path, a_log=LOG.encode(), b_log=LOG.encode()))
+    report = evaluated(folder_with(tmp_path, a_log=LOG.encode(), b_log=LOG.encode()))
     assert report.verdicts[TraceVerdict.OK] == 1
     assert (report.exit_code, report.totals.lines, report.totals.told) == (0, 3, 3)
     logs = tmp_path / "logs"
@@ -54,7 +54,7 @@ def test_a_copy_of_a_mapped_log_is_not_read_again(tmp_path: Path) -> None:
 
 def test_a_file_whose_name_means_something_is_no_copy(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, a_log=LOG.encode(), b_log=LOG.encode())
-    report = judged(folder, MAPPING.replace('"{lease}"', '"{file}/{lease}"'))
+    report = evaluated(folder, MAPPING.replace('"{lease}"', '"{file}/{lease}"'))
     assert report.verdicts[TraceVerdict.OK] == 2
     assert report.notes == ()
 

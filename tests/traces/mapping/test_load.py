@@ -150,7 +150,7 @@ def test_hidden_steps_may_be_all_but_what_shows() -> None:
 
 
 @pytest.mark.parametrize("name", ["tablet-migration", "index-permissions", "view-task", "tablet"])
-def test_the_leaves_are_those_that_the_judge_knows(name: str) -> None:
+def test_the_leaves_are_those_that_the_evaluate_knows(name: str) -> None:
     definition = shipped(name, "")
     scope = unbounded_scope(definition)
     assert set(leaf_kinds(definition, scope)) == set(automaton(definition, scope).leaves)

@@ -204,7 +204,7 @@ class Expected:
         return Counter(verdict for verdict, _ in self.verdicts.values())
 
 
-def expected_of(contents: Sequence[bytes], judge: Any, known: Set[Kind]) -> Expected:
+def expected_of(contents: Sequence[bytes], evaluator: Any, known: Set[Kind]) -> Expected:
     """What the slow reader and the slow validator make of the contents of JSON lines."""
     found, events = Expected(), dict[Key, list[Event]]()
     for content in contents:
@@ -219,11 +219,13 @@ def expected_of(contents: Sequence[bytes], judge: Any, known: Set[Kind]) -> Expe
                 found.unparsed += 1
             else:
                 _add(events, json.loads(line))
-    _judge(found, events, judge, known)
+    _evaluate(found, events, evaluator, known)
     return found
 
 
-def expected_of_rows(rows: Sequence[Mapping[str, Any]], judge: Any, known: Set[Kind]) -> Expected:
+def expected_of_rows(
+    rows: Sequence[Mapping[str, Any]], evaluator: Any, known: Set[Kind]
+) -> Expected:
     """The same for rows of a table: null is what is absent from a line."""
     found, events = Expected(lines=len(rows)), dict[Key, list[Event]]()
     for row in rows:
@@ -241,7 +243,7 @@ def expected_of_rows(rows: Sequence[Mapping[str, Any]], judge: Any, known: Set[K
             found.unparsed += 1
         else:
             _add(events, fields)
-    _judge(found, events, judge, known)
+    _evaluate(found, events, evaluator, known)
     return found
 
 
@@ -260,6 +262,8 @@ def _add(events: dict[Key, list[Event]], fields: Mapping[str, Any]) -> None:
     events.setdefault(key, []).append(event)
 
 
-def _judge(found: Expected, events: dict[Key, list[Event]], judge: Any, known: Set[Kind]) -> None:
-    found.verdicts = {key: judge(t) for key, t in events.items() if key[1:4] in known}
+def _evaluate(
+    found: Expected, events: dict[Key, list[Event]], evaluator: Any, known: Set[Kind]
+) -> None:
+    found.verdicts = {key: evaluator(t) for key, t in events.items() if key[1:4] in known}
     found.foreign = sum(len(trace) for key, trace in events.items() if key[1:4] not in known)

@@ -43,9 +43,9 @@ from stagewright.traces.report.results import TraceReport
 from stagewright.traces.validate import validate
 
 Mutated = Callable[[str, int], list[Event]]
-Judge = Callable[[Sequence[Event]], tuple[TraceVerdict, int]]
+Evaluator = Callable[[Sequence[Event]], tuple[TraceVerdict, int]]
 ENTITIES, FILES, EXPLAINED_EVERY = 6, 2, 10
-TOGETHER = 10  # corruptions of traces with names of their own that one run judges
+TOGETHER = 10  # corruptions of traces with names of their own that one run evaluates
 OK = TraceVerdict.OK
 CORRUPTIONS, FORMS = [*OF_BYTES, *OF_LINES], ["", ".gz", ".zst"]
 IN_ONE_FORM = [(one, FORMS[number % 3]) for number, one in enumerate(CORRUPTIONS)]
@@ -71,7 +71,7 @@ def traces(lease: Any, mutated: Mutated) -> dict[str, list[Event]]:
 
 
 @pytest.fixture(scope="session")
-def judge(lease: Any) -> Judge:
+def evaluator(lease: Any) -> Evaluator:
     """The slow validator; it remembers what it has said of the same events, for most are not touched."""
     said: dict[tuple[object, ...], tuple[TraceVerdict, int]] = {}
 
@@ -80,7 +80,7 @@ def judge(lease: Any) -> Judge:
             (e.sequence, e.action, repr(e.parameters), repr(e.observed), e.end) for e in events
         )
         if what not in said:
-            said[what] = lease.judge(events)
+            said[what] = lease.evaluate(events)
         return said[what]
 
     return remember
@@ -101,7 +101,7 @@ def text_of(events: Sequence[Event]) -> bytes:
     return "".join(event.to_json() + "\n" for event in events).encode()
 
 
-def judged(paths: Sequence[Path], lease: Any) -> TraceReport | InputError:
+def evaluated(paths: Sequence[Path], lease: Any) -> TraceReport | InputError:
     """The report, or the error: any other exception is a fault."""
     try:
         return validate(paths, lease.definition, engine=Embedded(1))
@@ -112,7 +112,7 @@ def judged(paths: Sequence[Path], lease: Any) -> TraceReport | InputError:
 
 
 def known_to(lease: Any) -> set[tuple[str, str, str]]:
-    """What events may name that the lease's definition judges: machine, profile, definition."""
+    """What events may name that the lease's definition evaluates: machine, profile, definition."""
     d = lease.definition
     return {(m, "", f) for m in ("", d.name) for f in ("", d.fingerprint())}
 
@@ -157,7 +157,7 @@ def test_spoiled_lines_are_counted_and_leave_other_entities_alone(
     corruption: Corruption,
     form: str,
     lease: Any,
-    judge: Judge,
+    evaluator: Evaluator,
     traces: dict[str, list[Event]],
     tmp_path: Path,
 ) -> None:
@@ -172,9 +172,9 @@ def test_spoiled_lines_are_counted_and_leave_other_entities_alone(
         paths = [tmp_path / f"{number}.jsonl{form}" for number in range(len(contents))]
         for path, content in zip(paths, contents, strict=True):
             path.write_bytes(compressed(form, content))
-        found = judged(paths, lease)
+        found = evaluated(paths, lease)
         assert isinstance(found, TraceReport), found
-        agree(found, expected_of(contents, judge, known_to(lease)))
+        agree(found, expected_of(contents, evaluator, known_to(lease)))
 
 
 @pytest.mark.parametrize("form", [".gz", ".zst", ".xz", ".bz2"])
@@ -183,7 +183,7 @@ def test_damaged_compressed_files_are_an_error_or_change_nothing(
     corruption: Corruption,
     form: str,
     lease: Any,
-    judge: Judge,
+    evaluator: Evaluator,
     traces: dict[str, list[Event]],
     tmp_path: Path,
 ) -> None:
@@ -195,13 +195,13 @@ def test_damaged_compressed_files_are_an_error_or_change_nothing(
         spoiled = [corruption(rng, coded[0]), coded[1]]
         for path, content in zip(paths, spoiled, strict=True):
             path.write_bytes(content)
-        found = judged(paths, lease)
+        found = evaluated(paths, lease)
         if isinstance(found, InputError):
             assert str(paths[0]) in str(found)
         else:
             assert found.totals.lines >= contents[1].count(b"\n")
             read = [_content(form, spoiled[0]), contents[1]]
-            agree(found, expected_of(read, judge, known_to(lease)))
+            agree(found, expected_of(read, evaluator, known_to(lease)))
 
 
 def _content(form: str, coded: bytes) -> bytes:
@@ -253,7 +253,7 @@ def spoil(rng: random.Random, rows: list[Row]) -> None:
 
 
 def test_spoiled_rows_are_counted_and_leave_other_entities_alone(
-    lease: Any, judge: Judge, traces: dict[str, list[Event]], tmp_path: Path
+    lease: Any, evaluator: Evaluator, traces: dict[str, list[Event]], tmp_path: Path
 ) -> None:
     for number in range(100 if THOROUGH else 3):
         rng, files = random.Random(number), [list[Row]()]
@@ -266,10 +266,10 @@ def test_spoiled_rows_are_counted_and_leave_other_entities_alone(
         paths = [tmp_path / f"{number}.parquet" for number in range(len(files))]
         for path, rows in zip(paths, files, strict=True):
             write_table(path, rows)
-        found = judged(paths, lease)
+        found = evaluated(paths, lease)
         assert isinstance(found, TraceReport), found
         every = [row for rows in files for row in rows]
-        agree(found, expected_of_rows(every, judge, known_to(lease)))
+        agree(found, expected_of_rows(every, evaluator, known_to(lease)))
 
 
 @pytest.mark.parametrize("corruption", OF_BYTES, ids=lambda c: c.__name__)
@@ -283,10 +283,10 @@ def test_damaged_tables_are_an_error_or_leave_other_files_alone(
     write_table(damaged, rows_of([e for t in good.values() for e in t]))
     write_table(whole, rows_of([e for t in bad.values() for e in t]))
     content = damaged.read_bytes()
-    expected = {name: lease.judge(trace)[0] for name, trace in bad.items()}
+    expected = {name: lease.evaluate(trace)[0] for name, trace in bad.items()}
     for seed in range(100 if THOROUGH else 5):
         damaged.write_bytes(corruption(random.Random(f"{corruption.__name__} {seed}"), content))
-        found = judged([damaged, whole], lease)
+        found = evaluated([damaged, whole], lease)
         if isinstance(found, InputError):
             assert str(damaged) in str(found), found
         else:

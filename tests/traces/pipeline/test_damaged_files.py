@@ -83,7 +83,7 @@ def test_file_that_is_no_trace_is_named(
     assert caught.value.help
 
 
-def test_what_stands_before_the_end_of_a_truncated_file_is_judged(
+def test_what_stands_before_the_end_of_a_truncated_file_is_checked(
     lease: Any, tmp_path: Path
 ) -> None:
     events = walks(lease, 300)

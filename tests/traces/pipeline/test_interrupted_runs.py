@@ -101,18 +101,18 @@ def test_a_full_disk_leaves_the_state_as_it_was(
         text = "".join(e.to_json() + "\n" for e in events)
         (tmp_path / "in" / f"{number}.jsonl").write_text(text)
 
-    def judged(state: str) -> TraceReport:
+    def evaluated(state: str) -> TraceReport:
         options = Options(scope=lambda _: lease.scope)
         return validate(
             [tmp_path / "in"], lease.definition, options, engine=Embedded(1), state=tmp_path / state
         )
 
-    judged("other")  # what is compiled is compiled
+    evaluated("other")  # what is compiled is compiled
     with (
         files_of_at_most(size),
         pytest.raises(InputError, match=rf"/{where} cannot be written") as caught,
     ):
-        judged("state")
+        evaluated("state")
     assert "what earlier runs left is as it was" in caught.value.help
     assert content(tmp_path / "state") == {}
-    assert sum(judged("state").verdicts.values()) == 60
+    assert sum(evaluated("state").verdicts.values()) == 60

@@ -22,18 +22,18 @@ def write(path: Path, events: list[Event]) -> Path:
     return path
 
 
-def judged(lease: Any, *paths: Path, **more: Any) -> TraceReport:
+def evaluated(lease: Any, *paths: Path, **more: Any) -> TraceReport:
     return validate(list(paths), lease.definition, engine=Embedded(2), **more)
 
 
 @pytest.mark.parametrize("change", [{"machine": "Leasf"}, {"profile": "v0"}, {"definition": "8f"}])
-def test_one_changed_name_is_one_event_that_is_not_judged(
+def test_one_changed_name_is_one_event_that_is_not_checked(
     lease: Any, tmp_path: Path, change: dict[str, str]
 ) -> None:
     events = [event for i in range(20) for event in lease.walk(f"lease{i}", i, 9)]
     at = 47
     strange = [*events[:at], replace(events[at], **change), *events[at + 1 :]]
-    report = judged(lease, write(tmp_path / "a.jsonl", strange))
+    report = evaluated(lease, write(tmp_path / "a.jsonl", strange))
     assert report.exit_code == 3
     assert report.verdicts[TraceVerdict.OK] == 19
     (gap,) = report.entities
@@ -51,7 +51,7 @@ def test_where_nothing_is_known_the_run_is_refused_with_the_first_line(
     events = [replace(e, machine="Other") for e in lease.walk("lease0", 1, 9)]
     path = write(tmp_path / "a.jsonl", events)
     with pytest.raises(InputError, match=r"a.jsonl:1: .*`Other`") as caught:
-        judged(lease, path)
+        evaluated(lease, path)
     assert caught.value.help
 
 
@@ -59,20 +59,20 @@ def test_a_whole_file_of_another_machine_is_counted_and_noted(lease: Any, tmp_pa
     good = [event for i in range(5) for event in lease.walk(f"lease{i}", i, 9)]
     other = [replace(e, machine="Other") for e in good]
     paths = [write(tmp_path / "a.jsonl", other), write(tmp_path / "b.jsonl", good)]
-    report = judged(lease, *paths)
+    report = evaluated(lease, *paths)
     assert report.verdicts[TraceVerdict.OK] == 5
     assert report.totals.not_understood == len(other)
     assert any(note.startswith(f"{len(other)} events are not checked") for note in report.notes)
     assert report.exit_code == 3
-    assert judged(lease, *paths[::-1]).notes == report.notes
+    assert evaluated(lease, *paths[::-1]).notes == report.notes
 
 
 def test_a_later_run_goes_on_beside_strange_events(lease: Any, tmp_path: Path) -> None:
     events = lease.walk("lease0", 1, 9)
     a = write(tmp_path / "a.jsonl", events[:5])
     b = write(tmp_path / "b.jsonl", [*events[5:], replace(events[0], machine="Other")])
-    assert judged(lease, a, state=tmp_path / "state").exit_code == 0
-    report = judged(lease, a, b, state=tmp_path / "state")
+    assert evaluated(lease, a, state=tmp_path / "state").exit_code == 0
+    report = evaluated(lease, a, b, state=tmp_path / "state")
     assert report.verdicts[TraceVerdict.OK] == 1
     assert [line.where.line for line in report.unparsed] == [len(events) - 4]
 
@@ -86,4 +86,4 @@ def test_a_field_that_holds_something_else_is_refused(
     lines += [json.dumps({**json.loads(lines[0]), "profile": f"id{i}"}) for i in range(60)]
     (tmp_path / "a.jsonl").write_text("\n".join(lines))
     with pytest.raises(InputError, match="more than 50 different machines"):
-        judged(lease, tmp_path / "a.jsonl")
+        evaluated(lease, tmp_path / "a.jsonl")

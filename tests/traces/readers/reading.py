@@ -1,4 +1,4 @@
-"""Reads files with a reader and judges their events, as `validate` does, but without Spark."""
+"""Reads files with a reader and evaluates their events, as `validate` does, but without Spark."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from stagewright.traces.events.event_block import block_of
 from stagewright.traces.options import unbounded_scope
 from stagewright.traces.readers import formats
 from stagewright.traces.readers.protocol import Interpreted, Part, Tally
-from stagewright.traces.replay.exact_verdicts import Finding, judge
+from stagewright.traces.replay.exact_verdicts import Finding, evaluate
 
 _CLASSES = {place.partition(":")[2]: name for name, place in SHIPPED.items()}
 _CLASSES |= {place.partition(":")[2]: place for place in OF_LOGS}
@@ -76,8 +76,8 @@ def read_log(form: str, paths: Sequence[Path], plan: object = None, profile: str
     return Read(tallies, reader.interpret(files, profile), form)
 
 
-def judged(read: Read, definition: Definition | None = None) -> Read:
-    """The same with a finding for each entity, judged by the machine that the events name."""
+def evaluated(read: Read, definition: Definition | None = None) -> Read:
+    """The same with a finding for each entity, evaluated by the machine that the events name."""
     streams = {(e.machine, e.profile): e for e in read.events}
     automata = {}
     for machine, profile in streams:
@@ -86,5 +86,5 @@ def judged(read: Read, definition: Definition | None = None) -> Read:
         scope = recording.scope(unbounded_scope(found))
         automata[machine, profile, read.form] = automaton(found, scope, recording)
     block = block_of(read.events, definition=read.form)
-    read.findings = judge([block], automata, every=True).findings
+    read.findings = evaluate([block], automata, every=True).findings
     return read

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.models.lease import LeaseTable
-from tests.traces.readers.reading import Read, judged, read_log, shipped
+from tests.traces.readers.reading import Read, evaluated, read_log, shipped
 
 from stagewright.checker.check import check
 from stagewright.checker.counterexample import to_itf
@@ -66,7 +66,7 @@ def write(path: Path, document: object, indent: int | None = 2) -> Path:
 
 
 def read(path: Path, definition: Definition | None = None) -> Read:
-    return judged(read_log("itf", [path]), definition)
+    return evaluated(read_log("itf", [path]), definition)
 
 
 @pytest.mark.parametrize(
@@ -123,14 +123,14 @@ def test_the_step_that_closes_a_loop_is_one_too(tmp_path: Path) -> None:
     }
 
 
-def test_a_run_is_judged_at_the_sizes_at_which_it_was_found(tmp_path: Path) -> None:
+def test_a_run_is_checked_at_the_sizes_at_which_it_was_found(tmp_path: Path) -> None:
     definition = shipped("index-permissions", "")
     one = walk(definition, 1, 9, {"Server": 3})
     two = walk(definition, 2, 9)
     one["#meta"]["sizes"], two["#meta"]["sizes"] = {"Server": 3}, {"Server": 2}
     paths = [write(tmp_path / f"{i}.itf.json", run) for i, run in enumerate((one, two))]
     for path in paths:
-        assert judged(read_log("itf", [path])).findings[0].verdict is TraceVerdict.OK
+        assert evaluated(read_log("itf", [path])).findings[0].verdict is TraceVerdict.OK
     both = read_log("itf", paths)
     assert both.told.notes == [
         "runs of IndexPermissions were found at different sizes: Server=2; Server=3; give those of one size"

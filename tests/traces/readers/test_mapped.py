@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.models.lease import LeaseTable
-from tests.traces.readers.reading import Read, judged, read_log
+from tests.traces.readers.reading import Read, evaluated, read_log
 
 from stagewright.spec.define import define
 from stagewright.spec.definition import Definition
@@ -98,7 +98,7 @@ def plan(text: str) -> Plan:
 
 
 def read(mapping: str, *paths: Path) -> Read:
-    return judged(read_log("mapped", paths, plan(mapping)), define(LeaseTable))
+    return evaluated(read_log("mapped", paths, plan(mapping)), define(LeaseTable))
 
 
 def write(path: Path, content: str | bytes) -> Path:
@@ -233,7 +233,7 @@ def test_numbers_order_events_and_a_missing_one_is_a_gap(tmp_path: Path) -> None
     assert "must not go on in another line" in reasons[8]
 
 
-def test_rows_with_numbers_are_judged_where_they_are_read(tmp_path: Path) -> None:
+def test_rows_with_numbers_are_checked_where_they_are_read(tmp_path: Path) -> None:
     path = write(
         tmp_path / "a.csv", "2;a;go_silent\n1;a;acquire\n3;a;expire\n\n1;b;acquire\nx\n2;b;expire\n"
     )
@@ -246,12 +246,12 @@ def test_rows_with_numbers_are_judged_where_they_are_read(tmp_path: Path) -> Non
         TraceVerdict.OK: 1,
         TraceVerdict.VIOLATION: 1,
     }
-    assert report.totals == Totals(lines=7, blank=1, unparsed=1, told=5, events=7, judged=7)
+    assert report.totals == Totals(lines=7, blank=1, unparsed=1, told=5, events=7, evaluated=7)
     assert [str(entity.where) for entity in report.entities] == [f"{path}:7"]
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_judging_rows_alone_or_together_comes_to_the_same(seed: int, tmp_path: Path) -> None:
+def test_evaluating_rows_alone_or_together_comes_to_the_same(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     rows = [
         (n, e, s) for e in "abcdef" for n, s in enumerate(["acquire", "go_silent", "expire"] * 2, 1)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.models.lease import LeaseTable
-from tests.traces.readers.reading import Read, judged, read_log
+from tests.traces.readers.reading import Read, evaluated, read_log
 
 from stagewright.spec.define import define
 from stagewright.spec.errors import InputError
@@ -78,7 +78,7 @@ def write(path: Path, *requests: object) -> Path:
 
 
 def read(*paths: Path) -> Read:
-    return judged(read_log("otlp", paths), define(LeaseTable))
+    return evaluated(read_log("otlp", paths), define(LeaseTable))
 
 
 def one(document: dict[str, Any]) -> Telling:

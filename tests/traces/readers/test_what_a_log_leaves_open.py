@@ -46,7 +46,7 @@ def otlp(path: Path, *requests: Sequence[dict[str, Any]]) -> Path:
     return path
 
 
-def judged(paths: Sequence[Path], mapping: Path | None = None) -> TraceReport:
+def evaluated(paths: Sequence[Path], mapping: Path | None = None) -> TraceReport:
     options = Options(mapping=mapping)
     return validate(list(paths), define(LeaseTable), options, engine=Embedded(1))
 
@@ -56,11 +56,11 @@ def in_two_files(form: str, folder: Path, *files: Sequence[Record]) -> TraceRepo
     if form == "otlp":
         for path, records in zip(paths, files, strict=True):
             otlp(path, [record(*one) for one in records])
-        return judged(paths)
+        return evaluated(paths)
     for path, records in zip(paths, files, strict=True):
         path.write_text("".join(f"{t} {entity} {action}\n" for t, entity, action in records))
     (folder / "m.toml").write_text(MAPPING)
-    return judged(paths, folder / "m.toml")
+    return evaluated(paths, folder / "m.toml")
 
 
 @pytest.mark.parametrize("form", ["otlp", "mapped"])
@@ -102,19 +102,19 @@ def test_lines_of_a_file_keep_their_order_and_too_many_orders_are_not_tried() ->
 
 def test_records_that_were_exported_again_are_duplicates(tmp_path: Path) -> None:
     batch = [record(1, "a", "acquire"), record(2, "a", "go_silent"), record(3, "a", "expire")]
-    report = judged([otlp(tmp_path / "a.json", batch, batch)])
+    report = evaluated([otlp(tmp_path / "a.json", batch, batch)])
     assert (report.exit_code, report.verdicts[OK]) == (0, 1)
     assert (report.totals.duplicates, report.totals.events, report.totals.told) == (3, 7, 2)
     (note,) = report.notes
     assert "3 records equal another one in everything, of a:" in note
     other = dict(batch[2], body={"stringValue": "another time"})
-    assert judged([otlp(tmp_path / "a.json", batch, [other])]).exit_code == 1
+    assert evaluated([otlp(tmp_path / "a.json", batch, [other])]).exit_code == 1
 
 
-def test_a_wrong_record_is_told_and_the_others_of_its_request_are_judged(tmp_path: Path) -> None:
+def test_a_wrong_record_is_told_and_the_others_of_its_request_are_checked(tmp_path: Path) -> None:
     wrong = record(2, "", "acquire")
     batch = [record(1, "a", "acquire"), wrong, record(3, "a", "go_silent")]
-    report = judged([otlp(tmp_path / "a.json", batch, [record(4, "a", "expire")])])
+    report = evaluated([otlp(tmp_path / "a.json", batch, [record(4, "a", "expire")])])
     assert report.verdicts[OK] == 1
     assert (report.totals.lines, report.totals.unparsed, report.totals.told) == (2, 1, 1)
     assert [(u.where.line, u.reason) for u in report.unparsed] == [
@@ -127,11 +127,11 @@ def test_of_an_entity_with_a_wrong_record_nothing_is_claimed_from_there_on(tmp_p
     wrong = record(2, "a", "go_silent")
     wrong["attributes"].append({"key": "stagewright.sequence", "value": {"intValue": "x"}})
     batch = [record(1, "a", "acquire"), wrong, record(3, "a", "expire"), record(3, "b", "acquire")]
-    report = judged([otlp(tmp_path / "a.json", batch)])
+    report = evaluated([otlp(tmp_path / "a.json", batch)])
     (entity,) = report.entities
     assert (entity.key.entity, entity.verdict, entity.sequence) == ("a", TraceVerdict.UNPARSED, 2)
     assert report.verdicts[OK] == 1
     assert report.verdicts[VIOLATION] == 0
     batch[0] = record(1, "a", "expire")
-    (early,) = judged([otlp(tmp_path / "a.json", batch)]).entities
+    (early,) = evaluated([otlp(tmp_path / "a.json", batch)]).entities
     assert (early.verdict, early.sequence) == (VIOLATION, 1)

@@ -5,7 +5,7 @@ import io
 import json
 
 import pytest
-from tests.traces.databases.scylladb.scylla_judged import interpret
+from tests.traces.databases.scylladb.scylla_evaluated import interpret
 
 from stagewright.traces.databases.scylladb.log.line import LogRecord, parse_log_line
 from stagewright.traces.databases.scylladb.log.prefix import take_apart

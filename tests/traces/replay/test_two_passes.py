@@ -24,7 +24,7 @@ Mutated = Callable[[str, int], list[Event]]
 EVERY = frozenset(TraceVerdict)
 
 
-def judged(paths: list[Path], lease: Any, workers: int = 2, **options: Any) -> TraceReport:
+def evaluated(paths: list[Path], lease: Any, workers: int = 2, **options: Any) -> TraceReport:
     found = Options(scope=lambda _: lease.scope, **options)
     return validate(paths, lease.definition, found, engine=Embedded(workers))
 
@@ -57,8 +57,8 @@ def test_mutated_traces_get_the_verdicts_of_the_interpreter(
     monkeypatch.setattr(segments, "ENTITIES_MAX", rng.choice([3, 50, 1 << 20]))
     half = len(events) // 2
     paths = [write(tmp_path / "a.jsonl", events[:half]), write(tmp_path / "b.jsonl", events[half:])]
-    report = judged(paths, lease)
-    expected = {entity: lease.judge(trace) for entity, trace in traces.items()}
+    report = evaluated(paths, lease)
+    expected = {entity: lease.evaluate(trace) for entity, trace in traces.items()}
     found = {e.key.entity: (e.verdict, e.sequence) for e in report.entities}
     bad = {entity: what for entity, what in expected.items() if what[0] is not TraceVerdict.OK}
     assert found == bad
@@ -84,7 +84,7 @@ def test_parts_order_and_number_of_files_change_nothing(
     rng = random.Random(7)
     traces = [mutated(f"lease{i}", i) for i in range(120)]
     events = [event for trace in traces for event in trace]
-    once = outcome(judged([write(tmp_path / "one.jsonl", events)], lease))
+    once = outcome(evaluated([write(tmp_path / "one.jsonl", events)], lease))
     for number in range(8):
         monkeypatch.setattr(text_lines, "PART_SIZE", rng.choice([300, 4_000, 1 << 25]))
         monkeypatch.setattr(segments, "ENTITIES_MAX", rng.choice([1, 20, 1 << 20]))
@@ -94,7 +94,7 @@ def test_parts_order_and_number_of_files_change_nothing(
         cuts = sorted(rng.sample(range(len(mixed)), 3))
         pieces = [mixed[a:b] for a, b in zip([0, *cuts], [*cuts, len(mixed)], strict=True)]
         paths = [write(folder / f"{i}.jsonl", piece) for i, piece in enumerate(pieces) if piece]
-        assert outcome(judged(paths, lease)) == once
+        assert outcome(evaluated(paths, lease)) == once
 
 
 def half_seen(rng: random.Random, events: list[Event]) -> list[Event]:
@@ -119,13 +119,15 @@ def test_whether_an_entity_is_undecided_depends_on_its_own_events_alone(
     traces = [half_seen(rng, trace) if i % 2 else trace for i, trace in enumerate(traces)]
     alone = Counter[TraceVerdict]()
     for i, trace in enumerate(traces[:20]):
-        alone += Counter(judged([write(tmp_path / f"{i}.jsonl", trace)], lease, **options).verdicts)
+        alone += Counter(
+            evaluated([write(tmp_path / f"{i}.jsonl", trace)], lease, **options).verdicts
+        )
     assert 0 < alone[TraceVerdict.UNDECIDED] < 10
     few = [event for trace in traces[:20] for event in trace]
-    together = judged([write(tmp_path / "few.jsonl", few)], lease, 1, **options)
+    together = evaluated([write(tmp_path / "few.jsonl", few)], lease, 1, **options)
     assert +Counter(together.verdicts) == alone
     events = [event for trace in traces for event in trace]
-    once = judged([write(tmp_path / "one.jsonl", events)], lease, 1, **options)
+    once = evaluated([write(tmp_path / "one.jsonl", events)], lease, 1, **options)
     for number, workers in enumerate((1, 2, 7, 2)):
         monkeypatch.setattr(text_lines, "PART_SIZE", rng.choice([300, 4_000, 1 << 25]))
         monkeypatch.setattr(transition_table, "KEPT_MAX", [1, 1 << 22, 300, 900][number])
@@ -136,7 +138,7 @@ def test_whether_an_entity_is_undecided_depends_on_its_own_events_alone(
         folder.mkdir()
         names = rng.sample(["a.jsonl", "b.jsonl"], 2)
         paths = [write(folder / names[0], mixed[:half]), write(folder / names[1], mixed[half:])]
-        found = judged(paths, lease, workers, **options)
+        found = evaluated(paths, lease, workers, **options)
         assert outcome(found) == outcome(once)
 
 
@@ -145,10 +147,10 @@ def test_what_a_full_table_has_counted_is_not_forgotten(
 ) -> None:
     events = interleaved(random.Random(1), [lease.walk(f"lease{i}", i, 12) for i in range(40)])
     path = write(tmp_path / "a.jsonl", events)
-    whole = judged([path], lease, hidden=HiddenSteps(frozenset({"look"})))
+    whole = evaluated([path], lease, hidden=HiddenSteps(frozenset({"look"})))
     monkeypatch.setattr(transition_table, "KEPT_MAX", 500)
     monkeypatch.setattr(transition_table, "_KEPT_A_STATE", 0)
-    small = judged([path], lease, hidden=HiddenSteps(frozenset({"look"})))
+    small = evaluated([path], lease, hidden=HiddenSteps(frozenset({"look"})))
     assert small.coverage == whole.coverage
     assert outcome(small) == outcome(whole)
 
@@ -156,7 +158,7 @@ def test_what_a_full_table_has_counted_is_not_forgotten(
 def test_a_file_given_twice_is_all_duplicates(lease: Any, tmp_path: Path) -> None:
     events = [event for i in range(20) for event in lease.walk(f"lease{i}", i, 12)]
     one, other = write(tmp_path / "a.jsonl", events), write(tmp_path / "b.jsonl", events)
-    report = judged([one, other], lease)
+    report = evaluated([one, other], lease)
     assert report.verdicts[TraceVerdict.OK] == 20
     assert report.totals.duplicates == len(events)
     assert report.exit_code == 0
@@ -164,6 +166,6 @@ def test_a_file_given_twice_is_all_duplicates(lease: Any, tmp_path: Path) -> Non
 
 def test_a_whole_trace_is_one_row_and_nothing_is_read_again(lease: Any, tmp_path: Path) -> None:
     events = interleaved(random.Random(1), [lease.walk(f"lease{i}", i, 12) for i in range(20)])
-    plan = judged([write(tmp_path / "a.jsonl", events)], lease).plan
+    plan = evaluated([write(tmp_path / "a.jsonl", events)], lease).plan
     assert any("20 rows, left of 280 events" in line for line in plan)
     assert any("no second pass" in line for line in plan)

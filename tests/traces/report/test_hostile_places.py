@@ -42,7 +42,7 @@ def text(lease: Any, many: int) -> str:
     return "".join(e.to_json() + "\n" for i in range(many) for e in lease.walk(f"lease{i}", i, 8))
 
 
-def judged(lease: Any, *paths: Path, **more: Any) -> TraceReport:
+def evaluated(lease: Any, *paths: Path, **more: Any) -> TraceReport:
     return validate(list(paths), lease.definition, engine=Embedded(1), **more)
 
 
@@ -53,9 +53,9 @@ def test_a_full_disk_for_what_waits_is_told(
     (tmp_path / "a.jsonl").write_text(text(lease, 200))
     monkeypatch.setattr(engine, "KEPT_MAX", -1)
     with pytest.raises(InputError, match="cannot hold what waits") as caught, room_for(2000):
-        judged(lease, tmp_path / "a.jsonl")
+        evaluated(lease, tmp_path / "a.jsonl")
     assert "TMPDIR" in caught.value.help
-    assert judged(lease, tmp_path / "a.jsonl").verdicts[TraceVerdict.OK] == 200
+    assert evaluated(lease, tmp_path / "a.jsonl").verdicts[TraceVerdict.OK] == 200
 
 
 @linux
@@ -64,13 +64,13 @@ def test_a_full_disk_for_the_state_leaves_it_as_it_was(lease: Any, tmp_path: Pat
     half, whole, state = tmp_path / "a.jsonl", tmp_path / "b.jsonl", tmp_path / "state"
     half.write_text("".join(content[:1005]))
     with pytest.raises(InputError, match=r"state.* cannot be written") as caught, room_for(500):
-        judged(lease, half, state=state)
+        evaluated(lease, half, state=state)
     assert caught.value.help
-    assert judged(lease, half, state=state).totals.events == 1005  # as if that had not been
+    assert evaluated(lease, half, state=state).totals.events == 1005  # as if that had not been
     whole.write_text("".join(content[1005:]))
     with pytest.raises(InputError, match="cannot be written"), room_for(500):
-        judged(lease, half, whole, state=state)
-    report = judged(lease, half, whole, state=state)
+        evaluated(lease, half, whole, state=state)
+    report = evaluated(lease, half, whole, state=state)
     assert report.totals.events == len(content) - 1005
     assert report.verdicts[TraceVerdict.OK] == 200
 
@@ -78,7 +78,7 @@ def test_a_full_disk_for_the_state_leaves_it_as_it_was(lease: Any, tmp_path: Pat
 @linux
 def test_a_full_disk_for_the_report_leaves_no_halves(lease: Any, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(text(lease, 5) + "junk\n")
-    report = judged(lease, tmp_path / "a.jsonl")
+    report = evaluated(lease, tmp_path / "a.jsonl")
     out = tmp_path / "out"
     with pytest.raises(InputError, match=f"cannot write to {out}") as caught, room_for(1000):
         write_report(report, out)
@@ -142,7 +142,7 @@ def test_loops_pipes_and_broken_links_hold_nothing_up(lease: Any, tmp_path: Path
     (tmp_path / "below").mkdir()
     (tmp_path / "below" / "loop").symlink_to(tmp_path)
     os.mkfifo(tmp_path / "pipe.jsonl")
-    report = judged(lease, tmp_path)
+    report = evaluated(lease, tmp_path)
     assert report.verdicts[TraceVerdict.OK] == 3
     assert report.exit_code == 0
     assert [note.partition(": ")[2] for note in report.notes] == [
@@ -150,10 +150,10 @@ def test_loops_pipes_and_broken_links_hold_nothing_up(lease: Any, tmp_path: Path
         "links to directories are not followed",
     ]
     with pytest.raises(InputError, match="is no file"):
-        judged(lease, tmp_path / "pipe.jsonl")
+        evaluated(lease, tmp_path / "pipe.jsonl")
     (tmp_path / "b.jsonl").symlink_to("b.jsonl")
     with pytest.raises(InputError, match=r"b\.jsonl cannot be read"):
-        judged(lease, tmp_path)
+        evaluated(lease, tmp_path)
 
 
 @linux
@@ -163,11 +163,11 @@ def test_what_may_not_be_read_is_named(lease: Any, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.mkdir(mode=0)
     with pytest.raises(InputError, match=f"{secret} cannot be read: Permission denied"):
-        judged(lease, tmp_path)
+        evaluated(lease, tmp_path)
     secret.rmdir()
     (tmp_path / "b.jsonl").touch(mode=0)
     with pytest.raises(InputError, match=r"b\.jsonl cannot be read: Permission denied"):
-        judged(lease, tmp_path)
+        evaluated(lease, tmp_path)
 
 
 @linux
@@ -176,7 +176,7 @@ def test_names_that_are_no_text_and_a_huge_line_are_told(lease: Any, tmp_path: P
     with path.open("wb") as file:
         file.write(text(lease, 2).encode())
         file.write(b'{"v":1,"entity":"' + b"x" * 100_000_000 + b'"}\n')
-    report = judged(lease, tmp_path)
+    report = evaluated(lease, tmp_path)
     write_report(report, tmp_path / "out")
     (line,) = report.unparsed
     assert (line.where.file, line.where.line) == (str(path), 21)
@@ -193,7 +193,7 @@ def test_of_very_many_bad_entities_the_counts_are_exact_and_parquet_has_all(
     bad += [[*trace[:4], *trace[:1], trace[4]] for trace in events[120:150]]  # no end
     bad += [[trace[0], replace(trace[5], sequence=1)] for trace in events[150:]]
     (tmp_path / "a.jsonl").write_text("".join(e.to_json() + "\n" for t in bad for e in t))
-    report = judged(lease, tmp_path)
+    report = evaluated(lease, tmp_path)
     assert report.verdicts[TraceVerdict.GAP] == 150
     assert report.verdicts[TraceVerdict.VIOLATION] == 50
     assert (len(report.entities), report.entities_left_out) == (30, 170)

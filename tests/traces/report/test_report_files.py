@@ -18,7 +18,7 @@ from stagewright.commands.reports import github, junit, sarif
 from stagewright.commands.reports.of_traces import suite_of
 from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.trace import Event, TraceVerdict
-from stagewright.traces.automaton.judge import Judge
+from stagewright.traces.automaton.evaluator import Evaluator
 from stagewright.traces.automaton.nfa import of_model
 from stagewright.traces.coverage.exercised import coverage_of
 from stagewright.traces.engines.engine import Embedded
@@ -76,10 +76,10 @@ def report(lease: Any, tmp_path: Path) -> TraceReport:
         [path], lease.definition, Options(scope=lambda _: lease.scope), engine=Embedded(1)
     )
     model = ground(lease.definition, lease.scope)
-    judge = Judge(lease.definition, lease.scope, model, of_model(model, Recording()))
+    evaluator = Evaluator(lease.definition, lease.scope, model, of_model(model, Recording()))
     first = [((), symbol_of(e).text, 1) for e in events if e.sequence == 0]
     return replace(
-        found, coverage=coverage_of({("Lease", "", ""): judge}, {("Lease", "", ""): first})
+        found, coverage=coverage_of({("Lease", "", ""): evaluator}, {("Lease", "", ""): first})
     )
 
 

@@ -1,6 +1,6 @@
 """Reads Couchbase's master events (JSON lines of `/diag/masterEvents`): how partitions move between nodes.
 
-Each move of a partition from one active node to another is judged against `PartitionRebalance`, with the two nodes
+Each move of a partition from one active node to another is evaluated against `PartitionRebalance`, with the two nodes
 as node0 and node1: its index begins on the new node, the old one is paused, the new one takes over when its
 index has caught up, becomes active, the map is changed, and the old one is cleaned up. What the nodes do in
 between is hidden; a kind of event that no line of the log has is hidden, too (versions differ in what they tell).

@@ -1,4 +1,4 @@
-"""Which version of ScyllaDB wrote a log, and under which profile of each machine its traces are judged.
+"""Which version of ScyllaDB wrote a log, and under which profile of each machine its traces are evaluated.
 
 A version has the newest profile that is not newer than itself: `scylla-2025.4` is the releases from 2025.4 up
 to the next profile. `seed`, the design document, is taken only when it is asked for.
@@ -71,7 +71,7 @@ def version_of(text: str) -> tuple[int, int] | None:
 
 @lru_cache(1 << 10)
 def profile_for(machine: str, wanted: str) -> str:
-    """The profile under which a machine's traces are judged, given a version or a profile's name.
+    """The profile under which a machine's traces are evaluated, given a version or a profile's name.
 
     Empty for the newest. If nothing is known of the version, any release may have written it.
 

@@ -1,6 +1,6 @@
 """Reads YugabyteDB's logs: the permissions of indexes, and the jobs that backfill them.
 
-What the master leader says is judged: each index against `IndexPermissions` and, while a job builds it, against
+What the master leader says is evaluated: each index against `IndexPermissions` and, while a job builds it, against
 `BackfillJob`, each tablet of a job against `BackfillTablet`. With `--v=1` (or `--vmodule=backfill_index=1`) every
 permission that an alter round writes is told; without, only those that a job ends with.
 

@@ -113,7 +113,7 @@ class _Placed(NamedTuple):
 
 def interpret(files: Sequence[Sequence[tuple[int, Telling]]], profile: str = "") -> Interpreted:
     """The events of all files: those of an entity by their numbers, or else by time."""
-    del profile  # what judges them is chosen elsewhere
+    del profile  # what evaluates them is chosen elsewhere
     entities: dict[_Key, list[_Placed]] = {}
     lost: dict[_Key, list[int]] = {}
     ends: dict[str, bool] = {}

@@ -65,7 +65,7 @@ class View:
 
 @dataclass(frozen=True)
 class Related:
-    """A property that traces can judge.
+    """A property that traces can evaluate.
 
     `families`: the machine of each family that the formula counts, with the atoms of it that the property
     reads: the numbers among all atoms of that machine, and the bounds of their values.

@@ -117,7 +117,7 @@ def _things(path: Path, machine: Mapping[str, object]) -> Iterator[tuple[Thing, 
 
 
 def _check(path: Path, things: Mapping[Thing, bool], definition: Definition) -> None:
-    """Refuse names that the definition does not have; values depend on the scope that judged."""
+    """Refuse names that the definition does not have; values depend on the scope that checked."""
     from stagewright.spec.grounding.coverable import ActionOf, Edge, Move, RequirementOf, parts_of
 
     actions = {action.name: action for action in definition.actions}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from stagewright.checker.conformance.aims import Aimed
 from stagewright.checker.conformance.divergence import Divergence
 from stagewright.checker.conformance.exercised import Exercised, Gaps, gaps
-from stagewright.checker.conformance.judge import Judge
+from stagewright.checker.conformance.oracle import Oracle
 from stagewright.checker.conformance.play import SuiteResult
 from stagewright.commands.conformance.aim_file import Aim
 from stagewright.spec.grounding.coverable import Thing, kind_of, name_of
@@ -55,7 +55,7 @@ class AimReport:
 class Tested:
     """One implementation, tested against one definition."""
 
-    judge: Judge
+    oracle: Oracle
     adapter: str
     results: tuple[SuiteResult, ...]
     seed: int
@@ -74,10 +74,10 @@ class Tested:
     @property
     def gaps(self) -> Gaps:
         """What none of them has."""
-        judge = self.judge
-        actions = {action.name for action in judge.definition.actions}
-        leaves = [leaf for leaf in judge.leaves(judge.initial_states()[0]) if _written(leaf)]
-        found = gaps(judge.source, leaves, self.exercised)
+        oracle = self.oracle
+        actions = {action.name for action in oracle.definition.actions}
+        leaves = [leaf for leaf in oracle.leaves(oracle.initial_states()[0]) if _written(leaf)]
+        found = gaps(oracle.source, leaves, self.exercised)
         # What the scope switches off cannot be exercised.
         return Gaps(
             tuple(name for name in found.actions if name in actions),
@@ -101,13 +101,13 @@ class Tested:
 
 def document(tested: Tested) -> Json:
     """Everything as one JSON object."""
-    definition, left = tested.judge.source, tested.gaps
+    definition, left = tested.oracle.source, tested.gaps
     return {
         "outcome": tested.outcome,
         "machine": definition.name,
         "profile": definition.profile,
         "fingerprint": definition.fingerprint(),
-        "scope": str(tested.judge.scope),
+        "scope": str(tested.oracle.scope),
         "adapter": tested.adapter,
         "seed": tested.seed,
         "suites": [_suite(result) for result in tested.results],
@@ -212,8 +212,8 @@ def _parts(tested: Tested) -> Iterator[RenderableType]:
     from rich.table import Table
     from rich.text import Text
 
-    title = Text(tested.judge.name, style="bold")
-    yield title.append(f", {tested.judge.scope}, adapter {tested.adapter}", style="dim")
+    title = Text(tested.oracle.name, style="bold")
+    yield title.append(f", {tested.oracle.scope}, adapter {tested.adapter}", style="dim")
     table = Table.grid(padding=(0, 2, 0, 0))
     marks = {"holds": ("✓", "green"), "violated": ("✗", "bold red"), "undecided": ("?", "yellow")}
     for result in tested.results:

@@ -80,7 +80,7 @@ def document_of(report: MutationReport) -> Json:
 
 
 def _finding(report: MutationReport, finding: Finding) -> Json:
-    mutant, judgement = finding.mutant, finding.judgement
+    mutant, evaluation = finding.mutant, finding.evaluation
     where = mutant.where
     return {
         "kind": mutant.kind.value,
@@ -88,17 +88,17 @@ def _finding(report: MutationReport, finding: Finding) -> Json:
         "text": mutant.text,
         "file": "" if where is None else path_of(where.file),
         "line": 0 if where is None else where.line,
-        "fate": judgement.fate.value,
-        "by": list(judgement.by),
-        "depth": judgement.depth,
-        "states": judgement.states,
-        "scope": judgement.scope,
-        "steps": list(judgement.steps),
-        "loop": judgement.loop,
-        "note": judgement.note,
+        "fate": evaluation.fate.value,
+        "by": list(evaluation.by),
+        "depth": evaluation.depth,
+        "states": evaluation.states,
+        "scope": evaluation.scope,
+        "steps": list(evaluation.steps),
+        "loop": evaluation.loop,
+        "note": evaluation.note,
         "hint": hint(finding, report.originals) if finding.survives else "",
         "reasons": [reason.text for reason in mutant.reasons],
-        "seconds": round(judgement.seconds, 3),
+        "seconds": round(evaluation.seconds, 3),
     }
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TextIO
 
-from stagewright.checker.mutation.judge import Fate, Judgement
+from stagewright.checker.mutation.evaluation import Evaluation, Fate
 from stagewright.checker.mutation.original import Original
 from stagewright.spec.definition import Definition
 
@@ -50,9 +50,9 @@ class Told:
         """The definition itself was searched at a scope."""
         self.line(f"  at {original.scope}: {original.count:,} states, {original.seconds:.1f} s")
 
-    def judged(self, _index: int, judgement: Judgement) -> None:
+    def evaluated(self, _index: int, evaluation: Evaluation) -> None:
         """One mutant more is checked."""
-        self.fates[judgement.fate] += 1
+        self.fates[evaluation.fate] += 1
         pause = _LIVE_SECONDS if self.live else _PLAIN_SECONDS
         if time.monotonic() - self.last < pause:
             return

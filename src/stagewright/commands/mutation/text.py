@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from stagewright.checker.mutation.changes.mutants import Kind, Mutant
+from stagewright.checker.mutation.evaluation import Fate
 from stagewright.checker.mutation.fairness import Assumed
-from stagewright.checker.mutation.judge import Fate
 from stagewright.checker.mutation.report import Finding, MutationReport, Need
 from stagewright.commands.reports.places import path_of
 from stagewright.spec.source import Source
@@ -59,7 +59,7 @@ def _parts(report: MutationReport, *, verbose: bool) -> Iterator[RenderableType]
             told = f"    it breaks {', '.join(original.broken)} there by itself, so these promises decide nothing"
             yield Text(told, style="yellow")
     if verbose:
-        caught = [f for f in report.findings if f.judgement.fate is Fate.CAUGHT]
+        caught = [f for f in report.findings if f.evaluation.fate is Fate.CAUGHT]
         yield from _section("caught", caught, "green", _caught)
     yield from _survivors(
         "nothing observes, and the definition says why", report.explained, report, ""
@@ -70,7 +70,7 @@ def _parts(report: MutationReport, *, verbose: bool) -> Iterator[RenderableType]
     yield from _survivors(
         f"that ask for more{more}: nothing observes this", some, report, "yellow", len(tightened)
     )
-    yield from _section("undecided", report.undecided, "yellow", lambda f: f.judgement.note)
+    yield from _section("undecided", report.undecided, "yellow", lambda f: f.evaluation.note)
     yield from _survivors("survive without a reason", report.unexplained, report, "bold red")
     for reason in report.stale:
         about = f" of {reason.subject}" if reason.subject else ""
@@ -178,13 +178,11 @@ def _place(where: Source | None) -> str:
 
 
 def _caught(finding: Finding) -> str:
-    judgement = finding.judgement
-    if not judgement.states:
-        return f"{', '.join(judgement.by)}: {judgement.note}"
-    run = " → ".join(judgement.steps)
-    return (
-        f"{', '.join(judgement.by)} in {judgement.depth} steps, {judgement.states:,} states: {run}"
-    )
+    evaluation = finding.evaluation
+    if not evaluation.states:
+        return f"{', '.join(evaluation.by)}: {evaluation.note}"
+    run = " → ".join(evaluation.steps)
+    return f"{', '.join(evaluation.by)} in {evaluation.depth} steps, {evaluation.states:,} states: {run}"
 
 
 def _numbers(report: MutationReport) -> RenderableType:

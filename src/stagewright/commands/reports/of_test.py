@@ -28,13 +28,13 @@ PROMISES = {
 
 def suite_of(tested: Tested, seconds: float) -> Suite:
     """The suite of one run of `stagewright test`, which took so many seconds."""
-    definition = tested.judge.source
+    definition = tested.oracle.source
     whole = tested.exercised
     return Suite(
         "test",
         definition.name,
         definition.profile,
-        str(tested.judge.scope),
+        str(tested.oracle.scope),
         Outcome[tested.outcome.upper()],
         tuple(_case(definition, result) for result in tested.results),
         f"{whole.runs:,} runs, {whole.steps:,} steps, {whole.refusals:,} refusals, "

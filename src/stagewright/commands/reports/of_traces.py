@@ -48,13 +48,13 @@ def suite_of(report: TraceReport, reproduce: str) -> Suite:
         _OUTCOMES[report.exit_code],
         tuple(_cases(report)),
         f"entities: {entities or 'none'}; files: {len(report.files):,}; lines: {totals.lines:,}; "
-        f"events checked: {totals.judged:,}",
+        f"events checked: {totals.evaluated:,}",
         reproduce,
         None,
         facts={
             **{f"entities.{v.value}": report.verdicts.get(v, 0) for v in TraceVerdict},
             "lines": totals.lines,
-            "lines.checked": totals.judged,
+            "lines.checked": totals.evaluated,
             "lines.unparsed": totals.not_events,
         },
         note=one_line("; ".join(notes)),
@@ -118,7 +118,7 @@ def _together_case(prop: PropertyReport, report: TogetherReport) -> Case:
     groups = [g for g in report.broken if (g.system, g.name) == (prop.system, prop.name)]
     told = ["\n".join(map(one_line, group_lines(group))) for group in groups[:_GROUPS_MAX]]
     first = groups[0].where if groups else prop.first_open
-    many = f"{prop.judged:,} checked, {prop.broken:,} broke it, {prop.open:,} undecided"
+    many = f"{prop.evaluated:,} checked, {prop.broken:,} broke it, {prop.open:,} undecided"
     return Case(
         f"{prop.system}.{prop.name}",
         "trace-together",

@@ -67,7 +67,7 @@ def validate_once(
                 print_report(chosen, console(), whole=bool(args.entity))
 
         with interpreted(engine == "embedded" and size < INTERPRETED_BYTES):
-            return _judged(there.paths, resolve, options, args, engine, deliver).exit_code
+            return _evaluated(there.paths, resolve, options, args, engine, deliver).exit_code
 
 
 def _why_not_unpacked(args: argparse.Namespace) -> str:
@@ -76,7 +76,7 @@ def _why_not_unpacked(args: argparse.Namespace) -> str:
     return "executors of another machine do not see what is unpacked here" if args.master else ""
 
 
-def _judged(
+def _evaluated(
     paths: Sequence[Path],
     resolve: Resolve,
     options: Options,

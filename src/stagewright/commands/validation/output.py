@@ -1,4 +1,4 @@
-"""What ``stagewright validate`` tells beside the report itself: progress, the plan, files, how to judge again."""
+"""What ``stagewright validate`` tells beside the report itself: progress, the plan, files, how to evaluate again."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def write(report: TraceReport, directory: Path, args: argparse.Namespace) -> Non
 
 
 def reproduce(args: argparse.Namespace) -> str:
-    """The command line that judges the same again, in one run."""
+    """The command line that evaluates the same again, in one run."""
     followed = [args.follow] if args.follow and "://" not in args.follow else []
     words = ["stagewright", "validate", *map(str, args.paths or followed)]
     for flag, value in (

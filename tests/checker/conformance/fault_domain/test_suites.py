@@ -11,7 +11,7 @@ import pytest
 
 from stagewright.checker.conformance.fault_domain.mealy import projection
 from stagewright.checker.conformance.fault_domain.words import Method, bounded_suite
-from stagewright.checker.conformance.judge import Judge
+from stagewright.checker.conformance.oracle import Oracle
 from stagewright.checker.conformance.play import play
 from stagewright.checker.conformance.space import explored
 from stagewright.commands import run_command_line
@@ -99,7 +99,7 @@ def test_what_is_not_seen_decides_how_many_states_there_are() -> None:
     suite = bounded_suite(space, Method.WP, extra=1, observed={"open"})
     assert suite.of == "tests, for implementations with up to 6 states"
     assert suite.covered == suite.total
-    assert play(Judge(definition, scope_of(definition)), Hidden, suite).failure is None
+    assert play(Oracle(definition, scope_of(definition)), Hidden, suite).failure is None
 
 
 def test_a_suite_that_is_cut_short_states_no_bound() -> None:

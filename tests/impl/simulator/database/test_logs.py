@@ -22,7 +22,7 @@ from tests.impl.simulator.tablets import (
     test_resizing,
     test_tablet_faults,
 )
-from tests.traces.databases.scylladb.scylla_judged import interpret, violations
+from tests.traces.databases.scylladb.scylla_evaluated import interpret, violations
 
 from stagewright.commands import run_command_line
 from stagewright.impl.node.defects import Defect

@@ -1,11 +1,11 @@
-"""`couchdb.log` as the engine writes it is read and judged as Couchbase's own is."""
+"""`couchdb.log` as the engine writes it is read and evaluated as Couchbase's own is."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from tests.traces.readers.judged_log import JudgedLog, judged
+from tests.traces.readers.evaluated_log import EvaluatedLog, evaluated
 
 from stagewright.commands.campaigning.logs import check_logs
 from stagewright.impl.view_engine import View, ViewEngine, doc, emit
@@ -18,7 +18,7 @@ BY_LOG_ALONE = {Defect.cleanup_is_not_waited_for: 4, Defect.rollback_keeps_the_t
 """Wrong builds, and a run whose log shows them, whatever its answers are."""
 
 
-def log_of_a_life(folder: Path) -> JudgedLog:
+def log_of_a_life(folder: Path) -> EvaluatedLog:
     log = folder / "couchdb.log"
     for _ in range(2):
         with ViewEngine(folder / "data", partitions=4, log=log) as engine:
@@ -34,7 +34,7 @@ def log_of_a_life(folder: Path) -> JudgedLog:
             group.set_partition_states(active=[1], cleanup=[2])
             engine.compact("d")
             group.set_partition_states(active=[2])
-    return judged("couchbase-log", [log])
+    return evaluated("couchbase-log", [log])
 
 
 def test_every_record_of_an_index_is_read_and_accepted(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.traces.readers.judged_log import judged
+from tests.traces.readers.evaluated_log import evaluated
 
 from stagewright.commands import run_command_line
 from stagewright.impl.view_engine import View, doc, emit
@@ -175,7 +175,7 @@ def live_with_kills(cluster: ViewCluster, kills: int) -> Life:
     finally:
         life.end()
     logs = [cluster.folder.node(name) / "couchdb.log" for name in NAMES]
-    found = judged("couchbase-log", logs)
+    found = evaluated("couchbase-log", logs)
     assert not found.wrong
     return life
 

@@ -9,10 +9,10 @@ import pytest
 
 from stagewright.checker.limits import Limits
 from stagewright.checker.mutation.changes.mutants import Kind, all_mutants
-from stagewright.checker.mutation.judge import Fate
+from stagewright.checker.mutation.evaluation import Fate
 from stagewright.checker.mutation.original import original_at
 from stagewright.checker.mutation.report import Finding, MutationReport
-from stagewright.checker.mutation.run import Budget, judge_all
+from stagewright.checker.mutation.run import Budget, evaluate_all
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
 from stagewright.spec.declarations.exercised import exercising_scopes
 from stagewright.spec.define import define, defined_afresh
@@ -26,8 +26,8 @@ def report() -> MutationReport:
     afresh = partial(defined_afresh, TabletMigration, definition.profile)
     mutants = Random(0).sample(all_mutants(definition, afresh), SAMPLE)
     originals = [original_at(definition, s, Limits()) for s in exercising_scopes(definition)]
-    judgements, _ = judge_all(mutants, originals, Budget())
-    findings = [Finding(m, j) for m, j in zip(mutants, judgements, strict=True)]
+    evaluations, _ = evaluate_all(mutants, originals, Budget())
+    findings = [Finding(m, j) for m, j in zip(mutants, evaluations, strict=True)]
     return MutationReport(definition, originals, findings, False, False, 0.0)
 
 
@@ -41,7 +41,7 @@ def test_most_are_caught_and_every_added_step_is(report: MutationReport) -> None
     assert numbers.caught > 0.75 * numbers.mutants
     edges = [f for f in report.findings if f.mutant.kind is Kind.EDGE]
     assert edges
-    assert all(f.judgement.fate is Fate.CAUGHT for f in edges)
+    assert all(f.evaluation.fate is Fate.CAUGHT for f in edges)
 
 
 def test_every_action_happens_at_one_of_the_scopes(report: MutationReport) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.traces.readers.judged_log import JudgedLog, judged
+from tests.traces.readers.evaluated_log import EvaluatedLog, evaluated
 
 from stagewright.spec.errors import InputError
 from stagewright.traces.databases.couchbase import couchbase_events
@@ -24,7 +24,7 @@ Events = list[tuple[str, dict[str, object]]]
 
 def of_events(
     tmp_path: Path, *events: tuple[str, dict[str, object]], vbucket: int = 5
-) -> JudgedLog:
+) -> EvaluatedLog:
     path = tmp_path / "master_events.log"
     lines = [
         json.dumps(
@@ -33,7 +33,7 @@ def of_events(
         for n, (kind, more) in enumerate(events)
     ]
     path.write_text("\n".join(lines) + "\n")
-    return judged(FORM, [path])
+    return evaluated(FORM, [path])
 
 
 START: Events = [("vbucketMoveStart", {"chainBefore": [OLD], "chainAfter": [NEW, OLD]})]
@@ -50,7 +50,7 @@ TERMINATED: Events = [("vbucketMoverTerminate", {"pid": "<0.1.0>", "reason": "no
 
 
 def test_a_move_is_ok_and_one_of_replicas_is_none() -> None:
-    found = judged(FORM, [SAMPLE])
+    found = evaluated(FORM, [SAMPLE])
     assert not found.wrong
     assert not found.reasons
     assert not found.found.notes
@@ -133,7 +133,7 @@ def test_lines_that_are_no_events_are_refused(tmp_path: Path) -> None:
         b"x" * (1 << 21),
     ]
     path.write_bytes(b"\n".join(texts))
-    (tally,) = judged(FORM, [path]).tallies
+    (tally,) = evaluated(FORM, [path]).tallies
     assert (tally.lines, tally.blank, tally.other, tally.unparsed) == (11, 1, 1, 9)
 
 

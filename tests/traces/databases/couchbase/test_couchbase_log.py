@@ -14,7 +14,7 @@ from tests.traces.databases.couchbase.couchbase_texts import (
     record,
     updated,
 )
-from tests.traces.readers.judged_log import JudgedLog, judged
+from tests.traces.readers.evaluated_log import EvaluatedLog, evaluated
 
 from stagewright.spec.errors import InputError
 from stagewright.traces.databases.couchbase import couchbase_log
@@ -28,19 +28,21 @@ FORM = "couchbase-log"
 SAMPLES = Path(__file__).resolve().parents[2] / "samples" / "couchbase"
 
 
-def of_text(tmp_path: Path, *texts: str) -> JudgedLog:
+def of_text(tmp_path: Path, *texts: str) -> EvaluatedLog:
     paths = []
     for number, text in enumerate(texts):
         paths.append(tmp_path / f"couchdb{number}.log")
         paths[-1].write_text(text)
-    return judged(FORM, paths)
+    return evaluated(FORM, paths)
 
 
-def of_messages(tmp_path: Path, *messages: str) -> JudgedLog:
+def of_messages(tmp_path: Path, *messages: str) -> EvaluatedLog:
     return of_text(tmp_path, "".join(record(second, m) for second, m in enumerate(messages)))
 
 
-def wrong_records(found: JudgedLog, messages: tuple[str, ...] | list[str]) -> list[tuple[str, int]]:
+def wrong_records(
+    found: EvaluatedLog, messages: tuple[str, ...] | list[str]
+) -> list[tuple[str, int]]:
     """Which partition is wrong at which message."""
     starts, line = {}, 1
     for number, message in enumerate(messages):
@@ -51,7 +53,7 @@ def wrong_records(found: JudgedLog, messages: tuple[str, ...] | list[str]) -> li
 
 @pytest.mark.parametrize("path", sorted(SAMPLES.iterdir()), ids=lambda p: p.stem)
 def test_records_of_every_era_are_ok(path: Path) -> None:
-    found = judged(FORM, [path])
+    found = evaluated(FORM, [path])
     assert not found.wrong
     assert not found.reasons
     actions = [action for _, action, _ in found.told("PartitionStates") if action]
@@ -331,7 +333,7 @@ def test_other_lines_are_counted_and_broken_records_refused(tmp_path: Path) -> N
     data = f"{good}{cut}{bad_list}{debug}".encode() + not_text + other.encode()
     path = tmp_path / "couchdb.log"
     path.write_bytes(data + b"\n" + naked.encode() + b"x" * (1 << 21) + b"\n")
-    found = judged(FORM, [path])
+    found = evaluated(FORM, [path])
     (tally,) = found.tallies
     assert tally.lines == data.count(b"\n") + 3
     assert tally.blank == 1
@@ -349,13 +351,13 @@ def test_a_record_goes_on_in_the_next_piece_of_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = SAMPLES / "couchdb-2017.log"
-    whole = judged(FORM, [path])
+    whole = evaluated(FORM, [path])
     monkeypatch.setattr(text_lines, "_CHUNK", 700)
-    pieces = judged(FORM, [path])
+    pieces = evaluated(FORM, [path])
     assert pieces.found.events == whole.found.events
     packed = tmp_path / "couchdb.log.1.gz"
     packed.write_bytes(gzip.compress(path.read_bytes()))
-    assert judged(FORM, [packed]).found.events == whole.found.events
+    assert evaluated(FORM, [packed]).found.events == whole.found.events
 
 
 def test_rotated_files_are_put_in_order(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from tests.traces.databases.couchbase.couchbase_texts import (
     record,
     updated,
 )
-from tests.traces.readers.judged_log import JudgedLog, judged
+from tests.traces.readers.evaluated_log import EvaluatedLog, evaluated
 
 from stagewright.machines.couchbase.partitions.partition_states import PartitionStates
 from stagewright.spec.define import define
@@ -91,10 +91,10 @@ def run(seed: int, steps: int = 40) -> list[str]:
     return messages
 
 
-def of_messages(tmp_path: Path, messages: list[str]) -> JudgedLog:
+def of_messages(tmp_path: Path, messages: list[str]) -> EvaluatedLog:
     path = tmp_path / "couchdb.log"
     path.write_text("".join(record(second, m) for second, m in enumerate(messages)))
-    return judged("couchbase-log", [path])
+    return evaluated("couchbase-log", [path])
 
 
 @pytest.mark.parametrize("seed", some_of(range(10)))

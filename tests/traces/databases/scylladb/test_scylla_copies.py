@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.traces.databases.scylladb.scylla_judged import interpret, violations
+from tests.traces.databases.scylladb.scylla_evaluated import interpret, violations
 
 LINES = (Path(__file__).parents[2] / "samples" / "topology.log").read_text("utf-8").splitlines()
 JOURNAL = [

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.traces.databases.scylladb.scylla_judged import NAMES, line
+from tests.traces.databases.scylladb.scylla_evaluated import NAMES, line
 
 from stagewright.machines import SHIPPED
 from stagewright.spec.definition import Definition
@@ -23,26 +23,26 @@ def shipped(machine: str, profile: str) -> Definition:
     return load(NAMES[machine], profile, SHIPPED)
 
 
-def judged(*paths: Path, profile: str = "") -> TraceReport:
+def evaluated(*paths: Path, profile: str = "") -> TraceReport:
     return validate(paths, shipped, Options(profile=profile), engine=Embedded(1))
 
 
-def test_one_log_is_judged_by_several_machines() -> None:
-    report = judged(SAMPLES / "topology.log")
+def test_one_log_is_checked_by_several_machines() -> None:
+    report = evaluated(SAMPLES / "topology.log")
     assert report.exit_code == 0
     assert report.verdicts[TraceVerdict.OK] == sum(report.verdicts.values()) == 6
     assert (report.totals.lines, report.totals.told) == (85, 73)
 
 
 def test_a_log_of_another_version_is_a_violation_at_the_line_that_shows_it() -> None:
-    report = judged(SAMPLES / "topology.log", profile="scylla-2026.2")
+    report = evaluated(SAMPLES / "topology.log", profile="scylla-2026.2")
     (violation,) = report.entities
     assert violation.where is not None
     text = (SAMPLES / "topology.log").read_text().splitlines()[violation.where.line - 1]
     assert text.endswith("entered `tablet draining` transition state")
 
 
-def test_one_machine_alone_is_judged_where_it_is_named() -> None:
+def test_one_machine_alone_is_checked_where_it_is_named() -> None:
     named = load("topology-transition", "scylla-2025.4", SHIPPED)
     report = validate([SAMPLES / "topology.log"], named, engine=Embedded(1))
     assert report.verdicts[TraceVerdict.OK] == sum(report.verdicts.values()) == 1
@@ -51,10 +51,10 @@ def test_one_machine_alone_is_judged_where_it_is_named() -> None:
 
 def test_a_profile_that_no_machine_has_is_refused() -> None:
     with pytest.raises(InputError, match="there is no profile `nonsense`"):
-        judged(SAMPLES / "topology.log", profile="nonsense")
+        evaluated(SAMPLES / "topology.log", profile="nonsense")
 
 
-def test_a_folder_with_a_log_and_dumps_is_judged_together(tmp_path: Path) -> None:
+def test_a_folder_with_a_log_and_dumps_is_checked_together(tmp_path: Path) -> None:
     (tmp_path / "node1.log").write_text(
         "\n".join(
             [
@@ -68,7 +68,7 @@ def test_a_folder_with_a_log_and_dumps_is_judged_together(tmp_path: Path) -> Non
         row = f"topology,{HOST},{state},,{minute}"
         (tmp_path / f"topology-2025-03-01T10:0{minute}:00.csv").write_text(f"{header}\n{row}\n")
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
-    report = judged(tmp_path)
+    report = evaluated(tmp_path)
     (violation,) = report.entities
     assert violation.where is not None
     assert (Path(violation.where.file).name, violation.where.line) == (

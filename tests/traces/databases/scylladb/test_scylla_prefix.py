@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.traces.databases.scylladb.scylla_judged import interpret, line, violations
+from tests.traces.databases.scylladb.scylla_evaluated import interpret, line, violations
 
 from stagewright.traces.databases.scylladb.lines.tablets import INFO_RECORDING, MACHINE
 from stagewright.traces.databases.scylladb.log import log

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from tests.traces.databases.scylladb.scylla_judged import interpret, line, violations
+from tests.traces.databases.scylladb.scylla_evaluated import interpret, line, violations
 
 from stagewright.traces.databases.scylladb.lines.tablets import MACHINE
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.traces.databases.scylladb.scylla_judged import told, violations
+from tests.traces.databases.scylladb.scylla_evaluated import told, violations
 
 from stagewright.spec.errors import InputError
 from stagewright.traces.databases.scylladb.tables import rows, tables
@@ -98,7 +98,7 @@ def test_a_node_that_left_does_not_come_back(tmp_path: Path) -> None:
     assert [part for part, e in found.events if e.machine == "TopologyNode"] == [1, 0]
 
 
-def test_dumps_of_several_nodes_are_judged_apart(tmp_path: Path) -> None:
+def test_dumps_of_several_nodes_are_checked_apart(tmp_path: Path) -> None:
     """The second node lags: it has not learned yet what the first one knows."""
     for name, time, state in (("a", "10:00:00", "left"), ("b", "10:00:05", "decommissioning")):
         (tmp_path / name).mkdir()

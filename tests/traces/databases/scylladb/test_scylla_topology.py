@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.traces.databases.scylladb.scylla_judged import interpret, line, read, told, violations
+from tests.traces.databases.scylladb.scylla_evaluated import interpret, line, read, told, violations
 
 from stagewright.traces.databases.scylladb.lines import cdc, topology
 from stagewright.traces.databases.scylladb.lines.topology import NODE, TRANSITION
@@ -169,7 +169,7 @@ def test_what_the_coordinator_does_not_know_itself_is_followed_anew() -> None:
     assert any("did not know" in note for note in read_.notes)
 
 
-def test_each_coordinator_is_judged_by_itself() -> None:
+def test_each_coordinator_is_checked_by_itself() -> None:
     first = [line("start topology coordinator fiber", 1, "a"), entered("join group0", 2, "a")]
     second = [
         line("start topology coordinator fiber", 5, "b"),

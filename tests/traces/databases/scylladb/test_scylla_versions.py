@@ -1,7 +1,7 @@
 """The version that a ScyllaDB log names chooses the profile of each machine."""
 
 import pytest
-from tests.traces.databases.scylladb.scylla_judged import NAMES, interpret, line, violations
+from tests.traces.databases.scylladb.scylla_evaluated import NAMES, interpret, line, violations
 
 from stagewright.machines import SHIPPED
 from stagewright.spec.loading import find
@@ -66,7 +66,7 @@ def test_a_log_without_a_version_may_be_of_any_release() -> None:
     assert any("no line says which version" in note for note in found.of_version)
 
 
-def test_the_version_in_the_log_judges_unless_another_is_asked_for() -> None:
+def test_the_version_in_the_log_evaluates_unless_another_is_asked_for() -> None:
     lines = [starts("2025.4.0-0.2025", "h"), *DRAINS, line("entered `lock` transition state", 3)]
     assert {e.profile for _, e in interpret(lines).events} == {"scylla-2025.4"}
     assert {e.profile for _, e in interpret(lines, profile="scylla-2026.2").events} == {

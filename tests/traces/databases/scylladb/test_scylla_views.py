@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.traces.databases.scylladb.scylla_judged import interpret, line, told, violations
+from tests.traces.databases.scylladb.scylla_evaluated import interpret, line, told, violations
 
 from stagewright.traces.databases.scylladb.lines.views import MACHINE, PROCESSED
 from stagewright.traces.databases.scylladb.log import log
@@ -133,7 +133,7 @@ def test_an_abort_by_hand_counts_where_its_own_commit_does() -> None:
     assert told(made, MACHINE) == [(ONE, {"life": "aborted"})]
 
 
-def test_what_several_nodes_tell_of_a_task_is_judged_apart() -> None:
+def test_what_several_nodes_tell_of_a_task_is_checked_apart() -> None:
     """The worker's clock is ahead: by the times it begins before it is called."""
     found = interpret([attaching(ONE, second=5), removing(ONE, 9)], [starting(ONE, host="w")])
     assert violations(found) == []

@@ -25,7 +25,7 @@ from tests.traces.databases.yugabytedb.yugabyte_texts import (
     tablet_failed,
     updating,
 )
-from tests.traces.readers.judged_log import JudgedLog, judged
+from tests.traces.readers.evaluated_log import EvaluatedLog, evaluated
 
 from stagewright.spec.errors import InputError
 from stagewright.traces.databases.yugabytedb import yugabyte_log
@@ -40,26 +40,26 @@ SAMPLES = Path(__file__).resolve().parents[2] / "samples" / "yugabyte"
 OF_POSTGRES = "000033cf00003000800000000000400d"
 
 
-def of_lines(tmp_path: Path, *files: list[str], profile: str = "") -> JudgedLog:
+def of_lines(tmp_path: Path, *files: list[str], profile: str = "") -> EvaluatedLog:
     paths = []
     for number, texts in enumerate(files):
         paths.append(tmp_path / f"master{number}.log")
         paths[-1].write_text("\n".join(texts) + "\n")
-    return judged(FORM, paths, profile)
+    return evaluated(FORM, paths, profile)
 
 
-def of_messages(tmp_path: Path, *messages: str) -> JudgedLog:
+def of_messages(tmp_path: Path, *messages: str) -> EvaluatedLog:
     return of_lines(tmp_path, [line(second, message) for second, message in enumerate(messages)])
 
 
-def permissions(found: JudgedLog) -> list[object]:
+def permissions(found: EvaluatedLog) -> list[object]:
     return [
         seen["permission"] for _, _, seen in found.told("IndexPermissions") if "permission" in seen
     ]
 
 
 def test_a_job_that_two_leaders_do_is_ok_over_the_end_of_the_year() -> None:
-    found = judged(FORM, sorted(SAMPLES.iterdir(), reverse=True))
+    found = evaluated(FORM, sorted(SAMPLES.iterdir(), reverse=True))
     assert not found.wrong
     assert not found.reasons
     events = found.found.events
@@ -114,7 +114,7 @@ def test_lines_of_other_matters_are_counted_and_broken_ones_refused(tmp_path: Pa
         line(6, SENT).encode(),
     ]
     path.write_bytes(b"\n".join(texts))
-    found = judged(FORM, [path])
+    found = evaluated(FORM, [path])
     (tally,) = found.tallies
     assert (tally.lines, tally.blank, tally.unparsed) == (10, 1, 5)
     assert [number for number, _ in tally.reasons] == [5, 6, 7, 8, 9]

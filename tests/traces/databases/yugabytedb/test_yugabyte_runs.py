@@ -23,7 +23,7 @@ from tests.traces.databases.yugabytedb.yugabyte_texts import (
     tablet_done,
     updating,
 )
-from tests.traces.readers.judged_log import JudgedLog, judged
+from tests.traces.readers.evaluated_log import EvaluatedLog, evaluated
 
 from stagewright.machines.yugabytedb.backfill.backfill_job import BackfillJob
 from stagewright.spec.define import define
@@ -112,7 +112,7 @@ class Masters:
                 )
 
 
-def run(tmp_path: Path, seed: int, steps: int = 60) -> JudgedLog:
+def run(tmp_path: Path, seed: int, steps: int = 60) -> EvaluatedLog:
     """A random run, as the logs of both masters tell it."""
     rng = random.Random(seed)
     definition = define(BackfillJob)
@@ -133,7 +133,7 @@ def run(tmp_path: Path, seed: int, steps: int = 60) -> JudgedLog:
     for number, texts in enumerate(masters.logs):
         paths.append(tmp_path / f"m{number}.log")
         paths[-1].write_text("\n".join(texts) + "\n")
-    return judged("yugabyte-log", paths)
+    return evaluated("yugabyte-log", paths)
 
 
 @pytest.mark.parametrize("seed", some_of(range(12)))

@@ -29,10 +29,10 @@ class _Shard:
 
 @dataclass
 class _Tenure:
-    """The tenure that a node's coordinator is in; `judged` ends where it is not known what was committed."""
+    """The tenure that a node's coordinator is in; `evaluated` ends where it is not known what was committed."""
 
     key: str
-    judged: bool = True
+    evaluated: bool = True
     lost_at: int | None = None
     entered: str = ""  # the state that it entered last
 
@@ -151,7 +151,7 @@ class Barriers:
 
     def _act(self, node: str, action: str, source: Source) -> None:
         tenure = self._tenures.get(node)
-        if tenure is not None and tenure.judged and self._executes:
+        if tenure is not None and tenure.evaluated and self._executes:
             self._add(barriers.TENURE, tenure.key, action, source)
 
     def _move_tablet(self, node: str, source: Source) -> None:
@@ -180,7 +180,7 @@ class Barriers:
         if tenure is None or one.lost or topology.fiber_of(reason):
             return
         if one.unknown or one.left_open or one.tenure == -1:
-            tenure.judged = False
+            tenure.evaluated = False
             return
         if barriers.fenced_by(reason) is not None:
             self._act(node, "advance_fence", source)

@@ -96,7 +96,7 @@ class Reading:
         return [*self.book.notes(), *notes]
 
     def of_version(self) -> list[str]:
-        """As what is judged where nobody says which release it is."""
+        """As what is evaluated where nobody says which release it is."""
         notes = []
         if len(self._versions) > 1:
             told = ", ".join(self._versions)

@@ -6,7 +6,7 @@
 
 Each dump is a snapshot of the whole table as one node has it. Its time is that of the last line before it
 that is a time and nothing else, else that in the name of the file or its folder; a column `polled_at` comes before. Dumps whose
-names differ in more than the time are of several nodes, each of which may lag: they are judged apart. What
+names differ in more than the time are of several nodes, each of which may lag: they are evaluated apart. What
 happens between two snapshots is not seen: they are accepted if some run explains them. The history is no
 snapshot but a list of commits, which may be dumped as often as one likes.
 """

@@ -1,4 +1,4 @@
-"""Logs as `validate` judges them, without Spark: what became of each line, and where no run explains an event."""
+"""Logs as `validate` evaluates them, without Spark: what became of each line, and where no run explains an event."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from stagewright.traces.readers.protocol import Interpreted, Tally
 
 
 @dataclass
-class JudgedLog:
+class EvaluatedLog:
     """What was found: `wrong` has (machine, entity, number of the file, line) of each violation."""
 
     read: Read
@@ -46,9 +46,9 @@ class JudgedLog:
         return [(e.entity, e.action, dict(e.observed)) for e in events]
 
 
-def judged(form: str, paths: Sequence[Path], profile: str = "") -> JudgedLog:
-    """Read and judge the log that is in these files; every event must be one that its machine understands."""
-    result = JudgedLog(read_log(form, paths, profile=profile))
+def evaluated(form: str, paths: Sequence[Path], profile: str = "") -> EvaluatedLog:
+    """Read and evaluate the log that is in these files; every event must be one that its machine understands."""
+    result = EvaluatedLog(read_log(form, paths, profile=profile))
     assert all(t.lines == t.blank + t.other + t.unparsed for t in result.tallies)
     entities: dict[tuple[str, str, str], list[tuple[int, Event]]] = {}
     for part, event in result.found.events:

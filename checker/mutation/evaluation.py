@@ -38,7 +38,7 @@ class Fate(Enum):
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Evaluation:
     """What was found about one mutant: `by` holds the promises that break first, at depth `depth`."""
 
     fate: Fate
@@ -53,36 +53,36 @@ class Judgement:
     seconds: float = 0.0
 
 
-def judge(mutant: Mutant, originals: Sequence[Original], limits: Limits) -> Judgement:
-    """Judge a mutant at several scopes, in this order, until it is caught; `limits` are for all of them."""
+def evaluate(mutant: Mutant, originals: Sequence[Original], limits: Limits) -> Evaluation:
+    """Evaluate a mutant at several scopes, in this order, until it is caught; `limits` are for all of them."""
     stop = Stop(limits)
     try:
         changed = mutant.made()
     except StagewrightError as error:
-        return Judgement(Fate.SAME, note=f"it is no definition: {error.problem}")
-    seen: list[Judgement] = []
+        return Evaluation(Fate.SAME, note=f"it is no definition: {error.problem}")
+    seen: list[Evaluation] = []
     fired: set[str] = set()
     for original in originals:
         try:
-            judgement = _judged_at(original, changed, stop, fired)
+            evaluation = _evaluated_at(original, changed, stop, fired)
         except AssignedTwiceError as error:
             note = f"it is refused: {error.problem}"
-            judgement = Judgement(
+            evaluation = Evaluation(
                 Fate.CAUGHT, (ASSIGNED_ONCE,), scope=str(original.scope), note=note
             )
         except StagewrightError as error:
-            judgement = Judgement(Fate.UNDECIDED, note=f"at {original.scope}: {error.problem}")
-        if judgement.fate is Fate.CAUGHT:
-            return replace(judgement, seconds=stop.seconds)
-        seen.append(judgement)
+            evaluation = Evaluation(Fate.UNDECIDED, note=f"at {original.scope}: {error.problem}")
+        if evaluation.fate is Fate.CAUGHT:
+            return replace(evaluation, seconds=stop.seconds)
+        seen.append(evaluation)
     for fate in (Fate.UNDECIDED, Fate.SURVIVED, Fate.REDUNDANT):
-        for judgement in seen:
-            if judgement.fate is fate:
+        for evaluation in seen:
+            if evaluation.fate is fate:
                 states = sum(j.states for j in seen)
                 before = [name for original in originals for name in original.fired]
                 silenced = tuple(n for n in dict.fromkeys(before) if n not in fired)
-                return replace(judgement, states=states, seconds=stop.seconds, silenced=silenced)
-    return Judgement(Fate.SAME, seconds=stop.seconds)
+                return replace(evaluation, states=states, seconds=stop.seconds, silenced=silenced)
+    return Evaluation(Fate.SAME, seconds=stop.seconds)
 
 
 def counterexample(
@@ -93,48 +93,52 @@ def counterexample(
     None where nothing breaks, or where the definition is refused before any step.
     """
     changed = mutant.made()
-    judged = kept_by(original, changed)
+    evaluated = kept_by(original, changed)
     try:
-        engine = _engine(original, judged)
+        engine = _engine(original, evaluated)
     except AssignedTwiceError:
         return None
-    _, broken = _searched(original, judged, engine, Stop(limits))
+    _, broken = _searched(original, evaluated, engine, Stop(limits))
     return (changed, broken[0]) if broken else None
 
 
-def _judged_at(original: Original, changed: Definition, stop: Stop, fired: set[str]) -> Judgement:
-    """Judge at one scope, and note which actions happen there."""
-    judged = kept_by(original, changed)
-    engine = _engine(original, judged)
-    different = difference(original, judged, engine)
+def _evaluated_at(
+    original: Original, changed: Definition, stop: Stop, fired: set[str]
+) -> Evaluation:
+    """Evaluate at one scope, and note which actions happen there."""
+    evaluated = kept_by(original, changed)
+    engine = _engine(original, evaluated)
+    different = difference(original, evaluated, engine)
     if different is not Difference.REAL:
         fired.update(original.fired)
-        return Judgement(Fate.SAME if different is Difference.NONE else Fate.REDUNDANT)
-    found, broken = _searched(original, judged, engine, stop)
+        return Evaluation(Fate.SAME if different is Difference.NONE else Fate.REDUNDANT)
+    found, broken = _searched(original, evaluated, engine, stop)
     steps = found.engine.model.steps
     fired.update(step.action.name for step in steps if found.fired[step.index])
     if broken:
         return _caught(found, broken, original.scope)
     if not found.exhausted:
-        return Judgement(
+        return Evaluation(
             Fate.UNDECIDED, states=found.states, note=f"at {original.scope}: {found.stopped}"
         )
     if reason := stop.reason():
-        return Judgement(Fate.UNDECIDED, states=found.states, note=f"at {original.scope}: {reason}")
-    return Judgement(Fate.SURVIVED, states=found.states)
+        return Evaluation(
+            Fate.UNDECIDED, states=found.states, note=f"at {original.scope}: {reason}"
+        )
+    return Evaluation(Fate.SURVIVED, states=found.states)
 
 
-def _engine(original: Original, judged: Definition) -> MutantEngine:
-    model = original.lowering.beside(judged)
+def _engine(original: Original, evaluated: Definition) -> MutantEngine:
+    model = original.lowering.beside(evaluated)
     same = model.builder is original.compiled.model.builder
     return MutantEngine(original.compiled if same else Compiled(model), model)
 
 
 def _searched(
-    original: Original, judged: Definition, engine: MutantEngine, stop: Stop
+    original: Original, evaluated: Definition, engine: MutantEngine, stop: Stop
 ) -> tuple[Exploration, list[PropertyVerdict]]:
     """The promises that break, of those that the original keeps; once one breaks, no deeper ones."""
-    kept = judged.properties
+    kept = evaluated.properties
     deadlock = NO_DEADLOCK not in original.broken
     watch = watch_for(engine.model, deadlock=deadlock, coverage=True)
     at_first = replace(stop, limits=replace(stop.limits, stop_at_first=True))
@@ -143,12 +147,12 @@ def _searched(
     else:
         found = search(engine.model, watch, at_first, workers=1)
     at_once = tuple(p for p in kept if p.kind in _WHILE_SEARCHING)
-    broken = _broken(replace(judged, properties=at_once), found, stop, original)
+    broken = _broken(replace(evaluated, properties=at_once), found, stop, original)
     if broken or not found.exhausted:
         return found, broken
     for prop in kept:
         if prop.kind not in _WHILE_SEARCHING and not broken:
-            broken = _broken(replace(judged, properties=(prop,)), found, stop, original)
+            broken = _broken(replace(evaluated, properties=(prop,)), found, stop, original)
     return found, broken
 
 
@@ -162,7 +166,7 @@ def _broken(
     ]
 
 
-def _caught(found: Exploration, broken: list[PropertyVerdict], scope: Scope) -> Judgement:
+def _caught(found: Exploration, broken: list[PropertyVerdict], scope: Scope) -> Evaluation:
     first = broken[0]
     steps: tuple[str, ...] = ()
     loop = None
@@ -171,7 +175,7 @@ def _caught(found: Exploration, broken: list[PropertyVerdict], scope: Scope) -> 
         loop = first.run.loop
         if first.run.loop_step is not None:
             steps = (*steps, first.run.loop_step.label)
-    return Judgement(
+    return Evaluation(
         Fate.CAUGHT,
         tuple(verdict.name for verdict in broken),
         len(steps),

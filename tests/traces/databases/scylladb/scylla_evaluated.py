@@ -1,4 +1,4 @@
-"""Reads lines of ScyllaDB logs and judges what they tell, without Spark."""
+"""Reads lines of ScyllaDB logs and evaluates what they tell, without Spark."""
 
 from __future__ import annotations
 

@@ -13,14 +13,14 @@ from tests.checker.mutation.machines import (
     Explained,
     Hasty,
     Queue,
-    judged,
+    evaluated,
     mutants_of,
     mutated,
 )
 
 from stagewright.checker.limits import Limits
 from stagewright.checker.mutation.changes.mutants import Kind
-from stagewright.checker.mutation.judge import ASSIGNED_ONCE, Fate, counterexample
+from stagewright.checker.mutation.evaluation import ASSIGNED_ONCE, Fate, counterexample
 from stagewright.checker.mutation.original import original_at
 from stagewright.checker.mutation.page import render_page
 from stagewright.checker.mutation.report import MutationReport, hint
@@ -62,7 +62,7 @@ def explained() -> MutationReport:
 def test_a_mutant_is_caught_by_the_promise_that_breaks_first(
     crossing: MutationReport, mutant: str, by: str, depth: int
 ) -> None:
-    found = judged(crossing, mutant)
+    found = evaluated(crossing, mutant)
     assert found.fate is Fate.CAUGHT
     assert found.by == (by,)
     assert found.depth == depth
@@ -70,18 +70,18 @@ def test_a_mutant_is_caught_by_the_promise_that_breaks_first(
 
 
 def test_all_promises_that_break_at_one_depth_are_named(crossing: MutationReport) -> None:
-    found = judged(crossing, "drop / enter / cars may go: light.go")
+    found = evaluated(crossing, "drop / enter / cars may go: light.go")
     assert found.by == ("nobody_crosses_at_red", "cars_enter_one_by_one")
     assert crossing.catches["nobody_crosses_at_red"] >= 3
 
 
 def test_a_goal_is_broken_by_a_run_with_a_loop(crossing: MutationReport) -> None:
-    found = judged(crossing, "edge / light: red → amber")
+    found = evaluated(crossing, "edge / light: red → amber")
     assert (found.by, found.loop) == (("the_light_turns_green",), 0)
 
 
 def test_what_means_the_same_is_not_counted(crossing: MutationReport) -> None:
-    assert judged(crossing, "lose / leave / crossing becomes no, always").fate is Fate.SAME
+    assert evaluated(crossing, "lose / leave / crossing becomes no, always").fate is Fate.SAME
     numbers = crossing.summary()
     others = [f for f in crossing.findings if f.mutant.kind is not Kind.TIGHTEN]
     assert (
@@ -95,7 +95,7 @@ def test_what_means_the_same_is_not_counted(crossing: MutationReport) -> None:
 
 def test_a_change_that_no_reachable_step_shows_is_redundant() -> None:
     report = mutated(Cautious)
-    found = judged(report, "drop / enter / it is not red: light is not red")
+    found = evaluated(report, "drop / enter / it is not red: light is not red")
     assert found.fate is Fate.REDUNDANT
     (finding,) = [f for f in report.unexplained if "it is not red" in f.mutant.text]
     assert "never refuses alone" in hint(finding, report.originals)
@@ -105,9 +105,9 @@ def test_a_mutant_is_caught_if_one_of_several_scopes_shows_it(
     crossing: MutationReport, explained: MutationReport
 ) -> None:
     mutant = "lose / close / light becomes red"
-    assert judged(crossing, mutant).fate is Fate.SURVIVED
-    assert judged(explained, mutant).fate is Fate.CAUGHT
-    assert judged(explained, mutant).scope == "failures=1"
+    assert evaluated(crossing, mutant).fate is Fate.SURVIVED
+    assert evaluated(explained, mutant).fate is Fate.CAUGHT
+    assert evaluated(explained, mutant).scope == "failures=1"
 
 
 def test_a_survivor_with_a_reason_is_explained(explained: MutationReport) -> None:
@@ -142,7 +142,7 @@ def test_processes_find_what_one_finds(explained: MutationReport) -> None:
     parallel = mutated(Explained, workers=2)
     for one, other in zip(explained.findings, parallel.findings, strict=True):
         assert one.mutant.id == other.mutant.id
-        alone, beside = one.judgement, other.judgement
+        alone, beside = one.evaluation, other.evaluation
         assert (alone.fate, alone.by, alone.steps) == (beside.fate, beside.by, beside.steps)
         assert alone.states == beside.states
 
@@ -150,29 +150,29 @@ def test_processes_find_what_one_finds(explained: MutationReport) -> None:
 def test_the_budget_leaves_mutants_undecided() -> None:
     few = mutated(Crossing, budget=Budget(states=3))
     assert few.undecided
-    assert all("3 states" in f.judgement.note for f in few.undecided)
+    assert all("3 states" in f.evaluation.note for f in few.undecided)
     late = mutated(Crossing, budget=Budget(seconds=1e-9))
     assert len(late.undecided) == len(late.findings)
 
 
-def test_a_promise_that_the_original_breaks_judges_nothing() -> None:
+def test_a_promise_that_the_original_breaks_evaluates_nothing() -> None:
     definition = define(Hasty)
     original = original_at(definition, scope_of(definition), Limits())
     assert original.broken == ("nobody_crosses_at_red",)
     report = mutated(Hasty)
-    assert all("nobody_crosses_at_red" not in f.judgement.by for f in report.findings)
+    assert all("nobody_crosses_at_red" not in f.evaluation.by for f in report.findings)
 
 
 def test_a_step_that_would_assign_a_place_twice_is_refused_by_name() -> None:
     report = mutated(Queue)
-    found = judged(report, "drop / change / they are two cars: car ≠ other")
+    found = evaluated(report, "drop / change / they are two cars: car ≠ other")
     assert found.fate is Fate.CAUGHT
     assert found.by == (ASSIGNED_ONCE,)
     assert found.note == "it is refused: `change` assigns place[car0] twice"
     assert report.catches[ASSIGNED_ONCE] == 1
     assert report.undecided == ()
     original = report.originals[0]
-    (mutant,) = [f.mutant for f in report.findings if f.judgement is found]
+    (mutant,) = [f.mutant for f in report.findings if f.evaluation is found]
     assert counterexample(mutant, original, Limits()) is None
     assert found.note in html.unescape(render_page(report, str))
 
@@ -193,7 +193,7 @@ def test_the_run_of_a_caught_mutant_is_to_be_had() -> None:
 @pytest.mark.parametrize(
     ("model", "profile"), [("ewd840.py", "three"), ("lease.py", ""), ("two_phase_commit.py", "")]
 )
-def test_mutants_of_a_known_machine_are_all_judged(model: str, profile: str) -> None:
+def test_mutants_of_a_known_machine_are_all_checked(model: str, profile: str) -> None:
     machine = find(str(MODELS / model), {})
     mutants = mutants_of(machine, profile)
     report = mutated(machine, profile, mutants=Random(1).sample(mutants, min(MOST, len(mutants))))
@@ -201,7 +201,7 @@ def test_mutants_of_a_known_machine_are_all_judged(model: str, profile: str) -> 
     assert numbers.undecided == 0
     assert numbers.caught >= numbers.mutants // 3
     drops = [f for f in report.findings if f.mutant.kind is Kind.DROP]
-    assert any(f.judgement.fate is Fate.CAUGHT for f in drops)
+    assert any(f.evaluation.fate is Fate.CAUGHT for f in drops)
 
 
 def test_a_barrier_that_does_not_wait_for_one_breaks_the_promise_that_it_is_for() -> None:
@@ -210,7 +210,7 @@ def test_a_barrier_that_does_not_wait_for_one_breaks_the_promise_that_it_is_for(
     report = mutated(machine, mutants=[mutant])
     (found,) = report.findings
     assert mutant.action == "commit"
-    assert found.judgement.by == ("consistent",)
+    assert found.evaluation.by == ("consistent",)
 
 
 def test_the_page_shows_every_mutant_once_and_hides_nothing(explained: MutationReport) -> None:
@@ -224,15 +224,15 @@ def test_the_page_shows_every_mutant_once_and_hides_nothing(explained: MutationR
         assert reason.text in page
 
 
-def test_compiled_code_judges_as_numpy_does(
+def test_compiled_code_evaluates_as_numpy_does(
     explained: MutationReport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("stagewright.checker.mutation.original._NATIVE_FROM", 0)
     some = [f.mutant for f in explained.findings[2:5]]
     compiled = mutated(Explained, mutants=some)
     for one, other in zip(compiled.findings, explained.findings[2:5], strict=True):
-        assert one.judgement.fate is other.judgement.fate
-        assert (one.judgement.by, one.judgement.steps) == (
-            other.judgement.by,
-            other.judgement.steps,
+        assert one.evaluation.fate is other.evaluation.fate
+        assert (one.evaluation.by, one.evaluation.steps) == (
+            other.evaluation.by,
+            other.evaluation.steps,
         )

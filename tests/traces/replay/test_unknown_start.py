@@ -12,7 +12,13 @@ from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.trace import Event, TraceVerdict, observation
 from stagewright.traces.automaton import unknown_start
 from stagewright.traces.automaton.nfa import automaton, of_model
-from stagewright.traces.automaton.subset_automaton import DEAD, LIVE, MIDDLE, START, Determinised
+from stagewright.traces.automaton.subset_automaton import (
+    DEAD,
+    LIVE,
+    START,
+    UNKNOWN_START,
+    Determinised,
+)
 from stagewright.traces.engines.engine import Embedded
 from stagewright.traces.events.observability import (
     ALL_HIDDEN,
@@ -38,7 +44,7 @@ def seen_in_part(events: list[Event], kept: set[str]) -> list[Event]:
     ]
 
 
-def judged(lease: Any, path: Path, hidden: HiddenSteps = NOTHING_HIDDEN) -> TraceReport:
+def evaluated(lease: Any, path: Path, hidden: HiddenSteps = NOTHING_HIDDEN) -> TraceReport:
     options = Options(scope=lambda _: lease.scope, hidden=hidden)
     return validate([path], lease.definition, options, engine=Embedded(2))
 
@@ -60,11 +66,11 @@ def test_a_long_trace_is_composed_of_few_rows(
     events = seen_in_part(open_walk(lease, 3, 3_000), most)
     path = written(tmp_path / "long.jsonl", events)
     monkeypatch.setattr(text_lines, "PART_SIZE", path.stat().st_size // 8)
-    report = judged(lease, path)
+    report = evaluated(lease, path)
     assert report.verdicts[TraceVerdict.OK] == 1
     assert rows(report) < len(events) // 10
     monkeypatch.setattr(unknown_start, "_REACHED_MAX", 2)  # as where there are too many states
-    plain = judged(lease, path)
+    plain = evaluated(lease, path)
     assert plain == report
     assert rows(plain) > len(events) // 2
 
@@ -109,12 +115,12 @@ def test_chunks_find_what_one_piece_finds(
         events += trace
     path = written(tmp_path / "all.jsonl", events)
     hidden = HIDDEN[seed % 3]
-    whole = judged(lease, path, hidden)
+    whole = evaluated(lease, path, hidden)
     monkeypatch.setattr(text_lines, "PART_SIZE", rng.choice([400, 1_000, 3_000]))
     monkeypatch.setattr(unknown_start, "_FEW", rng.choice([1, 3, 128]))
     if seed > 3:
         monkeypatch.setattr(unknown_start, "_WORK_MAX", 500)
-    assert judged(lease, path, hidden) == whole
+    assert evaluated(lease, path, hidden) == whole
     assert whole.verdicts[TraceVerdict.OK] > 5
     assert whole.verdicts[TraceVerdict.VIOLATION] > 3 or hidden is ALL_HIDDEN
 
@@ -134,7 +140,7 @@ def test_what_the_middle_says_is_so_wherever_the_entity_came_from(
         trace = seen_in_part(lease.walk("lease0", seed, 25), kept)
         symbols = [symbol_of(e).text for e in trace]
         cut = rng.randrange(1, 15)
-        number, actual = MIDDLE, START
+        number, actual = UNKNOWN_START, START
         for symbol in symbols[:cut]:
             actual = running.advance(actual, symbol)
         for symbol in symbols[cut:-1]:

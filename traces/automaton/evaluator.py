@@ -11,8 +11,8 @@ from stagewright.traces.automaton.nfa import Automaton
 
 
 @dataclass(frozen=True)
-class Judge:
-    """Everything that judges the traces of one machine."""
+class Evaluator:
+    """Everything that evaluates the traces of one machine."""
 
     definition: Definition
     scope: Scope

@@ -38,7 +38,7 @@ class Allowed:
         return tuple(tuple(steps) for _, steps in groupby(self.enabled, lambda s: s.action))
 
 
-class Judge:
+class Oracle:
     """A definition at a scope, asked about one state at a time."""
 
     def __init__(self, definition: Definition, scope: Scope) -> None:
