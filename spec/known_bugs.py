@@ -120,7 +120,7 @@ def known_bug(
             raise ReasonError(
                 f"known bug {row} has no docstring",
                 where=where,
-                help="tell in it what happened, in a sentence or two",
+                help="say in it what happened, in a sentence or two",
             )
         bug = KnownBug(
             row,

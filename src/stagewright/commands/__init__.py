@@ -194,7 +194,7 @@ def _without_command(words: list[str]) -> int:
 
 def _commands_table() -> str:
     rows = "\n".join(f"  {command.name:<10} {command.summary}" for command in COMMANDS)
-    return f"commands:\n{rows}\n\n{_EXIT_CODES_HELP}\n`stagewright COMMAND --help` tells more."
+    return f"commands:\n{rows}\n\n{_EXIT_CODES_HELP}\n`stagewright COMMAND --help` describes one of them."
 
 
 def _load(command: Command) -> CommandModule | None:

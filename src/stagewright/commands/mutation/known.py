@@ -73,7 +73,7 @@ def _of_user(name: str) -> list[KnownBug]:
     if not found:
         raise InputError(
             f"{name} declares no known bug",
-            help="mark a subclass that has the mistake with `@known_bug(...)`, and tell it in its docstring",
+            help="mark a subclass that has the mistake with `@known_bug(...)`, and describe it in its docstring",
         )
     return found
 

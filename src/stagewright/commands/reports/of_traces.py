@@ -83,9 +83,9 @@ def _told_before(report: TraceReport) -> Iterator[Case]:
     del known[TraceVerdict.OK]
     if report.run and (many := known.total() - report.entities_left_out) > 0:
         violated = known[TraceVerdict.VIOLATION] > report.entities_left_out
-        note = f"told in an earlier run: {many:,}"
+        note = f"reported in an earlier run: {many:,}"
         outcome = Outcome.VIOLATED if violated else Outcome.UNDECIDED
-        yield Case(_BEFORE, "trace-told-before", KIND, MEANING, "", outcome, note, None, note)
+        yield Case(_BEFORE, "trace-reported-before", KIND, MEANING, "", outcome, note, None, note)
 
 
 def _case(entity: EntityReport) -> Case:
