@@ -13,7 +13,7 @@ pytest.importorskip("rocksdict")
 
 from tests.impl.processes.clusters import cluster
 from tests.impl.processes.writers import Writer, all_is_there, kills, writing
-from tests.traces.databases.scylladb.scylla_judged import read, violations
+from tests.traces.databases.scylladb.scylla_evaluated import read, violations
 
 from stagewright.impl.node.messages import Level
 from stagewright.impl.processes.builds import Build
