@@ -99,15 +99,7 @@ def together(
         parts = list(own.values())
         definition = define(system, profile or _profile(system, parts))
         scope = _scope(definition, parts)
-        variables = [
-            frozenset.intersection(
-                *(
-                    frozenset(v.name for v in own[f.machine, k].definition.variables)
-                    for k in by_name[f.machine]
-                )
-            )
-            for f in families
-        ]
+        variables = [_variables([own[f.machine, k] for k in by_name[f.machine]]) for f in families]
         doubled = {f.machine for f in families if sum(g.machine == f.machine for g in families) > 1}
         for prop in definition.properties:
             of_part = any(prop.name.startswith(f.prefix) for f in families)
@@ -140,6 +132,13 @@ def together(
     }
     properties = tuple(_numbered(r, nodes, atoms, by_name, views) for r, nodes in found)
     return Together(properties, views, tuple(unevaluated), tuple(undecided), tuple(foreign))
+
+
+def _variables(evaluators: Sequence[Evaluator]) -> frozenset[str]:
+    """The variables that all of them have."""
+    return frozenset.intersection(
+        *(frozenset(v.name for v in e.definition.variables) for e in evaluators)
+    )
 
 
 def _own(family: Family, evaluator: Evaluator, system: type[Machine]) -> Evaluator:
