@@ -60,6 +60,12 @@ def test_a_cluster_is_started_written_to_read_and_stopped(
         code, out, _ = run("cluster", "status", "--json")
         status = json.loads(out)
         assert (code, status["well"], status["said"]["coordinator"]) == (0, True, "n1")
+        code, _, err = run("shell", "-c", "balancing off; move t 0 from n1 to n9")
+        assert (code, "n9 is no node that stays" in err) == (1, True)
+        assert "'n1:' is no place" in run("shell", "-c", "move t 0 from n1: to n1")[2]
+        code, _, err = run("cluster", "abort", "n1")
+        assert (code, "the cluster refuses: abort n1" in err) == (1, True)
+        assert run("cluster", "cleanup")[:2] == (0, "nodes clean up\n")
         code, _, err = run("cluster", "start", "--nodes", "3")
         assert code == 2
         assert "has 1 nodes, not 3" in err
