@@ -10,7 +10,7 @@ from stagewright.impl.storage.port import Put, RowStore, Version
 
 ADDRESS = "transactions"
 TRIES = 10
-_RECORDS, _ABORTED = "records", b"0"
+RECORD, _ABORTED = "records", b"0"
 
 
 class TransactionRecords:
@@ -23,7 +23,7 @@ class TransactionRecords:
         self._settings = settings
         self._waiting: dict[tuple[str, str], int | None] = {}  # to be applied: where
         snapshot = store.snapshot()
-        for version in snapshot.versions(_RECORDS, b"", None):
+        for version in snapshot.versions(RECORD, b"", None):
             self.clock.observe(int(version.value or _ABORTED))
         snapshot.close()
 
@@ -51,7 +51,7 @@ class TransactionRecords:
 
     def _record(self, transaction: str) -> int | None:
         """When it has committed; 0: it was aborted; None: undecided."""
-        version = self._store.get(_RECORDS, transaction.encode())
+        version = self._store.get(RECORD, transaction.encode())
         return None if version is None else int(version.value or _ABORTED)
 
     def _decide(self, transaction: str, *, commit: bool) -> int | None:
@@ -59,7 +59,7 @@ class TransactionRecords:
         if known is None:
             known = self.clock.now() if commit else 0
             version = Version(transaction.encode(), 1, str(known).encode())
-            self._store.write([Put(_RECORDS, version)])
+            self._store.write([Put(RECORD, version)])
             self._store.sync()
             self.port.note(Decided(transaction, known or None))
         return known or None

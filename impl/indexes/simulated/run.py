@@ -147,6 +147,8 @@ class Run:
                 self.ended[number] = replace(known, dropped=now)
                 self._may_read_again()
             case "delete_index":
+                for stored in self.world.left_to_apply(number):
+                    self.oracle.hear(stored)
                 self.world.delete_index(number)
             case _:
                 pass

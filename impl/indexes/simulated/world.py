@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from random import Random
 from typing import Any, Protocol
@@ -13,11 +13,12 @@ from stagewright.impl.indexes.index_tablet import IndexTablet
 from stagewright.impl.indexes.master import Master
 from stagewright.impl.indexes.messages import Message
 from stagewright.impl.indexes.port import Port, Settings
-from stagewright.impl.indexes.records.notes import Note
+from stagewright.impl.indexes.records.notes import Note, Stored
 from stagewright.impl.indexes.schema import index_tablet, table_tablet
 from stagewright.impl.indexes.table_tablet import TableTablet
+from stagewright.impl.indexes.tablet import INTENTS, Intent, stored_value
 from stagewright.impl.indexes.times import HybridClock
-from stagewright.impl.indexes.transactions import ADDRESS as RECORDS, TransactionRecords
+from stagewright.impl.indexes.transactions import ADDRESS as RECORDS, RECORD, TransactionRecords
 from stagewright.impl.simulator.database.events import Events
 from stagewright.impl.simulator.database.weather import Faults
 from stagewright.impl.storage.memory import MemoryRows, ModelledDisk
@@ -167,6 +168,23 @@ class World:
                 address = index_tablet(number, t)
                 self._add(address, partial(_index, self.settings, number))
                 self._open(address)
+
+    def left_to_apply(self, number: int) -> Iterator[Stored]:
+        """What an index has of committed transactions that its tablets have not heard of yet."""
+        records = MemoryRows(self.disks[RECORDS]).snapshot()
+        times = {v.key.decode(): int(v.value or b"0") for v in records.versions(RECORD, b"", None)}
+        for t in range(self.settings.tablets):
+            address = index_tablet(number, t)
+            held = MemoryRows(self.disks[address]).snapshot()
+            seen = set[bytes]()
+            for version in held.versions(INTENTS, b"", None):
+                if version.key in seen or version.value is None:
+                    seen.add(version.key)
+                    continue
+                seen.add(version.key)
+                intent = Intent.decoded(version.value)
+                if time := times.get(intent.transaction):
+                    yield Stored(address, time, {version.key: stored_value(intent)})
 
     def delete_index(self, number: int) -> None:
         """Its table is deleted."""
