@@ -451,7 +451,8 @@ class Run:
                         found += oracle.read(row, read)
             if ended.dropped is None:
                 found += self._stored(row, end)
-        found += oracle.scans(self._chunks, settings.chunk_rows)
+        in_a_chunk = settings.chunk_rows + settings.batch - 1  # its last batch may pass the bound
+        found += oracle.scans(self._chunks, in_a_chunk)
         if settings.rows_per_second:
             found += oracle.rate(settings.rows_per_second)
         faults = self.plan.faults
