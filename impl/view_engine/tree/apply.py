@@ -34,6 +34,7 @@ from stagewright.impl.view_engine.tree.packed import Operations, Packed, PackedI
 
 Array = NDArray[Any]
 
+Made = list[Pointer] | None  # what a subtree becomes; None if it stays
 MOST_TOGETHER = 256  # nodes of one level that are read at once
 STOPS_AFTER = 8  # of them, where somebody may say that it is enough
 
@@ -107,11 +108,13 @@ class _Applier:
         self._purge_bytes = np.frombuffer(mask_bytes(self.purge), np.uint8)
 
     def run(self, root: Pointer | None) -> Pointer | None:
+        everything = [(0, len(self.operations))]
         if root is None:
-            [made] = self._leaves([b""], [(0, len(self.operations))])
-            made = made or []
+            [found] = self._leaves([b""], everything)
+            made = found or []
         else:
-            [made] = self._subtrees([root], [(0, len(self.operations))])
+            [found] = self._subtrees([root], everything)
+            made = [root] if found is None else found
         while len(made) > 1:
             made = self._write_pointers(made)
         return self._without_single_parents(made[0]) if made else None
@@ -126,20 +129,19 @@ class _Applier:
 
     def _subtrees(
         self, pointers: Sequence[Pointer], parts: Sequence[tuple[int, int]]
-    ) -> list[list[Pointer]]:
-        """What stands for each subtree of a level: itself, new ones, or nothing.
+    ) -> list[Made]:
+        """What stands for each subtree of a level: new ones, or nothing; None for itself.
 
         `parts[i]` are the operations for subtree i. Those that are to be read are read together, and
         leaves among them are merged and written together.
         """
-        slots: list[list[Pointer]] = []
+        slots: list[Made] = [None] * len(pointers)
         opened: dict[int, _Opened] = {}
         most = MOST_TOGETHER if self.enough is _never else STOPS_AFTER
         for i, pointer in enumerate(pointers):
             if len(opened) == most:
                 self._open(opened, slots)
             low, high = parts[i]
-            slots.append([pointer])
             if low < high:
                 opened[i] = _Opened(pointer, low, high)
             elif self.purge and (unwanted := pointer.mask & self.purge) and not self.work.stopped:
@@ -153,13 +155,13 @@ class _Applier:
         self._open(opened, slots)
         return slots
 
-    def _open(self, opened: dict[int, _Opened], slots: list[list[Pointer]]) -> None:
+    def _open(self, opened: dict[int, _Opened], slots: list[Made]) -> None:
         """Read them, put what becomes of them into their slots, and forget them."""
         for i, made in zip(opened, self._made_of([*opened.values()]), strict=True):
             slots[i] = made
         opened.clear()
 
-    def _made_of(self, opened: list[_Opened]) -> list[list[Pointer]]:
+    def _made_of(self, opened: list[_Opened]) -> list[Made]:
         self.work.nodes_read += len(opened)
         nodes = read_nodes(self.file, [one.pointer for one in opened], self.shape)
         leaves = [i for i, node in enumerate(nodes) if isinstance(node, bytes)]
@@ -168,9 +170,9 @@ class _Applier:
             [(opened[i].low, opened[i].high) for i in leaves],
             [opened[i].pointer for i in leaves],
         )
-        made = [[one.pointer] for one in opened]
+        made: list[Made] = [None] * len(opened)
         for i, found in zip(leaves, merged, strict=True):
-            made[i] = made[i] if found is None else found
+            made[i] = found
         inner = {i: node for i, node in enumerate(nodes) if isinstance(node, InnerNode)}
         for i, found in zip(
             inner, self._inner([opened[i] for i in inner], [*inner.values()]), strict=True
@@ -178,17 +180,23 @@ class _Applier:
             made[i] = found
         return made
 
-    def _inner(self, opened: list[_Opened], nodes: list[InnerNode]) -> Iterator[list[Pointer]]:
+    def _inner(self, opened: list[_Opened], nodes: list[InnerNode]) -> Iterator[Made]:
         """What stands for each of several inner nodes, whose children are looked at together."""
         children = [pointer for node in nodes for pointer in node.pointers]
         parts = [
             part for one, node in zip(opened, nodes, strict=True) for part in self._parts(one, node)
         ]
         slots = iter(self._subtrees(children, parts) if children else ())
-        for one, node in zip(opened, nodes, strict=True):
-            below = [pointer for made in islice(slots, len(node.pointers)) for pointer in made]
-            same = below == list(node.pointers)
-            yield [one.pointer] if same else self._write_pointers(below)
+        for node in nodes:
+            same = True
+            below: list[Pointer] = []
+            for pointer, made in zip(node.pointers, islice(slots, len(node.pointers)), strict=True):
+                if made is None:
+                    below.append(pointer)
+                else:
+                    below += made
+                    same = False
+            yield None if same else self._write_pointers(below)
 
     def _parts(self, one: _Opened, node: InnerNode) -> Iterator[tuple[int, int]]:
         """The operations for each child."""
@@ -206,7 +214,7 @@ class _Applier:
         items: Sequence[bytes],
         parts: Sequence[tuple[int, int]],
         pointers: Sequence[Pointer] = (),
-    ) -> list[list[Pointer] | None]:
+    ) -> list[Made]:
         """What each leaf becomes; None if it stays. `items`: those of each, `parts`: its operations."""
         if not items:
             return []
