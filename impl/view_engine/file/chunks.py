@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import pairwise
 
 import pyarrow as pa
@@ -84,11 +85,30 @@ def read_chunks(stored: bytes, first: int, positions: Iterable[int]) -> Iterator
     Gives None for one that cannot be read from these bytes.
     """
     raw = memoryview(_without_prefixes(stored, first))
+    before = first - _blocks(first)
     for position in positions:
-        try:
-            yield _payload(raw, position - first - _blocks(position) + _blocks(first), position)
-        except CorruptFileError:
-            yield None
+        start = position - _blocks(position) - before
+        payload = _intact(raw, start)
+        if payload is None:
+            with suppress(CorruptFileError):
+                payload = _payload(raw, start, position)
+        yield payload
+
+
+def _intact(raw: memoryview, start: int) -> bytes | None:
+    """The payload of the chunk at `start`, if it is one as most nodes are: in one go, as there are so many."""
+    if start + 10 > len(raw):
+        return None
+    length, checksum = _PREFIX.unpack_from(raw, start)
+    body = raw[start + 8 : start + 8 + (length & ~_IS_CHUNK)]
+    if not raw[start + 8] > 127 > raw[start + 9] or zlib.crc32(body) != checksum:
+        return None
+    size = body[0] & 127 | body[1] << 7
+    try:
+        payload: bytes = _SNAPPY.decompress(body, decompressed_size=size, asbytes=True)
+    except (OSError, ValueError):
+        return None
+    return payload
 
 
 def _blocks(position: int) -> int:
@@ -156,8 +176,6 @@ def decompressed(body: bytes | memoryview, position: int) -> bytes:
 
 def _decompressed_size(body: bytes | memoryview) -> int:
     """What Snappy says at its start: seven bits a byte, the lowest first."""
-    if len(body) > 1 and body[0] > 127 > body[1]:  # as of most nodes
-        return body[0] & 127 | body[1] << 7
     size = shift = 0
     for byte in body[:5]:
         size |= (byte & 127) << shift

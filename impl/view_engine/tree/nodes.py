@@ -84,10 +84,9 @@ class Reduction:
 
 
 def _encoded(count: int, mask: bytes, values: Sequence[bytes]) -> bytes:
-    parts = [count.to_bytes(_COUNT_BYTES, "big"), mask]
+    made = count.to_bytes(_COUNT_BYTES, "big") + mask
     for value in values:
-        parts += (min(len(value), LARGEST_REDUCTION).to_bytes(2, "big"), value)
-    made = b"".join(parts)
+        made += min(len(value), LARGEST_REDUCTION).to_bytes(2, "big") + value
     if len(made) > LARGEST_REDUCTION:
         raise ReduceError(
             "reduce", f"the reduction has {len(made)} bytes, more than 65535: it must shrink"
