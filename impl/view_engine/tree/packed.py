@@ -124,7 +124,10 @@ class Packed:
     def rows(self) -> list[tuple[bytes, bytes]]:
         """Keys and values."""
         data = self.data.tobytes()
-        return [(data[key:value], data[value:end]) for key, value, end in self.items.tolist()]
+        columns = self.items.T.tolist()  # a list for each column, not one for each row
+        return [
+            (data[key:value], data[value:end]) for key, value, end in zip(*columns, strict=True)
+        ]
 
     def first_from(self, key: bytes) -> int:
         """How many of the rows, which are in order, are below a sort key; collates those it meets."""

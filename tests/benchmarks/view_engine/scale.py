@@ -95,7 +95,7 @@ def build(count: int) -> None:
 def main(counts: Sequence[str]) -> None:
     """Each size in a process of its own."""
     for count in counts:
-        subprocess.run([sys.executable, "-P", "-m", __spec__.name, "one", count], check=True)
+        subprocess.run([sys.executable, "-m", __spec__.name, "one", count], check=True)
 
 
 if __name__ == "__main__":
