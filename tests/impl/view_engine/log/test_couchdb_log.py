@@ -14,7 +14,7 @@ from stagewright.impl.view_engine.defects import Defect, built_with
 from stagewright.impl.view_engine.file.header import IndexHeader
 from stagewright.impl.view_engine.log import texts
 
-BY_LOG_ALONE = {Defect.cleanup_is_not_waited_for: 4, Defect.rollback_keeps_the_trees: 2}
+BY_LOG_ALONE = {Defect.cleanup_is_not_waited_for: 2, Defect.rollback_keeps_the_trees: 2}
 """Wrong builds, and a run whose log shows them, whatever its answers are."""
 
 
