@@ -20,7 +20,9 @@ class RecordedChange(Machine):
 
     @action
     def log(self, operates: Bool, mapped: Bool, timely: Bool) -> None:
-        """A node sends it: in the generation that operates at its timestamp, in the stream of its token, in time."""
+        """It is acknowledged, and was sent in the generation that operates at its timestamp, in the stream of its
+        token, and in time. A node that is cut off may send others, which the fence refuses.
+        """
         require(operates, "the generation of its stream operates at its timestamp")
         require(mapped, "its stream is that of the row's token")
         require(timely, "its timestamp is in the window")
@@ -65,7 +67,6 @@ class RecordedStreams(Machine):
     disordered: FlagVar = flag()  # a set begins no later than the one before it
     surprising: FlagVar = flag()  # one begins before every node can know it
     unfit: FlagVar = flag()  # tablets or vnodes and streams are not the same in number and place
-    cleared_early: FlagVar = flag()
 
     @action
     def begin_set(self, later: Bool, ahead: Bool, fitting: Bool) -> None:
@@ -84,13 +85,6 @@ class RecordedStreams(Machine):
         require(followed, "the new tablets have their streams in the same command")
         self.unfit = self.unfit | ~followed
 
-    @action
-    def clear(self, over: Bool) -> None:
-        """A set is forgotten; `over`: no write is taken for it any more, and all its log rows have expired."""
-        require(self.begun, "there is one")
-        require(over, "no write is for it any more, and its log rows have expired")
-        self.cleared_early = self.cleared_early | ~over
-
     @invariant
     def sets_follow_each_other(self) -> Bool:
         """003: a generation operates "in a time interval [T, T')", T' being "the following generation's timestamp"."""
@@ -106,11 +100,6 @@ class RecordedStreams(Machine):
         """003: base and log write have "the same set of replicas"; for this there is a stream in each place."""
         return self.begun.implies(~self.unfit)
 
-    @invariant
-    def what_may_be_needed_is_kept(self) -> Bool:
-        """Scylladb #17184: no set is forgotten that a write, or a reader who is not too late, may need."""
-        return ~self.cleared_early
-
 
 class RecordedReader(Machine):
     """One consumer of one log, over its restarts."""
@@ -118,18 +107,15 @@ class RecordedReader(Machine):
     reads: FlagVar = flag()
     apart: FlagVar = flag()  # what it read did not begin where it stood
     hasty: FlagVar = flag()  # it read what may be written still
-    lacking: FlagVar = flag()  # it read what may be expired, and did not say so
 
     @action
-    def read(self, follows: Bool, confident: Bool, there: Bool) -> None:
-        """It reads a span of time of one set; `there`: nothing of it has expired."""
+    def read(self, follows: Bool, confident: Bool) -> None:
+        """It reads a span of time of one set."""
         require(follows, "it begins where the reader stands, with the set that operates then")
         require(confident, "nothing can be written to it any more")
-        require(there, "nothing of it has expired")
         self.reads = True
         self.apart = self.apart | ~follows
         self.hasty = self.hasty | ~confident
-        self.lacking = self.lacking | ~there
 
     @invariant
     def each_change_is_read_once(self) -> Bool:
@@ -140,8 +126,3 @@ class RecordedReader(Machine):
     def nothing_comes_behind_the_reader(self) -> Bool:
         """A change that is written where the reader has been is lost to it."""
         return self.reads.implies(~self.hasty)
-
-    @invariant
-    def gaps_are_not_passed_over(self) -> Bool:
-        """A reader who is too late learns that changes are gone."""
-        return self.reads.implies(~self.lacking)

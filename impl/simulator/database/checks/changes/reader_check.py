@@ -50,7 +50,6 @@ class ReaderCheck:
             "read",
             follows=follows and ends and {*streams} == operating,
             confident=end <= self.now() - self._sure,
-            there=True,
         )
         self._at[table] = end
 

@@ -54,6 +54,7 @@ class ChangeWatcher:
         self._both: dict[
             tuple[int, str], str
         ] = {}  # those with rows whose log rows are for them, too
+        self._logs: dict[str, list[tuple[str, dict[str, bool]]]] = {}  # steps, until acknowledged
         self._answered: set[tuple[str, str]] = set()
         self._sets: dict[str, tuple[int, ...]] = {}  # when the sets of each begin
 
@@ -71,6 +72,8 @@ class ChangeWatcher:
                 if entity is not None:
                     what = "acknowledge" if succeeded else "fail"
                     self._take("writes", entity, node.name, what)
+                    for step, arguments in self._logs.pop(entity, ()) if succeeded else ():
+                        self._take("changes", entity, node.name, step, **arguments)
             case Store() if isinstance(cause, ReplicaWrite):
                 self._stored(node, effect, cause)
             case _:
@@ -145,18 +148,11 @@ class ChangeWatcher:
         now, stamp = node.context.around.now(), cause.timestamp
         timely = now - _MICROSECONDS * timing.horizon <= stamp
         timely &= stamp < now + _MICROSECONDS * timing.leeway
-        self._take(
-            "changes",
-            entity,
-            node.name,
-            "log",
-            operates=operates,
-            mapped=mapped,
-            timely=timely,
-        )
+        logged = {"operates": operates, "mapped": mapped, "timely": timely}
+        self._logs[entity] = [("log", logged)]
         if change.before is not None and change.before.known:
             newest = self._may_precede(cause.key, cause.timestamp, change.before.value)
-            self._take("changes", entity, node.name, "image", newest=newest)
+            self._logs[entity].append(("image", {"newest": newest}))
 
     def _stored(self, node: DatabaseNode, effect: Store, cause: ReplicaWrite) -> None:
         """A replica has written what came with one message: if both rows are for it, both at once."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.thorough import some_of
 
+from stagewright.impl.simulator.campaign.drawing import draw
 from stagewright.impl.simulator.database.clients import Workload
 from stagewright.impl.simulator.database.run import Plan, run
 from stagewright.impl.simulator.database.script import parse_script
@@ -44,6 +45,12 @@ def test_images_are_what_a_read_would_have_returned_before_the_write(seed: int) 
     assert (
         report.counted["changes read from the log"] >= report.counted["writes acknowledged"] > 250
     )
+
+
+def test_log_rows_of_a_node_that_is_cut_off_are_fenced_off() -> None:
+    """It goes on with the generation that it knows, while it is replaced and another one begins."""
+    report = run(draw(500_087).plan())
+    assert (report.breaches, report.refused) == ([], [])
 
 
 def test_without_faults_all_operations_are_done_and_odd_timestamps_refused() -> None:
