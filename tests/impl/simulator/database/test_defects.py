@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.impl.simulator.database import (
     test_drawn_runs,
+    test_view_places,
     test_views,
 )
 from tests.impl.simulator.database.changes import test_cdc_wrong_builds
@@ -98,6 +99,7 @@ def test_every_defect_is_shown() -> None:
             test_replication,
             test_resizing,
             test_tablet_faults,
+            test_view_places,
             test_views,
         )
         for s in (*SHOWN, *part.SHOWN)
