@@ -206,6 +206,7 @@ for _ in sys.stdin:
 """
 
 
+@pytest.mark.timeout(3600)  # two hundred kills pass the usual limit on a machine that is busy
 @pytest.mark.parametrize("kills", [10, pytest.param(200, marks=pytest.mark.thorough)])
 def test_killed_process_loses_nothing_that_it_answered(tmp_path: Path, kills: int) -> None:
     """Killed at any moment of writing, updating and compacting; opened again by the next one and by us."""
