@@ -19,7 +19,11 @@ from stagewright.impl.view_engine.cluster.messages import ViewRequest
 from stagewright.impl.view_engine.cluster.streams import Part
 from stagewright.impl.view_engine.defects import Defect, has
 from stagewright.impl.view_engine.design.design import DesignDocument
-from stagewright.impl.view_engine.documents.changes import Position, Source
+from stagewright.impl.view_engine.documents.changes import (
+    Position,
+    Source,
+    rollback_point,
+)
 from stagewright.impl.view_engine.file.header import IndexHeader
 from stagewright.impl.view_engine.file.masks import partitions_of
 from stagewright.impl.view_engine.group.group import Group, Kind
@@ -294,9 +298,12 @@ class Indexes:
         self, main: IndexHeader, replica: IndexHeader, partition: int
     ) -> tuple[int, int, int]:
         """Up to where the two indexes have a partition, and what a transfer has to reach."""
-        target = replica.unindexable_seqs.get(partition, 0)
+        frozen = replica.unindexable_seqs.get(partition, 0)
+        log = replica.partition_versions.get(partition, ())
+        # of a history that was left meanwhile the main index can only reach what both share
+        target = rollback_point(frozen, log, self._source.failover_log(partition))
         ours = main.seqs.get(partition, main.unindexable_seqs.get(partition, 0))
-        return ours, replica.seqs.get(partition, target), target
+        return ours, replica.seqs.get(partition, frozen), target
 
     def _state(
         self, main: IndexHeader, replica: IndexHeader, number: int, *, is_replica: bool
