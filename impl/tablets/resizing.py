@@ -148,7 +148,7 @@ class Preparation:
     def _are_ready(self, table: str) -> bool:
         job = self._orders.jobs.get(self._key(table))
         if job is not None and job.over and job.problems:
-            del self._orders.jobs[job.key]  # to be asked anew
+            self._orders.forget(job)
         return job is not None and job.succeeded
 
     def _key(self, table: str) -> Key:

@@ -104,8 +104,8 @@ class TopologyCoordinator:
                 return []
             case (_, "round", _, int(number)):
                 return [*self.rounds.again(number), *self.go_on()]
-            case (_, "job", _, str(action), str(name), int(version)):
-                return self.orders.again((action, name, version))
+            case (_, "job", _, int(first)):
+                return self.orders.again(first)
             case (_, "tablet", _, str(name)):
                 self.track.waited.add(name)
                 return self.go_on()
@@ -380,7 +380,7 @@ class TopologyCoordinator:
         """The node has done what the step says."""
         job = self._job(step)
         if job is not None and job.over and job.problems:
-            del self.orders.jobs[job.key]  # to be asked for anew
+            self.orders.forget(job)
         return job is not None and job.succeeded
 
     def _order(self, step: Step, work: Work | None, nodes: tuple[str, ...]) -> list[Effect]:

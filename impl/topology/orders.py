@@ -23,6 +23,7 @@ class Job:
     work: Work | None  # None: to join group0
     tablet: tuple[str, int] = ("", -1)  # its table and number
     problems: list[str] = field(default_factory=list[str])
+    first: int = 0  # the first of its orders: no other job has it
 
     @property
     def over(self) -> bool:
@@ -43,6 +44,7 @@ class Orders:
         self._term = term
         self._last = 0
         self.jobs: dict[Key, Job] = {}
+        self._failed = set[Key]()  # jobs that are to be begun anew
 
     def begin(
         self,
@@ -52,15 +54,23 @@ class Orders:
         tablet: tuple[str, int] = ("", -1),
         session: str | None = None,
     ) -> list[Effect]:
-        """Have nodes do something."""
+        """Have nodes do something; what failed before is asked for after a delay."""
         numbers: dict[int, str] = {}
         for name in nodes:
             self._last += 1
             numbers[self._last] = name
         session = self._node.view.session if session is None else session
-        job = Job(key, numbers, session, work, tablet)
+        job = Job(key, numbers, session, work, tablet, first=min(numbers, default=0))
         self.jobs[key] = job
+        if key in self._failed:
+            self._failed.discard(key)
+            return [self._wake(job, self._node.timing.retry)] if numbers else []
         return self._send(job)
+
+    def forget(self, job: Job) -> None:
+        """A job has failed and is to be begun anew."""
+        del self.jobs[job.key]
+        self._failed.add(job.key)
 
     def _send(self, job: Job) -> list[Effect]:
         effects: list[Effect] = []
@@ -72,13 +82,16 @@ class Orders:
                     Send(name, Order(self._term, number, job.work, job.session, *job.tablet))
                 )
         if job.numbers:
-            reason = ("coordinator", "job", self._term, *job.key)
-            effects.append(Wake(4 * self._node.timing.resend, reason))
+            effects.append(self._wake(job, 4 * self._node.timing.resend))
         return effects
 
-    def again(self, key: Key) -> list[Effect]:
-        """Ask those that have not answered once more."""
-        job = self.jobs.get(key)
+    def _wake(self, job: Job, milliseconds: int) -> Wake:
+        """A job that is begun anew has wakes of its own: those of the one before it come to nothing."""
+        return Wake(milliseconds, ("coordinator", "job", self._term, job.first))
+
+    def again(self, first: int) -> list[Effect]:
+        """Ask those that have not answered once more; `first` is that of the job's orders."""
+        job = next((j for j in self.jobs.values() if j.first == first), None)
         return [] if job is None else self._send(job)
 
     def done(self, sender: str, answer: OrderDone | Joined) -> bool:
