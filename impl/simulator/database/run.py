@@ -40,6 +40,7 @@ from stagewright.impl.simulator.database.troubles import Troubles
 from stagewright.impl.simulator.database.views import Asks, ViewOperations
 from stagewright.impl.simulator.database.weather import NONE, Faults
 from stagewright.impl.simulator.database.world import World
+from stagewright.impl.tablets.replication import is_altered
 from stagewright.impl.topology.release import release
 from stagewright.machines.scylladb.topology.topology_states import NodeState, TransitionState
 from stagewright.spec.errors import InputError
@@ -464,7 +465,7 @@ class _Run:
             for m in view.nodes.values()
         )
         at_rest = view.transition_state is TransitionState.null and not moving
-        at_rest &= not view.resizes
+        at_rest &= not view.resizes and not any(is_altered(view, t) for t in view.tablets)
         at_rest &= not any(row.repair for rows in view.tablets.values() for row in rows)
         quiet = view.tablets and self.judge.tablets.last_change + QUIET_MS > self.events.now
         return at_rest and not view.moving and not quiet

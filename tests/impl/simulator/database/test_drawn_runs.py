@@ -119,3 +119,22 @@ def test_a_view_that_is_created_again_has_no_rows_and_tasks_of_the_one_before() 
 def test_what_a_node_may_not_have_learned_is_not_held_against_it(plan: Plan) -> None:
     report = run(plan)
     assert (report.breaches, report.refused) == ([], [])
+
+
+def test_a_run_ends_when_all_tablets_have_the_replicas_that_their_table_is_to_have() -> None:
+    report = run(
+        Plan(
+            nodes=5,
+            seed=61699,
+            script=parse_script(
+                "table t tablets 8 rf 2; write 150; move t 1; create view v on t by value mod 2; decommission n1; "
+                "drop view v; replace n5 by n6; alter t rf 4; move t 1; create view w on t by value; "
+                "create view v on t by value mod 7"
+            ),
+            faults=parse_faults(
+                "loss=0.03,delay=0.05,duplicate=0.03,crash=20,failover=20,election=10,storm,action=0.03,skew=300"
+            ),
+            workload=Workload(clients=4, keys=40, gap=(1, 6), reads=0.5, deletes=0.1),
+        )
+    )
+    assert (report.breaches, report.refused) == ([], [])
