@@ -75,6 +75,9 @@ def reached_edges(
         if why := find_initial_states(model, stop, progress):
             return Reached(scope, (), (), 0, 0, orbits=False, stopped=why)
         chosen = choose(model).symmetry if symmetry else None
+        kind = type(drawn_variables(definition)[variable][0])
+        if chosen is not None and any(group.kind is kind for group in chosen.groups):
+            chosen = None  # one state of each orbit does not have every member
         watch = Watch(deadlock=False, coverage=False)
         found = search(model, watch, stop, progress, kind=engine, workers=workers, symmetry=chosen)
         states, depth = _whole_levels(found, stop.limits)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from hypothesis import assume, strategies as st
+from hypothesis.vendor.pretty import RepresentationPrinter
 from tests.random_machines.actions import action
 from tests.random_machines.choices import Choices
 from tests.random_machines.expressions import Expressions
@@ -49,10 +50,16 @@ class RandomMachine:
 
     def __repr__(self) -> str:
         """As a person reads it: expressions share parts, so that their own text can have megabytes."""
-        return "\n".join(_lines(self))
+        text = "\n".join(_lines(self))
+        return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}\n  ..."
+
+    def _repr_pretty_(self, printer: RepresentationPrinter, _: bool) -> None:
+        """Hypothesis would print the fields of a dataclass."""
+        printer.text(repr(self))
 
 
 LONGEST_LINE = 400  # characters
+LONGEST_TEXT = 25_000  # Hypothesis warns of more than 30,000
 
 
 def _lines(machine: RandomMachine) -> Iterator[str]:
