@@ -26,6 +26,10 @@ from stagewright.impl.processes.supervisor import Supervisor, environment
 from stagewright.live.watch import Watch, server
 from stagewright.loopback import LoopbackServer
 
+pytestmark = pytest.mark.xdist_group(
+    "watch"
+)  # each test goes on with the cluster of the one before
+
 
 @pytest.fixture(scope="module")
 def supervisor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Supervisor]:
