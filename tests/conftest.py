@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
+from _pytest.nodeid import coerce_node_id
 from tests.thorough import VARIABLE
 
 if TYPE_CHECKING:
@@ -53,6 +54,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group("spark"))
         elif item.get_closest_marker("xdist_group") is None and shares_a_fixture(item):
             item.add_marker(pytest.mark.xdist_group(item.path.as_posix()))
+        group = item.get_closest_marker("xdist_group")
+        if group is not None and getattr(config.option, "loadgroup", False):
+            # pytest-xdist 3.8 names groups where pytest 9.2 no longer looks, and so would not group at all.
+            item._id = coerce_node_id(f"{item.nodeid}@{group.args[0].replace('/', '.')}")
 
 
 def shares_a_fixture(item: pytest.Item) -> bool:
