@@ -184,9 +184,8 @@ class DatabaseNode:
                 waiting = self.requests.waiting + self.scans.waiting
                 load = self._counts.load(waiting)
                 return [Send(sender, self.membership.status(number, self._leader(), load))]
-            case TabletsRequest(
-                number
-            ):  # with all that is committed: who has asked for a change sees it
+            case TabletsRequest(number):
+                # With all that is committed: who has asked for a change sees it.
                 return self.context.read_barrier(lambda _: self._tablets(sender, number))
             case Banned():
                 return self.context.read_barrier(lambda _: self._leave())

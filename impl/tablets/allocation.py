@@ -18,9 +18,8 @@ def allocated(view: View, count: int, replicas: int, down: frozenset[str]) -> Ta
         InputError: the number of tablets is no power of two.
     """
     members = [m for m in view.nodes.values() if m.state is NodeState.normal]
-    members = [
-        m for m in members if m.request is None or m.request["done"]
-    ]  # none that is to leave
+    # None that is to leave.
+    members = [m for m in members if m.request is None or m.request["done"]]
     refuse_too_many(len(members), replicas)
     nodes = [m for m in members if m.name not in down]
     if len(nodes) < replicas:
