@@ -278,7 +278,7 @@ class Session:
         try:
             conversation = Conversation(address, self._secret, 2.0)
             try:
-                reply = conversation.ask(ViewsRequest(1), 2.0)
+                reply = conversation.ask(ViewsRequest(1))  # which is a read of group0
             finally:
                 conversation.close()
         except (OSError, WireError):

@@ -155,7 +155,8 @@ class NodeViews:
                 plan = partial(drop_view, self._node, message.view)
                 return self._answered(sender, message.number, plan)
             case ViewsRequest(number):
-                return [Send(sender, self._report(number))]
+                # With all that is committed: who has dropped a view no longer sees it.
+                return self._node.read_barrier(lambda _: [Send(sender, self._report(number))])
             case WorkOnTasks():
                 return self.worker.work_on(sender, message)
             case WorkedOnTasks():

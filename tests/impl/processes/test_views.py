@@ -107,10 +107,7 @@ def test_a_view_is_built_while_nodes_are_killed_and_follows_its_base_table(tmp_p
         assert list(session.get_view(b"7")) == []
         session.table = T
         session.drop_view(V)
-        until = time.monotonic() + 60
-        while session.builds():  # the node that answers may not have learned of it yet
-            assert time.monotonic() < until
-            time.sleep(0.1)
+        assert session.builds() == []  # whichever node answers
         session.create_view(V, T, comparison="<", bound=100)
         built(session)
         assert {r.base_key for r in rows_of(session)} >= {b"kept%d" % i for i in range(15)}
