@@ -230,7 +230,8 @@ class Membership:
 
         def then(ended: Ended) -> list[Effect]:
             reason = "" if ended.error is None else ended.error.problem
-            return [Send(client, OperatorReply(number, ended.error is None, reason))]
+            done = ended.error is None
+            return [Send(client, OperatorReply(number, done, reason, ended.state.position))]
 
         return self._node.propose(plan, then)
 

@@ -160,11 +160,15 @@ class CreateTable:
 
 @dataclass(frozen=True, slots=True)
 class OperatorReply:
-    """The request is committed, or refused; that it is committed does not say that it is done."""
+    """The request is committed, or refused; that it is committed does not say that it is done.
+
+    `position` is where in group0 it is committed: a node that has learned less knows nothing of it.
+    """
 
     number: int
     accepted: bool
     reason: str = ""
+    position: int = 0
 
 
 @dataclass(frozen=True, slots=True)

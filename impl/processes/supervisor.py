@@ -23,6 +23,7 @@ from stagewright.impl.node.messages import (
     Level,
     NodeStatus,
     OperatorRequest,
+    NodeStatus,
     StatusReply,
     StatusRequest,
     TabletsReply,
@@ -247,8 +248,7 @@ class Supervisor:
     def decommission(self, name: str) -> None:
         """A node gives its rows to the others and leaves; its process ends."""
         self._process(name)
-        self._request(Ask.leave, name)
-        self._settled(name, {"left"})
+        self._settled(name, {"left"}, self._request(Ask.leave, name))
         until = time.monotonic() + 10
         while self.running(name) is not None and time.monotonic() < until:
             time.sleep(_LOOK)
@@ -259,14 +259,13 @@ class Supervisor:
         """A dead node leaves; the others fetch the rows that it had from each other."""
         self.layout.node_file(name)
         self._refuse_living(name)
-        self._request(Ask.remove, name)
-        self._settled(name, {"left"})
+        self._settled(name, {"left"}, self._request(Ask.remove, name))
         self.layout.stop_for_good(name, "it was removed from the cluster")
 
     def rebuild(self, name: str) -> None:
         """A node fetches its rows anew, as after its disk was lost."""
         self._process(name)
-        self._ended(self._request(Ask.rebuild, name), name)
+        self._ended(name, self._request(Ask.rebuild, name))
 
     def clean_up(self) -> None:
         """Nodes remove the rows of ranges that they have lost; that goes on when this returns."""
@@ -277,19 +276,15 @@ class Supervisor:
         self.layout.node_file(name)
         self._request(Ask.abort, name)
 
-    def _ended(self, contact: str, name: str) -> None:
-        """Wait until a request has ended, as the node says that took it."""
+    def _ended(self, name: str, since: int) -> None:
+        """Wait until the request about a node that was committed at a position of group0 has ended."""
 
         def look() -> bool:
-            said = self._ask(contact, StatusRequest(1))
-            node = next((n for n in said.nodes if n.name == name), None) if said else None
+            node = self._node_since(name, since)
             if node is None or node.outcome == "pending":
                 return False
             if node.outcome != "done":
-                raise OperationFailedError(
-                    f"{name}: the cluster gave up what it was asked for: {node.outcome}",
-                    help="see `stagewright cluster status`; mend that first, and ask again",
-                )
+                raise _given_up(node)
             return True
 
         self._wait(f"{name} to be done", look)
@@ -307,14 +302,17 @@ class Supervisor:
             raise ClusterError("no node runs", help="`stagewright cluster start` starts them")
         return running
 
-    def _request(self, ask: Ask, name: str) -> str:
-        """Ask until a node accepts the request, which it is; one that has died may not count as dead yet."""
+    def _request(self, ask: Ask, name: str) -> int:
+        """Ask until a node accepts the request, and where in group0 it is committed.
+
+        One that has died may not count as dead yet.
+        """
         until, reason = time.monotonic() + 10, "no node answers"
         while time.monotonic() < until:
             for contact in sorted(self._contacts(""), key=name.__eq__):  # itself last
                 reply = self._ask(contact, OperatorRequest(1, ask, name), 10.0)
                 if reply is not None and reply.accepted:
-                    return contact
+                    return int(reply.position)
                 reason = reason if reply is None else reply.reason
             time.sleep(0.5)
         raise OperationFailedError(
@@ -322,23 +320,26 @@ class Supervisor:
             help="see `stagewright cluster status`",
         )
 
-    def _settled(self, name: str, states: set[str]) -> None:
-        """Wait until the cluster has done what it was asked for."""
+    def _settled(self, name: str, states: set[str], since: int = 0) -> None:
+        """Wait until the cluster has done what was committed at a position of group0."""
 
         def look() -> bool:
-            said = self.said(but=name) or self.said()
-            nodes = () if said is None else said.nodes
-            node = next((n for n in nodes if n.name == name), None)
-            if node is None:
-                return False
-            if node.state not in states and node.outcome not in ("", "pending", "started", "done"):
-                raise OperationFailedError(
-                    f"{name}: the cluster gave up what it was asked for: {node.outcome}",
-                    help="see `stagewright cluster status`; mend that first, and ask again",
-                )
-            return node.state in states
+            node = self._node_since(name, since)
+            if node is None or node.state in states:
+                return node is not None
+            if node.outcome not in ("", "pending", "started", "done"):
+                raise _given_up(node)
+            return False
 
         self._wait(f"{name} to be {' or '.join(sorted(states))}", look)
+
+    def _node_since(self, name: str, since: int) -> NodeStatus | None:
+        """How a node is to another that has learned at least so much of group0, else to itself.
+
+        One that lags knows the request before this one, and what became of that.
+        """
+        said = self.said(but=name, since=since) or self.said(since=since)
+        return next((n for n in said.nodes if n.name == name), None) if said is not None else None
 
     # -- how it is -------------------------------------------------------------------------------------
 
@@ -365,14 +366,19 @@ class Supervisor:
         finally:
             session.close()
 
-    def said(self, but: str = "") -> StatusReply | None:
-        """What the first node that answers says; of those that do, one that knows who coordinates."""
+    def said(self, but: str = "", since: int = 0) -> StatusReply | None:
+        """What the first node that answers says; of those that do, one that knows who coordinates.
+
+        Those that have not learned the command at a position of group0 are not listened to.
+        """
         found: StatusReply | None = None
         for name in self.layout.names():
             if name == but or self.running(name) is None:
                 continue
             reply = self._ask(name, StatusRequest(1))
-            if reply is not None and (found is None or reply.coordinator):
+            if reply is None or reply.position < since:
+                continue
+            if found is None or reply.coordinator:
                 found = reply
             if found is not None and found.coordinator:
                 break
@@ -425,6 +431,13 @@ class Supervisor:
                     help="see `stagewright cluster status`, and the logs of the nodes",
                 )
             time.sleep(_LOOK)
+
+
+def _given_up(node: NodeStatus) -> OperationFailedError:
+    return OperationFailedError(
+        f"{node.name}: the cluster gave up what it was asked for: {node.outcome}",
+        help="see `stagewright cluster status`; mend that first, and ask again",
+    )
 
 
 def environment() -> dict[str, str]:

@@ -11,6 +11,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,14 @@ from tests.impl.processes.writers import all_is_there, kills, writing
 from tests.traces.databases.scylladb.scylla_evaluated import read, violations
 
 from stagewright.impl.group0.etcd_process import EtcdCluster, find_etcd
-from stagewright.impl.node.messages import ClientRead, ClientScan, ClientWrite, Message
+from stagewright.impl.node.messages import (
+    ClientRead,
+    ClientScan,
+    ClientWrite,
+    Message,
+    StatusReply,
+    StatusRequest,
+)
 from stagewright.impl.processes.client import Conversation
 from stagewright.impl.processes.errors import ClusterError, WireError
 from stagewright.impl.processes.layout import Layout, Settings
@@ -98,14 +106,31 @@ def test_so_it_does_for_a_hundred_kills(tmp_path: Path) -> None:
         all_is_there(supervisor, writers)
 
 
-def test_nodes_come_and_go_while_clients_write(tmp_path: Path) -> None:
+def _lags(patch: pytest.MonkeyPatch, stale: StatusReply, answers: int) -> None:
+    """Whoever is asked how the cluster is gives an old answer first, so many times."""
+    late, ask = [stale] * answers, Conversation.ask
+
+    def answered(self: Conversation, message: Any, seconds: float = 5.0) -> Any:
+        if isinstance(message, StatusRequest) and late:
+            return late.pop()
+        return ask(self, message, seconds)
+
+    patch.setattr(Conversation, "ask", answered)
+
+
+def test_nodes_come_and_go_while_clients_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with cluster(tmp_path / "c", 3) as supervisor:
         writers = writing(supervisor, 2)
         assert supervisor.add() == "n4"
         supervisor.kill("n1")
         with pytest.raises(OperationFailedError, match="n1 is down"):
             supervisor.decommission("n2")
+        refused = supervisor.said()
+        assert refused is not None
         assert supervisor.add(replaces="n1") == "n5"
+        _lags(monkeypatch, refused, 3)
         supervisor.decommission("n2")
         supervisor.kill("n3")
         supervisor.remove("n3")
