@@ -23,7 +23,6 @@ from stagewright.impl.node.messages import (
     Level,
     NodeStatus,
     OperatorRequest,
-    NodeStatus,
     StatusReply,
     StatusRequest,
     TabletsReply,
