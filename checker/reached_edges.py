@@ -102,8 +102,8 @@ def _whole_levels(found: Exploration, limits: Limits) -> tuple[int, int]:
     most = found.states + 1 if limits.states is None else limits.states
     # Where a level and all that it leads to are fewer than the limit, every search has expanded it. If the
     # next one was begun, they were fewer.
-    while whole + 1 < len(levels):
-        begun = whole + 2 == len(levels) and found.expanded > levels[whole + 1]
+    while whole + 1 < len(levels) and levels[whole + 1] <= found.expanded:
+        begun = found.expanded > levels[whole + 1]
         known = levels[whole + 2] if whole + 2 < len(levels) else found.states
         if not begun and known >= most:
             break

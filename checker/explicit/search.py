@@ -80,10 +80,10 @@ class _Search:
             boundary = tally.copy()
             complete = self._expand_level(end)
             self._settle_level()
-            if not complete:
-                break
             if tally.states > end:
                 tally.levels.append(end)
+            if not complete:
+                break
         if checkpoint is not None:
             checkpoint.save(tally if complete else boundary, self._log)
         self._look_at_rest()

@@ -10,6 +10,7 @@ from stagewright.checker.check import check
 from stagewright.checker.engines import EngineKind
 from stagewright.checker.limits import Limits, Progress
 from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
+from stagewright.machines import SHIPPED
 from stagewright.spec import (
     Bool,
     Entity,
@@ -189,6 +190,27 @@ def test_a_spent_budget_is_named_and_nothing_is_claimed(limits: Limits, told: st
     assert told in report.note
     assert not report.exhausted
     assert Outcome.HOLDS not in {v.outcome for v in report.verdicts}
+
+
+@pytest.mark.parametrize("engine", [EngineKind.NATIVE, EngineKind.NUMPY])
+def test_a_search_that_ends_within_a_level_has_shortest_runs_all_the_same(
+    engine: EngineKind,
+) -> None:
+    """Some states that are known but were not looked into are one step further away than others."""
+    definition = load("index-postgres", "ysql-early", SHIPPED)
+    scope = scope_of(definition)
+    whole = {v.name: v.run for v in check(definition, scope, engine=engine).verdicts}
+    violated = set()
+    for most in range(400, 4_000, 300):
+        report = check(definition, scope, engine=engine, workers=1, limits=Limits(states=most))
+        for found in report.verdicts:
+            if found.outcome is Outcome.VIOLATED:
+                assert found.run is not None
+                shortest = whole[found.name]
+                assert shortest is not None
+                assert len(found.run.steps) == len(shortest.steps)
+                violated.add(found.name)
+    assert len(violated) > 1
 
 
 @pytest.mark.parametrize("before", [signal.default_int_handler, signal.SIG_IGN])

@@ -135,10 +135,10 @@ class _Search:
                     self.visited.release(self._dispensable(checkpoint))
                 complete = self._expand_level(end, pool)
                 self._settle_level()
-                if not complete:
-                    break
                 if tally.states > end:
                     tally.levels.append(end)
+                if not complete:
+                    break
         self.tally = self._counted()
         if checkpoint is not None:
             checkpoint.save(self.tally if complete else boundary, self.visited.states)
