@@ -169,19 +169,19 @@ def conjunction(nodes: list[Node]) -> Node:
 
 def children(node: Node) -> tuple[Node, ...]:
     """The direct sub-expressions."""
-    match node:
+    match node:  # without positions: this is called more often than anything else here
+        case Apply():
+            return node.args
         case Literal() | Bound() | Read():
             return ()
-        case Select(base, key):
-            return (base, key)
-        case Field(base):
-            return (base,)
-        case Apply(_, args):
-            return args
-        case Column(_, index):
-            return (index,)
-        case Quantified(_, _, body):
-            return (body,)
+        case Select():
+            return (node.base, node.key)
+        case Field():
+            return (node.base,)
+        case Column():
+            return (node.index,)
+        case Quantified():
+            return (node.body,)
 
 
 def variables_in(node: Node) -> set[str]:

@@ -140,6 +140,8 @@ Sort = ScalarSort | SetSort | MapSort | RecordSort | SeqSort
 def entities_of(sort: Sort) -> list[type[Entity]]:
     """The entity sorts that a sort mentions, outermost first."""
     match sort:
+        case BoolSort() | IntSort() | EnumSort():  # first, because most are
+            return []
         case EntitySort(kind):
             return [kind]
         case OptionalSort(element) | SetSort(element) | SeqSort(element):
@@ -148,5 +150,3 @@ def entities_of(sort: Sort) -> list[type[Entity]]:
             return entities_of(key) + entities_of(value)
         case RecordSort(_, fields):
             return [e for _, s in fields for e in entities_of(s)]
-        case BoolSort() | IntSort() | EnumSort():
-            return []

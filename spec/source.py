@@ -94,8 +94,11 @@ def of_traceback(traceback: TracebackType | None, file: str) -> Source | None:
 
 def in_line(file: str, line: int, start: int, end: int, function: str) -> Source:
     """The place between two columns of a line, given in UTF-8 bytes, as Python's compiler counts them."""
-    text = linecache.getline(file, line).encode()
-    column, end_column = (len(text[:n].decode(errors="ignore")) for n in (start, end))
+    text = linecache.getline(file, line)
+    if text.isascii():
+        return Source(file, line, min(start, len(text)), min(end, len(text)), function)
+    encoded = text.encode()
+    column, end_column = (len(encoded[:n].decode(errors="ignore")) for n in (start, end))
     return Source(file, line, column, end_column, function)
 
 
@@ -109,10 +112,9 @@ def span_of_frame(frame: FrameType) -> tuple[int, int, int, int] | None:
 
 def user_frame() -> FrameType:
     """The innermost frame that is not part of the specification library itself."""
-    frame: FrameType | None = inspect.currentframe()
-    while frame is not None and frame.f_back is not None and _in_library(frame.f_code.co_filename):
-        frame = frame.f_back
-    assert frame is not None
+    frame = sys._getframe()  # what inspect.currentframe calls
+    while (outer := frame.f_back) is not None and _in_library(frame.f_code.co_filename):
+        frame = outer
     return frame
 
 

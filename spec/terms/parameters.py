@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from functools import lru_cache
+from types import CodeType
 from typing import Annotated, Any, Self, get_args, get_origin
 
 from stagewright.spec.declarations.actions import Member, MemberKind
@@ -156,8 +157,14 @@ def _sort_of(parameter: inspect.Parameter, member: Member) -> ParameterSort:
 
 
 def _resolved(annotation: str, member: Member) -> object:
-    names = {**_body(member).__globals__, **member.local_names}
-    return eval(annotation, names)  # noqa: S307 what Python itself would have evaluated
+    # What Python itself would have evaluated.
+    return eval(_compiled(annotation), _body(member).__globals__, member.local_names)  # noqa: S307
+
+
+@lru_cache(maxsize=1024)
+def _compiled(annotation: str) -> CodeType:
+    """Of one machine's parameters, many have the same words."""
+    return compile(annotation, "<annotation>", "eval")
 
 
 def _meant(annotation: object, where: Source) -> ParameterSort | None:

@@ -12,7 +12,7 @@ from stagewright.checker.check import check
 from stagewright.checker.engines import EngineKind
 from stagewright.checker.prove import prove
 from stagewright.checker.verdicts import NO_DEADLOCK
-from stagewright.commands.pages.facts import facts_of
+from stagewright.commands.facts.of_definition import facts_of
 from stagewright.commands.pages.text import markdown_machine
 from stagewright.impl.runtime import Instance, Program
 from stagewright.spec import (

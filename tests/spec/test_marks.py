@@ -2,7 +2,7 @@
 
 import pytest
 
-from stagewright.commands.pages.facts import facts_of
+from stagewright.commands.facts.of_definition import facts_of
 from stagewright.spec import (
     ANY,
     Actor,

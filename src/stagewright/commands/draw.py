@@ -17,7 +17,7 @@ from stagewright.commands.console.machine_flags import (
 from stagewright.spec.errors import InputError
 
 if TYPE_CHECKING:
-    from stagewright.commands.pages.facts import EnumFacts
+    from stagewright.commands.facts.facts import EnumFacts
     from stagewright.spec.definition import Definition
     from stagewright.spec.text.state_diagram import Diagram
 
@@ -119,7 +119,7 @@ def _diagram(definition: Definition, args: argparse.Namespace) -> Diagram:
 
 
 def _table(diagram: Diagram) -> EnumFacts:
-    from stagewright.commands.pages.facts import enum_facts
+    from stagewright.commands.facts.of_definition import enum_facts
 
     return enum_facts(type(diagram.members[0]))
 

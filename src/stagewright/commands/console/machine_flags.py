@@ -7,8 +7,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from stagewright.spec.errors import InputError
-
 if TYPE_CHECKING:
     from stagewright.spec.definition import Definition
     from stagewright.spec.scope import Scope
@@ -120,6 +118,8 @@ def numbers_from(flag: str, entries: Sequence[str], *, unbounded: bool) -> Mappi
     Raises:
         InputError: an entry is not NAME=N, or names something twice.
     """
+    from stagewright.spec.errors import InputError
+
     found: dict[str, int | None] = {}
     for entry in entries:
         name, equals, text = entry.partition("=")

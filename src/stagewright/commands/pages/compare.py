@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeVar
 
-from stagewright.commands.pages.facts import (
+from stagewright.commands.facts.facts import (
     ActionFacts,
     MachineFacts,
     PropertyFacts,

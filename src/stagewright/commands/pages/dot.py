@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from textwrap import wrap
 
-from stagewright.commands.pages.facts import EnumFacts
+from stagewright.commands.facts.facts import EnumFacts
 from stagewright.commands.pages.graphviz import escaped, quoted
 from stagewright.spec.text.state_diagram import Diagram, labels_of, shown_members
 

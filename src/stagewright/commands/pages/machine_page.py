@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from stagewright.commands.pages.facts import MachineFacts, facts_of
+from stagewright.commands.facts.facts import MachineFacts
+from stagewright.commands.facts.of_definition import facts_of
 from stagewright.commands.pages.parts import of_parts, own, pages_of_parts
 from stagewright.commands.pages.reached_diagram import reached_diagram
 from stagewright.commands.pages.state_diagram import render_diagram

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from stagewright.commands.pages.facts import ActionFacts, PropertyFacts
+from stagewright.commands.facts.facts import ActionFacts, PropertyFacts
 from stagewright.spec.machine import Machine, Many, Part
 
 Fact = TypeVar("Fact", ActionFacts, PropertyFacts)

@@ -7,17 +7,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from stagewright.commands.pages.facts import (
+from stagewright.commands.facts.facts import (
+    COMMITTED,
     ActionFacts,
     EnumFacts,
     MachineFacts,
     PropertyFacts,
     VariableFacts,
 )
-from stagewright.spec.definition import Kept
 
 
 def render_machine(facts: MachineFacts) -> RenderableType:
@@ -54,11 +55,13 @@ class _Indented:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         indent = self.head.cell_len
-        width = max(1, options.max_width - indent)
-        begin = self.head
-        for line in self._lines(console, width):
-            yield from (begin + line).render(console, end="\n")  # it is broken already
-            begin = Text(" " * indent)
+        begin = list(self.head.render(console))
+        style = console.get_style(self.text.style)
+        for line in self._lines(console, max(1, options.max_width - indent)):
+            yield from begin  # in segments, for it is broken into lines already
+            yield from line.render(console) if line.spans else (Segment(line.plain, style),)
+            yield Segment.line()
+            begin = [Segment(" " * indent)]
 
     def _lines(self, console: Console, width: int) -> Iterator[Text]:
         if self.text.cell_len <= width and "\n" not in self.text.plain:
@@ -120,7 +123,7 @@ def _states(facts: MachineFacts) -> Iterator[RenderableType]:
 def _variables(variables: Sequence[VariableFacts]) -> RenderableType:
     table = Table("variable", "sort", "starts as", "", box=None, padding=(0, 2, 0, 2))
     for v in variables:
-        kept = "" if v.kept == Kept.COMMITTED.value else v.kept
+        kept = "" if v.kept == COMMITTED else v.kept
         note = ", ".join(filter(None, ["constant" if v.constant else "", kept, v.doc]))
         table.add_row(*map(Text, (v.name, v.sort, v.initial, note)))
     return table

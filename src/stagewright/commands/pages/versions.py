@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from stagewright.commands.facts.facts import ActionFacts, MachineFacts, PropertyFacts
+from stagewright.commands.facts.of_definition import facts_of
 from stagewright.commands.pages.compare import Change, changes, told
-from stagewright.commands.pages.facts import ActionFacts, MachineFacts, PropertyFacts, facts_of
 from stagewright.spec.definition import Definition
 
 LONGEST = 140  # characters of a condition that a reader compares by eye
