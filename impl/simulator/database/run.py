@@ -196,7 +196,7 @@ class _Run:
         before = self.judge.catalog.view
         self.judge.hear(entry, self.events.now)
         self.tables.repairs.committed(before, self.judge.catalog.view)
-        self.views.committed(entry)
+        self.views.committed(entry, before)
         if self.watcher.views is not None:
             self.watcher.views.committed(entry, self.judge.catalog)
         self.watcher.committed(entry, before, self.judge.catalog.view, self.world.hosts)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from stagewright.impl.catalog.catalog import Catalog
+from stagewright.impl.catalog.view import View
 from stagewright.impl.group0 import Entry
 from stagewright.impl.node.messages import (
     Cell,
@@ -73,8 +74,9 @@ class ViewOperations:
         self.oracle = ViewOracle(world, catalog, oracle)
         self.check = ViewCheck(catalog, problems)
 
-    def committed(self, entry: Entry) -> None:
-        """Something was committed: a view may be built."""
+    def committed(self, entry: Entry, before: View) -> None:
+        """Something was committed: a view may be built, or a version lost; `before` is what was there."""
+        self.oracle.lost.committed(before, self._catalog.view)
         self.check.committed(entry, self.world.events.now)
         for mutation in entry.command.mutations:
             if mutation.table == "built_views" and mutation.columns is not None:
@@ -176,6 +178,8 @@ class ViewOperations:
                 self.oracle.compare(name, base, there)
                 self.oracle.look_at_replicas(name, there)
         self.world.counted["view rows compared"] += self.oracle.compared
+        if excused := self.oracle.lost.excused:
+            self.world.counted["view rows of lost versions"] += excused
 
     def _on_the_way(self) -> int:
         nodes = (host.node for host in self.world.hosts.values())

@@ -1,0 +1,66 @@
+"""Versions of base rows that are lost with the only nodes that had them: these are given up, and tablets leave them.
+
+Nobody was promised such a version, for a write that is acknowledged has a quorum. But a view may have been updated
+from it, and no replica of the base table knows that any more: it shows the lost version's row, or lacks that of the
+version before, until the key is written again. Only such rows are excused, each by the lost version's own timestamp.
+"""
+
+from __future__ import annotations
+
+from stagewright.impl.catalog.tablet_rows import TabletRow
+from stagewright.impl.catalog.view import View
+from stagewright.impl.node.keys import bounds
+from stagewright.impl.simulator.database.checks.oracle import Oracle
+from stagewright.impl.simulator.database.world import World
+from stagewright.impl.storage.memory import MemoryRows
+
+Found = tuple[int, bytes | None] | None
+"""A timestamp and a value, if there is a row."""
+
+
+class LostVersions:
+    """The lost versions of a run; `excused` counts differences that are put down to them."""
+
+    def __init__(self, world: World, rows: Oracle) -> None:
+        self.excused = 0
+        self._world = world
+        self._rows = rows
+        self.times: dict[bytes, set[int]] = {}  # of each base row, by its key
+
+    def committed(self, before: View, after: View) -> None:
+        """Something was committed: a tablet may have left nodes that are given up."""
+        for earlier in before.moving:
+            row = after.tablet(earlier.table, earlier.number)
+            if row is None or not after.views_of(row.table):
+                continue
+            left = {r.host for r in earlier.tablet.replicas} - {*row.holders}
+            if gone := left & (before.given_up | after.given_up):
+                self._lose(row, gone, after)
+
+    def _lose(self, row: TabletRow, gone: set[str], view: View) -> None:
+        elsewhere = {
+            v
+            for n in self._world.hosts.keys() - view.given_up - gone
+            for v in self._versions(n, row)
+        }
+        for name in gone:
+            for key, time in self._versions(name, row) - elsewhere:
+                if (key[8:], time) not in self._rows.acknowledged:
+                    self.times.setdefault(key[8:], set()).add(time)
+
+    def _versions(self, name: str, row: TabletRow) -> set[tuple[bytes, int]]:
+        """The versions of a tablet's rows that are on a node's disk."""
+        host = self._world.hosts[name]
+        rows = host.rows if host.node is not None else MemoryRows(host.disk)
+        snapshot = rows.snapshot()
+        found = {(v.key, v.time) for v in snapshot.versions(row.table, *bounds(*row.range))}
+        snapshot.close()
+        return found
+
+    def excuse(self, key: bytes, due: Found, there: Found) -> bool:
+        """Whether a lost version of a base row explains that a row of a view is not as it is due."""
+        lost = self.times.get(key, set())
+        shown = there is not None and there[0] in lost and (due is None or there[0] > due[0])
+        hidden = due is not None and there is None and any(time > due[0] for time in lost)
+        self.excused += shown or hidden
+        return shown or hidden

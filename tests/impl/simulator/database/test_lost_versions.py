@@ -1,0 +1,55 @@
+"""A version that only a node had which is given up is lost; of a view, what follows from it alone is excused."""
+
+from __future__ import annotations
+
+from stagewright.impl.simulator.database.checks.lost_versions import LostVersions
+from stagewright.impl.simulator.database.checks.oracle import Oracle
+from stagewright.impl.simulator.database.run import Plan, run
+from stagewright.impl.simulator.database.script import parse_script
+from stagewright.impl.simulator.database.weather import parse_faults
+from stagewright.impl.simulator.database.workload import parse_workload
+from stagewright.impl.simulator.database.world import World
+
+ONE_REPLICA_IS_REPLACED = Plan(
+    nodes=4,
+    seed=100070,
+    script=parse_script(
+        "table t tablets 4 rf 2; write 53; move t 3; join n6; create view v on t by value; "
+        "replace n6 by n7; replace n3 by n8"
+    ),
+    faults=parse_faults("crash=10"),
+    workload=parse_workload("keys=40,gap=1-6,deletes=0.05")[0],
+)
+"""A write fails as one of two replicas is down; the other is replaced after the view was updated from it."""
+
+
+def lost(*times: int) -> LostVersions:
+    """What is known when versions of `key` were lost."""
+    found = LostVersions(World(1), Oracle())
+    found.times[b"key"] = {*times}
+    return found
+
+
+def test_a_view_may_show_what_a_replaced_node_alone_had() -> None:
+    report = run(ONE_REPLICA_IS_REPLACED)
+    assert report.kept, report.breaches + report.refused
+    assert (
+        report.counted["view rows of lost versions"] == 2
+    )  # one row, on each of the view's replicas
+
+
+def test_a_row_of_a_lost_version_is_excused_if_nothing_newer_is_in_its_place() -> None:
+    versions = lost(20)
+    assert versions.excuse(b"key", None, (20, b"x"))
+    assert versions.excuse(b"key", (10, b"y"), (20, b"x"))
+    assert not versions.excuse(b"key", (30, b"y"), (20, b"x"))
+    assert not versions.excuse(b"key", None, (10, b"x"))
+    assert not versions.excuse(b"other", None, (20, b"x"))
+
+
+def test_a_row_is_hidden_by_a_newer_lost_version_alone() -> None:
+    versions = lost(20)
+    assert versions.excuse(b"key", (10, b"y"), None)
+    assert not versions.excuse(b"key", (30, b"y"), None)
+    assert not versions.excuse(b"key", (10, b"y"), (5, b"x"))
+    assert versions.excused == 1
