@@ -39,6 +39,7 @@ class Defect(Enum):
     log_takes_the_newest_generation = auto()  # as soon as it is committed, it is logged to
     log_goes_with_the_row = auto()  # to the replicas of the row, whoever has the stream
     log_skips_pending = auto()  # nodes that gain the range get no log rows
+    cut_off_nodes_write_to_logs = auto()  # to streams that are known, however long ago
     log_window_is_open = auto()  # any timestamp is let through
     log_rows_are_sent_apart = auto()  # in messages of their own, also to who stores both rows
     log_rows_are_stored_apart = auto()  # a replica writes the two rows in two batches

@@ -34,6 +34,7 @@ from stagewright.impl.node.messages import (
     ReplicaWrite,
 )
 from stagewright.impl.node.port import Effect, Send, Wake
+from stagewright.impl.node.recency import Recency
 from stagewright.impl.ring.vnodes import Chosen
 
 Parts = tuple[tuple[tuple[str, ...], int], ...]
@@ -167,6 +168,7 @@ class Requests:
         self._open: dict[int, _Open] = {}
         self._of_log: dict[int, int] = {}  # requests by the numbers of messages with log rows alone
         self._images = Images(node, self._begin)
+        self._recency = Recency(node, lambda held: self._start(*held))
 
     def begin(self, client: str, request: ClientWrite | ClientRead) -> list[Effect]:
         """Send a client's request to the replicas."""
@@ -176,6 +178,14 @@ class Requests:
         self, client: str, request: ClientWrite | ClientRead, image: Image | None
     ) -> list[Effect]:
         """The same; `image` is what was read before a write, if it was."""
+        view = self._node.view
+        if isinstance(request, ClientWrite) and view.named(request.table) in view.logs:
+            return self._recency.admit((client, request, image))
+        return self._start(client, request, image)
+
+    def _start(
+        self, client: str, request: ClientWrite | ClientRead, image: Image | None
+    ) -> list[Effect]:
         view = self._node.view
         request = replace(request, table=view.named(request.table))
         refusal = self._refusal(view, request.table) or self._may_write(view, request)
@@ -361,6 +371,8 @@ class Requests:
         """The time of a request is over."""
         if self._images.owns(number):
             return self._images.give_up(number)
+        if self._recency.owns(number):
+            return self._recency.give_up(number)
         found = self._open.get(number)
         if found is None:
             return []
@@ -377,7 +389,7 @@ class Requests:
     @property
     def waiting(self) -> int:
         """How many clients wait for an answer."""
-        return len(self._open) + len(self._images.versions)
+        return len(self._open) + len(self._images.versions) + self._recency.waiting
 
     @property
     def versions(self) -> tuple[int, ...]:

@@ -165,6 +165,7 @@ NOT_LOGGED = {
     D.log_takes_the_newest_generation: NO_LINE_OF_REQUESTS,
     D.log_goes_with_the_row: NO_LINE_OF_REQUESTS,
     D.log_skips_pending: NO_LINE_OF_REQUESTS,
+    D.cut_off_nodes_write_to_logs: NO_LINE_OF_REQUESTS,
     D.log_window_is_open: NO_LINE_OF_REQUESTS,
     D.log_rows_are_sent_apart: NO_LINE_OF_REQUESTS,
     D.log_rows_are_stored_apart: NO_LINE_OF_REQUESTS,

@@ -22,6 +22,15 @@ RESIZED = Plan(
     workload=Workload(keys=12, gap=(0, 3), odd=0.05),
     cdc=True,
 )
+CUT_OFF = Plan(
+    script=parse_script(
+        "table t tablets 1 rf 3; write 60; split t; isolate n3; write 200; wait 2000; replace n3 by n4"
+    ),
+    faults=parse_faults("delay=0.1"),
+    workload=Workload(keys=12),
+    cdc=True,
+)
+"""A node that clients reach, and group0 does not, while a table's tablets get new streams."""
 
 
 @pytest.mark.parametrize("seed", some_of([5, 0, 1, 2, 3, 4]))
@@ -30,6 +39,14 @@ def test_every_acknowledged_change_is_read_once(seed: int) -> None:
     assert (report.breaches, report.refused) == ([], [])
     counted = report.counted
     assert counted["changes read from the log"] >= counted["writes acknowledged"] > 400
+
+
+@pytest.mark.parametrize("seed", some_of([3, 1, 2]))
+def test_a_node_that_is_cut_off_writes_to_no_log(seed: int) -> None:
+    """It cannot know whether the streams that it knows operate still."""
+    report = run(replace(CUT_OFF, seed=seed))
+    assert (report.breaches, report.refused) == ([], [])
+    assert report.counted["writes failed"] > 40
 
 
 def test_without_faults_each_resize_begins_a_set_of_one_stream_a_tablet() -> None:

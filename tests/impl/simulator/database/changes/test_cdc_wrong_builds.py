@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.impl.simulator.database.changes.test_cdc import CHANGES, WIDE
-from tests.impl.simulator.database.changes.test_cdc_of_tablets import RESIZED
+from tests.impl.simulator.database.changes.test_cdc_of_tablets import CUT_OFF, RESIZED
 from tests.thorough import some_of
 
 from stagewright.commands.validation.traced_machines import resolver
@@ -68,6 +68,13 @@ SHOWN = (
     Shown(D.log_rows_are_stored_apart, WRITES, 1, "alone", BOTH),
     Shown(D.log_skips_pending, WIDE, 0, "only", "it went to every replica"),
     Shown(D.log_goes_with_the_row, WIDE, 3, NEVER, "it went to every replica"),
+    Shown(
+        D.cut_off_nodes_write_to_logs,
+        CUT_OFF,
+        1,
+        NEVER,
+        "the generation of its stream operates at its timestamp",
+    ),
     Shown(D.log_window_is_open, WIDE, 1, NEVER, "its timestamp is in the window"),
     Shown(
         D.log_takes_the_stream_of_the_key,
