@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from stagewright.impl.group0.member import Ended
+from stagewright.impl.node.clients.requests import Requests
+from stagewright.impl.node.clients.scans import Scans
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.messages import BarrierAck, BarrierRequest, Phase
 from stagewright.impl.node.port import Effect, Send
-from stagewright.impl.node.requests import Requests
-from stagewright.impl.node.scans import Scans
 
 
 class Drains:

@@ -7,6 +7,8 @@ from collections import Counter
 from stagewright.impl.catalog.view import View
 from stagewright.impl.group0 import Commit, Leadership, Learned, Outcome, Snapshot, StateId
 from stagewright.impl.node.barriers import Drains
+from stagewright.impl.node.clients.requests import Requests
+from stagewright.impl.node.clients.scans import Scans
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.load import Counts
@@ -54,8 +56,6 @@ from stagewright.impl.node.port import (
     Wake,
 )
 from stagewright.impl.node.replica import Replica
-from stagewright.impl.node.requests import Requests
-from stagewright.impl.node.scans import Scans
 from stagewright.impl.node.streams import Streams
 from stagewright.impl.node.table_messages import (
     AlterTable,

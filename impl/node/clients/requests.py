@@ -7,18 +7,17 @@ good as written: replicas that may lack it, pending ones above all, get it befor
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from stagewright.impl.catalog.view import View
 from stagewright.impl.cdc.metadata import Refused, Window
 from stagewright.impl.cdc.rows import (
-    ABSENT,
-    UNKNOWN,
     Change,
     Image,
     stored as stored_change,
 )
+from stagewright.impl.node.clients.images import Images
+from stagewright.impl.node.clients.recency import Recency
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.keys import stored_key, token_in
@@ -34,7 +33,6 @@ from stagewright.impl.node.messages import (
     ReplicaWrite,
 )
 from stagewright.impl.node.port import Effect, Send, Wake
-from stagewright.impl.node.recency import Recency
 from stagewright.impl.ring.vnodes import Chosen
 
 Parts = tuple[tuple[tuple[str, ...], int], ...]
@@ -83,81 +81,6 @@ class _Open:
     def hopeless(self) -> bool:
         """Whether too many have refused."""
         return any(sum(n not in self.refused for n in some) < most for some, most in self.parts)
-
-
-Then = Callable[[str, ClientWrite, Image], list[Effect]]
-
-
-@dataclass
-class _Before:
-    """The read of a row before it is written."""
-
-    client: str
-    request: ClientWrite
-    version: int
-    targets: tuple[str, ...]
-    needed: int
-    answers: dict[str, ReplicaReply] = field(default_factory=dict[str, ReplicaReply])
-
-
-class Images:
-    """Reads before writes, for logs with images; `then` writes.
-
-    An image is what a read at the write's level returns. If the row is already newer than the write, no image is
-    given: the version before it may not be kept any more.
-    """
-
-    def __init__(self, node: Context, then: Then) -> None:
-        self._node = node
-        self._then = then
-        self._open: dict[int, _Before] = {}
-
-    def begin(
-        self, client: str, request: ClientWrite, key: bytes, targets: tuple[str, ...], needed: int
-    ) -> list[Effect]:
-        """Read the row that is to be written."""
-        node = self._node
-        number = node.number()
-        if node.has(Defect.images_are_of_one_replica):
-            needed = 1
-        version = node.view.version
-        self._open[number] = _Before(client, request, version, targets, needed)
-        read = ReplicaRead(number, version, request.table, key)
-        wake = Wake(node.timing.request, ("request", number))
-        return [*(Send(n, read) for n in targets), wake]
-
-    def owns(self, number: int) -> bool:
-        """Whether a message's number is of such a read."""
-        return number in self._open
-
-    def reply(self, sender: str, reply: ReplicaReply) -> list[Effect]:
-        """A replica has answered; once enough have, the write begins."""
-        found = self._open[reply.number]
-        if reply.outcome is not Outcome.done or sender not in found.targets:
-            return []
-        found.answers[sender] = reply
-        if len(found.answers) < found.needed:
-            return []
-        del self._open[reply.number]
-        newest = max(found.answers.values(), key=lambda r: r.timestamp)
-        return self._then(found.client, found.request, self._image(found.request, newest))
-
-    def _image(self, request: ClientWrite, newest: ReplicaReply) -> Image:
-        careless = self._node.has(Defect.images_may_be_newer)
-        if newest.timestamp >= request.timestamp and not careless:
-            return UNKNOWN
-        return ABSENT if newest.value is None else Image(newest.value)
-
-    def give_up(self, number: int) -> list[Effect]:
-        """The time is over: the write fails before it has begun."""
-        found = self._open.pop(number)
-        failed = ClientReply(found.request.number, False, reason="the row before was not read")
-        return [Send(found.client, failed)]
-
-    @property
-    def versions(self) -> tuple[int, ...]:
-        """Under which versions those that go on began."""
-        return tuple(r.version for r in self._open.values())
 
 
 class Requests:
