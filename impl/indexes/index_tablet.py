@@ -29,9 +29,9 @@ from stagewright.impl.indexes.records.notes import (
 )
 from stagewright.impl.indexes.schema import EntryChange, row_key, value_of
 from stagewright.impl.indexes.tablet import META, ROWS, Intent, Tablet
+from stagewright.impl.indexes.times import COUNTS
 from stagewright.impl.storage.port import LAST_TIME, Put, RowStore, Version, live
 
-COMPACTION = 250
 _OVER = b"backfill is over"
 
 
@@ -42,7 +42,7 @@ class IndexTablet(Tablet):
         super().__init__(port, store, settings)
         self.index = index
         self._checking = False
-        port.after(COMPACTION, self._compact)
+        port.after(settings.compaction, self._compact)
 
     def receive(self, sender: str, message: Message) -> None:
         """Handle a message."""
@@ -191,11 +191,11 @@ class IndexTablet(Tablet):
         if early:
             gone = self.store.forget(ROWS, LAST_TIME)
         elif self._is_over:
-            history = self.clock.now() - self.settings.transaction_timeout * 4096
+            history = self.clock.now() - self.settings.history * COUNTS
             gone = self.store.forget(ROWS, max(history, 0))
         if gone:
             self.port.note(Compacted(self.port.address, gone))
-        self.port.after(COMPACTION, self._compact)
+        self.port.after(self.settings.compaction, self._compact)
 
 
 def _row_in(stored: bytes | None) -> int | None:

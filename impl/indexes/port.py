@@ -25,6 +25,10 @@ class Settings:
     chunk_retries: int = 150  # index_backfill_rpc_max_retries
     wait_for_old: int = 300  # index_backfill_wait_for_old_txns_ms
     transaction_timeout: int = 3_000
+    history: int = 3_000  # timestamp_history_retention_interval_sec, of indexes
+    compaction: int = 250  # how often delete markers are reclaimed
+    resend: int = 150  # a client's question that is not answered
+    patience: int = 1_500  # of a client with a statement
     lock_wait: int = 800
     defects: Defects = field(default_factory=frozenset)
 

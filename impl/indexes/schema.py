@@ -60,6 +60,13 @@ class Schema:
         """The index of that name."""
         return next((i for i in self.indexes if i.name == name), None)
 
+    def readable(self, name: str, at: int | None) -> IndexInfo | None:
+        """The index of that name, if it is built and has what there was at a time (None: any)."""
+        index = self.named(name)
+        if index is None or not index.permission.read:
+            return None
+        return None if at is not None and at < (index.read_from or 0) else index
+
 
 @dataclass(frozen=True)
 class EntryChange:

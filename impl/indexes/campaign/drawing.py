@@ -6,8 +6,8 @@ from random import Random
 
 from stagewright.impl.indexes.campaign.scenario import Scenario
 from stagewright.impl.indexes.port import Settings
-from stagewright.impl.indexes.simulated.clients import Workload
 from stagewright.impl.indexes.simulated.script import parse_script
+from stagewright.impl.indexes.simulated.workload import Workload
 from stagewright.impl.simulator.database.weather import Faults
 
 STRATEGIES = ("swarm", "swarm", "busy", "changing")

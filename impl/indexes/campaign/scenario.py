@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from stagewright.impl.indexes.defects import Defect
 from stagewright.impl.indexes.port import Settings
-from stagewright.impl.indexes.simulated.clients import Workload
 from stagewright.impl.indexes.simulated.run import Plan
 from stagewright.impl.indexes.simulated.script import Operation
 from stagewright.impl.indexes.simulated.sizes import sizes_text
+from stagewright.impl.indexes.simulated.workload import Workload
 from stagewright.impl.simulator.database.weather import NONE, Faults, faults_text
 
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from stagewright.impl.indexes.catalog import IndexRow
+from stagewright.impl.indexes.client import Client, IndexRead
 from stagewright.impl.indexes.messages import Answer
 from stagewright.impl.indexes.records.notes import LockAwaited, Note, RowsScanned, Stored
 from stagewright.impl.indexes.schema import Values, key_of, row_key, tablet_of, value_of
-from stagewright.impl.indexes.simulated.clients import Client, IndexRead
 from stagewright.impl.indexes.times import COUNTS, shown
 
 PROMPT = 120  # milliseconds for a statement that waits for no lock, and no message of which is lost

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from stagewright.impl.indexes.catalog import IndexRow
+from stagewright.impl.indexes.client import Client
 from stagewright.impl.indexes.control import JOB, TABLE
 from stagewright.impl.indexes.messages import (
     AskBuild,
@@ -21,10 +22,10 @@ from stagewright.impl.indexes.records.notes import Note, Stepped
 from stagewright.impl.indexes.records.recorder import IndexRecorder
 from stagewright.impl.indexes.records.server_logs import ServerLogs
 from stagewright.impl.indexes.schema import Values, row_key, table_tablet
-from stagewright.impl.indexes.simulated.clients import Client, Workload
 from stagewright.impl.indexes.simulated.oracle import Ended, Oracle, by_tablet
 from stagewright.impl.indexes.simulated.script import Operation
 from stagewright.impl.indexes.simulated.watcher import Watcher
+from stagewright.impl.indexes.simulated.workload import Workload
 from stagewright.impl.indexes.simulated.world import World
 from stagewright.impl.indexes.tablet import ROWS
 from stagewright.impl.indexes.times import COUNTS
@@ -120,7 +121,7 @@ class Run:
         settings = plan.settings
         self.clients: list[Client] = []
         for name in (f"client{n}" for n in range(plan.clients + 1)):
-            client = Client(self.world.port(name), settings, self.dice, name)
+            client = Client(self.world.port(name), settings, name)
             self.world.join(name, client)
             self.clients.append(client)
         self.user = self.clients.pop()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from stagewright.impl.indexes.port import Settings
-from stagewright.impl.indexes.simulated.clients import Workload
 from stagewright.impl.indexes.simulated.run import Plan
+from stagewright.impl.indexes.simulated.workload import Workload
 from stagewright.spec.errors import InputError
 from stagewright.spec.text.suggestions import did_you_mean
 

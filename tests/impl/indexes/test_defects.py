@@ -7,9 +7,9 @@ from tests.thorough import some_of
 
 from stagewright.impl.indexes.defects import Defect
 from stagewright.impl.indexes.port import Settings
-from stagewright.impl.indexes.simulated.clients import Workload
 from stagewright.impl.indexes.simulated.run import Plan, Report, run
 from stagewright.impl.indexes.simulated.script import parse_script
+from stagewright.impl.indexes.simulated.workload import Workload
 from stagewright.impl.simulator.database.weather import NONE, parse_faults
 
 WRITES = "create table 40 rows; write 120; wait 80; create unique index i on v; create index j on w; await i; wait 300"

@@ -1,10 +1,9 @@
-"""Clients: transactions of one or several statements, some of them slow, and reads through indexes."""
+"""A client of the table: transactions of one or several statements, some of them slow, and reads through indexes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from random import Random
 
 from stagewright.impl.indexes.defects import Defect
 from stagewright.impl.indexes.messages import (
@@ -28,9 +27,6 @@ from stagewright.impl.indexes.schema import (
     tablet_of,
 )
 from stagewright.impl.indexes.times import COUNTS, HybridClock
-
-AGAIN = 150
-PATIENCE = 1_500
 
 Change = tuple[int, Values | None]
 
@@ -62,7 +58,7 @@ class IndexRead:
 class Client:
     """One after the other; a statement that is not answered is sent again, then given up."""
 
-    def __init__(self, port: Port, settings: Settings, dice: Random, name: str) -> None:
+    def __init__(self, port: Port, settings: Settings, name: str) -> None:
         self.port = port
         self.clock = HybridClock(port.now)
         self.schema = Schema()
@@ -70,7 +66,6 @@ class Client:
         self.reads: list[IndexRead] = []
         self.builds: dict[str, Build] = {}
         self._settings = settings
-        self._dice = dice
         self._name = name
         self._current: Transaction | None = None
         self._at = 0  # the statement
@@ -106,14 +101,14 @@ class Client:
         current = self._current
         if current is None or number != self._sent:
             return
-        if self.port.now() - self._began > PATIENCE:
+        if self.port.now() - self._began > self._settings.patience:
             self._end(commit=False)
             return
         key, values = current.changes[self._at]
         place = table_tablet(tablet_of(row_key(key), self._settings.tablets))
         self._participants.add(place)
         self.port.send(place, Write(current.name, self._at, key, values, self.schema))
-        self.port.after(AGAIN, self._send, number)
+        self.port.after(self._settings.resend, self._send, number)
 
     def _end(self, *, commit: bool) -> None:
         self._commit = commit
@@ -126,7 +121,7 @@ class Client:
             return
         places = tuple(sorted(self._participants))
         self.port.send("transactions", End(current.name, self._commit, places))
-        self.port.after(AGAIN, self._send_end, number)
+        self.port.after(self._settings.resend, self._send_end, number)
 
     def receive(self, sender: str, message: Message) -> None:  # noqa: ARG002
         """Handle a message."""
@@ -191,21 +186,16 @@ class Client:
 
     def read(self, name: str, value: int, back: int = 0) -> bool:
         """Look a value up in an index, as of so many milliseconds ago; False if it may not be read."""
-        index = self.schema.named(name)
-        if index is None or not index.permission.read:
-            return False
         at = self.clock.now() - back * COUNTS
-        served = (index.read_from or 0) <= at
-        if not served and not self._serves_old_reads():
+        old = Defect.old_reads_are_served in self._settings.defects
+        index = self.schema.readable(name, None if old else at)
+        if index is None:
             return False
         request = f"{self._name}-r{len(self._asked) + len(self.reads)}-{at}"
         self._asked[request] = (index.number, value, at)
         tablet = tablet_of(row_key(value), self._settings.tablets)
         self.port.send(index_tablet(index.number, tablet), ReadIndex(request, value, at))
         return True
-
-    def _serves_old_reads(self) -> bool:
-        return Defect.old_reads_are_served in self._settings.defects
 
     # -- statements about indexes --------------------------------------------------------------------------------
 
@@ -216,36 +206,3 @@ class Client:
 
 def _nothing() -> None:
     """Nobody waits."""
-
-
-@dataclass
-class Workload:
-    """What clients draw their transactions from."""
-
-    keys: int = 40
-    values: int = 200
-    columns: tuple[str, ...] = ("v", "w")
-    pause: tuple[int, int] = (3, 40)
-    slow: float = 0.08
-    held: Mapping[int, Values] = field(default_factory=dict[int, Values])
-
-    def draw(self, dice: Random, known: Mapping[int, Values]) -> tuple[list[Change], int]:
-        """A transaction, and how long it pauses: inserts, updates, deletes, keys handed over."""
-        pause = dice.randint(80, 900) if dice.random() < self.slow else 0
-        kind = dice.random()
-        key = dice.randrange(self.keys)
-        if kind < 0.15 and known.get(key):
-            other = dice.randrange(self.keys)
-            if other != key and not known.get(other):
-                return [(key, None), (other, known[key])], pause
-        if kind < 0.3:
-            return [(key, None)], pause
-        changes: list[Change] = [(key, self._values(dice))]
-        if kind < 0.5:
-            other = dice.randrange(self.keys)
-            if other != key:
-                changes.append((other, self._values(dice)))
-        return changes, pause
-
-    def _values(self, dice: Random) -> Values:
-        return {c: dice.randrange(self.values) for c in self.columns if dice.random() < 0.9}
