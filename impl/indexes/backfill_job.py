@@ -59,7 +59,7 @@ class JobOfMaster:
     def __init__(self, master: Master) -> None:
         self._master = master
         self.gc_allowed: set[str] = set()
-        self._safe: dict[int, int] = {}
+        self._safe: dict[int, SafeTime] = {}
         self._asked: dict[int, _Asked] = {}
         self._asks = 0
         self._sent = 0
@@ -157,11 +157,17 @@ class JobOfMaster:
         tablets = range(self._master.settings.tablets)
         if len(self._safe) == len(tablets):
             least = Defect.safe_time_is_the_least in self._master.settings.defects
-            time = min(self._safe.values()) if least else max(self._safe.values())
+            times = [answer.time for answer in self._safe.values()]
+            time = min(times) if least else max(times)
             self._take("choose_read_time")
             note = ReadTimeChosen(self._row.number, self._row.indexes, time)
             self._master.port.note(note)
-            self._master.catalog.job = replace(self._row, read_time=time)
+            self._master.catalog.job = replace(
+                self._row,
+                read_time=time,
+                scan_began=self._master.port.now(),
+                expected=sum(answer.rows for answer in self._safe.values()),
+            )
             for index in self._row.indexes:
                 self._master.catalog.change(index, read_time=time)
         elif self._is_time():
@@ -174,7 +180,7 @@ class JobOfMaster:
         """A tablet has answered."""
         job = self._master.catalog.job
         if job is not None and job.number == message.job and self.step is Step.get_safe_time:
-            self._safe[message.tablet] = message.time
+            self._safe[message.tablet] = message
 
     # -- chunks ----------------------------------------------------------------------------------------------------
 
@@ -260,19 +266,21 @@ class JobOfMaster:
         elif del_asked is not None or old:
             note = AnswerTaken(job.number, tablet, message.ask, message.until)
             self._master.port.note(note)
-            self._advance(tablet, message.until)
+            self._advance(tablet, message)
         self._master.save()
 
-    def _advance(self, tablet: int, until: bytes | None) -> None:
+    def _advance(self, tablet: int, done: ChunkDone) -> None:
         """Write the checkpoint."""
-        entity, row = self.entity(tablet), self._row
+        entity, row, until = self.entity(tablet), self._row, done.until
         chunk = Call(JOB, TABLE, "backfill_chunk", {"t": Tablet(tablet)})
         checkpoint = self._checkpoint(tablet)
         steps = [chunk] if checkpoint is Checkpoint.never_begun else []
         steps += [chunk] if until is None else []
         scan = Call(TABLETS, entity, "finish" if until is None else "ask_next")
         self._master.control.take(scan, *steps)
-        self._master.catalog.job = replace(row, until={**row.until, tablet: until})
+        self._master.catalog.job = replace(
+            row, until={**row.until, tablet: until}, rows=row.rows + done.rows
+        )
         if until is not None:
             self._ask(tablet)
 

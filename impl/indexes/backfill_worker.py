@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from stagewright.impl.indexes.defects import Defect
@@ -15,10 +18,10 @@ from stagewright.impl.indexes.messages import (
     Violation,
 )
 from stagewright.impl.indexes.records.notes import ChunkBegun, ChunkEnded, RowsScanned
-from stagewright.impl.indexes.schema import EntryChange, by_tablet, entry_key, key_of
+from stagewright.impl.indexes.schema import EntryChange, IndexInfo, by_tablet, entry_key, key_of
 from stagewright.impl.indexes.tablet import ROWS
 from stagewright.impl.indexes.throttle import TokenBucket
-from stagewright.impl.storage.port import Version, live
+from stagewright.impl.storage.port import Snapshot, Version, live
 from stagewright.machines.yugabytedb.indexes.index_states import Permission
 
 if TYPE_CHECKING:
@@ -41,6 +44,15 @@ class _Chunk:
     )
     until: bytes | None = None  # after the batch
     over: bool = False
+    snapshot: Snapshot | None = None
+    upcoming: Iterator[Version] = field(default_factory=lambda: iter(()))
+    ahead: deque[Version] = field(
+        default_factory=deque[Version]
+    )  # rows that were read, not yet written
+
+    def fill(self, most: int) -> None:
+        """Have so many rows ahead, if there are."""
+        self.ahead.extend(islice(self.upcoming, max(most - len(self.ahead), 0)))
 
 
 class BackfillWorker:
@@ -59,6 +71,11 @@ class BackfillWorker:
         """Whether a chunk is being read."""
         return self._chunk is not None
 
+    def close(self) -> None:
+        """Give up the chunk that is under way."""
+        if self._chunk is not None:
+            self._close(self._chunk)
+
     # -- asking ------------------------------------------------------------------------------------------------
 
     def ask(self, asked: BackfillChunk) -> None:
@@ -73,8 +90,7 @@ class BackfillWorker:
             return
         if self._last is not None and _same(self._last[0], asked):
             done = self._last[1]
-            again = ChunkDone(done.job, asked.ask, done.tablet, done.until, done.violation)
-            self._tablet.port.send(_MASTER, again)
+            self._tablet.port.send(_MASTER, replace(done, ask=asked.ask))
             return
         if not self._is_ready(asked):
             return  # the master asks again
@@ -116,29 +132,24 @@ class BackfillWorker:
         if chunk.over:
             return
         settings = self._tablet.settings
-        rows = self._rows(chunk, settings.batch)
+        if chunk.snapshot is None:
+            chunk.snapshot = self._tablet.store.snapshot()
+            at = chunk.asked.read_time
+            chunk.upcoming = live(chunk.snapshot, ROWS, chunk.at, at=at)
+        chunk.fill(settings.batch + 1)
+        count = min(settings.batch, len(chunk.ahead))
         bucket = self._bucket(chunk.asked.job)
-        if bucket is not None and rows:
-            rows = rows[: bucket.burst]
-            wait = bucket.wait(len(rows), self._tablet.port.now())
+        if bucket is not None and count:
+            count = min(count, bucket.burst)
+            wait = bucket.wait(count, self._tablet.port.now())
             if wait:
                 self._tablet.port.after(wait, self._read, chunk)
                 return
-        more = self._rows(chunk, len(rows) + 1)
-        chunk.until = more[-1].key if len(more) > len(rows) else None
+        rows = [chunk.ahead.popleft() for _ in range(count)]
+        chunk.until = chunk.ahead[0].key if chunk.ahead else None
         chunk.rows += len(rows)
         self._note(chunk, rows)
         self._write(chunk, rows)
-
-    def _rows(self, chunk: _Chunk, most: int) -> list[Version]:
-        snapshot = self._tablet.store.snapshot()
-        found: list[Version] = []
-        for version in live(snapshot, ROWS, chunk.at, at=chunk.asked.read_time):
-            found.append(version)
-            if len(found) == most:
-                break
-        snapshot.close()
-        return found
 
     def _bucket(self, job: int) -> TokenBucket | None:
         settings = self._tablet.settings
@@ -167,7 +178,8 @@ class BackfillWorker:
         asked, settings = chunk.asked, self._tablet.settings
         now = Defect.entries_are_written_now in settings.defects
         time = self._tablet.clock.now() if now else asked.read_time
-        entries = [e for row in rows for e in self._entries(row, asked.indexes)]
+        wanted = {i.number: i for i in self._tablet.schema.indexes if i.number in asked.indexes}
+        entries = [e for row in rows for e in _entries(row, tuple(wanted.values()))]
         for place, some in by_tablet(entries, settings.tablets).items():
             for batch in _split(some):
                 self._number += 1
@@ -176,17 +188,6 @@ class BackfillWorker:
         self._send(chunk)
         if not chunk.batches:
             self._advance(chunk)
-
-    def _entries(self, row: Version, indexes: tuple[int, ...]) -> list[EntryChange]:
-        values, key = json.loads(row.value or b"{}"), key_of(row.key)
-        known = {i.number: i for i in self._tablet.schema.indexes}
-        found: list[EntryChange] = []
-        for index in (known[i] for i in indexes if i in known):
-            value = values.get(index.column)
-            if value is not None:
-                entry = entry_key(index.unique, value, key)
-                found.append(EntryChange(index.number, index.unique, entry, key))
-        return found
 
     def _send(self, chunk: _Chunk) -> None:
         if chunk.over or not chunk.batches:
@@ -228,7 +229,7 @@ class BackfillWorker:
         skips = Defect.checkpoint_skips_a_row in self._tablet.settings.defects
         if until is not None and violation is None and skips:
             until += b"\0"
-        done = ChunkDone(asked.job, asked.ask, self._tablet.number, until, violation)
+        done = ChunkDone(asked.job, asked.ask, self._tablet.number, until, violation, chunk.rows)
         self._close(chunk)
         self._last = (asked, done)
         broken = violation is not None
@@ -238,6 +239,8 @@ class BackfillWorker:
     def _close(self, chunk: _Chunk) -> None:
         chunk.over = True
         chunk.batches.clear()
+        if chunk.snapshot is not None:
+            chunk.snapshot.close()
         self._chunk = None
         if chunk.has_slot:
             self._tablet.port.free_slot()
@@ -250,12 +253,22 @@ def _same(a: BackfillChunk, b: BackfillChunk) -> bool:
 
 def _split(entries: tuple[EntryChange, ...]) -> list[tuple[EntryChange, ...]]:
     """Batches with one operation a key: a second one has to see the first."""
-    batches: list[list[EntryChange]] = []
+    batches: list[dict[bytes, EntryChange]] = []
     for entry in entries:
         for batch in batches:
-            if all(e.entry != entry.entry for e in batch):
-                batch.append(entry)
+            if entry.entry not in batch:
+                batch[entry.entry] = entry
                 break
         else:
-            batches.append([entry])
-    return [tuple(b) for b in batches]
+            batches.append({entry.entry: entry})
+    return [tuple(batch.values()) for batch in batches]
+
+
+def _entries(row: Version, indexes: tuple[IndexInfo, ...]) -> Iterator[EntryChange]:
+    """What indexes have for a row."""
+    values, key = json.loads(row.value or b"{}"), key_of(row.key)
+    for index in indexes:
+        value = values.get(index.column)
+        if value is not None:
+            entry = entry_key(index.unique, value, key)
+            yield EntryChange(index.number, index.unique, entry, key)

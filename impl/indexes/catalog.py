@@ -42,6 +42,9 @@ class JobRow:
     read_time: int | None = None
     until: Mapping[int, bytes | None] = field(default_factory=dict[int, "bytes | None"])
     failed: Mapping[int, str] = field(default_factory=dict[int, str])
+    scan_began: int = 0  # milliseconds on the clock of a master
+    expected: int = 0  # rows
+    rows: int = 0  # read
 
     @property
     def left(self) -> tuple[int, ...]:

@@ -67,6 +67,7 @@ class Client:
         self.builds: dict[str, Build] = {}
         self._settings = settings
         self._name = name
+        self._count = 0
         self._current: Transaction | None = None
         self._at = 0  # the statement
         self._began = 0
@@ -85,7 +86,8 @@ class Client:
 
     def begin(self, changes: list[Change], pause: int, then: Callable[[], None]) -> None:
         """A transaction; `then` when it has ended."""
-        name = f"{self._name}-{len(self.transactions)}"
+        name = f"{self._name}-{self._count}"
+        self._count += 1
         self._current = Transaction(name, changes, pause)
         self.transactions.append(self._current)
         self._then = then

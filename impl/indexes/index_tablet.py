@@ -30,7 +30,7 @@ from stagewright.impl.indexes.records.notes import (
 from stagewright.impl.indexes.schema import EntryChange, row_key, value_of
 from stagewright.impl.indexes.tablet import META, ROWS, Intent, Tablet
 from stagewright.impl.indexes.times import COUNTS
-from stagewright.impl.storage.port import LAST_TIME, Put, RowStore, Version, live
+from stagewright.impl.storage.port import LAST_TIME, Put, RowStore, Snapshot, Version, live
 
 _OVER = b"backfill is over"
 
@@ -121,37 +121,42 @@ class IndexTablet(Tablet):
             self.port.send(sender, BatchDone(message.job, message.number, again=True))
             return
         written: dict[bytes, int] = {}
+        done = BatchDone(message.job, message.number)
+        snapshot = self.store.snapshot()
         for entry in message.entries:
             assert entry.row is not None
             if entry.unique:
-                rival = self._rival(entry, message.read_time, written)
+                rival = self._rival(snapshot, entry, message.read_time, written)
                 if rival is not None:
                     self.port.note(ViolationFound(self.port.address, message.read_time, entry))
                     rows = (entry.row, rival)
                     violation = Violation(entry.index, value_of(entry.entry), rows)
                     done = BatchDone(message.job, message.number, violation=violation)
-                    self.port.send(sender, done)
-                    return
+                    break
             written[entry.entry] = entry.row
+        snapshot.close()
+        if done.violation is not None:
+            self.port.send(sender, done)
+            return
         versions: dict[bytes, bytes | None] = {k: str(r).encode() for k, r in written.items()}
-        self._write([Put(ROWS, Version(k, message.time, v)) for k, v in versions.items()])
+        self._write(self.versions(message.time, versions))
         note = EntriesBackfilled(
             self.port.address, self.index, message.read_time, message.time, message.entries
         )
         self.port.note(note)
         self.port.note(Stored(self.port.address, message.time, versions))
-        self.port.send(sender, BatchDone(message.job, message.number))
+        self.port.send(sender, done)
 
-    def _rival(self, entry: EntryChange, at: int, batch: dict[bytes, int]) -> int | None:
+    def _rival(
+        self, snapshot: Snapshot, entry: EntryChange, at: int, batch: dict[bytes, int]
+    ) -> int | None:
         """002, "Detecting constraint violations": the entries just before and just after the time of the scan.
 
         Both times of an entry count as before, and of one time the first write is the next one.
         """
         defects = self.settings.defects
-        snapshot = self.store.snapshot()
         high = entry.entry + b"\0"
         versions = list(snapshot.versions(ROWS, entry.entry, high))  # newest first
-        snapshot.close()
         previous = next((_row_in(v.value) for v in versions if v.time <= at), None)
         following = [v for v in versions if v.time > at]
         next_one: int | None = None

@@ -22,8 +22,10 @@ from stagewright.impl.indexes.messages import (
     Altered,
     AlterTable,
     AskBuild,
+    AskBuilds,
     BackfillTable,
     Build,
+    Builds,
     ChunkDone,
     CreateIndex,
     DropIndex,
@@ -103,6 +105,9 @@ class Master:
                 self.port.send(sender, Build("", Status.in_progress))
             case AskBuild(name):
                 self._answer(sender, name)
+            case AskBuilds():
+                newest = {row.name: row for row in self.catalog.indexes}
+                self.port.send(sender, Builds(tuple(map(self._build, newest.values()))))
             case Altered(tablet, version):
                 self._on_altered(tablet, version)
             case SafeTime():
@@ -149,14 +154,18 @@ class Master:
 
     def _answer(self, sender: str, name: str) -> None:
         row = self.catalog.named(name)
-        if row is None:
-            self.port.send(sender, Build(name, None))
-            return
-        job, done = self.catalog.job, 0
+        self.port.send(sender, Build(name, None) if row is None else self._build(row))
+
+    def _build(self, row: IndexRow) -> Build:
+        job, done, rows, expected, elapsed = self.catalog.job, 0, 0, 0, 0
         if job is not None and row.number in job.indexes:
             done = sum(until is None for until in job.until.values())
-        gone = row.permission is Permission.absent
-        self.port.send(sender, Build(name, row.status, row.error, done, gone))
+            rows, expected = job.rows, job.expected
+            elapsed = 0 if job.read_time is None else self.port.now() - job.scan_began
+        return Build(
+            row.name, row.status, row.error, done, row.permission is Permission.absent,
+            row.column, row.unique, row.deferred, rows, expected, elapsed, row.dropped,
+        )  # fmt: skip
 
     # -- versions of the schema ----------------------------------------------------------------------------------
 

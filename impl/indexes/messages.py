@@ -137,6 +137,24 @@ class Found(Message):
     rows: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class ReadRows(Message):
+    """The rows of a tablet of the table as of a time, from a key on, in the order of their keys."""
+
+    request: str
+    first: int | None
+    limit: int
+    at: int
+
+
+@dataclass(frozen=True)
+class RowsFound(Message):
+    """Keys and columns."""
+
+    request: str
+    rows: tuple[tuple[int, Values], ...]
+
+
 # -- schemas ------------------------------------------------------------------------------------------------
 
 
@@ -168,11 +186,12 @@ class GetSafeTime(Message):
 
 @dataclass(frozen=True)
 class SafeTime(Message):
-    """From that time on, on this tablet."""
+    """From that time on, on this tablet, which has so many rows."""
 
     job: int
     tablet: int
     time: int
+    rows: int = 0
 
 
 @dataclass(frozen=True)
@@ -197,13 +216,14 @@ class Violation:
 
 @dataclass(frozen=True)
 class ChunkDone(Message):
-    """The key of the next row, or None: the tablet is done; or which index cannot be built."""
+    """The key of the next row, or None: the tablet is done; or which index cannot be built. So many rows were read."""
 
     job: int
     ask: tuple[int, int]
     tablet: int
     until: bytes | None
     violation: Violation | None = None
+    rows: int = 0
 
 
 @dataclass(frozen=True)
@@ -267,10 +287,30 @@ class BackfillTable(Message):
 
 
 @dataclass(frozen=True)
+class AskSchema(Message):
+    """Which version of the schema a tablet of the table has."""
+
+    request: str
+
+
+@dataclass(frozen=True)
+class SchemaKnown(Message):
+    """That one."""
+
+    request: str
+    schema: Schema
+
+
+@dataclass(frozen=True)
 class AskBuild(Message):
     """How far an index is."""
 
     name: str
+
+
+@dataclass(frozen=True)
+class AskBuilds(Message):
+    """How far all indexes are."""
 
 
 @dataclass(frozen=True)
@@ -282,3 +322,17 @@ class Build(Message):
     error: str = ""
     tablets_done: int = 0
     gone: bool = False
+    column: str = ""
+    unique: bool = False
+    waits: bool = False  # for BACKFILL
+    rows: int = 0  # read by its job
+    expected: int = 0  # rows that the tablets had when the time of the scan was chosen
+    elapsed: int = 0  # milliseconds since then
+    dropped: bool = False
+
+
+@dataclass(frozen=True)
+class Builds(Message):
+    """Of all indexes that there ever were, the newest of each name."""
+
+    builds: tuple[Build, ...]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
 from stagewright.impl.indexes.backfill_worker import BackfillWorker
 from stagewright.impl.indexes.defects import Defect
@@ -14,6 +16,7 @@ from stagewright.impl.indexes.messages import (
     Answer,
     Apply,
     AskFate,
+    AskSchema,
     BackfillChunk,
     BatchDone,
     Fate,
@@ -21,7 +24,10 @@ from stagewright.impl.indexes.messages import (
     Message,
     Prepare,
     Prepared,
+    ReadRows,
+    RowsFound,
     SafeTime,
+    SchemaKnown,
     Write,
     Written,
 )
@@ -40,14 +46,16 @@ from stagewright.impl.indexes.schema import (
     Values,
     by_tablet,
     changes,
+    key_of,
     row_key,
 )
 from stagewright.impl.indexes.tablet import META, ROWS, Intent, Tablet
 from stagewright.impl.indexes.transactions import ADDRESS as RECORDS
-from stagewright.impl.storage.port import Put, RowStore, Version
+from stagewright.impl.storage.port import Put, RowStore, Version, live
 from stagewright.machines.yugabytedb.indexes.index_states import Permission
 
 _MASTER = "master"
+_COUNT = b"rows"
 
 
 @dataclass
@@ -70,7 +78,8 @@ class TableTablet(Tablet):
         super().__init__(port, store, settings)
         self.number = number
         self.schema = self._stored_schema()
-        self._statements: dict[tuple[str, int], _Statement] = {}
+        self._rows = self._stored_count()
+        self._statements: dict[str, dict[int, _Statement]] = defaultdict(dict)
         self._waiting: dict[bytes, list[tuple[str, Write, int]]] = {}
         self._safe_times: dict[int, int] = {}  # since when a job waits
         self.worker = BackfillWorker(self)
@@ -89,6 +98,12 @@ class TableTablet(Tablet):
                 self.on_fate(message)
             case AlterTable(schema):
                 self._alter(schema)
+            case AskSchema(request):
+                self.port.send(sender, SchemaKnown(request, self.schema))
+            case ReadRows(_, _, _, at):
+                self.clock.observe(at)
+                pending = {i.transaction for i in self.intents.values()}
+                self.resolve(pending, at, lambda: self._read(sender, message))
             case GetSafeTime(job, indexes):
                 self._safe_times.setdefault(job, self.port.now())
                 self._answer_safe_time(job, indexes)
@@ -112,10 +127,47 @@ class TableTablet(Tablet):
             self.port.note(SchemaApplied(self.number, before, schema))
         self.port.send(_MASTER, Altered(self.number, self.schema.version))
 
+    # -- rows ------------------------------------------------------------------------------------------------
+
+    def _stored_count(self) -> int:
+        """How many rows there are; a tablet that was filled from elsewhere counts them once."""
+        found = self.store.get(META, _COUNT)
+        if found is not None:
+            return int(found.value or b"0")
+        snapshot = self.store.snapshot()
+        count = sum(1 for _ in live(snapshot, ROWS))
+        snapshot.close()
+        return count
+
+    def versions(self, time: int, versions: Mapping[bytes, bytes | None]) -> list[Put]:
+        for key, value in versions.items():
+            before = self.store.get(ROWS, key)
+            was = before is not None and before.value is not None
+            self._rows += (value is not None) - was
+        count = Put(META, Version(_COUNT, 1, str(self._rows).encode()))
+        return [*super().versions(time, versions), count]
+
+    def _read(self, sender: str, message: ReadRows) -> None:
+        low = b"" if message.first is None else row_key(message.first)
+        snapshot = self.store.snapshot()
+        found = [
+            (key_of(v.key), json.loads(v.value or b"{}"))
+            for v in islice(live(snapshot, ROWS, low, at=message.at), message.limit)
+        ]
+        snapshot.close()
+        self.port.send(sender, RowsFound(message.request, tuple(found)))
+
+    def apply(self, transaction: str, time: int | None) -> None:
+        super().apply(transaction, time)
+        self._statements.pop(transaction, None)  # a copy that comes late finds that it has ended
+
+    def close(self) -> None:
+        self.worker.close()
+
     # -- statements ------------------------------------------------------------------------------------------
 
     def _on_write(self, sender: str, write: Write, since: int) -> None:
-        known = self._statements.get((write.transaction, write.statement))
+        known = self._statements.get(write.transaction, {}).get(write.statement)
         if known is not None:
             known.sender = sender
             self._answer(known)
@@ -199,7 +251,7 @@ class TableTablet(Tablet):
             changes(write.schema, write.key, old, write.values or {}), self.settings.tablets
         )
         statement = _Statement(sender, write, (self.port.address, *asked), dict(asked))
-        self._statements[write.transaction, write.statement] = statement
+        self._statements[write.transaction][write.statement] = statement
         self._prepare(statement)
 
     def _now(self, key: bytes) -> str:
@@ -232,7 +284,7 @@ class TableTablet(Tablet):
             self._prepare(statement)
 
     def _on_prepared(self, sender: str, key: tuple[str, int], answer: Answer) -> None:
-        statement = self._statements.get(key)
+        statement = self._statements.get(key[0], {}).get(key[1])
         if statement is None or statement.answer is not None or sender not in statement.missing:
             return
         match answer:
@@ -266,7 +318,7 @@ class TableTablet(Tablet):
         if not old:
             time = self.clock.now()
             self.port.note(SafeTimeGiven(job, self.number, indexes, time))
-            self.port.send(_MASTER, SafeTime(job, self.number, time))
+            self.port.send(_MASTER, SafeTime(job, self.number, time, self._rows))
             return
         waited = self.port.now() - self._safe_times[job] >= self.settings.wait_for_old
         for transaction in old:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from stagewright.impl.indexes.messages import Applied, Apply, AskFate, Fate
@@ -14,6 +14,7 @@ from stagewright.impl.indexes.transactions import ADDRESS as RECORDS
 from stagewright.impl.storage.port import Put, RowStore, Version
 
 ROWS, INTENTS, ENDED, META = "rows", "intents", "ended", "meta"
+_NEWEST = b"newest"  # the time of the newest version
 SWEEP = 400
 
 
@@ -61,12 +62,13 @@ class Tablet:
         port.after(SWEEP, self._sweep)
 
     def _load(self) -> None:
+        newest = self.store.get(META, _NEWEST)
+        self._newest = 0 if newest is None else int(newest.value or b"0")
+        self.clock.observe(self._newest)
         snapshot = self.store.snapshot()
-        for family in (ROWS, INTENTS):
-            for version in snapshot.versions(family, b"", None):
-                self.clock.observe(version.time)
-                if family == INTENTS and version.key not in self.intents and version.value:
-                    self.intents[version.key] = Intent.decoded(version.value)
+        for version in snapshot.versions(INTENTS, b"", None):
+            if version.key not in self.intents and version.value:
+                self.intents[version.key] = Intent.decoded(version.value)
         snapshot.close()
         self.began = {i.transaction: self.port.now() for i in self.intents.values()}
 
@@ -98,7 +100,7 @@ class Tablet:
         if time is not None:
             self.clock.observe(time)
             versions = {k: stored_value(i) for k, i in held.items()}
-            puts += [Put(ROWS, Version(k, time, v)) for k, v in versions.items()]
+            puts += self.versions(time, versions)
         self._write(puts)
         for key in held:
             del self.intents[key]
@@ -110,6 +112,17 @@ class Tablet:
 
     def released(self, keys: Iterable[bytes]) -> None:
         """These keys are not locked any more."""
+
+    def versions(self, time: int, versions: Mapping[bytes, bytes | None]) -> list[Put]:
+        """Versions of a time, to be written, and what the tablet has to know of them when it is opened again."""
+        puts = [Put(ROWS, Version(k, time, v)) for k, v in versions.items()]
+        if time > self._newest:
+            self._newest = time
+            puts.append(Put(META, Version(_NEWEST, 1, str(time).encode())))
+        return puts
+
+    def close(self) -> None:
+        """The process ends in an orderly way: nothing of the store is held any more."""
 
     def _write(self, puts: list[Put]) -> None:
         self.store.write(puts)

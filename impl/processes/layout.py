@@ -12,7 +12,6 @@ nodes/NAME/log          what it had to say
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import secrets
@@ -24,6 +23,7 @@ from typing import Any
 from stagewright.impl.node.messages import HostInfo
 from stagewright.impl.node.port import Identity, Timing
 from stagewright.impl.processes.errors import ClusterError
+from stagewright.impl.processes.held_files import hold, holder
 
 REAL = Timing(
     request=2_000,
@@ -73,10 +73,19 @@ class Layout:
         return (self.directory / "cluster.json").exists()
 
     def create(self, settings: Settings) -> None:
-        """Begin a cluster, with a secret of its own.
+        """Begin a cluster.
 
         Raises:
             ClusterError: the directory is another's, or cannot be made.
+        """
+        self.begin()
+        _write(self.directory / "cluster.json", asdict(settings))
+
+    def begin(self) -> None:
+        """Make the directory, with a secret of its own.
+
+        Raises:
+            ClusterError: it is another's, or cannot be made.
         """
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
@@ -85,7 +94,6 @@ class Layout:
             handle = os.open(self.directory / "secret", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(handle, "w") as file:
                 file.write(secrets.token_hex(32))
-            _write(self.directory / "cluster.json", asdict(settings))
         except OSError as error:
             raise ClusterError(
                 f"{self.directory}: {error.strerror}", help="name another directory"
@@ -143,15 +151,8 @@ class Layout:
 
     def running(self, name: str) -> int | None:
         """The number of a node's process, if it lives."""
-        try:
-            with (self.node(name) / "process").open("r") as file:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                except OSError:
-                    return int(file.read() or 0) or None
-        except (FileNotFoundError, ValueError):
-            pass
-        return None
+        said = holder(self.node(name) / "process")
+        return int(said) if said.isdecimal() else None
 
     def claim(self, name: str) -> int:
         """Say that this process is the node, for as long as it lives; the handle that holds the lock.
@@ -159,19 +160,11 @@ class Layout:
         Raises:
             ClusterError: another process is.
         """
-        handle = os.open(self.node(name) / "process", os.O_RDWR | os.O_CREAT, 0o644)
         until = time.monotonic() + LOOKED_AT
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError:
-                if time.monotonic() > until:
-                    os.close(handle)
-                    raise ClusterError(f"{name} runs already", help="stop it first") from None
-                time.sleep(0.01)
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, str(os.getpid()).encode(), 0)
+        while (handle := hold(self.node(name) / "process", str(os.getpid()))) is None:
+            if time.monotonic() > until:
+                raise ClusterError(f"{name} runs already", help="stop it first")
+            time.sleep(0.01)
         return handle
 
     def stopped(self, name: str) -> str:

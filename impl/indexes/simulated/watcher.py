@@ -30,11 +30,13 @@ BY_TABLETS = {"learn", "apply_version"}  # what a master learns of later
 class Watcher:
     """Instances of its own: what a master takes for possible does not count."""
 
-    def __init__(self, tablets: int) -> None:
+    def __init__(self, tablets: int, *, by_master: bool = False) -> None:
+        """`by_master`: what tablets have learned is what the master has heard of it."""
         self.problems: list[str] = []
         self.now = 0
         self.steps = 0
         self._tablets = tablets
+        self._by_tablets = set[str]() if by_master else BY_TABLETS
         self._held: dict[tuple[str, str], Instance | None] = {}  # None: refused, judged no more
         self._events: list[tuple[str, str, Step, int]] = []
         self._cut: set[tuple[str, str]] = set()  # traces that end before the run does
@@ -49,7 +51,7 @@ class Watcher:
     def hear(self, note: Note) -> None:
         """A process has done something."""
         match note:
-            case Stepped(kind, entity, action, arguments) if action not in BY_TABLETS:
+            case Stepped(kind, entity, action, arguments) if action not in self._by_tablets:
                 self._take(kind, entity, action, arguments)
             case Learned(kind, entity, variable, value):
                 self._learn(kind, entity, variable, value)

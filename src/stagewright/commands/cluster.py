@@ -28,6 +28,8 @@ examples:
   stagewright cluster tail --dir /tmp/c                changes of rows, where it was started with --cdc
   stagewright cluster watch --dir /tmp/c               a page that follows it, on the loopback
   stagewright cluster stop --dir /tmp/c
+  stagewright cluster start --indexes --dir /tmp/i     a table whose indexes are built while it is written to
+  stagewright cluster trace --out /tmp/t --dir /tmp/i  what its masters have decided, for `stagewright validate`
 
 Each node is a process with its rows in RocksDB; the log that they agree on is one SQLite file, or lies in
 etcd (--etcd). Nodes listen on the loopback unless --listen names another address; callers must know the
@@ -64,6 +66,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     start.add_argument(
         "--images", action="store_true", help="the same, with each row before its change"
     )
+    start.add_argument(
+        "--indexes", action="store_true", help="of a table whose secondary indexes are built online"
+    )
+    start.add_argument(
+        "--tablets", type=_nodes, metavar="N", help="of that table and of each of its indexes (3)"
+    )
     tail = action("tail", "print changes of rows as JSON lines, each once, as they come")
     tail.add_argument(
         "--position", type=Path, metavar="FILE", help="go on from where this file says, and keep it"
@@ -85,12 +93,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     ):
         action(name, summary).add_argument("node", metavar="NODE", help="such as n2")
     action("cleanup", "let nodes remove rows of ranges that they have lost")
+    trace = action("trace", "write what the masters of an indexed table have decided as traces")
+    trace.add_argument("--out", type=Path, required=True, metavar="DIR", help="a folder for them")
     stop = action("stop", "stop a node, or all")
     stop.add_argument("node", nargs="?", metavar="NODE", help="such as n2 (all)")
 
 
 def execute(args: argparse.Namespace) -> int:
     """Do it; 1 if the cluster refuses or fails, or is not well."""
+    from stagewright.commands.clusters import index_cluster
+
+    if index_cluster.is_of_indexes(args.dir) or (args.action == "start" and args.indexes):
+        return index_cluster.execute(args)
+    if args.action == "trace" or (args.action == "start" and args.tablets):
+        index_cluster.refuse(args)
     from stagewright.impl.processes.layout import Layout
     from stagewright.impl.processes.supervisor import OperationFailedError, Supervisor
 

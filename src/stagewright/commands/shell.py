@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stagewright.commands.clusters.index_cluster import is_of_indexes
 from stagewright.commands.clusters.shell_views import (
     COMMANDS as OF_VIEWS,
     ViewCommands,
@@ -55,6 +56,7 @@ examples:
   stagewright shell --dir /tmp/c -c "create table t tablets 8 rf 3; put a 1; tablets"
   stagewright shell --dir /tmp/c -c "create view v on t by value; await v; use v; get 1"
   echo "scan 10" | stagewright shell --dir /tmp/c --json
+  stagewright shell --dir /tmp/i -c "create unique index i on v; build status"   of a cluster with an indexed table; see its `help`
 
 {_COMMANDS}
 A key or value with spaces or semicolons is quoted, as in a shell: put greeting 'hello, world'.
@@ -84,20 +86,45 @@ def execute(args: argparse.Namespace) -> int:
     from stagewright.impl.processes.layout import Layout
     from stagewright.impl.processes.supervisor import Supervisor
 
+    if is_of_indexes(args.dir):
+        return _of_indexes(args)
     layout = Layout(args.dir)
     timing = layout.settings().timing  # refuses a directory that has no cluster
     session = Supervisor(layout).session()
     session.level = Level(args.consistency)
     shell = Shell(session, timing, _as_json if args.json else _as_text)
     try:
-        if args.command is not None:
-            return shell.run([args.command], forgiving=False)
-        if not sys.stdin.isatty():
-            return shell.run(sys.stdin, forgiving=False)
-        print(_COMMANDS)
-        return shell.run(_typed(), forgiving=True)
+        return _run(args, shell.run, _COMMANDS)
     finally:
         session.close()
+
+
+def _run(args: argparse.Namespace, run: Callable[..., int], commands: str) -> int:
+    """Run what is asked for: an argument, standard input, or what somebody types."""
+    if args.command is not None:
+        return run([args.command], forgiving=False)
+    if not sys.stdin.isatty():
+        return run(sys.stdin, forgiving=False)
+    print(commands)
+    return run(_typed(), forgiving=True)
+
+
+def _of_indexes(args: argparse.Namespace) -> int:
+    """The shell of a table whose secondary indexes are built online."""
+    from stagewright.commands.clusters.index_shell import COMMANDS, IndexShell
+    from stagewright.impl.indexes.processes.layout import IndexLayout
+    from stagewright.impl.indexes.processes.supervisor import IndexSupervisor
+
+    client = IndexSupervisor(IndexLayout(args.dir)).client()
+    shell = IndexShell(client, as_json=args.json)
+
+    def run(lines: Iterable[str], *, forgiving: bool) -> ExitCode:
+        return run_commands(lines, shell.do, forgiving=forgiving)
+
+    try:
+        return _run(args, run, COMMANDS)
+    finally:
+        client.close()
 
 
 class Shell:
@@ -115,22 +142,7 @@ class Shell:
 
     def run(self, lines: Iterable[str], *, forgiving: bool) -> int:
         """Run lines of commands. Who types may go on after a mistake; a list of commands ends there."""
-        from stagewright.impl.processes.errors import ClusterError
-
-        code = ExitCode.HOLDS
-        for line in lines:
-            try:
-                for words in split_commands(line):
-                    if words[0] in ("exit", "quit"):
-                        return code
-                    self._do(words)
-            except StagewrightError as error:
-                print(error, file=sys.stderr, flush=True)
-                failed = isinstance(error, ClusterError)
-                code = ExitCode.VIOLATED if failed else ExitCode.BAD_INPUT
-                if not forgiving:
-                    return code
-        return code
+        return run_commands(lines, self._do, forgiving=forgiving)
 
     def _do(self, words: list[str]) -> None:
         session = self._session
@@ -256,6 +268,28 @@ class Shell:
 
     def _say(self, what: dict[str, object]) -> None:
         print(self._show(what), flush=True)
+
+
+def run_commands(
+    lines: Iterable[str], do: Callable[[list[str]], None], *, forgiving: bool
+) -> ExitCode:
+    """Do each command of each line; the first mistake ends them, unless it is forgiven."""
+    from stagewright.impl.processes.errors import ClusterError
+
+    code = ExitCode.HOLDS
+    for line in lines:
+        try:
+            for words in split_commands(line):
+                if words[0] in ("exit", "quit"):
+                    return code
+                do(words)
+        except StagewrightError as error:
+            print(error, file=sys.stderr, flush=True)
+            failed = isinstance(error, ClusterError)
+            code = ExitCode.VIOLATED if failed else ExitCode.BAD_INPUT
+            if not forgiving:
+                return code
+    return code
 
 
 def named(name: str) -> str:

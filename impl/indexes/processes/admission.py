@@ -1,0 +1,82 @@
+"""What clients may ask: questions that a server can answer whatever is in them."""
+
+from __future__ import annotations
+
+import re
+
+from stagewright.impl.indexes.port import Settings
+from stagewright.impl.indexes.processes.wire import (
+    Changes,
+    LookUp,
+    MakeIndex,
+    Question,
+    RemoveIndex,
+    Scan,
+    Transact,
+)
+from stagewright.impl.processes.errors import WireError
+
+LARGEST = (1 << 63) - 2
+MOST_ROWS = 1_000  # of a transaction, or of a page of a scan
+MOST_COLUMNS = 64
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,47}")
+
+
+def admit(question: Question, settings: Settings, latest: int) -> None:
+    """Take a client's question; `latest` is the latest hybrid time at which it may read.
+
+    Raises:
+        WireError: it says something that cannot be.
+    """
+    wrong = _wrong(question, settings, latest)
+    if wrong:
+        raise WireError(wrong, help="see `docs/language/online-indexes.md`, limits")
+
+
+def _wrong(question: Question, settings: Settings, latest: int) -> str:
+    match question:
+        case Transact(_, changes):
+            return _wrong_changes(changes)
+        case MakeIndex(_, name, column):
+            return _wrong_name(name) or _wrong_name(column)
+        case RemoveIndex(_, name):
+            return _wrong_name(name)
+        case LookUp(_, index, value, at):
+            return _wrong_name(index) or _wrong_number(value) or _wrong_time(at, latest)
+        case Scan(_, tablet, first, limit, at):
+            if not 0 <= tablet < settings.tablets:
+                return f"tablet {tablet}: there are {settings.tablets}, the first is 0"
+            if not 0 < limit <= MOST_ROWS:
+                return f"a scan of {limit} rows: from 1 to {MOST_ROWS} at a time"
+            return _wrong_number(first or 0) or _wrong_time(at, latest)
+        case _:
+            return ""
+
+
+def _wrong_changes(changes: Changes) -> str:
+    keys = [key for key, _ in changes]
+    if not 0 < len(keys) <= MOST_ROWS or len({*keys}) < len(keys):
+        return f"a transaction of {len(keys)} rows: from 1 to {MOST_ROWS}, each once"
+    for key, values in changes:
+        if len(values or {}) > MOST_COLUMNS:
+            return f"a row of {len(values or {})} columns: at most {MOST_COLUMNS}"
+        for name, value in (values or {}).items():
+            if wrong := _wrong_name(name) or _wrong_number(value):
+                return wrong
+        if wrong := _wrong_number(key):
+            return wrong
+    return ""
+
+
+def _wrong_name(name: str) -> str:
+    if _NAME.fullmatch(name):
+        return ""
+    return f"{name[:60]!r} is no name: letters, digits and _, at most 48"
+
+
+def _wrong_number(number: int) -> str:
+    return "" if abs(number) <= LARGEST else f"{number}: numbers are from {-LARGEST} to {LARGEST}"
+
+
+def _wrong_time(at: int, latest: int) -> str:
+    return "" if 0 <= at <= latest else f"{at} is no time until now, which is {latest}"

@@ -1,0 +1,325 @@
+"""Hosts what lives in one process: carries messages, timers and syncs out, and takes tablets that nobody leads.
+
+Nothing is sent before all that was written until then is on the disk, so a sync serves everything that happened since
+the last one began.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from stagewright.impl.indexes.index_tablet import IndexTablet
+from stagewright.impl.indexes.master import Master
+from stagewright.impl.indexes.messages import Message
+from stagewright.impl.indexes.processes.admission import admit
+from stagewright.impl.indexes.processes.layout import MASTER, IndexLayout
+from stagewright.impl.indexes.processes.lives import Led, Life, SyncedStore
+from stagewright.impl.indexes.processes.places import Places
+from stagewright.impl.indexes.processes.session import Session
+from stagewright.impl.indexes.processes.stored_catalog import StoredCatalog
+from stagewright.impl.indexes.processes.wire import (
+    QUESTIONS,
+    AskServer,
+    Delivery,
+    Leads,
+    Reply,
+    inner_codec,
+    outer_codec,
+)
+from stagewright.impl.indexes.schema import index_tablet, table_tablet
+from stagewright.impl.indexes.times import COUNTS
+from stagewright.impl.indexes.transactions import ADDRESS as RECORDS
+from stagewright.impl.processes.errors import WireError
+from stagewright.impl.processes.handshake import Calling
+from stagewright.impl.processes.links import Accepted, Link
+from stagewright.impl.storage.port import RowStore
+from stagewright.impl.storage.rocks import RocksRows
+from stagewright.machines.yugabytedb.indexes.index_states import Permission
+
+LOOK = 0.1  # seconds between looks for tablets that nobody leads
+LEEWAY = 100  # milliseconds that the time of a read may be ahead
+_LOG = logging.getLogger("stagewright.indexes")
+
+
+class Host:
+    """One process of a cluster, a master or a tablet server; `run` returns when `end` is called."""
+
+    def __init__(self, layout: IndexLayout, name: str) -> None:
+        self.name = name
+        self.address = ""
+        self._file = layout.file()
+        self._layout = layout
+        self._settings = self._file.settings
+        self.slots = self._settings.slots
+        self._secret = layout.layout.secret()
+        self._places = Places(layout, name, self._file.servers)
+        self._lives: dict[str, Life] = {}
+        self._catalog: StoredCatalog | None = None
+        self._dirty: set[RowStore] = set()
+        self._outbox: list[Callable[[], None]] = []
+        self._flushing: asyncio.Task[None] | None = None
+        self._links: dict[str, Link] = {}
+        self._connections: set[Accepted] = set()
+        self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def run(self, listens: Callable[[str], None]) -> None:
+        """Listen and live, until `end` is called; `listens` is called with the address.
+
+        Raises:
+            StagewrightError: a disk has failed for good.
+        """
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(self._accept, "127.0.0.1", 0)
+        host, port = server.sockets[0].getsockname()[:2]
+        self.address = f"{host}:{port}"
+        listens(self.address)
+        looking = loop.create_task(self._look_again_and_again())
+        try:
+            await self._over
+        finally:
+            looking.cancel()
+            server.close()
+            await self._close()
+
+    def end(self) -> None:
+        """Let `run` return."""
+        if not self._over.done():
+            self._over.set_result(None)
+
+    async def _close(self) -> None:
+        for life in self._lives.values():
+            life.end()
+        if self._flushing is not None:
+            await self._flushing
+        for link in self._links.values():
+            link.close()
+        for connection in list(self._connections):
+            connection.close()
+        for life in self._lives.values():
+            if isinstance(life, Led):
+                life.close()
+                life.release()
+        if self._catalog is not None:
+            self._catalog.close()
+
+    def _fail(self, error: BaseException) -> None:
+        """A process whose disk has failed, or that is wrong, does not go on."""
+        if not self._over.done():
+            self._over.set_exception(error)
+
+    # -- calls, and what they cause ----------------------------------------------------------------------------
+
+    def act(self, life: Life, action: Callable[..., None], *arguments: Any) -> None:
+        """Call something of a life, unless it is over; then keep what it has decided, and send."""
+        if life.is_over or self._over.done():
+            return
+        try:
+            action(*arguments)
+            if life.address == MASTER:
+                self._keep_catalog()
+        except Exception as error:  # noqa: BLE001 - half a change must not be lived with
+            self._fail(error)
+            return
+        self._send_soon()
+
+    def deliver(self, sender: str, to: str, at: int, message: Message) -> None:
+        """Send, when all that was written before is on the disk."""
+        self._outbox.append(partial(self._post, sender, to, at, message))
+
+    def _send_soon(self) -> None:
+        if self._outbox and self._flushing is None:
+            self._flushing = asyncio.get_running_loop().create_task(self._flush())
+
+    async def _flush(self) -> None:
+        try:
+            while self._outbox:
+                outbox, self._outbox = self._outbox, []
+                if self._dirty:
+                    stores = list(self._dirty)
+                    self._dirty.clear()
+                    await asyncio.to_thread(_sync, stores)
+                for post in outbox:
+                    post()
+        except Exception as error:  # noqa: BLE001 - nothing is acknowledged that may not be there
+            self._fail(error)
+        self._flushing = None
+
+    def _post(self, sender: str, to: str, at: int, message: Message) -> None:
+        if to in self._lives:
+            asyncio.get_running_loop().call_soon(self._receive, sender, to, at, message)
+            return
+        server = self._places.server_of(to)
+        if server and server != self.name:
+            link = self._link(server)
+            if link is not None:
+                link.send(Delivery(sender, to, at, inner_codec().encode(message)))
+
+    def _receive(self, sender: str, to: str, at: int, message: Message) -> None:
+        life = self._lives.get(to)
+        if life is not None and life.process is not None:
+            life.process.clock.observe(at)
+            self.act(life, life.process.receive, sender, message)
+
+    # -- connections -------------------------------------------------------------------------------------------
+
+    def _link(self, peer: str) -> Link | None:
+        link, address = self._links.get(peer), self._places.address_of(peer)
+        if link is not None and link.address != address:
+            link.close()
+            del self._links[peer]
+            link = None
+        if link is None and address:
+            link = Link(outer_codec(), peer, address, self._greeting, _unasked, _seen)
+            self._links[peer] = link
+        return link
+
+    def _greeting(self) -> Calling:
+        return Calling(self._secret, self.name, self.address)
+
+    def _accept(self) -> Accepted:
+        return Accepted(
+            outer_codec(), self._secret, self.name, self._greeted, self._heard, self._hung_up
+        )
+
+    def _greeted(self, connection: Accepted) -> None:
+        self._connections.add(connection)
+        if not connection.address:
+            connection.name = f"client/{self.name}/{uuid4().hex}"
+
+    def _heard(self, connection: Accepted, said: Any) -> None:
+        match said:
+            case Delivery(sender, to, at, message) if connection.address:
+                self._receive(sender, to, at, inner_codec().decode(message))
+            case AskServer(number):
+                led = [
+                    p for p, life in self._lives.items() if not isinstance(life.process, Session)
+                ]
+                connection.send(Leads(number, tuple(sorted(led))))
+            case _ if isinstance(said, QUESTIONS) and not connection.address:
+                admit(said, self._settings, (time.time_ns() // 1_000_000 + LEEWAY) * COUNTS)
+                life = self._session_of(connection)
+                assert isinstance(life.process, Session)
+                self.act(life, life.process.ask, said)
+            case _:
+                raise WireError(
+                    f"a {type(said).__name__} is not for clients to send",
+                    help="see `docs/language/online-indexes.md`",
+                )
+
+    def _session_of(self, connection: Accepted) -> Life:
+        if connection.name not in self._lives:
+            life = Life(self, connection.name)
+
+            def answer(reply: Reply) -> None:
+                self._outbox.append(partial(connection.send, reply))
+
+            life.process = Session(life, self._settings, answer)
+            self._lives[connection.name] = life
+        return self._lives[connection.name]
+
+    def _hung_up(self, connection: Accepted) -> None:
+        self._connections.discard(connection)
+        life = self._lives.get(connection.name)
+        if life is not None and isinstance(life.process, Session):
+            life.end()
+            del self._lives[connection.name]
+
+    # -- what this process leads -------------------------------------------------------------------------------
+
+    async def _look_again_and_again(self) -> None:
+        while True:
+            try:
+                if self.name in self._file.masters:
+                    self._lead_all()
+                else:
+                    self._lead_tablets()
+            except Exception as error:  # noqa: BLE001 - see above
+                self._fail(error)
+                return
+            await asyncio.sleep(LOOK)
+
+    def _lead_tablets(self) -> None:
+        self._places.look()
+        self._take_tablets()
+        led = {p: life for p, life in self._lives.items() if isinstance(life, Led)}
+        for place, life in led.items():
+            if isinstance(life.process, IndexTablet) and self._layout.is_deleted(place):
+                self._give(life, self._layout.remove_tablet)
+        for place in self._places.to_be_given(led):
+            if place in self._lives:
+                self._give(led[place])
+                break  # one after the other
+        self._send_soon()
+
+    def _take_tablets(self) -> None:
+        for place in self._places.to_be_led(self._lives):
+            handle = self._places.claim(place)
+            if handle is None:
+                continue
+            path: Path = self._layout.tablet(place) / "rows"
+            store = SyncedStore(RocksRows(path, memtable=4 << 20), self._dirty)
+            life = Led(self, place, store, handle)
+            self._lives[place] = life
+            life.open(self._settings)
+            _LOG.info("%s leads %s", self.name, place)
+
+    def _give(self, life: Led, remove: Callable[[str], None] | None = None) -> None:
+        """Lead a tablet no more, or remove it; after the sync that may be going on."""
+
+        def give() -> None:
+            life.close()
+            if remove is not None:
+                remove(life.address)
+            life.release()
+            _LOG.info("%s %s %s", self.name, "has removed" if remove else "gives", life.address)
+
+        life.end()
+        del self._lives[life.address]
+        self._outbox.append(give)
+
+    def _lead_all(self) -> None:
+        """Become the master leader, if there is none."""
+        if MASTER in self._lives or self._places.claim(MASTER) is None:
+            return
+        _LOG.info("%s is the master leader", self.name)
+        self._catalog = StoredCatalog(self._layout.directory / "catalog.sqlite")
+        life = Life(self, MASTER, self._catalog.note)
+        self._lives[MASTER] = life
+        life.process = Master(life, self._catalog.catalog, self._settings)
+        self._keep_catalog()
+        self._places.grow((RECORDS, *map(table_tablet, range(self._settings.tablets))))
+
+    def _keep_catalog(self) -> None:
+        """Before anything is sent of it, what the master has decided is on the disk; tablets come and go with it."""
+        assert self._catalog is not None
+        if not self._catalog.save():
+            return
+        tablets = range(self._settings.tablets)
+        there, gone = list[str](), list[str]()
+        for index in self._catalog.catalog.indexes:
+            places = gone if index.permission is Permission.absent else there
+            places += (index_tablet(index.number, t) for t in tablets)
+        self._places.grow(there)
+        self._places.shrink(gone)
+
+
+def _sync(stores: list[RowStore]) -> None:
+    for store in stores:
+        store.sync()
+
+
+def _unasked(peer: str, said: Any) -> None:
+    raise WireError(
+        f"{peer} answers {type(said).__name__}", help="let all processes run one version"
+    )
+
+
+def _seen(peer: str, up: bool) -> None:
+    _LOG.info("%s is %s", peer, "up" if up else "down")

@@ -1,0 +1,148 @@
+"""What lives in a process: a master, leaders of tablets, sessions of clients, each with a port of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from stagewright.impl.indexes.index_tablet import IndexTablet
+from stagewright.impl.indexes.messages import Message
+from stagewright.impl.indexes.port import Port, Settings
+from stagewright.impl.indexes.records.notes import Note
+from stagewright.impl.indexes.table_tablet import TableTablet
+from stagewright.impl.indexes.times import HybridClock
+from stagewright.impl.indexes.transactions import ADDRESS as RECORDS, TransactionRecords
+from stagewright.impl.storage.port import RowStore
+
+
+class Process(Protocol):
+    """Something with an address."""
+
+    @property
+    def clock(self) -> HybridClock:
+        """Past all that it has heard of."""
+        ...
+
+    def receive(self, sender: str, message: Message) -> None:
+        """Handle a message."""
+        ...
+
+
+class Surroundings(Protocol):
+    """What a life wants of the process that hosts it."""
+
+    slots: int  # for backfills, of those that are free
+
+    def deliver(self, sender: str, to: str, at: int, message: Message) -> None:
+        """Send, when all that was written before is on the disk."""
+        ...
+
+    def act(self, life: Life, action: Callable[..., None], *arguments: Any) -> None:
+        """Call something of a life, unless it is over."""
+        ...
+
+
+class Life:
+    """The port of a master, a tablet or a session, as long as it lives here."""
+
+    def __init__(
+        self,
+        host: Surroundings,
+        address: str,
+        listener: Callable[[Note, int], None] | None = None,
+    ) -> None:
+        self.address = address
+        self.process: Process | None = None
+        self.is_over = False
+        self._host = host
+        self._listener = listener
+        self._slots = 0
+
+    def send(self, to: str, message: Message) -> None:
+        assert self.process is not None, "it sends while it is being made"
+        self._host.deliver(self.address, to, self.process.clock.now(), message)
+
+    def after(self, milliseconds: int, action: Callable[..., None], *arguments: Any) -> None:
+        loop = asyncio.get_running_loop()
+        loop.call_later(milliseconds / 1000, self._host.act, self, action, *arguments)
+
+    def now(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def note(self, note: Note) -> None:
+        if self._listener is not None:
+            self._listener(note, self.now())
+
+    def take_slot(self) -> bool:
+        if self._host.slots <= 0:
+            return False
+        self._host.slots -= 1
+        self._slots += 1
+        return True
+
+    def free_slot(self) -> None:
+        self._host.slots += 1
+        self._slots -= 1
+
+    def end(self) -> None:
+        """It is over here; its slots are free."""
+        self.is_over = True
+        self._host.slots += self._slots
+        self._slots = 0
+
+
+class Led(Life):
+    """The life of a tablet that this process leads, with its rows and the handle that says so."""
+
+    def __init__(self, host: Surroundings, address: str, store: SyncedStore, handle: int) -> None:
+        super().__init__(host, address)
+        self.store = store
+        self._handle = handle
+
+    def open(self, settings: Settings) -> None:
+        """Let the tablet begin with what is stored."""
+        port: Port = self
+        kind, _, number = self.address.partition("/")
+        if kind == RECORDS:
+            self.process = TransactionRecords(port, self.store, settings)
+        elif kind == "table":
+            self.process = TableTablet(int(number), port, self.store, settings)
+        else:
+            index = int(kind.removeprefix("index"))
+            self.process = IndexTablet(index, port, self.store, settings)
+
+    def close(self) -> None:
+        """Give the rows back; the tablet may be led elsewhere after `release`."""
+        if isinstance(self.process, TableTablet):
+            self.process.close()
+        self.store.close()
+
+    def release(self) -> None:
+        """Another process may lead it."""
+        os.close(self._handle)
+
+
+class SyncedStore:
+    """Rows whose `sync` is done by the host, once for all that was written, before anything is sent."""
+
+    def __init__(self, rows: RowStore, dirty: set[RowStore]) -> None:
+        self.rows = rows
+        self.write = rows.write
+        self.snapshot = rows.snapshot
+        self.get = rows.get
+        self.drop = rows.drop
+        self.forget = rows.forget
+        self._dirty = dirty
+
+    def sync(self) -> None:
+        """Let the host do it."""
+        self._dirty.add(self.rows)
+
+    def close(self) -> None:
+        """Give the directory back, with everything on the disk."""
+        self._dirty.discard(self.rows)
+        self.rows.sync()
+        self.rows.close()

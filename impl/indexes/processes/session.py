@@ -1,0 +1,167 @@
+"""What a server does for a client: it carries out its transactions, asks the master, and reads as of a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from stagewright.impl.indexes.client import Client
+from stagewright.impl.indexes.messages import (
+    AskBuilds,
+    AskSchema,
+    BackfillTable,
+    Build,
+    Builds,
+    CreateIndex,
+    DropIndex,
+    Found,
+    Message,
+    ReadIndex,
+    ReadRows,
+    RowsFound,
+    SchemaKnown,
+)
+from stagewright.impl.indexes.port import Port, Settings
+from stagewright.impl.indexes.processes.layout import MASTER
+from stagewright.impl.indexes.processes.wire import (
+    AskHowFar,
+    BuildDeferred,
+    Failed,
+    HowFar,
+    LookUp,
+    MakeIndex,
+    Question,
+    RemoveIndex,
+    Reply,
+    RowKeys,
+    RowsAt,
+    Scan,
+    Transact,
+    Transacted,
+)
+from stagewright.impl.indexes.schema import index_tablet, row_key, table_tablet, tablet_of
+from stagewright.impl.indexes.times import COUNTS, HybridClock
+
+
+@dataclass
+class _Asked:
+    """A question under way: to whom what is sent until an answer comes."""
+
+    question: Question
+    to: str
+    message: Message
+    since: int
+    at: int = 0
+
+
+class Session:
+    """One question at a time; one that is asked while another is under way takes its place."""
+
+    def __init__(self, port: Port, settings: Settings, answer: Callable[[Reply], None]) -> None:
+        self.port = port
+        self._settings = settings
+        self._answer = answer
+        self._client = Client(port, settings, port.address)
+        self._asked: _Asked | None = None
+
+    @property
+    def clock(self) -> HybridClock:
+        """Past all that the session has heard of."""
+        return self._client.clock
+
+    def ask(self, question: Question) -> None:
+        """Something that a client asks."""
+        self._asked = None
+        match question:
+            case Transact(number, changes):
+                if not self._client.is_idle:
+                    reason = "a transaction of this connection has not ended"
+                    self._answer(Failed(number, reason, again=True))
+                    return
+                self._client.begin(list(changes), 0, lambda: self._has_ended(number))
+            case MakeIndex(_, name, column, unique, deferred):
+                self._send(question, MASTER, CreateIndex(name, column, unique, deferred))
+            case RemoveIndex(_, name):
+                self._send(question, MASTER, DropIndex(name))
+            case BuildDeferred():
+                self._send(question, MASTER, BackfillTable())
+            case AskHowFar():
+                self._send(question, MASTER, AskBuilds())
+            case LookUp(number, _, value, at):
+                tablet = tablet_of(row_key(value), self._settings.tablets)
+                at = at or self._now()
+                self._send(question, table_tablet(tablet), AskSchema(str(number)), at)
+            case Scan(number, tablet, first, limit, at):
+                at = at or self._now()
+                message = ReadRows(str(number), first, limit, at)
+                self._send(question, table_tablet(tablet), message, at)
+            case _:
+                self._answer(Failed(question.number, "a session has no answer to that"))
+
+    def _now(self) -> int:
+        """A time after all that others know to have been committed: no clock of this machine is ahead of it."""
+        return max(self.clock.now(), (self.port.now() + 1) * COUNTS)
+
+    def _has_ended(self, number: int) -> None:
+        last = self._client.transactions.pop()
+        why = "" if last.refused is None else last.refused.name
+        self._answer(Transacted(number, last.committed or 0, why or _ABORTED))
+
+    def _send(self, question: Question, to: str, message: Message, at: int = 0) -> None:
+        self._asked = _Asked(question, to, message, self.port.now(), at)
+        self._try(self._asked)
+
+    def _try(self, asked: _Asked) -> None:
+        if self._asked is not asked:
+            return
+        if self.port.now() - asked.since > self._settings.patience:
+            self._end(Failed(asked.question.number, f"{asked.to} does not answer", again=True))
+            return
+        self.port.send(asked.to, asked.message)
+        self.port.after(self._settings.resend, self._try, asked)
+
+    def _end(self, reply: Reply) -> None:
+        self._asked = None
+        self._answer(reply)
+
+    # -- answers -----------------------------------------------------------------------------------------------
+
+    def receive(self, sender: str, message: Message) -> None:
+        """Handle a message."""
+        asked = self._asked
+        match message, asked and asked.question:
+            case Build(), MakeIndex(number, name) | RemoveIndex(number, name) if (
+                message.name == name
+            ):
+                self._end(HowFar(number, (message,)))
+            case Build(name=""), BuildDeferred(number):
+                self._end(HowFar(number, ()))
+            case Builds(builds), AskHowFar(number):
+                self._end(HowFar(number, builds))
+            case SchemaKnown(request), LookUp() as question if request == str(question.number):
+                assert asked is not None
+                self._look_up(message, question, asked.at)
+            case Found(request, rows), LookUp(number) if request == str(number):
+                assert asked is not None
+                self._end(RowKeys(number, rows, asked.at))
+            case RowsFound(request, rows), Scan(number) if request == str(number):
+                assert asked is not None
+                self._end(RowsAt(number, tuple((k, dict(v)) for k, v in rows), asked.at))
+            case _:
+                self._client.receive(sender, message)
+
+    def _look_up(self, known: SchemaKnown, question: LookUp, at: int) -> None:
+        index = known.schema.readable(question.index, at)
+        if index is None:
+            there = known.schema.readable(question.index, None)
+            reason = f"{question.index} is not there to be read"
+            if there is not None:
+                reason = f"{question.index} has nothing from before {there.read_from}"
+            self._end(Failed(question.number, reason))
+            return
+        tablet = tablet_of(row_key(question.value), self._settings.tablets)
+        message = ReadIndex(known.request, question.value, at)
+        self._send(question, index_tablet(index.number, tablet), message, at)
+
+
+_ABORTED = "aborted"

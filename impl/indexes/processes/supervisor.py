@@ -1,0 +1,214 @@
+"""Starts, kills and stops the processes of a cluster with an indexed table, and says how they are."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from stagewright.impl.indexes.messages import Build
+from stagewright.impl.indexes.port import Settings
+from stagewright.impl.indexes.processes.client import IndexClient
+from stagewright.impl.indexes.processes.layout import MASTER, REAL, IndexLayout, TableFile
+from stagewright.impl.indexes.processes.wire import AskServer, Leads, outer_codec
+from stagewright.impl.indexes.schema import table_tablet
+from stagewright.impl.indexes.transactions import ADDRESS as RECORDS
+from stagewright.impl.processes.client import Conversation
+from stagewright.impl.processes.errors import ClusterError, WireError
+from stagewright.impl.processes.supervisor import OperationFailedError, environment
+
+PATIENCE = 120.0  # seconds for processes to start
+MASTERS = 2
+_LOOK = 0.05
+
+
+@dataclass(frozen=True)
+class ProcessReport:
+    """A process: its number if it lives, and what it leads if it answers."""
+
+    name: str
+    process: int | None
+    leads: tuple[str, ...] | None
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a cluster is."""
+
+    processes: tuple[ProcessReport, ...]
+    builds: tuple[Build, ...] | None  # None: no master answers
+
+    @property
+    def is_well(self) -> bool:
+        """Whether all processes run and answer, and one of them is the master leader."""
+        leads = [place for p in self.processes for place in p.leads or ()]
+        return all(p.leads is not None for p in self.processes) and MASTER in leads
+
+
+class IndexSupervisor:
+    """Acts on the cluster of a directory; `tell` is called with what goes on."""
+
+    def __init__(
+        self,
+        layout: IndexLayout,
+        tell: Callable[[str], None] = lambda _: None,
+        patience: float = PATIENCE,
+    ) -> None:
+        self.layout = layout
+        self._tell = tell
+        self._patience = patience
+        self._children: dict[str, subprocess.Popen[bytes]] = {}
+
+    def create(
+        self, servers: int, settings: Settings = REAL, masters: int = MASTERS
+    ) -> tuple[str, ...]:
+        """Begin a cluster of so many tablet servers and masters; the names. Nothing is started yet."""
+        file = TableFile(
+            tuple(f"n{i + 1}" for i in range(servers)),
+            tuple(f"m{i + 1}" for i in range(masters)),
+            settings,
+        )
+        self.layout.create(file)
+        return (*file.servers, *file.masters)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of all processes."""
+        file = self.layout.file()
+        return (*file.servers, *file.masters)
+
+    def start(self, names: Iterable[str] | None = None) -> list[str]:
+        """Start processes that do not run, all of them unless names are given; wait until the table is served."""
+        chosen = self.names if names is None else tuple(names)
+        for name in chosen:
+            self._refuse_unknown(name)
+        missing = [n for n in chosen if self.running(n) is None]
+        for name in missing:
+            self._spawn(name)
+        for name in chosen:
+            self._wait(f"{name} to answer", lambda n=name: self.leads(n) is not None, missing)  # type: ignore[misc]
+        self._wait("the table to be served", self._is_served, missing)
+        return missing
+
+    def _is_served(self) -> bool:
+        led = {place for name in self.names for place in self.leads(name) or ()}
+        tablets = map(table_tablet, range(self.layout.file().settings.tablets))
+        return {MASTER, RECORDS, *tablets} <= led
+
+    def _spawn(self, name: str) -> None:
+        (self.layout.node(name) / "address").unlink(missing_ok=True)
+        words = ["-m", "stagewright.impl.indexes.processes.program", "--name", name]
+        with (self.layout.node(name) / "log").open("ab") as log:
+            self._children[name] = subprocess.Popen(
+                [sys.executable, "-P", *words, "--dir", str(self.layout.directory)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env=environment(),
+            )
+        self._tell(f"{name} starts")
+
+    def kill(self, name: str) -> int:
+        """End a process without warning (SIGKILL); its number."""
+        self._refuse_unknown(name)
+        process = self.running(name)
+        if process is None:
+            raise ClusterError(f"{name} does not run", help="see `stagewright cluster status`")
+        os.kill(process, signal.SIGKILL)
+        self._wait(f"{name} to be gone", lambda: self.running(name) is None)
+        return process
+
+    def stop(self, names: Iterable[str] | None = None) -> list[str]:
+        """Let processes, or all, end what they do and stop; those that did not run are passed over."""
+        chosen = self.names if names is None else tuple(names)
+        running = {n: p for n in chosen if (p := self.running(n)) is not None}
+        for process in running.values():
+            os.kill(process, signal.SIGTERM)
+        until = time.monotonic() + 15
+        while any(self.running(n) for n in running) and time.monotonic() < until:
+            time.sleep(_LOOK)
+        for name in running:
+            if self.running(name) is not None:
+                self._tell(f"{name} does not stop and is killed")
+                self.kill(name)
+        for name in chosen:
+            child = self._children.get(name)
+            if child is not None and child.poll() is None and name not in running:
+                child.terminate()  # it has not come so far as to say that it runs
+                child.wait(15)
+        return list(running)
+
+    def running(self, name: str) -> int | None:
+        """The number of a process, if it lives."""
+        child = self._children.get(name)
+        if child is not None:
+            child.poll()  # lets a process that has ended be forgotten by the system
+        return self.layout.layout.running(name)
+
+    def _refuse_unknown(self, name: str) -> None:
+        if name not in self.names:
+            raise ClusterError(
+                f"there is no process {name}", help=f"known: {', '.join(self.names)}"
+            )
+
+    # -- how it is ---------------------------------------------------------------------------------------------
+
+    def client(self, seconds: float = 30.0) -> IndexClient:
+        """A client of the servers that run whenever it looks for one."""
+        layout, file = self.layout, self.layout.file()
+
+        def addresses() -> list[str]:
+            living = [n for n in file.servers if layout.layout.running(n) is not None]
+            return [a for n in living if (a := layout.address(n))]
+
+        return IndexClient(addresses, layout.layout.secret(), file.settings.tablets, seconds)
+
+    def leads(self, name: str) -> tuple[str, ...] | None:
+        """What a process leads; None: it does not answer."""
+        address = self.layout.address(name)
+        if not address or self.running(name) is None:
+            return None
+        try:
+            secret = self.layout.layout.secret()
+            conversation = Conversation(address, secret, 3.0, outer_codec())
+            try:
+                reply = conversation.ask(AskServer(1), 3.0)
+            finally:
+                conversation.close()
+        except (OSError, WireError):
+            return None
+        return reply.places if isinstance(reply, Leads) else None
+
+    def status(self) -> Report:
+        """How the cluster is."""
+        processes = tuple(ProcessReport(n, self.running(n), self.leads(n)) for n in self.names)
+        client = self.client(3.0)
+        try:
+            return Report(processes, client.builds())
+        except ClusterError:
+            return Report(processes, None)
+        finally:
+            client.close()
+
+    def _wait(self, what: str, done: Callable[[], bool], processes: Iterable[str] = ()) -> None:
+        """Look again and again, while the processes that are to do it live."""
+        until = time.monotonic() + self._patience
+        while not done():
+            for name in processes:
+                child = self._children.get(name)
+                if child is not None and child.poll() is not None:
+                    raise OperationFailedError(
+                        f"{name} has ended: {self.layout.layout.last_words(name)}",
+                        help=f"see {self.layout.node(name) / 'log'}",
+                    )
+            if time.monotonic() > until:
+                raise OperationFailedError(
+                    f"waited {self._patience:g} s in vain for {what}",
+                    help="see `stagewright cluster status`, and the logs of the processes",
+                )
+            time.sleep(_LOOK)

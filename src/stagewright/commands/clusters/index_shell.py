@@ -1,0 +1,228 @@
+"""The shell of an indexed table: rows of numbers, indexes that are built meanwhile, reads as of a time."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from stagewright.spec.errors import InputError
+
+if TYPE_CHECKING:
+    from stagewright.impl.indexes.messages import Build
+    from stagewright.impl.indexes.processes.client import IndexClient
+
+COMMANDS = """\
+commands, one a line or with semicolons between them; keys and values are whole numbers:
+  put KEY COLUMN=VALUE …   write a row, in one transaction; its time is printed
+  delete KEY           delete it
+  get KEY [at TIME]    read it, now or as of a time
+  scan [LIMIT] [at TIME]   all rows, tablet by tablet
+  create [unique] [deferred] index NAME on COLUMN   returns at once; a deferred index waits for `backfill`
+  backfill             deferred indexes are built
+  build status         how far each index is, and how long that will take; of one that failed, the rows
+  await NAME           until it is built, or has failed
+  drop index NAME      at any time
+  read NAME VALUE [at TIME]   the rows that an index has for a value
+  help, exit
+"""
+AWAIT = 3600.0  # seconds
+_LOOK = 0.1
+_ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(-?[0-9]{1,19})")
+_NUMBER = re.compile(r"-?[0-9]{1,19}")
+
+
+class IndexShell:
+    """Carries commands out, and prints what comes of them."""
+
+    def __init__(self, client: IndexClient, *, as_json: bool) -> None:
+        self._client = client
+        self._as_json = as_json
+
+    def do(self, words: list[str]) -> None:
+        """Carry a command out.
+
+        Raises:
+            InputError: there is no such command, or no such index.
+            ClusterError: the cluster refuses, or does not answer.
+        """
+        words, at = _time_of(words)
+        match words:
+            case ["get", key]:
+                row = self._client.get(_number(key), at)
+                self._say({"key": _number(key), "row": row}, "no row" if row is None else _row(row))
+            case ["scan"]:
+                self._scan(None, at)
+            case ["scan", limit] if limit.isdecimal():
+                self._scan(int(limit), at)
+            case ["read", name, value]:
+                self._read(name, _number(value), at)
+            case _ if at:
+                raise InputError(f"no such command: {shlex.join(words)} at {at}", help=COMMANDS)
+            case ["put", key, *assigned] if assigned:
+                self._write(_number(key), _values(assigned))
+            case ["delete", key]:
+                self._write(_number(key), None)
+            case ["help"]:
+                print(COMMANDS)
+            case _:
+                self._of_indexes(words)
+
+    def _of_indexes(self, words: list[str]) -> None:
+        match words:
+            case ["create", *kinds, "index", name, "on", column] if {*kinds} <= {
+                "unique",
+                "deferred",
+            }:
+                unique, deferred = "unique" in kinds, "deferred" in kinds
+                self._show(self._client.create(name, column, unique=unique, deferred=deferred))
+            case ["drop", "index", name]:
+                self._known(name)
+                self._show(self._client.drop(name))
+            case ["backfill"]:
+                self._client.backfill()
+                self._say({"backfill": True}, "done")
+            case ["build", "status"]:
+                for build in self._client.builds():
+                    self._show(build)
+            case ["await", name]:
+                self._await(name)
+            case _:
+                raise InputError(f"no such command: {shlex.join(words)}", help=COMMANDS.rstrip())
+
+    # -- rows --------------------------------------------------------------------------------------------------
+
+    def _write(self, key: int, values: Mapping[str, int] | None) -> None:
+        from stagewright.impl.processes.errors import ClusterError
+
+        found = self._client.write({key: values})
+        if found.time is None:
+            raise ClusterError(
+                f"{key} is not written: {found.refused.replace('_', ' ')}",
+                help="`duplicate`: another row has a value of a unique index; else try again",
+            )
+        self._say({"key": key, "time": found.time}, f"committed at {found.time}")
+
+    def _scan(self, limit: int | None, at: int) -> None:
+        count = 0
+        for key, row in self._client.scan(at):
+            if count == limit:
+                break
+            self._say({"key": key, "row": row}, f"{key}\t{_row(row)}")
+            count += 1
+        self._say({"rows": count}, f"{count} row{'' if count == 1 else 's'}")
+
+    def _read(self, name: str, value: int, at: int) -> None:
+        found = self._client.look_up(name, value, at)
+        keys = " ".join(map(str, found.rows)) or "no row"
+        what = {"index": name, "value": value, "rows": list(found.rows), "time": found.at}
+        self._say(what, keys)
+
+    # -- builds ------------------------------------------------------------------------------------------------
+
+    def _known(self, name: str) -> Build:
+        builds = {b.name: b for b in self._client.builds()}
+        if name not in builds:
+            raise InputError(
+                f"there is no index {name}", help=f"known: {', '.join(builds) or 'none'}"
+            )
+        return builds[name]
+
+    def _await(self, name: str) -> None:
+        from stagewright.impl.processes.errors import ClusterError
+
+        until = time.monotonic() + AWAIT
+        while not is_over(build := self._known(name)):
+            if build.waits:
+                raise InputError(f"{name} is deferred", help="`backfill` builds it")
+            if time.monotonic() > until:
+                raise ClusterError(
+                    f"{name} is not built after {AWAIT:g} s", help="see `build status`"
+                )
+            time.sleep(_LOOK)
+        self._show(build)
+
+    def _show(self, build: Build) -> None:
+        what = shown_build(build)
+        self._say(what, build_as_text(what))
+
+    def _say(self, what: Mapping[str, object], text: str) -> None:
+        print(json.dumps(what, ensure_ascii=False) if self._as_json else text, flush=True)
+
+
+def is_over(build: Build) -> bool:
+    """Whether it is built, has failed, or is gone."""
+    return build.gone or (build.status is not None and build.status.name != "in_progress")
+
+
+def shown_build(build: Build) -> dict[str, object]:
+    """How far an index is built, as JSON has it; the estimate takes it that rows are read as fast as until now."""
+    from stagewright.impl.views.building.progress import remaining_ms
+
+    status = "NONE" if build.status is None else build.status.name.replace("_", "-").upper()
+    done = 1.0 if status == "SUCCESS" else 0.0
+    left: float | None = None
+    if build.expected and status == "IN-PROGRESS":
+        done = min(build.rows / build.expected, 1.0)
+        remaining = remaining_ms(done, build.elapsed)
+        left = None if remaining is None else round(remaining / 1000, 1)
+    return {
+        "index": build.name,
+        "column": build.column,
+        "unique": build.unique,
+        "status": status,
+        "deferred": build.waits,
+        "done": round(done, 3),
+        "rows read": build.rows,
+        "seconds left": left,
+        "error": build.error,
+        "dropped": build.dropped,
+        "deleted": build.gone,
+    }
+
+
+def build_as_text(what: Mapping[str, object]) -> str:
+    """The same as a line."""
+    words = [f"{'unique ' if what['unique'] else ''}index {what['index']} on {what['column']}"]
+    words += [f"{what['status']}"]
+    if what["deferred"]:
+        words.append("waits for `backfill`")
+    elif what["status"] == "IN-PROGRESS":
+        words.append(f"{100 * float(str(what['done'])):.0f} %")
+        if what["seconds left"] is not None:
+            words.append(f"about {what['seconds left']} s to go")
+    words += [str(what["error"])] if what["error"] else []
+    gone = "dropped" if what["dropped"] else ""
+    words += ["deleted" if what["deleted"] else gone]
+    return f"{words[0]}: {', '.join(filter(None, words[1:]))}"
+
+
+def _time_of(words: list[str]) -> tuple[list[str], int]:
+    match words:
+        case [*rest, "at", at] if at.isdecimal():
+            return rest, int(at)
+        case _:
+            return words, 0
+
+
+def _number(text: str) -> int:
+    if not _NUMBER.fullmatch(text):
+        raise InputError(f"{text!r} is no whole number", help="keys and values are")
+    return int(text)
+
+
+def _values(words: list[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for word in words:
+        assigned = _ASSIGNED.fullmatch(word)
+        if assigned is None:
+            raise InputError(f"{word!r} assigns nothing", help="write COLUMN=NUMBER, as in v=3")
+        found[assigned[1]] = int(assigned[2])
+    return found
+
+
+def _row(row: Mapping[str, int]) -> str:
+    return " ".join(f"{name}={value}" for name, value in sorted(row.items()))

@@ -1,0 +1,78 @@
+"""Clusters with an indexed table for tests: begun in a directory, and nothing left behind at the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+from stagewright.impl.indexes.messages import Build
+from stagewright.impl.indexes.processes.client import IndexClient
+from stagewright.impl.indexes.processes.layout import MASTER, REAL, IndexLayout
+from stagewright.impl.indexes.processes.supervisor import IndexSupervisor
+from stagewright.impl.processes.errors import ClusterError
+from stagewright.machines.yugabytedb.indexes.index_states import Status
+
+SLOW = replace(REAL, batch=4, chunk_rows=8, rows_per_second=40)
+PATIENCE = 240.0
+
+
+@contextmanager
+def cluster(directory: Path, **settings: int) -> Iterator[IndexSupervisor]:
+    """A cluster that serves, while the context lasts: three tablet servers and two masters."""
+    supervisor = IndexSupervisor(IndexLayout(directory), patience=PATIENCE)
+    supervisor.create(3, replace(SLOW, **settings))  # type: ignore[arg-type]
+    try:
+        supervisor.start()
+        yield supervisor
+    finally:
+        supervisor.stop()
+    assert not any(supervisor.running(n) for n in supervisor.names)
+
+
+def build_of(client: IndexClient, name: str) -> Build:
+    """How far an index is."""
+    return next(b for b in client.builds() if b.name == name)
+
+
+def until(client: IndexClient, name: str, wanted: Callable[[Build], bool]) -> Build:
+    """Wait until a build is so; what it is like then."""
+    end = time.monotonic() + PATIENCE
+    found: Build | None = None
+    while time.monotonic() < end:
+        try:
+            found = build_of(client, name)
+        except ClusterError:
+            continue  # what would answer has just been killed
+        if wanted(found):
+            return found
+        time.sleep(0.05)
+    raise AssertionError(found)
+
+
+def is_over(build: Build) -> bool:
+    """Built, or failed and gone."""
+    return build.status is Status.success or build.gone
+
+
+def leader(supervisor: IndexSupervisor, place: str) -> str:
+    """The process that leads a tablet, or all as the master."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        for name in supervisor.names:
+            if place in (supervisor.leads(name) or ()):
+                return name
+        time.sleep(0.05)
+    raise AssertionError(f"nobody leads {place}")
+
+
+def kill_one(supervisor: IndexSupervisor, chance: Random) -> str:
+    """Kill a process at random, the master leader as often as any other, and start it again some time later."""
+    name = chance.choice([leader(supervisor, MASTER), *supervisor.layout.file().servers])
+    supervisor.kill(name)
+    time.sleep(chance.random())
+    supervisor.start()
+    return name

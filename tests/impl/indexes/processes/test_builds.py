@@ -1,0 +1,109 @@
+"""Indexes in real processes: built while clients write and processes are killed, refused, deferred, dropped."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("msgspec")
+pytest.importorskip("rocksdict")
+
+from tests.impl.indexes.processes.clusters import (
+    cluster,
+    is_over,
+    leader,
+    until,
+)
+from tests.impl.indexes.processes.endurance import KEPT, all_is_well, endure, filled, writing
+from tests.impl.indexes.processes.writers import ended
+
+from stagewright.impl.indexes.processes.layout import MASTER
+from stagewright.impl.processes.errors import ClusterError, WireError
+from stagewright.machines.yugabytedb.indexes.index_states import Status
+
+
+def test_a_build_survives_the_death_of_a_tablet_server_and_of_the_master(tmp_path: Path) -> None:
+    with cluster(tmp_path / "c", rows_per_second=30) as supervisor:
+        first, client = filled(supervisor), supervisor.client()
+        writers = writing(supervisor, range(1, 3))
+        created = client.create("i", "v", unique=True)
+        assert (created.status, created.tablets_done) == (Status.in_progress, 0)
+        assert (
+            client.create("i", "v", unique=True).status is Status.in_progress
+        )  # which is the same index
+        scanned = until(client, "i", lambda b: b.rows > 0 or is_over(b))
+        if not is_over(scanned):
+            assert scanned.expected >= len(KEPT)
+        supervisor.kill(leader(supervisor, "table/0"))
+        until(client, "i", lambda b: b.rows > scanned.rows or is_over(b))
+        supervisor.kill(leader(supervisor, MASTER))
+        supervisor.start()
+        assert until(client, "i", is_over).status is Status.success
+        assert client.look_up("i", 7).rows == (7,)
+        twice = client.write({7_000: {"v": 7}})
+        assert (twice.time, twice.refused) == (None, "duplicate")
+        ended(writers)
+        all_is_well(supervisor, first, writers)
+
+
+def test_builds_are_refused_deferred_dropped_and_read_at_a_chosen_time(tmp_path: Path) -> None:
+    with cluster(tmp_path / "c", rows_per_second=0, batch=50, chunk_rows=100) as supervisor:
+        first, client = filled(supervisor), supervisor.client()
+        client.create("u", "w", unique=True)
+        failed = until(client, "u", is_over)
+        assert failed.status is Status.failed
+        assert " both have w = " in failed.error
+        assert client.create("d", "w", deferred=True).waits
+        client.create("i", "v")
+        assert until(client, "i", is_over).status is Status.success
+        until(client, "d", is_over)  # of one scan, as it waited
+        before = client.write({5: {"v": 50_000, "w": 1}})
+        assert before.time is not None
+        first.committed[before.time] = {5: {"v": 50_000, "w": 1}}
+        assert client.look_up("i", 50_000).rows == (5,)
+        assert client.look_up("i", 5).rows == ()
+        assert client.look_up("i", 5, before.time - 1).rows == (5,)
+        assert client.get(5, before.time - 1) == KEPT[5]
+        assert dict(client.scan(before.time - 1)) == KEPT
+        with pytest.raises(ClusterError, match="i has nothing from before"):
+            client.look_up("i", 5, 1)
+        with pytest.raises(ClusterError, match="u is not there to be read"):
+            client.look_up("u", 5)
+        client.drop("i")
+        assert until(client, "i", lambda b: b.gone).status is Status.success
+        assert client.create("e", "v", deferred=True).waits
+        client.backfill()
+        assert until(client, "e", is_over).status is Status.success
+        deadline = time.monotonic() + 60
+        while any(p.startswith("index0/") for p in supervisor.layout.places()):
+            assert time.monotonic() < deadline  # the files of an index go with it
+            time.sleep(0.05)
+        all_is_well(supervisor, first, [])
+
+
+def test_what_cannot_be_asked_is_refused_and_harms_nobody(tmp_path: Path) -> None:
+    with cluster(tmp_path / "c") as supervisor:
+        client = supervisor.client()
+        for changes in ({1 << 63: {"v": 1}}, {1: {"v v": 1}}, {1: {"v": -(1 << 63)}}, {}):
+            with pytest.raises(WireError):
+                client.write(changes)
+        for ask in (
+            lambda: client.create("no name", "v"),
+            lambda: client.look_up("i", 1 << 63),
+            lambda: client.look_up("i", 1, 1 << 62),
+        ):
+            with pytest.raises(WireError):
+                ask()
+        assert client.drop("none").status is None
+        assert client.write({1: {"v": 1}}).time is not None
+        assert supervisor.status().is_well
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(5400)
+def test_a_hundred_builds_survive_kills_of_random_processes(tmp_path: Path) -> None:
+    done = endure(tmp_path, builds=100, seed=16)
+    assert done["kills"] >= 100
+    assert min(done["SUCCESS"], done["FAILED"], done["dropped"]) > 0
