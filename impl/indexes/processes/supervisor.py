@@ -23,6 +23,7 @@ from stagewright.impl.processes.supervisor import OperationFailedError, environm
 
 PATIENCE = 120.0  # seconds for processes to start
 MASTERS = 2
+ANSWER = 10.0  # seconds for a process to answer
 _LOOK = 0.05
 
 
@@ -175,9 +176,9 @@ class IndexSupervisor:
             return None
         try:
             secret = self.layout.layout.secret()
-            conversation = Conversation(address, secret, 3.0, outer_codec())
+            conversation = Conversation(address, secret, ANSWER, outer_codec())
             try:
-                reply = conversation.ask(AskServer(1), 3.0)
+                reply = conversation.ask(AskServer(1), ANSWER)
             finally:
                 conversation.close()
         except (OSError, WireError):
@@ -187,7 +188,7 @@ class IndexSupervisor:
     def status(self) -> Report:
         """How the cluster is."""
         processes = tuple(ProcessReport(n, self.running(n), self.leads(n)) for n in self.names)
-        client = self.client(3.0)
+        client = self.client(ANSWER)
         try:
             return Report(processes, client.builds())
         except ClusterError:

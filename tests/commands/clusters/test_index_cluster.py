@@ -62,16 +62,11 @@ def indexes_are_built_and_read(run: Run) -> None:
     before = said[1]["time"]
     create = "create unique index i on v; await i; read i 5; create unique index j on w; await j"
     code, out, _ = run("shell", "-c", create)
-    *lines, last = out.splitlines()
-    assert (code, lines) == (
-        0,
-        [
-            "unique index i on v: IN-PROGRESS, 0 %",
-            "unique index i on v: SUCCESS",
-            "1",
-            "unique index j on w: IN-PROGRESS, 0 %",
-        ],
-    )
+    created, awaited, found, second, last = out.splitlines()
+    assert code == 0
+    assert created.startswith("unique index i on v: ")  # it may be built already, on a slow machine
+    assert second.startswith("unique index j on w: ")
+    assert (awaited, found) == ("unique index i on v: SUCCESS", "1")
     assert last.startswith("unique index j on w: FAILED, rows 1 and 2 both have w = 2")
     code, out, err = run("shell", "-c", "put 3 v=5")
     assert (code, out) == (1, "")
@@ -83,7 +78,11 @@ def indexes_are_built_and_read(run: Run) -> None:
     deferred = "create deferred index d on w; backfill; await d; drop index d"
     code, out, _ = run("shell", "-c", deferred)
     assert out.splitlines()[0] == "index d on w: IN-PROGRESS, waits for `backfill`"
-    assert out.splitlines()[2:] == ["index d on w: SUCCESS", "index d on w: SUCCESS, dropped"]
+    assert out.splitlines()[2] == "index d on w: SUCCESS"
+    assert out.splitlines()[3] in (
+        "index d on w: SUCCESS, dropped",
+        "index d on w: SUCCESS, deleted",
+    )
 
 
 def mistakes_are_refused(run: Run) -> None:
