@@ -58,6 +58,7 @@ TOPOLOGY = Document(
                 TopologyCluster.no_read_outlives_the_old_ring,
                 TopologyCluster.a_node_that_is_down_does_nothing,
                 TopologyCluster.a_barrier_waits_until_all_have_learned,
+                TopologyCluster.a_passed_barrier_means_a_learned_fence,
                 TopologyCluster.a_barrier_waits_for_older_requests,
                 TopologyCluster.owners_are_in_the_ring,
                 TopologyControl.nodes_follow_the_diagram,

@@ -470,7 +470,6 @@ class ClusterViews(Machine):
         vacuous(
             TopologyControl.only_operations_on_nodes_are_given_up,
             TopologyControl.what_is_given_up_is_undone,
-            TopologyControl.a_rollback_ends_fenced,
             TopologyControl.rows_of_lost_ranges_are_remembered,
             TopologyControl.rows_are_removed_when_nothing_can_write_them,
             because="an operation on a node is undone where there are `faults`",

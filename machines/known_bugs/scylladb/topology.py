@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from stagewright.machines.scylladb.cluster import Node
+from stagewright.machines.scylladb.topology.topology import TopologyCluster
 from stagewright.machines.scylladb.topology.topology_announced import TopologyAnnounced
-from stagewright.machines.scylladb.topology.topology_control import TopologyControl
+from stagewright.machines.scylladb.topology.topology_control import OPERATOR, TopologyControl
 from stagewright.machines.scylladb.topology.topology_coordinator import (
     Coordinator,
     TopologyCoordinator,
@@ -12,7 +13,7 @@ from stagewright.machines.scylladb.topology.topology_coordinator import (
 from stagewright.machines.scylladb.topology.topology_rebuild import Datacenter, TopologyRebuild
 from stagewright.machines.scylladb.topology.topology_sessions import Session, TopologySessions
 from stagewright.machines.scylladb.topology.topology_states import TransitionState
-from stagewright.spec import Bool, Term, require, some
+from stagewright.spec import Bool, Term, action, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 ONE = {TopologyControl.requests: 1, TopologyControl.faults: 0}
@@ -360,6 +361,24 @@ class DoneWhenCommitted(TopologyAnnounced):
 
     def _all_have_learned(self) -> None:
         """The commit was all that was waited for."""
+
+
+@known_bug(
+    "001-14",
+    'design document 001: barriers wait until "the entire cluster learns about it"',
+    breaks=TopologyCluster.a_passed_barrier_means_a_learned_fence,
+    budgets={TopologyCluster.crashes: 1, TopologyCluster.writes: 0, TopologyCluster.reads: 0},
+)
+class RestartedNodesServeAtOnce(TopologyCluster):
+    """A dead node was being removed, so that no barrier waited for it, and came back: it served by the topology of
+    before its crash, as if what the barrier had waited for were still to come.
+    """
+
+    @action(by=OPERATOR)
+    def restart(self, n: Term[Node]) -> None:
+        """The node comes back, as it went."""
+        self.topology.restart(n)
+        require(self.topology.members.has(n), "the node is in group0")
 
 
 BUGS = known_bugs_in(globals())

@@ -422,6 +422,19 @@ class TopologyCluster(Machine):
         )
         return self._barrier_is_over(after).implies(learned)
 
+    @invariant
+    def a_passed_barrier_means_a_learned_fence(self, n: Term[Node]) -> Bool:
+        """What `topology-control` takes for granted. 001: "After the entire cluster learns about it": while a barrier
+        is over, whoever is up knows its version, and whoever does refuses what was fenced before that version.
+        """
+        topology, view = self.topology, self.view[n]
+        over = topology.barrier.any_of(Barrier.passed, Barrier.waived)
+        up = topology.members.has(n) & ~topology.down.has(n)
+        learned = view.version == topology.version
+        before = topology.fence_version < topology.version
+        refuses = (learned & before).implies(view.fence == topology.fence_version)
+        return (over & up).implies(learned) & refuses
+
     @step_property
     def a_barrier_waits_for_older_requests(self, after: Self) -> Bool:
         """001: "make sure that no reads that started before this point exist in the system"; nor writes."""
@@ -815,7 +828,6 @@ class TopologyCluster(Machine):
         ),
         vacuous(
             TopologyControl.a_node_that_is_removed_is_dead,
-            TopologyControl.a_rollback_ends_fenced,
             TopologyControl.no_range_comes_back_to_a_node_with_old_rows,
             because="a node is dead, and an operation on nodes fails for it, where there are `crashes`",
         ),

@@ -105,8 +105,9 @@ ORDER = (Request.replace, Request.join, Request.remove, Request.leave, Request.r
 class TopologyControl(Machine):
     """The states of nodes and of the topology as a whole, driven by the topology coordinator.
 
-    A barrier that passed is taken to mean that every node has learned the version, drained what was older, and heeds
-    the fence: `topology` is this machine among nodes that learn in their own time.
+    A barrier that passed is taken to mean that every node has learned the version, with the fence of those before, and
+    drained what was older. `topology`, this machine among nodes that learn in their own time, promises so:
+    `a_passed_barrier_means_a_learned_fence`, `a_barrier_waits_for_older_requests`.
 
     Under `scylla-2026.2` and the releases before it every promise holds.
 
@@ -204,6 +205,11 @@ class TopologyControl(Machine):
     def _move(self, n: Term[Node], source: NodeState, target: NodeState) -> None:
         require(self.node_state[n] == source, f"node is {source.name}")
         self.node_state[n] = target
+
+    def _enters(self, after: Self, *states: TransitionState) -> Bool:
+        """The topology comes to one of the states, from another one."""
+        moves = self.transition_state != after.transition_state
+        return moves & after.transition_state.any_of(*states)
 
     # -- rings -----------------------------------------------------------------------------------------
 
@@ -1409,10 +1415,7 @@ class TopologyControl(Machine):
     @step_property
     def the_load_balancer_waits(self, after: Self) -> Bool:
         """001: "If there is a pending topology change request, the load balancer will not be invoked"."""
-        begins = self.transition_state != after.transition_state
-        begins = begins & after.transition_state.any_of(
-            T.tablet_migration, T.tablet_resize_finalization
-        )
+        begins = self._enters(after, T.tablet_migration, T.tablet_resize_finalization)
         planned = after.tablet_work.any_of(Work.balancing, Work.draining) | (
             after.transition_state == T.tablet_resize_finalization
         )
@@ -1736,7 +1739,9 @@ class TopologyControl(Machine):
 
     @step_property
     def older_versions_are_fenced(self, after: Self) -> Bool:
-        """A state with a barrier is left for the next one only when no older version can act any more."""
+        """A state with a barrier is left for the next one only when no older version can act any more; a rollback
+        puts the fence up even where its barrier failed.
+        """
         old = self.transition_state
         ends = old == T.left_token_ring  # with the report, after which the node may be gone
         left = (old != after.transition_state) & old.column(lambda state: state.barrier) & ~ends
@@ -1744,19 +1749,12 @@ class TopologyControl(Machine):
         cleared = self.session & ~after.session & (old.any_of(T.truncate_table, T.snapshot_tables))
         passed = (self.fence_version == self.version) & (self.barrier == Barrier.passed)
         over = passed | self.giving_up | (self.barrier == Barrier.waived)
-        return (left | cleared).implies(over)
+        fenced = (old != T.rollback_to_normal) | (after.fence_version == after.version)
+        return (left | cleared).implies(over & fenced)
 
     def _is_reported(self, n: Term[Node], after: Self) -> Bool:
         """The node in transition, that is: who waits meanwhile may be refused at any time."""
         return self._in_transition(n) & ~self.done.has(n) & after.done.has(n)
-
-    @step_property
-    def a_rollback_ends_fenced(self, after: Self) -> Bool:
-        """rollback_to_normal puts the fence up even where its barrier failed."""
-        left = (self.transition_state == T.rollback_to_normal) & (
-            after.transition_state != T.rollback_to_normal
-        )
-        return left.implies(after.fence_version == after.version)
 
     @invariant
     def what_streams_has_an_open_session(self) -> Bool:
@@ -1767,9 +1765,7 @@ class TopologyControl(Machine):
     @step_property
     def requests_on_tables_open_a_session(self, after: Self) -> Bool:
         """TRUNCATE and snapshots run in a session, and a second barrier follows when it is closed."""
-        works = after.transition_state.any_of(T.truncate_table, T.snapshot_tables)
-        begins = works & (self.transition_state != after.transition_state)
-        return begins.implies(after.session)
+        return self._enters(after, T.truncate_table, T.snapshot_tables).implies(after.session)
 
     @invariant
     def sessions_are_closed_when_their_work_is_over(self) -> Bool:
@@ -1783,8 +1779,7 @@ class TopologyControl(Machine):
     @step_property
     def reads_move_when_all_is_streamed(self, after: Self) -> Bool:
         """001: "When streaming finishes, we move to write_both_read_new state"."""
-        moves = after.transition_state == T.write_both_read_new
-        begins = moves & (self.transition_state != T.write_both_read_new)
+        begins = self._enters(after, T.write_both_read_new)
         return begins.implies(self.streamed & (self.barrier == Barrier.passed))
 
     # -- members of the cluster ------------------------------------------------------------------------
@@ -1882,8 +1877,7 @@ class TopologyControl(Machine):
         """Where a node has taken over ranges, or was about to hand them out, the others may hold such rows."""
         only_when(self.release.cleanup)
         joined = self._is(n, NodeState.bootstrapping) & after._is(n, NodeState.normal)
-        entered = after.transition_state == T.rollback_to_normal
-        undone = entered & (self.transition_state != T.rollback_to_normal)
+        undone = self._enters(after, T.rollback_to_normal)
         other = (m != n) & self._is(m, NodeState.normal)
         return (other & (joined | undone)).implies(after.cleanup_needed.has(m))
 
@@ -1914,8 +1908,7 @@ class TopologyControl(Machine):
     def a_node_bootstraps_with_a_committed_generation(self, after: Self) -> Bool:
         """001: "we need to commit the generation … and tell every node to start using it"."""
         bootstraps = some(self._is(n, NodeState.bootstrapping) for n in Node)
-        writes = after.transition_state == T.write_both_read_old
-        begins = writes & (self.transition_state != T.write_both_read_old) & bootstraps
+        begins = self._enters(after, T.write_both_read_old) & bootstraps
         if self.release.publish_state:
             published = self.transition_state == T.publish_cdc_generation
             return begins.implies(published & ~after.unpublished_cdc_generations)

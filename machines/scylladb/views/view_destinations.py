@@ -133,9 +133,10 @@ SCYLLA_2025_4 = DestinationRelease("scylla-2025.4", follows_the_text=False, keep
 class ViewDestinations(Machine):
     """A tablet that gets sstables by repair, and moves, while the views of its table are built.
 
-    Under `seed` `built_views_are_complete` fails, and `rows_reach_built_views` with it: a repaired sstable waits
-    in staging, the tablet migrates, and as "all views built" and the reason is not repair its copy goes to the
-    normal directory. The new task on the destination finds nothing, and the row never reaches the view.
+    Under `seed` `built_views_are_complete` fails, and `rows_reach_built_views` and `replicas_and_views_agree` with
+    it: a repaired sstable waits in staging, the tablet migrates, and as "all views built" and the reason is not repair
+    its copy goes to the normal directory. The new task on the destination finds nothing, and the row never reaches the
+    view.
     """
 
     release = profiles(SEED, SCYLLA_2025_4)

@@ -211,7 +211,8 @@ def test_the_catalog_lists_the_machines_as_they_are_defined(
     assert run_command_line(["list", "--json"]) == 0
     catalog = json.loads(capsys.readouterr().out)
     assert run_command_line(["list", "--fresh", "--json"]) == 0
-    assert catalog == json.loads(capsys.readouterr().out)
+    fresh = json.loads(capsys.readouterr().out)
+    assert catalog == fresh, "run `stagewright list --fresh --json > machines/catalog.json`"
     assert [row["name"] for row in catalog["machines"]] == list(SHIPPED)
 
 
