@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import linecache
 import sys
 from collections.abc import Mapping
 from contextlib import redirect_stdout
@@ -99,16 +100,30 @@ def _module(place: str) -> ModuleType:
 
 
 class _AsWritten(SourceFileLoader):
-    """Compiles a file as it is now: cached bytecode of an edit within the same second would be taken for it."""
+    """Compiles a file as it is now: cached bytecode of an edit within the same second would be taken for it.
+
+    Its lines are kept as they were compiled: what another file of that name had, or what an edit has made of it since,
+    would put errors and counterexamples at wrong lines.
+    """
 
     def get_code(self, fullname: str) -> CodeType:
         """The code of the file's text."""
-        return self.source_to_code(self.get_data(self.path), self.get_filename(fullname))
+        data = self.get_data(self.path)
+        code = self.source_to_code(data, self.get_filename(fullname))
+        lines = importlib.util.decode_source(data).splitlines(keepends=True)
+        for name in (self.path, str(Path(self.path).absolute())):
+            linecache.cache[name] = (len(data), None, lines, name)
+        return code
 
 
 def _file(path: Path) -> ModuleType:
     if not path.is_file():
         raise InputError(f"there is no file {path}", help="check the path")
+    beside = str(path.resolve().parent)
+    if beside not in sys.path:
+        sys.path.append(
+            beside
+        )  # at the end: what lies beside the file hides nothing that is installed
     # A module name of its own, so that a user's `tablet.py` cannot shadow anything.
     name = f"stagewright_user_{abs(hash(str(path.resolve())))}"
     spec = importlib.util.spec_from_file_location(name, path, loader=_AsWritten(name, str(path)))

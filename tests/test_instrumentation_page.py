@@ -32,15 +32,15 @@ def validate(file: str) -> int:
 def test_the_events_shown_are_a_run(lease: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = re.search(r"```json\n(.*?)```", PAGE, re.DOTALL)
     assert found is not None
-    (lease / "events.jsonl").write_text(found[1] + '{"entity": "orders", "seq": 3, "end": true}\n')
+    (lease / "events.jsonl").write_text(found[1])
     assert validate("events.jsonl") == 0, capsys.readouterr().out
     wrong = found[1].replace('"token": 1', '"token": 2')
-    (lease / "events.jsonl").write_text(wrong + '{"entity": "orders", "seq": 3, "end": true}\n')
+    (lease / "events.jsonl").write_text(wrong)
     assert validate("events.jsonl") == 1
 
 
 def test_the_recorder_writes_a_run(lease: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    found = re.search(r"<!-- file: recorder.py -->\n```python\n(.*?)```", PAGE, re.DOTALL)
     assert found is not None
     (lease / "record.py").write_text(
         f"{found[1]}\n\n"
@@ -48,8 +48,38 @@ def test_the_recorder_writes_a_run(lease: Path, capsys: pytest.CaptureFixture[st
         "recorder.event('orders', None, {}, {'holder': None, 'token': 0})\n"
         "recorder.event('orders', 'grant', {'n': 'node1'}, {'holder': 'node1', 'token': 1})\n"
         "recorder.event('orders', 'give_back', {'n': 'node1'}, {'holder': None})\n"
+        "recorder.end('orders')\n"
     )
     exec(compile((lease / "record.py").read_text(), "record.py", "exec"), {"__name__": "record"})  # noqa: S102 - the page's own text
-    lines = (lease / "events.jsonl").read_text()
-    (lease / "events.jsonl").write_text(lines + '{"entity": "orders", "seq": 3, "end": true}\n')
+    assert validate("events.jsonl") == 0, capsys.readouterr().out
+
+
+def test_numbers_go_farther_in_production_than_in_a_check(
+    lease: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As the page has it: declare what production reaches, and bound the check by a constraint."""
+    text = (lease / "lease.py").read_text("utf-8")
+    found = re.search(r"```python\n( {4}token.*?)```", PAGE, re.DOTALL)
+    assert found is not None
+    text = text.replace("        sw.bounded(self.token < LAST)\n", "").replace(
+        "(0, LAST)", "(0, 1_000)"
+    )
+    declared = re.search(r"^    token: .*\n", text, re.MULTILINE)
+    final = text.index("    @sw.final")
+    assert declared is not None
+    text = text[:final].replace(declared[0], "").replace("    held =", found[1] + "    held =")
+    (lease / "lease.py").write_text(text, "utf-8")
+    assert run_command_line(["check", "lease.py", "--property", "no deadlock"]) == 0
+    assert "bounded by `few_tokens`" in capsys.readouterr().out.replace("\n", " ")
+    steps = [
+        step
+        for n in range(1, 40)
+        for step in (
+            f'{{"action": "grant", "params": {{"n": "node0"}}, "observed": {{"token": {n}}}',
+            '{"action": "give_back", "params": {"n": "node0"}, "observed": {}',
+        )
+    ]
+    events = ['{"action": null, "params": {}, "observed": {}', *steps, '{"end": true']
+    lines = [f'{event}, "entity": "orders", "seq": {n}}}\n' for n, event in enumerate(events)]
+    (lease / "events.jsonl").write_text("".join(lines), "utf-8")
     assert validate("events.jsonl") == 0, capsys.readouterr().out

@@ -72,6 +72,11 @@ class Oracle:
         """Every action with every choice of parameters, in definition order."""
         return [step for _, step, _ in self._instances]
 
+    def unbudgeted(self) -> Oracle:
+        """The same with every budget that may be spent at all without bound: what an implementation knows of."""
+        budgets = {name: None if limit else limit for name, limit in self.scope.budgets.items()}
+        return Oracle(self.source, replace(self.scope, budgets=FrozenMap(budgets)))
+
     def initial_states(self) -> tuple[State, ...]:
         """Every initial state, in a fixed order."""
         return tuple(self._interpreter.initial_states())

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from stagewright.checker.conformance.adapter import AdapterFactory
 from stagewright.checker.conformance.divergence import ConformanceError, Divergence, Walk
 from stagewright.checker.conformance.exercised import Exercised
-from stagewright.checker.conformance.oracle import Oracle
+from stagewright.checker.conformance.oracle import Oracle, without_budgets
 from stagewright.checker.conformance.shrink import WayTo, shortest
 from stagewright.checker.conformance.suites import Suite
 from stagewright.checker.conformance.trial import Trial
+from stagewright.spec.values import State
 
 OnMoves = Callable[[int], None]
 """Told how many moves more have been made."""
@@ -48,6 +49,8 @@ def play(
     Raises:
         AdapterError: the adapter observes what the definition does not have.
     """
+    if suite.unbudgeted:
+        oracle, way_to = oracle.unbudgeted(), _unbudgeted(way_to)
     exercised = Exercised()
     failure: Divergence | None = None
     stopped = ""
@@ -74,6 +77,16 @@ def play(
         suite.note,
         stopped,
     )
+
+
+def _unbudgeted(way_to: WayTo | None) -> WayTo | None:
+    """The same ways from first states without budgets."""
+
+    def found(state: State) -> Walk | None:
+        way = None if way_to is None else way_to(state)
+        return None if way is None else Walk(without_budgets(way.start), way.moves)
+
+    return found
 
 
 def failure_of(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from stagewright.checker.conformance.adapter import AdapterFactory
 from stagewright.checker.conformance.divergence import Move, Walk
-from stagewright.checker.conformance.oracle import Oracle
+from stagewright.checker.conformance.oracle import Oracle, without_budgets
 from stagewright.checker.conformance.play import run_walk
 from stagewright.checker.conformance.suites import Suite
 from stagewright.spec.definition import Definition
@@ -34,9 +34,11 @@ class Origin:
 
 def exported(oracle: Oracle, suites: Sequence[Suite], origin: Origin) -> str:
     """The text of a pytest file with one test a walk."""
+    if any(suite.unbudgeted for suite in suites):
+        oracle = oracle.unbudgeted()
     definition, scope = oracle.source, oracle.scope
     sizes = {kind.__name__: size for kind, size in scope.sizes.items()}
-    starts = oracle.initial_states()
+    starts = [without_budgets(state) for state in oracle.initial_states()]
     lines = [
         f'"""Conformance tests of {oracle.name}, made by:',
         "",
@@ -51,25 +53,26 @@ def exported(oracle: Oracle, suites: Sequence[Suite], origin: Origin) -> str:
         "",
         "import pytest",
         "",
-        "from stagewright.checker.conformance.script import Script",
-        "from stagewright.commands.conformance.adapter_loading import adapter_factory, relative_to",
-        "from stagewright.commands.console.machine_flags import machine_from",
+        "from stagewright.testing import ExportedTests",
         "",
-        f"DEFINITION = machine_from(relative_to(__file__, {origin.machine!r}), {definition.profile!r})",
-        "SCRIPT = Script(",
-        "    DEFINITION,",
+        "TESTS = ExportedTests(",
+        "    __file__,",
+        f"    machine={origin.machine!r},",
+        f"    profile={definition.profile!r},",
+        f"    adapter={origin.adapter!r},",
         f"    fingerprint={definition.fingerprint()!r},",
         f"    sizes={sizes!r},",
         f"    budgets={dict(scope.budgets)!r},",
         ")",
-        f"FACTORY = adapter_factory(relative_to(__file__, {origin.adapter!r}), DEFINITION, SCRIPT.scope)",
         "",
         "# name: (number of the initial state, moves)",
         "WALKS = {",
     ]
     for suite in suites:
         for number, walk in enumerate(suite.walks):
-            lines.append(f'    "{suite.name}-{number}": ({starts.index(walk.start)}, """')
+            lines.append(
+                f'    "{suite.name}-{number}": ({starts.index(without_budgets(walk.start))}, """'
+            )
             lines += [f"        {line}" for line in _written(walk.moves)]
             lines.append('    """),')
     lines += [
@@ -78,7 +81,7 @@ def exported(oracle: Oracle, suites: Sequence[Suite], origin: Origin) -> str:
         "",
         '@pytest.mark.parametrize("walk", WALKS)',
         "def test_implementation_follows_its_definition(walk: str) -> None:",
-        "    SCRIPT.run(FACTORY, *WALKS[walk])",
+        "    TESTS.run(*WALKS[walk])",
     ]
     return "\n".join(lines) + "\n"
 

@@ -24,7 +24,10 @@ LONGEST_WALK = 200  # moves
 
 @dataclass(frozen=True)
 class Suite:
-    """Walks that cover `covered` of `total` things, which `of` names; `note` says what was left out."""
+    """Walks that cover `covered` of `total` things, which `of` names; `note` says what was left out.
+
+    `unbudgeted`: they may spend more than the scope's budgets, and their first states have none.
+    """
 
     name: str
     walks: tuple[Walk, ...]
@@ -32,6 +35,7 @@ class Suite:
     total: int
     of: str
     note: str = ""
+    unbudgeted: bool = False
 
     @property
     def moves(self) -> int:

@@ -40,6 +40,23 @@ def test_an_example_does_what_its_page_says(
     assert exits == ["check0", "check1", "test0", "validate0"]
 
 
+@pytest.mark.parametrize(
+    ("words", "made"),
+    [
+        (["saga"], "saga"),
+        (["deep/two_phase_commit"], "two_phase_commit"),
+        (["paxos", "--from", "saga"], "saga"),
+        (["mine"], "lock_server"),
+    ],
+)
+def test_a_folder_named_like_an_example_begins_with_it(
+    words: list[str], made: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run_command_line(["new", *words]) == 0
+    assert (tmp_path / words[0] / f"{made}.py").is_file()
+
+
 def test_a_folder_that_exists_is_left_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

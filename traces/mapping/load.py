@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -93,6 +93,7 @@ def plan_of(
         top.fail("", "there is no [[event]]", "say which rows are events: [[event]]")
     rules = [read_rule(one.over(top, DEFAULTS), plan) for one in events]
     _alike(events, rules)
+    _check_members([one.over(top, DEFAULTS) for one in events], rules)
     by_time = _by_time(top.section("source"), source, rules)
     for section, rule in zip(events, rules, strict=True):
         _check_fields(section, rule, source)
@@ -104,6 +105,17 @@ def plan_of(
     return replace(
         plan, recording=_recording(section, plan, definition), first_is_step=first == "step"
     )
+
+
+def _check_members(events: Sequence[Section], rules: Sequence[Rule]) -> None:
+    """Refuse a field of real names from which no event takes anything: the names would stay what they are."""
+    read = dict.fromkeys(name for rule in rules for name in rule.says)
+    for section, rule in zip(events, rules, strict=True):
+        for name, _ in rule.members:
+            if name not in read:
+                section.section("members").fail(
+                    name, "is a field from which no event takes a value", one_of(name, read)
+                )
 
 
 def _sizes(section: Section, definition: Definition, given: Scope) -> Scope:

@@ -16,6 +16,7 @@ from stagewright.checker.conformance.adapter import AdapterFactory, Closable, us
 from stagewright.checker.conformance.divergence import Move, Walk
 from stagewright.checker.conformance.fault_domain.mealy import Mealy, Projection, projection
 from stagewright.checker.conformance.fault_domain.separating import Word, separation
+from stagewright.checker.conformance.oracle import without_budgets
 from stagewright.checker.conformance.space import Space
 from stagewright.checker.conformance.suites import MOST_MOVES, Suite
 from stagewright.spec.errors import InputError
@@ -94,7 +95,15 @@ def bounded_suite(
         notes.append(f"{found.alike:,} pairs of states look alike at this scope")
     note = "; ".join(filter(None, notes))
     bound = "" if note else f", for implementations with up to {found.states:,} states"
-    return Suite(method.value, tuple(walks), len(walks), len(found.tests), f"tests{bound}", note)
+    return Suite(
+        method.value,
+        tuple(walks),
+        len(walks),
+        len(found.tests),
+        f"tests{bound}",
+        note,
+        unbudgeted=True,  # states that differ only in what is left of budgets are one
+    )
 
 
 def tests_of(machine: Mealy, method: Method, extra: int) -> Tests:
@@ -200,4 +209,4 @@ def _walk(seen: Projection, machine: Mealy, test: Test) -> Walk:
     for i in test.word:
         moves.append(Move(seen.steps[i], bool(machine.refused[state, i])))
         state = int(machine.after[state, i])
-    return Walk(seen.starts[test.start], tuple(moves))
+    return Walk(without_budgets(seen.starts[test.start]), tuple(moves))

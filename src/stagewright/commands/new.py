@@ -15,6 +15,7 @@ _EXAMPLE = """\
 examples:
   stagewright new my_lock
   stagewright new my_paxos --from paxos
+  stagewright new paxos               a name that is an example's begins with that one
   stagewright new --list"""
 
 
@@ -24,7 +25,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = f"{_EXAMPLE}\n\n{parser.epilog or ''}"
     parser.add_argument("name", nargs="?", type=Path, help="the folder to make")
     parser.add_argument(
-        "--from", dest="example", default=DEFAULT, metavar="EXAMPLE", help=f"default: {DEFAULT}"
+        "--from",
+        dest="example",
+        metavar="EXAMPLE",
+        help=f"default: the one that NAME names, else {DEFAULT}",
     )
     parser.add_argument("--list", action="store_true", help="name the examples")
 
@@ -40,11 +44,13 @@ def execute(args: argparse.Namespace) -> int:
         return ExitCode.HOLDS
     if args.name is None:
         raise InputError("no folder is named", help="write stagewright new NAME")
-    _copy(_chosen(args.example, found), args.name)
+    named = args.name.name.replace("_", "-")
+    example = args.example or (named if named in found else DEFAULT)
+    _copy(_chosen(example, found), args.name)
     commands = [
         line for line in (args.name / _PAGE).read_text("utf-8").splitlines() if line[:2] == "$ "
     ]
-    print(f"made {args.name} from {args.example}; try this there:")
+    print(f"made {args.name} from {example}; try this there:")
     print("\n".join([f"  cd {args.name}", *(f"  {line[2:]}" for line in commands)]))
     return ExitCode.HOLDS
 

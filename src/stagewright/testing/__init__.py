@@ -14,6 +14,7 @@ from stagewright.checker.conformance import (
 )
 from stagewright.testing.checks import PropertyError as PropertyError, assert_holds as assert_holds
 from stagewright.testing.conformance import SUITES as SUITES, assert_conforms as assert_conforms
+from stagewright.testing.exported import ExportedTests as ExportedTests
 from stagewright.testing.strategies import (
     initial_states as initial_states,
     runs as runs,
@@ -24,6 +25,7 @@ __all__ = [
     "SUITES",
     "Adapter",
     "ConformanceError",
+    "ExportedTests",
     "PropertyError",
     "RefusedEvent",
     "assert_conforms",

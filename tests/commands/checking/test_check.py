@@ -25,6 +25,18 @@ def test_a_machine_that_keeps_its_promises_exits_with_0(capsys: pytest.CaptureFi
     assert "checking TwoPhaseCommit at Manager=3" in err
 
 
+def test_a_command_to_copy_is_one_line_however_long_the_path(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / ("far" * 20) / ("away" * 20) / "machine.py"
+    file.parent.mkdir(parents=True)
+    file.write_text(Path(COMMIT).read_text("utf-8"), "utf-8")
+    out = tmp_path / "out"
+    assert run_command_line(["check", str(file), "--out", str(out)]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert f"reproduce: stagewright check {file} --size manager=3" in printed
+
+
 def test_symmetry_can_be_left_aside(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command_line(["check", COMMIT, "--no-symmetry"]) == 0
     out = capsys.readouterr().out

@@ -93,6 +93,7 @@ MISTAKES = (
     ('action = "acquire"', 'action = "aquire"', "m.toml:14: `event 1, action` is `aquire`", "`acquire`"),
     ('action = "acquire"', "", "m.toml:16: `event 1, parameters` stand without an action", "say which"),
     ('host = "Node"', 'host = "Nod"', "m.toml:15: `event 1, members.host` is `Nod`", "`node`"),
+    ('{host = "Node"}', '{hots = "Node"}', "m.toml:15: `event 1, members.hots` is a field from which no", "`host`"),
     ("{n = ", "{node = ", "`event 1, parameters.node` is no parameter of `acquire`", "known: n"),
     ("n = \"{host}\"", 'n = "node7"', "is `node7`, which `n` cannot be", "known: node0"),
     ("HELD = \"held\"", 'HELD = "hold"', "m.toml:21: `event 2, observed.lease.values.HELD` is `hold`", "`held`"),

@@ -205,12 +205,14 @@ def print_text(tested: Tested) -> None:
 
     out = console()
     for part in _parts(tested):
-        out.print(part)
+        out.print(part, crop=False)
 
 
 def _parts(tested: Tested) -> Iterator[RenderableType]:
     from rich.table import Table
     from rich.text import Text
+
+    from stagewright.commands.console.output import to_copy
 
     title = Text(tested.oracle.name, style="bold")
     yield title.append(f", {tested.oracle.scope}, adapter {tested.adapter}", style="dim")
@@ -230,8 +232,8 @@ def _parts(tested: Tested) -> Iterator[RenderableType]:
     else:
         yield from (Text(line) for line in _aim_lines(tested.aimed))
     if tested.exported is not None:
-        yield Text(f"written: {tested.exported}", style="dim")
-    yield Text(f"seed {tested.seed}; reproduce: {tested.reproduce}", style="dim")
+        yield to_copy(f"written: {tested.exported}")
+    yield to_copy(f"seed {tested.seed}; reproduce: {tested.reproduce}")
 
 
 def _counts(result: SuiteResult) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 PLAIN_WIDTH = 100  # columns, where the output is no terminal
 
@@ -45,6 +46,13 @@ def console() -> Console:
     width = None if sys.stdout.isatty() else PLAIN_WIDTH
     plain = bool(os.environ.get("NO_COLOR"))
     return Console(width=width, highlight=False, color_system=None if plain else "auto")
+
+
+def to_copy(text: str) -> Text:
+    """A line that people copy, as a command or a path: it is not broken. To be printed with `crop=False`."""
+    from rich.text import Text
+
+    return Text(text, style="dim", no_wrap=True, overflow="ignore")
 
 
 def check_directory(flag: str, directory: Path | None) -> None:

@@ -9,6 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from stagewright.commands.console.output import to_copy
 from stagewright.commands.reports.result import Result, scope_of
 from stagewright.spec.definition import Definition
 from stagewright.spec.verdict import Coverage, Outcome, PropertyVerdict, Reduction, Report
@@ -48,8 +49,8 @@ def _parts(result: Result) -> Iterator[RenderableType]:
         yield Text(_symmetry(report, report.reduction))
     yield _counts(report)
     for path in result.written:
-        yield Text(f"written: {path}", style="dim")
-    yield Text(f"reproduce: {result.reproduce}", style="dim")
+        yield to_copy(f"written: {path}")
+    yield to_copy(f"reproduce: {result.reproduce}")
 
 
 def _title(report: Report) -> Text:

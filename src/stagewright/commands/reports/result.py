@@ -57,7 +57,7 @@ def print_result(result: Result) -> None:
     from stagewright.commands.console.output import console
     from stagewright.commands.reports.check_text import render_result
 
-    console().print(render_result(result))
+    console().print(render_result(result), crop=False)
 
 
 def reproducing(

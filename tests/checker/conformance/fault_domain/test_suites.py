@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from tests.checker.conformance.machines import Counter
 
 from stagewright.checker.conformance.fault_domain.mealy import projection
 from stagewright.checker.conformance.fault_domain.words import Method, bounded_suite
@@ -100,6 +101,41 @@ def test_what_is_not_seen_decides_how_many_states_there_are() -> None:
     assert suite.of == "tests, for implementations with up to 6 states"
     assert suite.covered == suite.total
     assert play(Oracle(definition, scope_of(definition)), Hidden, suite).failure is None
+
+
+class Counted:
+    """An implementation of `machines.Counter` that knows no budget; `Forgetful` does not reset after the first time."""
+
+    resets_right = 100
+
+    def reset(self, initial: State) -> None:
+        self.count = self.resets = 0
+
+    def do(self, step: Step) -> None:
+        match step.action:
+            case "up" if self.count < 3:
+                self.count += 1
+            case "reset" if self.count > 0:
+                self.resets += 1
+                self.count = 0 if self.resets <= self.resets_right else self.count
+            case _:
+                raise RefusedEvent(step.label)
+
+    def observe(self) -> Mapping[str, object]:
+        return {"count": self.count}
+
+
+class Forgetful(Counted):
+    """Resets rightly once in a run, as often as a check's budget has it."""
+
+    resets_right = 1
+
+
+@pytest.mark.parametrize("method", ["w", "wp"])
+def test_a_fault_may_be_spent_more_often_than_a_check_has_it(method: str) -> None:
+    assert_conforms(Counter, Counted, suites=[method], extra_states=2)
+    with pytest.raises(ConformanceError, match="reset"):
+        assert_conforms(Counter, Forgetful, suites=[method], extra_states=2)
 
 
 def test_a_suite_that_is_cut_short_states_no_bound() -> None:
