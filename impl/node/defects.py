@@ -75,6 +75,7 @@ class Defect(Enum):
     terms_are_not_compared = auto()  # a worker works for coordinators of any term
     old_view_rows_are_kept = auto()  # when the value of a base row changes
     view_updates_are_not_kept = auto()  # a crash loses those that have not arrived
+    hints_of_lost_tablets_are_loaded = auto()  # by a node that was given up and comes back
     view_building_does_not_wait = auto()  # a task is finished when its updates are sent
     view_building_makes_timestamps = auto()  # rows are put into a view as of now
     view_building_skips_rows = auto()  # the first of each chunk but the first

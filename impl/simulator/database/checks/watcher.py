@@ -86,6 +86,7 @@ class Watcher:
         self._replicas = ReplicaWatcher(self._take)
         self._passed_at = 0
         self._entered: dict[str, tuple[Stage, int]] = {}  # stages of tablets, and in which versions
+        self._absent: dict[str, frozenset[str]] = {}  # given up since a tablet's session is open
         self._fences: dict[int, int] = {}  # when each was committed
         self._knows: dict[str, int] = {}  # the last fence that each node has said it knows
         self.views: ViewWatcher | None = None
@@ -306,12 +307,15 @@ class Watcher:
             for family in view.families(row.table)
         ]
         have = set.intersection(*families)
+        absent = self._absent.get(order.session, frozenset())
+        stay = {*row.hosts[Role.staying]} - absent
         if order.work is Work.repair_tablet:
-            return have >= {*row.tablet.hosts(Replicas.previous)} - view.given_up - {node.name}
-        stay = {*row.hosts[Role.staying]} - view.given_up
+            rebuilt = row.kind is Kind.rebuild_v2
+            due = stay if rebuilt else {*row.tablet.hosts(Replicas.previous)} - absent
+            return have >= due - {node.name}
         match row.kind:
             case Kind.migration:
-                return have >= {*row.hosts[Role.leaving]} - view.given_up
+                return have >= {*row.hosts[Role.leaving]} - absent
             case Kind.rebuild:
                 return have >= stay
             case Kind.rebuild_v2:
@@ -360,8 +364,13 @@ class Watcher:
                 self._take("barriers", entity, "", "end")
 
     def _enter(self, after: View) -> None:
-        """Note since which version each stage of a tablet lasts, and since when each fence is there."""
+        """Note since which version each stage of a tablet lasts, since when each fence is there, and who was absent."""
         self._fences.setdefault(after.fence_version, self.recording.now())
+        self._absent = {
+            row.session: self._absent.get(row.session, frozenset()) | after.given_up
+            for row in after.moving
+            if row.session
+        }
         stages = {row.name: row.tablet.stage for row in after.moving}
         before = self._entered
         self._entered = {

@@ -43,6 +43,16 @@ FOLLOWED = Plan(
     faults=parse_faults("delay=0.3,loss=0.2,crash=40"),
     workload=Workload(keys=40, gap=(1, 4), reads=0.1),
 )
+GIVEN_UP = Plan(
+    nodes=4,
+    script=parse_script(
+        "table t tablets 4 rf 3; create view v on t by value mod 7; write 150; wait 150; kill n1; "
+        "ask remove n1; wait 3500; abort n1; restart n1; wait 2000; move t 0; move t 1"
+    ),
+    faults=parse_faults("loss=0.25"),
+    workload=Workload(keys=12, gap=(0, 2), reads=0.1),
+)
+"""A node comes back with hints of tablets that others have rebuilt meanwhile, and gets some of these again."""
 
 
 @pytest.mark.parametrize(
@@ -56,6 +66,15 @@ def test_each_replica_of_a_view_has_what_its_base_table_says(plan: Plan, seed: i
     assert (report.breaches, report.refused) == ([], [])
     assert not {o.result for o in report.outcomes} - {"done", "begun", "built"}
     assert report.counted["view rows compared"] > 20
+
+
+@pytest.mark.parametrize(
+    "seed", some_of([1, 0, 3])
+)  # of 1 the abort comes while a tablet is streamed
+def test_who_was_given_up_and_comes_back_sends_nothing_of_tablets_that_it_lost(seed: int) -> None:
+    report = run(replace(GIVEN_UP, seed=seed))
+    assert (report.breaches, report.refused) == ([], [])
+    assert [o.result for o in report.outcomes if o.operation == "abort n1"] == ["done"]
 
 
 def test_a_view_has_as_many_replicas_as_its_table() -> None:
@@ -74,6 +93,11 @@ D = Defect
 SHOWN = (
     Shown(
         D.tasks_outlive_their_tablet, MERGED, "each task is of a replica of its tablet", oracle=True
+    ),
+    Shown(
+        D.hints_of_lost_tablets_are_loaded,
+        GIVEN_UP,
+        "it goes to the paired view replica, or to one that comes",
     ),
     Shown(D.view_updates_change_sides, FOLLOWED, "", 3, oracle=True),
     Shown(
