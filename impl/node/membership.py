@@ -33,6 +33,7 @@ from stagewright.impl.node.messages import (
 from stagewright.impl.node.port import Effect, Learn, Send, Stop, Store, Wake
 from stagewright.impl.storage.port import Put, Version
 from stagewright.impl.tablets.allocation import allocated, refuse_to_crowd
+from stagewright.impl.tablets.reports import held_up
 from stagewright.impl.tablets.resizing import streams_from
 from stagewright.impl.topology.planning import Board, step_of
 from stagewright.impl.views.maintenance.names import name_of
@@ -260,6 +261,7 @@ class Membership:
                 m.address,
                 m.request["request_type"] if m.request else "",
                 _outcome(m.request),
+                held_up(view, m.name, node.down) if m.asked in ("leave", "remove") else "",
             )
             for m in view.nodes.values()
         )

@@ -209,6 +209,7 @@ class NodeStatus:
     address: str
     request: str = ""
     outcome: str = ""  # pending, started, done, or the error
+    held_up: str = ""  # by what, while it is pending
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,19 @@ def statuses(view: View) -> tuple[TabletStatus, ...]:
     )
 
 
+def held_up(view: View, name: str, down: frozenset[str]) -> str:
+    """Why a node that is asked to leave is still there, with `down` as who answers sees it; "": no tablet holds it up."""
+    rows = (row for tablets in view.tablets.values() for row in tablets)
+    here = sum(any(r.host == name for r in row.tablet.replicas) for row in rows)
+    if not here:
+        return ""
+    left = f"{here} {'tablets are' if here > 1 else 'tablet is'} still on it"
+    absent = sorted((down & {*view.participants}) - view.given_up)
+    if not absent:
+        return left
+    return f"{left}, which can move when {' and '.join(absent)} {'are' if len(absent) > 1 else 'is'} up again"
+
+
 def moves_of(description: str, steps: Iterable[MachineStep]) -> Iterator[str]:
     """The moves that a command begins, each with its reason."""
     machine = TabletMigration.__name__

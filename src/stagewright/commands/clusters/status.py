@@ -78,5 +78,6 @@ def _cells(node: NodeReport, tablets: int) -> tuple[str, ...]:
         return node.name, process, "-", "-", "-", "-", ""
     said = node.said
     asked = f"{said.request}: {said.outcome}" if said.request else ""
+    asked += f" ({said.held_up})" if said.held_up else ""
     shown = str(tablets) if tablets else ""
     return node.name, process, said.state, said.address, str(said.tokens), shown, asked
