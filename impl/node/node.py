@@ -318,10 +318,11 @@ class DatabaseNode:
         """The node is ready: it takes part in elections, once its failure detector knows the cluster."""
         tablets = (row for rows in self.context.view.tablets.values() for row in rows)
         # What views have to be sent is known before that of lost tablets is forgotten.
-        parts = [self.views.learned, lambda: self.replica.drop_lost(tablets)]
         if self.context.has(Defect.hints_of_lost_tablets_are_loaded):
-            parts.reverse()
-        effects = [*(effect for part in parts for effect in part()), *self._leave()]
+            effects = [*self.replica.drop_lost(tablets), *self.views.learned()]
+        else:
+            effects = [*self.views.learned(), *self.replica.drop_lost(tablets)]
+        effects += self._leave()
         if self.context.member.head.position <= 1:  # there is nobody else yet
             return [*effects, *self._campaign()]
         return [*effects, Wake(self.context.timing.lease, ("campaign",))]
