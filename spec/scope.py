@@ -17,7 +17,7 @@ from stagewright.spec.values import FrozenMap
 
 N = TypeVar("N", bound=Entity)
 BUDGET_PREFIX = "budget."
-MAX_SIZE = 1_000  # of an entity: the ground form has a cell and steps for each
+MAX_SIZE = 10_000  # of an entity: the ground form has a cell and steps for each
 MAX_BUDGET = 10_000  # a counter up to it is part of every state
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from stagewright.spec.grounding.domains import values_of
@@ -50,11 +51,16 @@ def encode_scalar(value: Any, sort: ScalarSort, scope: Scope) -> int:
         ):
             raise ValueError(f"{value!r} is not in {sort}")
         return value
-    values = values_of(sort, scope)
-    for code, known in enumerate(values):
-        if known is value or (type(known) is type(value) and known == value):
-            return code
-    raise ValueError(f"{value!r} is not a value of {sort}")
+    code = _codes(sort, scope).get((type(value), value)) if isinstance(value, Hashable) else None
+    if code is None:
+        raise ValueError(f"{value!r} is not a value of {sort}")
+    return code
+
+
+@lru_cache(maxsize=256)
+def _codes(sort: ScalarSort, scope: Scope) -> dict[tuple[type, Any], int]:
+    """The code of each value, with its type: true and 1 are equal."""
+    return {(type(value), value): code for code, value in enumerate(values_of(sort, scope))}
 
 
 def decode(model: GroundModel, state: tuple[int, ...]) -> State:

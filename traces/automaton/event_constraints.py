@@ -29,6 +29,9 @@ class Alphabet:
 
     def __init__(self, source: Automaton) -> None:
         self.source = source
+        self._by_values: dict[
+            tuple[str, tuple[str, ...]], Mapping[tuple[str, ...], tuple[int, ...]]
+        ] = {}
         self._by_action: Mapping[str, tuple[int, ...]] = by_action(source.program.steps)
 
     def constraint(self, symbol: Symbol) -> Constraint | str:
@@ -70,12 +73,20 @@ class Alphabet:
                     f"parameter `{name}` of `{symbol.action}` cannot be {value}, "
                     f"only {_listed(known[name])}"
                 )
-        steps = self.source.program.steps
-        return tuple(
-            i
-            for i in self._by_action.get(symbol.action, ())
-            if all(wanted.get(n, value_key(v)) == value_key(v) for n, v in steps[i].arguments)
-        )
+        names = tuple(wanted)
+        return self._by_arguments(symbol.action, names).get(tuple(wanted.values()), ())
+
+    def _by_arguments(
+        self, action: str, names: tuple[str, ...]
+    ) -> Mapping[tuple[str, ...], tuple[int, ...]]:
+        """The steps of an action by the values of some of its parameters: there may be many thousands."""
+        if (action, names) not in self._by_values:
+            found: dict[tuple[str, ...], list[int]] = {}
+            for step in self._by_action.get(action, ()):
+                values = dict(self.source.program.steps[step].arguments)
+                found.setdefault(tuple(value_key(values[name]) for name in names), []).append(step)
+            self._by_values[action, names] = {key: tuple(steps) for key, steps in found.items()}
+        return self._by_values[action, names]
 
     def _observed(self, name: str, value: object) -> list[tuple[int, int]] | str:
         leaf = self.source.leaves.get(name)

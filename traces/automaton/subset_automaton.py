@@ -140,6 +140,17 @@ class Determinised:
             self._steps[state] = tuple((i, n) for i in every if (n := self._take(i, state)) >= 0)
         return self._steps[state]
 
+    def taken(self, steps: Iterable[int] | None, state: int) -> Iterable[tuple[int, int]]:
+        """Of some steps (None: of all) those that a state enables, each with the state that it leads to.
+
+        Raises:
+            SpentError: there are more states than the budget allows.
+        """
+        if steps is None or state in self._steps:
+            wanted = None if steps is None else set(steps)
+            return [p for p in self.steps_from(state) if wanted is None or p[0] in wanted]
+        return [(i, n) for i in steps if (n := self._take(i, state)) >= 0]
+
     def state_number(self, state: State) -> int:
         """The number of a state.
 

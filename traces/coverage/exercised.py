@@ -38,6 +38,7 @@ from stagewright.traces.replay.exact_verdicts import MachineKey
 
 REACHED_MAX = 5_000  # states that are looked at to know what is reachable
 STEPS_MAX = 50_000  # steps from these: a parameter over many numbers has many in each state
+TRIES_MAX = 2_000_000  # steps that are tried there, enabled or not: one of many members has many, most of them not
 STATES_MAX = 200_000  # states in all; of events beyond them nothing is known
 
 Whose = tuple[MachineKey, int]  # a machine that events name, and which of its candidates
@@ -196,9 +197,8 @@ def _explaining(
         return [
             (state, step, after)
             for state in starts
-            for step, after in running.steps_from(state)
-            if (constraint.steps is None or step in constraint.steps)
-            and _fits(running, after, constraint)
+            for step, after in running.taken(constraint.steps, state)
+            if _fits(running, after, constraint)
         ], []
     return _with_hidden(running, starts, constraint)
 
@@ -364,7 +364,11 @@ def _looked_for(evaluator: Evaluator) -> _Reached:
         waiting = [running.state_number(state) for state in evaluator.automaton.initial]
         reached = set(waiting)
         looked_at = 0
+        most = max(1, TRIES_MAX // max(1, len(evaluator.model.steps)))
         for state in waiting:
+            if most == 0:
+                return things.all_named(found), len(reached), False
+            most -= 1
             found |= things.of((-1, -1, state))
             for step, after in running.steps_from(state):
                 looked_at += 1

@@ -9,7 +9,7 @@ from itertools import groupby
 from stagewright.spec.text.visible import one_line
 from stagewright.traces.explain.explanation import Explanation
 from stagewright.traces.report.results import EntityReport
-from stagewright.traces.report.text import nearest_told, refused_told
+from stagewright.traces.report.text import entity_lines, names_line, nearest_told, refused_told
 
 _ROWS_MAX = 12  # leaves drawn; those that differ come first, then those that change
 _ENABLED_MAX = 60
@@ -66,7 +66,7 @@ def _body(entity: EntityReport, links: Sequence[str]) -> str:
         ("at", "" if entity.where is None else str(entity.where)),
         ("last good", "" if entity.last_good is None else str(entity.last_good)),
         ("duplicates", str(entity.duplicates or "")),
-        ("names", ", ".join(f"{one} = {real}" for one, real in entity.names)),
+        ("names", names_line(entity.names, entity_lines(entity))),
     ]
     parts = [
         '<dl class="facts">',

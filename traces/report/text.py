@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from stagewright.spec.text.visible import one_line
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 _STEPS_SHOWN = 8  # events before a violation; the JSON has more
 _WHOLE_MAX = 1_000  # entities whose explanation is whole in the JSON
+_NAMES_MAX = 12  # real names that an entity is shown with
+_WORD = re.compile(r"\w+")
 _SHOWN_MAX = 20  # entities or lines of one kind; the JSON has more
 _COLOURS = {
     TraceVerdict.OK: "green",
@@ -210,12 +213,23 @@ def entity_lines(entity: EntityReport, *, several: bool = False) -> list[str]:
         lines.append(f"  last good  {entity.last_good}")
     if entity.duplicates:
         lines.append(f"  duplicates {entity.duplicates}")
-    if entity.names:
-        lines.append(f"  names      {', '.join(f'{one} = {real}' for one, real in entity.names)}")
-    lines += [f"  as         {refused_told(one)}" for one in entity.refused]
+    why = [f"  as         {refused_told(one)}" for one in entity.refused]
     if entity.explanation:
-        lines += _explanation_lines(entity.explanation)
-    return [one_line(line) for line in lines]
+        why += _explanation_lines(entity.explanation)
+    if entity.names:
+        lines.append(f"  names      {names_line(entity.names, why)}")
+    return [one_line(line) for line in [*lines, *why]]
+
+
+def names_line(names: Sequence[tuple[str, str]], mentioning: Sequence[str]) -> str:
+    """The real names of members: of many only those that some lines mention."""
+    shown = names
+    if len(names) > _NAMES_MAX:
+        mentioned = {word for line in mentioning for word in _WORD.findall(line)}
+        shown = [(one, real) for one, real in names if one in mentioned]
+    listed = ", ".join(f"{one} = {real}" for one, real in shown[:_NAMES_MAX])
+    left = len(names) - len(shown[:_NAMES_MAX])
+    return f"{listed}{' ' if listed else ''}… and {left:,} more" if left else listed
 
 
 def refused_told(refused: Refused) -> str:

@@ -85,7 +85,7 @@ MISTAKES = (
     ('form = "text"', 'form = "text"\nstrict = 7', "`source.strict` is 7", "texts in a list"),
     ("(?P<when>", "(?P<when", "m.toml:7: `source.line` is no regular expression", "re"),
     ('"go_silent"]', '"go_silent"]\nsizes = {Nod = 2}', "m.toml:11: `recording.sizes.Nod` is no entity", "`Node`"),
-    ('"go_silent"]', '"go_silent"]\nsizes = {Node = 0}', "`recording.sizes.Node` is 0", "1 .. 1000"),
+    ('"go_silent"]', '"go_silent"]\nsizes = {Node = 0}', "`recording.sizes.Node` is 0", "1 .. 10000"),
     ('"go_silent"', '"go_quiet"', "m.toml:10: `recording.hidden` names `go_quiet`", "`go_silent`"),
     ("[[event]]", "[[events]]", "`events` is no key of a mapping", "`event`"),
     ("^lease (?P<lease>\\S+) granted", "^lease (?P<lease>\\S+ granted", "m.toml:13: `event 1, match`", ""),
