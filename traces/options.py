@@ -40,7 +40,8 @@ class Options:
     oldest first. `machine`: of a log, which may tell of several machines, this one alone
     is evaluated. `hidden`: steps that the recorder left out, whatever the reader of its form knows of them.
     `ignore_fingerprint`: evaluate events that were recorded under another version of their definition all the same.
-    `mapping`: the mapping file that says how to read all files.
+    `mapping`: the mapping file that says how to read all files; `mappings_beside`: what the same rows are of
+    other machines.
     `together`: systems whose invariants are evaluated over the traces of their parts; `group`: a pattern, and what
     names of one group have in common where it matches (empty: all entities of a trace are one group).
     `skip_damaged`: leave out what cannot be read, and evaluate the rest.
@@ -56,6 +57,7 @@ class Options:
     ignore_fingerprint: bool = False
     max_states: int = MAX_STATES
     mapping: Path | None = None
+    mappings_beside: tuple[Path, ...] = ()
     together: tuple[type[Machine], ...] = ()
     group: str = ""
     skip_damaged: bool = False

@@ -154,7 +154,9 @@ def _logs(
     )
     if asked.mapping is not None:
         logs.recordings |= {
-            (file.form, asked.mapping.machine): asked.mapping.recording for file in inputs.files
+            (file.form, plan.machine): plan.recording
+            for file in inputs.files
+            for plan in asked.mapping.every
         }
     if continued is not None:
         continued.take_logs(logs)

@@ -276,6 +276,7 @@ def options_text(options: Options) -> str:
         f"--profile {' --profile '.join(options.candidates)}" if options.candidates else "",
         f"--machine {options.machine}" if options.machine else "",
         f"--mapping {_digest(options.mapping)}" if options.mapping else "",
+        *(f"--mapping {_digest(path)}" for path in options.mappings_beside),
         "--hidden-steps all" if hidden is None else "",
         f"--hidden-steps {','.join(sorted(hidden))}" if hidden else "",
         f"--together {systems}" if systems else "",

@@ -141,14 +141,14 @@ def read_logs(
     logs.records = {read.part.number: records for read, records in found}
     for form in sorted({*(part.form for part in parts), *(log.form for log in known)}):
         files = _files(form, found, known, file_of or {})
-        told = formats.log_reader(form).interpret(files, profile)
-        logs.notes += told.notes
-        logs.unsure += entities_of(told.unsure, form)
-        for (trace, machine, of_profile, entity), names in told.names.items():
-            logs.names[EntityKey(Stream(trace, machine, of_profile, form), entity)] = names
-        logs.of_version += told.of_version
-        logs.recordings |= {(form, machine): how for machine, how in told.recordings.items()}
-        _take(logs, form, _of_one(told.events, machine, logs.notes) if machine else told.events)
+        read = formats.log_reader(form).interpret(files, profile)
+        logs.notes += read.notes
+        logs.unsure += entities_of(read.unsure, form)
+        for (trace, whose, of_profile, entity), names in read.names.items():
+            logs.names[EntityKey(Stream(trace, whose, of_profile, form), entity)] = names
+        logs.of_version += read.of_version
+        logs.recordings |= {(form, whose): how for whose, how in read.recordings.items()}
+        _take(logs, form, _of_one(read.events, machine, logs.notes) if machine else read.events)
     return logs
 
 
@@ -177,7 +177,7 @@ def _of_one(
 ) -> list[tuple[int, Event]]:
     """The events of one machine, or of none that is named; that there are others is noted."""
     if others := sorted({event.machine for _, event in events} - {machine, ""}):
-        notes.append(f"what is told of {', '.join(others)} is left out")
+        notes.append(f"what the lines say of {', '.join(others)} is left out")
     return [pair for pair in events if pair[1].machine in ("", machine)]
 
 

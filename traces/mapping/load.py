@@ -39,7 +39,28 @@ def mapping_of(options: Options, resolve: Resolve) -> Plan | None:
     """
     if options.mapping is None:
         return None
-    return load_mapping(options.mapping, resolve, options.scope, options.profile)
+    plans = [
+        load_mapping(path, resolve, options.scope, options.profile)
+        for path in (options.mapping, *options.mappings_beside)
+    ]
+    for number, plan in enumerate(plans):
+        _check_beside(plan, plans[:number])
+    return replace(plans[0], beside=tuple(plans[1:]))
+
+
+def _check_beside(plan: Plan, before: Sequence[Plan]) -> None:
+    """Mappings that are used together are of the same rows, and each of another machine."""
+    for other in before:
+        if plan.machine == other.machine:
+            raise InputError(
+                f"{other.file} and {plan.file} are both of the machine {plan.machine}",
+                help="write all events of a machine into one mapping",
+            )
+        if plan.source != other.source:
+            raise InputError(
+                f"{other.file} and {plan.file} read different rows",
+                help="give both the same [source]: each row is taken apart once, for all machines",
+            )
 
 
 def load_mapping(

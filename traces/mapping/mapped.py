@@ -1,6 +1,6 @@
 """Reads any file by a mapping: `stagewright validate --mapping FILE PATH…`; see `docs/readers.md`.
 
-Rows that tell an event are found and taken apart in parallel (`extract`). Their order, and with it the numbers
+Rows that are events are found and taken apart in parallel (`extract`). Their order, and with it the numbers
 of each entity's events, is decided afterwards over all files (`interpret`).
 """
 
@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stagewright.spec.trace import Event
-from stagewright.traces.events.observability import Recording
-from stagewright.traces.mapping.mapped_meaning import Meanings, Told, plan_of, told_by
+from stagewright.traces.mapping.mapped_meaning import Meanings, RowEvent, events_in, plan_of
 from stagewright.traces.mapping.mapped_rows import rows_of
 from stagewright.traces.mapping.plan import Plan, Rule
 from stagewright.traces.mapping.templates import as_text
@@ -30,10 +29,10 @@ _TIMELESS = -(1 << 63)  # before all times
 
 @dataclass(frozen=True)
 class Found:
-    """The rows of one part that tell events, with the plan that they follow."""
+    """The events in the rows of one part, with the plan that they follow."""
 
     plan: Plan
-    rows: list[Told]
+    rows: list[RowEvent]
 
 
 def check(path: Path) -> None:
@@ -63,17 +62,16 @@ def ends(path: Path) -> tuple[int, int] | None:
 
 
 def extract(part: Part, tally: Tally) -> list[Found]:
-    """The rows of a part that tell events, all in one record; the others are counted or refused."""
+    """The events in the rows of a part, all in one record; the other rows are counted or refused."""
     plan = plan_of(part)
     found = Found(plan, [])
     for row in rows_of(part, plan, tally):
-        told = told_by(row, plan)
-        if isinstance(told, str):
-            tally.refuse(row.line, told)
+        events = events_in(row, plan)
+        if isinstance(events, str):
+            tally.refuse(row.line, events)
             continue
         tally.other += 1  # until it is known to be an event
-        if told is not None:
-            found.rows.append(told)
+        found.rows.extend(events)
     return [found]
 
 
@@ -81,17 +79,25 @@ def interpret(files: Sequence[Sequence[tuple[int, Found]]], profile: str = "") -
     """The events of all files, in the order that the mapping says; their profile is that of the plan."""
     del profile
     plans = [found.plan for file in files for _, found in file]
-    if not plans:
-        return Interpreted()
-    reading = _Reading(plans[0])
-    ordered = _ordered(files, plans[0])
-    for row in ordered:
-        reading.take(row.part, row.told)
-    events = reading.events()
-    recordings: dict[str, Recording] = {plans[0].machine: plans[0].recording}
-    notes = [*_clock_notes(files, plans[0]), *reading.notes()]
-    unsure = list(_unsure(ordered, plans[0]))
-    return Interpreted(events, recordings, notes, unsure=unsure, names=reading.names())
+    result = Interpreted()
+    for number, plan in enumerate(plans[0].every if plans else ()):
+        rows = [_rows_of(number, file) for file in files]
+        ordered = _ordered(rows, plan)
+        reading = _Reading(plan)
+        for row in ordered:
+            reading.take(row.part, row.event)
+        result.events += reading.events()
+        result.recordings[plan.machine] = plan.recording
+        notes = [*_clock_notes(rows, plan), *reading.notes()]
+        result.notes += [note for note in notes if note not in result.notes]
+        result.unsure += _unsure(ordered, plan)
+        result.names |= reading.names()
+    return result
+
+
+def _rows_of(plan: int, file: Sequence[tuple[int, Found]]) -> list[tuple[int, RowEvent]]:
+    """The rows of one file that are events by the plan of a number, each with its part."""
+    return [(part, row) for part, found in file for row in found.rows if row.plan == plan]
 
 
 class _Row(NamedTuple):
@@ -101,7 +107,7 @@ class _Row(NamedTuple):
     file: int
     position: int
     part: int
-    told: Told
+    event: RowEvent
 
 
 def _unsure(ordered: Sequence[_Row], plan: Plan) -> Iterable[Unsure]:
@@ -110,16 +116,16 @@ def _unsure(ordered: Sequence[_Row], plan: Plan) -> Iterable[Unsure]:
         return
     entities: dict[tuple[str, str], list[_Row]] = {}
     for row in ordered:
-        entities.setdefault((row.told.trace, row.told.entity), []).append(row)
+        entities.setdefault((row.event.trace, row.event.entity), []).append(row)
     for rows in entities.values():
-        # Where nothing has a time, the order of files is that of their names, and told to be so.
+        # Where nothing has a time, the order of files is that of their names, and the report says so.
         keys = [(row.by, row.file if row.by == _TIMELESS else 0) for row in rows]
         found = orders_of(keys, [row.file for row in rows])
         if found is None:
             continue
         events = _events_of(rows, plan)
         tied = rows[found.first]
-        first = next(e.sequence for p, e in events if (p, e.line) == (tied.part, tied.told.line))
+        first = next(e.sequence for p, e in events if (p, e.line) == (tied.part, tied.event.line))
         others = [_events_of([rows[i] for i in order], plan) for order in found.others]
         yield Unsure(events, first, others)
 
@@ -128,31 +134,30 @@ def _events_of(rows: Iterable[_Row], plan: Plan) -> list[tuple[int, Event]]:
     """The events of one entity's rows in some order."""
     reading = _Reading(plan)
     for row in rows:
-        reading.take(row.part, row.told)
+        reading.take(row.part, row.event)
     return reading.events()
 
 
-def _ordered(files: Sequence[Sequence[tuple[int, Found]]], plan: Plan) -> list[_Row]:
-    """All rows by number, by time, or as the lines stand in their files and the files' times tell."""
+def _ordered(files: Sequence[Sequence[tuple[int, RowEvent]]], plan: Plan) -> list[_Row]:
+    """All rows by number, by time, or as the lines stand in their files and the files' times say."""
     keyed: list[_Row] = []
     for number, file in enumerate(files):
         latest = _TIMELESS
-        rows = ((part, told) for part, found in file for told in found.rows)
-        for position, (part, told) in enumerate(rows):
-            time = latest if told.time is None else told.time
+        for position, (part, row) in enumerate(file):
+            time = latest if row.time is None else row.time
             latest = time if plan.by_time else max(latest, time)
-            first = latest if told.sequence is None else told.sequence
-            keyed.append(_Row(first, number, position, part, told))
+            first = latest if row.sequence is None else row.sequence
+            keyed.append(_Row(first, number, position, part, row))
     keyed.sort(key=lambda row: row[:3])
     return keyed
 
 
-def _clock_notes(files: Sequence[Sequence[tuple[int, Found]]], plan: Plan) -> list[str]:
+def _clock_notes(files: Sequence[Sequence[tuple[int, RowEvent]]], plan: Plan) -> list[str]:
     """What makes the order of events uncertain."""
     if plan.numbered:
         return []
-    rows = [[told for _, found in file for told in found.rows] for file in files]
-    timeless = sum(told.time is None for file in rows for told in file)
+    rows = [[row for _, row in file] for file in files]
+    timeless = sum(row.time is None for file in rows for row in file)
     back = sum(
         one.time is not None and two.time is not None and two.time < one.time
         for file in rows
@@ -161,9 +166,9 @@ def _clock_notes(files: Sequence[Sequence[tuple[int, Found]]], plan: Plan) -> li
     last: dict[tuple[str, str, int], int] = {}
     ties = 0
     for number, file in enumerate(rows):
-        for told in file:
-            if told.time is not None:
-                ties += last.setdefault((told.trace, told.entity, told.time), number) != number
+        for row in file:
+            if row.time is not None:
+                ties += last.setdefault((row.trace, row.entity, row.time), number) != number
     several = sum(map(bool, rows)) > 1
     no_year = any(rule.time is not None and not rule.time_format.has_year for rule in plan.rules)
     notes = [
@@ -201,15 +206,15 @@ class _Reading:
         self._meanings = Meanings(plan)
         self._unused = set(range(len(plan.rules)))
 
-    def take(self, part: int, told: Told) -> None:
-        """The next row."""
-        self._unused.discard(told.rule)
-        rule = self._plan.rules[told.rule]
-        entity = self._entities.setdefault((told.trace, told.entity), _Entity())
-        says = self._with_members(rule, told.says, entity) if rule.members else told.says
-        meant = self._meanings.meant(told.rule, says)
-        number = len(entity.events) if told.sequence is None else told.sequence
-        entity.events += [(part, e) for e in self._meanings.events(told, meant, number)]
+    def take(self, part: int, row: RowEvent) -> None:
+        """The next event of a row."""
+        self._unused.discard(row.rule)
+        rule = self._plan.rules[row.rule]
+        entity = self._entities.setdefault((row.trace, row.entity), _Entity())
+        says = self._with_members(rule, row.says, entity) if rule.members else row.says
+        meant = self._meanings.meant(row.rule, says)
+        number = len(entity.events) if row.sequence is None else row.sequence
+        entity.events += [(part, e) for e in self._meanings.events(row, meant, number)]
 
     def events(self) -> list[tuple[int, Event]]:
         """All events; where an entity's first one is an action, the state before it is an event too."""
@@ -233,7 +238,7 @@ class _Reading:
         }
 
     def notes(self) -> list[str]:
-        """Which events no row tells, and where more members have names than the scope has."""
+        """Which events no row is, and where more members have names than the scope has."""
         most: dict[str, int] = {}
         for entity in self._entities.values():
             for sort, names in entity.members.items():

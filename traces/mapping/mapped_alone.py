@@ -11,7 +11,7 @@ from pathlib import Path
 from stagewright.spec.trace import Event
 from stagewright.traces.events.event_block import Block, block_of
 from stagewright.traces.mapping import mapped
-from stagewright.traces.mapping.mapped_meaning import Meanings, plan_of, told_by
+from stagewright.traces.mapping.mapped_meaning import Meanings, events_in, plan_of
 from stagewright.traces.mapping.mapped_rows import rows_of
 from stagewright.traces.readers.implicit_start import moved, start_of
 from stagewright.traces.readers.protocol import Hole, Part, Tally
@@ -45,17 +45,20 @@ def read(part: Part, tally: Tally) -> Iterator[Block]:
     meanings = Meanings(plan)
     events: list[Event] = []
     for row in rows_of(part, plan, tally):
-        told = told_by(row, plan)
-        if isinstance(told, str):
-            tally.refuse(row.line, told)
+        one = events_in(row, plan)
+        if isinstance(one, str):
+            tally.refuse(row.line, one)
             continue
-        if told is None:
+        if not one:
             tally.other += 1
             continue
-        assert told.sequence is not None
-        found = meanings.events(told, meanings.meant(told.rule, told.says), told.sequence)
+        (mapped_event,) = one  # `alone`: a row is one event at most
+        sequence = mapped_event.sequence
+        assert sequence is not None
+        meant = meanings.meant(mapped_event.rule, mapped_event.says)
+        found = meanings.events(mapped_event, meant, sequence)
         if plan.begins_before:
-            begin = [start_of(found[0])] if told.sequence == 0 else []
+            begin = [start_of(found[0])] if sequence == 0 else []
             found = [*begin, *map(moved, found)]
         tally.told += 1
         tally.events += len(found)

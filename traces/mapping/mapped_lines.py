@@ -66,7 +66,7 @@ def _by_form(texts: Any, plan: Plan) -> Any:
 def _words(plan: Plan) -> list[str] | None:
     """Words of which one stands in every line that tells an event; None if there are none such."""
     words: list[str] = []
-    for rule in plan.rules:
+    for rule in plan.every_rule:
         own = [
             values for _, values in rule.where if all(map(_AS_IT_IS.fullmatch, values)) and values
         ]
@@ -79,7 +79,7 @@ def _words(plan: Plan) -> list[str] | None:
 def _message_patterns(plan: Plan) -> list[str] | None:
     """Expressions of which one is found in the message of every line that tells an event."""
     patterns: list[str] = []
-    for rule in plan.rules:
+    for rule in plan.every_rule:
         own = [pattern.pattern for name, pattern in rule.match if name == MESSAGE]
         if not own:
             return None

@@ -1,4 +1,4 @@
-"""What a row of a mapped file tells by the first event of the mapping that it fits, and what that means."""
+"""Which events of the mapping a row of a mapped file is, and what they mean."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _SEQUENCE_MAX = 1 << 53
 _SHORT = 120  # characters of a line that a reason shows
 
 
-class Told(NamedTuple):
-    """A row that tells an event: which rule it follows, and what that rule reads of it."""
+class RowEvent(NamedTuple):
+    """An event in a row: which rule it follows, and what that rule reads of it."""
 
     line: int
     rule: int
@@ -27,6 +27,7 @@ class Told(NamedTuple):
     time: int | None
     sequence: int | None
     says: tuple[object, ...]  # the values of the rule's `says`
+    plan: int = 0  # which of the mappings has the rule
 
 
 class Meant(NamedTuple):
@@ -54,22 +55,38 @@ def plan_of(part: Part) -> Plan:
     return part.mapping
 
 
-def told_by(row: Row, plan: Plan) -> Told | str | None:
-    """What a row tells; None if nothing; a reason if it should, but cannot be understood."""
-    for number, rule in enumerate(plan.rules):
-        fields = None if row.fields is None else rule.fields_of(row.fields)
-        if fields is not None:
-            return row.damage or _by_rule(row.line, number, rule, fields, plan)
+def events_in(row: Row, plan: Plan) -> list[RowEvent] | str:
+    """The events that a row is, of each machine in the order of the mapping; a reason if it cannot be understood."""
+    found: list[RowEvent] = []
+    fits = False
+    for machine, one in enumerate(plan.every):
+        fitted = False
+        for number, rule in enumerate(one.rules):
+            if row.fields is None or (fitted and not rule.also):
+                continue
+            fields = rule.fields_of(row.fields)
+            if fields is None:
+                continue
+            if row.damage:
+                return row.damage
+            fitted = fitted or not rule.also
+            fits = True
+            for own in (fields,) if rule.each is None else rule.each.fields_of(fields):
+                event = _by_rule(row.line, (machine, number), rule, own, one)
+                if isinstance(event, str):
+                    return event
+                found.append(event)
     source = plan.source
-    if source.all_told or any(pattern.search(row.text) for pattern in source.strict):
-        return row.damage or f"no event of the mapping tells of it: {row.text[:_SHORT]}"
-    return None
+    if not fits and (source.all_told or any(p.search(row.text) for p in source.strict)):
+        return row.damage or f"it is no event of the mapping: {row.text[:_SHORT]}"
+    return found
 
 
 def _by_rule(
-    line: int, number: int, rule: Rule, fields: Mapping[str, object], plan: Plan
-) -> Told | str:
-    which = f"event {number + 1}"
+    line: int, place: tuple[int, int], rule: Rule, fields: Mapping[str, object], plan: Plan
+) -> RowEvent | str:
+    machine, number = place
+    which = f"event {number + 1}" if machine == 0 else f"event {number + 1} of {plan.file}"
     entity = rule.entity.fill_text(fields)
     if not entity:
         return f"{which}: the entity is empty"
@@ -92,7 +109,7 @@ def _by_rule(
             return f"{which}: the sequence number {text} is below the first, {rule.first}"
     says = tuple(_frozen(field_of(fields, name)) for name in rule.says)
     trace, node = rule.trace.fill_text(fields), rule.node.fill_text(fields)
-    return Told(line, number, entity, trace, node, time, sequence, says)
+    return RowEvent(line, number, entity, trace, node, time, sequence, says, machine)
 
 
 def _frozen(value: object) -> object:
@@ -116,30 +133,30 @@ class Meanings:
             self._known[key] = _meaning(self._plan, self._plan.rules[number], says)
         return self._known[key]
 
-    def events(self, told: Told, meant: Meant, sequence: int) -> list[Event]:
-        """The event that a row tells, and the end marker after it, where its rule has one."""
-        ends = self._plan.rules[told.rule].end
+    def events(self, row: RowEvent, meant: Meant, sequence: int) -> list[Event]:
+        """The event in a row, and the end marker after it, where its rule has one."""
+        ends = self._plan.rules[row.rule].end
         if not ends:
-            return [self._event(told, meant, sequence)]
+            return [self._event(row, meant, sequence)]
         if meant.action is None and not meant.observed:
-            return [self._event(told, END, sequence)]
-        return [self._event(told, meant, sequence), self._event(told, END, sequence + 1)]
+            return [self._event(row, END, sequence)]
+        return [self._event(row, meant, sequence), self._event(row, END, sequence + 1)]
 
-    def _event(self, told: Told, meant: Meant, sequence: int) -> Event:
+    def _event(self, row: RowEvent, meant: Meant, sequence: int) -> Event:
         return Event(
-            trace=told.trace,
+            trace=row.trace,
             machine=self._plan.machine,
             profile=self._plan.profile,
             definition="",
-            entity=told.entity,
+            entity=row.entity,
             sequence=sequence,
-            node=told.node,
+            node=row.node,
             action=meant.action,
             parameters=meant.parameters,
             observed=meant.observed,
             end=meant.end,
-            time=told.time,
-            line=told.line,
+            time=row.time,
+            line=row.line,
         )
 
 

@@ -153,7 +153,7 @@ def _header(path: str, plan: Plan) -> tuple[str, ...]:
 
 def _check_columns(path: str, names: list[str], plan: Plan) -> None:
     known: dict[str, object] = dict.fromkeys([*names, FILE], "")
-    for rule in plan.rules:
+    for rule in plan.every_rule:
         for name in rule.needs:
             if name not in known and not any(name.startswith(f"{n}.") for n in names):
                 _no_column(path, name, names, plan)
@@ -175,7 +175,7 @@ def _parquet_rows(part: Part, plan: Plan, tally: Tally) -> Iterator[Row]:
         file: Any = pq.ParquetFile(part.path)
         names = list(file.schema_arrow.names)
         _check_columns(part.path, names, plan)
-        wanted = [n for n in names if any(_reads(rule.needs, n) for rule in plan.rules)]
+        wanted = [n for n in names if any(_reads(rule.needs, n) for rule in plan.every_rule)]
         groups = list(range(part.start, part.stop))
         for batch in file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=wanted):
             first = tally.lines + 1

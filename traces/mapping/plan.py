@@ -80,11 +80,32 @@ class Meaning:
 
 
 @dataclass(frozen=True)
+class Each:
+    """One event for each part of a text, or for each item of a list; a part is the field `name`."""
+
+    name: str
+    items: Template
+    separator: str = ""
+
+    def fields_of(self, fields: Mapping[str, object]) -> list[Mapping[str, object]]:
+        """The fields of each event; none where there is nothing to take apart."""
+        found = self.items.fill(fields)
+        if isinstance(found, str):
+            parts = found.split(self.separator) if self.separator else [found]
+            found = [part.strip() for part in parts if part.strip()]
+        if found is None:
+            return []
+        items = found if isinstance(found, list | tuple) else [found]
+        return [{**fields, self.name: item} for item in items]
+
+
+@dataclass(frozen=True)
 class Rule:
     """One kind of row that tells an event.
 
     `match`: fields in which a regular expression is found, whose named groups are fields too. `where`: fields
     with one of some values. `members`: fields that hold a real name of a member of the named entity sort.
+    `also`: a row that is another event is this one, too.
     """
 
     entity: Template
@@ -101,6 +122,8 @@ class Rule:
     observed: tuple[tuple[Template, Meaning], ...] = ()
     members: tuple[tuple[str, str], ...] = ()
     end: bool = False
+    also: bool = False
+    each: Each | None = None
 
     @cached_property
     def says(self) -> tuple[str, ...]:
@@ -115,7 +138,12 @@ class Rule:
         """Every field that the rule reads, except groups of its own."""
         templates = [self.entity, self.trace, self.node, self.time, self.sequence]
         names = [name for t in templates if t is not None for name in t.fields]
-        names += [*self.says, *(n for n, _ in self.match), *(n for n, _ in self.where)]
+        names += self.says
+        if self.each is not None:
+            part = self.each.name
+            names = [n for n in names if n != part and not n.startswith(f"{part}.")]
+            names += self.each.items.fields
+        names += [*(n for n, _ in self.match), *(n for n, _ in self.where)]
         groups = {group for _, pattern in self.match for group in pattern.groupindex}
         return tuple(name for name in dict.fromkeys(names) if name not in groups)
 
@@ -154,6 +182,17 @@ class Plan:
     sizes: Mapping[str, int] = field(
         default_factory=dict[str, int]
     )  # by the stem of a member's name
+    beside: tuple[Plan, ...] = ()  # what the same rows are of other machines
+
+    @property
+    def every(self) -> tuple[Plan, ...]:
+        """This plan and those beside it: one for each machine."""
+        return (self, *self.beside)
+
+    @property
+    def every_rule(self) -> tuple[Rule, ...]:
+        """What rows can be, of whatever machine."""
+        return tuple(rule for plan in self.every for rule in plan.rules)
 
     @property
     def numbered(self) -> bool:
@@ -165,12 +204,14 @@ class Plan:
         """Whether each row is an event by itself, whatever the others say."""
         acting = {rule.action is not None for rule in self.rules}
         begins = self.first_is_step or len(acting) == 1
-        return self.numbered and begins and not any(rule.members for rule in self.rules)
+        several = bool(self.beside) or any(rule.also or rule.each for rule in self.rules)
+        named = any(rule.members for rule in self.rules)
+        return self.numbered and begins and not named and not several
 
     @property
     def reads_names(self) -> bool:
         """Whether the name of a row's file says something of its event."""
-        return any(FILE in rule.needs for rule in self.rules)
+        return any(FILE in rule.needs for rule in self.every_rule)
 
     @property
     def begins_before(self) -> bool:

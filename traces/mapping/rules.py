@@ -6,14 +6,14 @@ import re
 from typing import cast
 
 from stagewright.traces.mapping.kinds import Kind
-from stagewright.traces.mapping.plan import ABSENT, MESSAGE, NOTHING, Meaning, Plan, Rule
+from stagewright.traces.mapping.plan import ABSENT, MESSAGE, NOTHING, Each, Meaning, Plan, Rule
 from stagewright.traces.mapping.sections import Section, one_of
 from stagewright.traces.mapping.templates import Template, as_text
 from stagewright.traces.mapping.times import ISO, UNITS, TimeFormat, check_pattern, zone_named
 
 # What may stand at the top of the file, for all events.
 DEFAULTS = ("entity", "trace", "node", "time", "sequence", "members", "where")
-KEYS = (*DEFAULTS, "match", "action", "parameters", "observed", "end")
+KEYS = (*DEFAULTS, "match", "action", "parameters", "observed", "end", "also", "each")
 _MEANING = ("from", "values", "absent", "separator")
 _EXAMPLE = '"{field}", or {from = "{field}", values = {ON = true}}'
 
@@ -42,6 +42,8 @@ def read_rule(section: Section, plan: Plan) -> Rule:
         _observed(section, plan),
         _members(section, plan),
         section.flag("end", default=False),
+        section.flag("also", default=False),
+        _each(section),
     )
     if rule.action is None and not rule.observed and not rule.end:
         section.fail("", "says nothing", "give it an `action`, what is `observed`, or `end = true`")
@@ -95,6 +97,17 @@ def _sequence(section: Section) -> tuple[Template | None, int]:
     table = section.section("sequence")
     table.only(("from", "first"))
     return _from(table), table.number("first", 0)
+
+
+def _each(section: Section) -> Each | None:
+    if "each" not in section:
+        return None
+    table = section.section("each", 'write each = {as = "key", from = "{keys}", separator = ","}')
+    table.only(("as", "from", "separator"))
+    name = table.text("as")
+    if not name.isidentifier():
+        table.fail("as", f"is `{name}`", 'name the field that holds one part: as = "key"')
+    return Each(name, _from(table), table.text("separator"))
 
 
 def _from(table: Section) -> Template:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from stagewright.commands.console.machine_flags import (
     add_sizes,
-    machine_from,
     positive,
     scope_from,
 )
@@ -160,9 +159,12 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--mapping",
+        action="append",
+        default=[],
         type=Path,
         metavar="FILE",
-        help="a TOML file that says how lines or columns become events (docs/readers.md)",
+        help="a TOML file that says how lines or columns become events (docs/readers.md); "
+        "several: what the same rows are of several machines",
     )
     parser.add_argument(
         "--hidden-steps",
@@ -186,7 +188,11 @@ def execute(args: argparse.Namespace) -> int:
     """Validate, print the report, and return what it comes to."""
     from stagewright.commands.console.output import check_directory
     from stagewright.commands.validation.once import validate_once
-    from stagewright.commands.validation.traced_machines import profiles_known, resolver
+    from stagewright.commands.validation.traced_machines import (
+        machine_meant,
+        profiles_known,
+        resolver,
+    )
     from stagewright.traces.mapping.load import mapping_of
     from stagewright.traces.options import Options
 
@@ -202,12 +208,13 @@ def execute(args: argparse.Namespace) -> int:
         profile=profile,
         candidates=candidates,
         profiles_of=profiles_known(args.machine),
-        machine=machine_from(args.machine, "").name if args.machine else "",
+        machine=machine_meant(args.machine),
         form=args.format,
         hidden=_hidden(args.hidden_steps),
         ignore_fingerprint=args.ignore_fingerprint,
         skip_damaged=args.skip_damaged,
-        mapping=args.mapping,
+        mapping=args.mapping[0] if args.mapping else None,
+        mappings_beside=tuple(args.mapping[1:]),
         together=_systems(args),
         group=args.group,
         **({"max_states": args.max_states} if args.max_states else {}),

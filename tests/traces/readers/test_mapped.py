@@ -163,7 +163,7 @@ def test_lines_that_should_tell_something_but_cannot_are_refused(tmp_path: Path)
     found = read(TEXT, write(tmp_path / "a.log", b"\n".join(broken)))
     assert [line for line, _ in found.reasons] == [1, 3, 4, 6, 8]
     reasons = dict(found.reasons)
-    assert "no event of the mapping tells of it: 2025" in reasons[1]
+    assert "it is no event of the mapping: 2025" in reasons[1]
     assert reasons[3] == "not UTF-8 text at byte 49"
     assert reasons[4] == "event 2: the time '2025-13-01T10:00:00.1Z' is not `iso`"
     assert "more than" in reasons[6]

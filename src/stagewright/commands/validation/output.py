@@ -42,7 +42,7 @@ def reproduce(args: argparse.Namespace) -> str:
         *(("--profile", name) for name in args.profile),
         *(("--size", entry) for entry in args.size),
         ("--format", "" if args.format == "auto" else args.format),
-        ("--mapping", args.mapping),
+        *(("--mapping", path) for path in args.mapping),
         ("--hidden-steps", args.hidden_steps),
         ("--max-states", args.max_states),
         *(("--together", system) for system in args.together),

@@ -14,9 +14,19 @@ if TYPE_CHECKING:
     from stagewright.spec.definition import Definition
 
 
+def machine_meant(machine: str | None) -> str:
+    """The name of the one machine given; empty for none, and for a file with several, of which traces name theirs."""
+    if machine is None or len(_of_file(machine)) > 1:
+        return ""
+    return machine_from(machine, "").name
+
+
 def resolver(machine: str | None) -> Callable[[str, str], Definition]:
     """Finds the definition that events name: the one machine given, or a shipped one."""
     if machine is not None:
+        several = _of_file(machine)
+        if len(several) > 1:
+            return lambda name, profile: machine_from(_named(machine, name, several), profile)
         given = machine_from(machine, "")
 
         def of_given(name: str, profile: str) -> Definition:
@@ -29,6 +39,28 @@ def resolver(machine: str | None) -> Callable[[str, str], Definition]:
 
         return of_given
     return _shipped
+
+
+def _of_file(machine: str) -> list[str]:
+    """The names of the machines that a file defines, where none of them is named."""
+    if not machine.endswith(".py"):
+        return []
+    from stagewright.spec.loading import machines_in, module_of
+
+    return list(machines_in(module_of(machine)))
+
+
+def _named(file: str, name: str, machines: Sequence[str]) -> str:
+    """The one machine of a file that traces name, as MACHINE is written."""
+    if name in machines:
+        return f"{file}:{name}"
+    if not name:
+        return file  # refused, with the names that there are
+    near = nearest(name, machines)
+    raise InputError(
+        f"the traces are of the machine `{one_line(name)}`, which {file} does not define",
+        help=f"{f'did you mean `{near}`? ' if near else ''}it defines: {', '.join(machines)}",
+    )
 
 
 def _shipped(name: str, profile: str) -> Definition:
@@ -73,7 +105,9 @@ def profiles_known(machine: str | None) -> Callable[[str], Sequence[str]]:
         from stagewright.spec.machine import profile_names
 
         try:
-            return profile_names(find(machine or _short(name), SHIPPED))
+            several = [] if machine is None else _of_file(machine)
+            place = f"{machine}:{name}" if len(several) > 1 else machine
+            return profile_names(find(place or _short(name), SHIPPED))
         except StagewrightError:
             return ()  # told when its definition is looked for
 

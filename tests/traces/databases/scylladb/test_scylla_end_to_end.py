@@ -46,7 +46,10 @@ def test_one_machine_alone_is_checked_where_it_is_named() -> None:
     named = load("topology-transition", "scylla-2025.4", SHIPPED)
     report = validate([SAMPLES / "topology.log"], named, engine=Embedded(1))
     assert report.verdicts[TraceVerdict.OK] == sum(report.verdicts.values()) == 1
-    assert "what is told of CdcGeneration, LoggedTenure, TopologyNode is left out" in report.notes
+    assert (
+        "what the lines say of CdcGeneration, LoggedTenure, TopologyNode is left out"
+        in report.notes
+    )
 
 
 def test_a_profile_that_no_machine_has_is_refused() -> None:
