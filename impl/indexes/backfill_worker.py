@@ -266,7 +266,7 @@ def _split(entries: tuple[EntryChange, ...]) -> list[tuple[EntryChange, ...]]:
 
 def _entries(row: Version, indexes: tuple[IndexInfo, ...]) -> Iterator[EntryChange]:
     """What indexes have for a row."""
-    values, key = json.loads(row.value or b"{}"), key_of(row.key)
+    values, key = json.loads((row.value or b"{}").decode()), key_of(row.key)
     for index in indexes:
         value = values.get(index.column)
         if value is not None:

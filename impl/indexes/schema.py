@@ -126,8 +126,8 @@ def index_tablet(index: int, tablet: int) -> str:
 
 def by_tablet(entries: Iterable[EntryChange], tablets: int) -> dict[str, tuple[EntryChange, ...]]:
     """Changes of entries by the tablet that they are for, in their order."""
-    found: dict[str, tuple[EntryChange, ...]] = {}
+    found: dict[tuple[int, int], list[EntryChange]] = {}
     for change in entries:
-        place = index_tablet(change.index, tablet_of(change.entry, tablets))
-        found[place] = (*found.get(place, ()), change)
-    return found
+        place = change.index, tablet_of(change.entry, tablets)
+        found.setdefault(place, []).append(change)
+    return {index_tablet(*place): tuple(some) for place, some in found.items()}

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -162,8 +163,10 @@ class RocksSnapshot:
 
     def _check(self) -> None:
         """An iterator that meets an error looks as if it had come to the end."""
-        with _named("rows cannot be read"):
+        try:
             self._at.status()
+        except Exception as error:  # noqa: BLE001 - a context costs more than the seek
+            raise _failure("rows cannot be read", error) from None
 
     def close(self) -> None:
         if self._at is not None:
@@ -177,11 +180,14 @@ def _named(what: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # noqa: BLE001
-        raise StorageError(
-            f"{what}: {error}", help="see who else uses the directory, and the disk"
-        ) from None
+        raise _failure(what, error) from None
 
 
+def _failure(what: str, error: Exception) -> StorageError:
+    return StorageError(f"{what}: {error}", help="see who else uses the directory, and the disk")
+
+
+@lru_cache(maxsize=256)
 def _prefix(family: str) -> bytes:
     name = family.encode()
     return bytes([len(name)]) + name

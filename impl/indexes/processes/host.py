@@ -1,7 +1,6 @@
 """Hosts what lives in one process: carries messages, timers and syncs out, and takes tablets that nobody leads.
 
-Nothing is sent before all that was written until then is on the disk, so a sync serves everything that happened since
-the last one began.
+Nothing is sent before all that its sender has written until then is on the disk; of a master, what it has decided.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from stagewright.impl.indexes.catalog import Catalog
 from stagewright.impl.indexes.index_tablet import IndexTablet
 from stagewright.impl.indexes.master import Master
 from stagewright.impl.indexes.messages import Message
@@ -29,7 +29,6 @@ from stagewright.impl.indexes.processes.wire import (
     AskServer,
     Delivery,
     Leads,
-    Reply,
     inner_codec,
     outer_codec,
 )
@@ -39,7 +38,6 @@ from stagewright.impl.indexes.transactions import ADDRESS as RECORDS
 from stagewright.impl.processes.errors import WireError
 from stagewright.impl.processes.handshake import Calling
 from stagewright.impl.processes.links import Accepted, Link
-from stagewright.impl.storage.port import RowStore
 from stagewright.impl.storage.rocks import RocksRows
 from stagewright.machines.yugabytedb.indexes.index_states import Permission
 
@@ -62,9 +60,8 @@ class Host:
         self._places = Places(layout, name, self._file.servers)
         self._lives: dict[str, Life] = {}
         self._catalog: StoredCatalog | None = None
-        self._dirty: set[RowStore] = set()
-        self._outbox: list[Callable[[], None]] = []
-        self._flushing: asyncio.Task[None] | None = None
+        self._of_master: list[Callable[[], None]] = []  # to be sent when the catalog is saved
+        self._giving: set[asyncio.Task[None]] = set()
         self._links: dict[str, Link] = {}
         self._connections: set[Accepted] = set()
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -96,20 +93,20 @@ class Host:
     async def _close(self) -> None:
         for life in self._lives.values():
             life.end()
-        if self._flushing is not None:
-            await self._flushing
+        led = [life for life in self._lives.values() if isinstance(life, Led)]
+        flushing = [life.flushing for life in led if life.flushing is not None]
+        await asyncio.gather(*flushing, *self._giving)
         for link in self._links.values():
             link.close()
         for connection in list(self._connections):
             connection.close()
-        for life in self._lives.values():
-            if isinstance(life, Led):
-                life.close()
-                life.release()
+        for life in led:
+            life.close()
+            life.release()
         if self._catalog is not None:
             self._catalog.close()
 
-    def _fail(self, error: BaseException) -> None:
+    def fail(self, error: BaseException) -> None:
         """A process whose disk has failed, or that is wrong, does not go on."""
         if not self._over.done():
             self._over.set_exception(error)
@@ -117,7 +114,7 @@ class Host:
     # -- calls, and what they cause ----------------------------------------------------------------------------
 
     def act(self, life: Life, action: Callable[..., None], *arguments: Any) -> None:
-        """Call something of a life, unless it is over; then keep what it has decided, and send."""
+        """Call something of a life, unless it is over; a master's decisions are kept before they are sent."""
         if life.is_over or self._over.done():
             return
         try:
@@ -125,31 +122,17 @@ class Host:
             if life.address == MASTER:
                 self._keep_catalog()
         except Exception as error:  # noqa: BLE001 - half a change must not be lived with
-            self._fail(error)
-            return
-        self._send_soon()
+            self.fail(error)
 
-    def deliver(self, sender: str, to: str, at: int, message: Message) -> None:
-        """Send, when all that was written before is on the disk."""
-        self._outbox.append(partial(self._post, sender, to, at, message))
-
-    def _send_soon(self) -> None:
-        if self._outbox and self._flushing is None:
-            self._flushing = asyncio.get_running_loop().create_task(self._flush())
-
-    async def _flush(self) -> None:
-        try:
-            while self._outbox:
-                outbox, self._outbox = self._outbox, []
-                if self._dirty:
-                    stores = list(self._dirty)
-                    self._dirty.clear()
-                    await asyncio.to_thread(_sync, stores)
-                for post in outbox:
-                    post()
-        except Exception as error:  # noqa: BLE001 - nothing is acknowledged that may not be there
-            self._fail(error)
-        self._flushing = None
+    def deliver(self, life: Life, to: str, at: int, message: Message) -> None:
+        """Send what a life says at a hybrid time, when all that it has written before is on the disk."""
+        post = partial(self._post, life.address, to, at, message)
+        if life.address == MASTER:
+            self._of_master.append(post)
+        elif isinstance(life, Led) and life.has_unsynced:
+            life.post_when_synced(post)
+        else:
+            post()
 
     def _post(self, sender: str, to: str, at: int, message: Message) -> None:
         if to in self._lives:
@@ -217,10 +200,7 @@ class Host:
         if connection.name not in self._lives:
             life = Life(self, connection.name)
 
-            def answer(reply: Reply) -> None:
-                self._outbox.append(partial(connection.send, reply))
-
-            life.process = Session(life, self._settings, answer)
+            life.process = Session(life, self._settings, connection.send)
             self._lives[connection.name] = life
         return self._lives[connection.name]
 
@@ -241,7 +221,7 @@ class Host:
                 else:
                     self._lead_tablets()
             except Exception as error:  # noqa: BLE001 - see above
-                self._fail(error)
+                self.fail(error)
                 return
             await asyncio.sleep(LOOK)
 
@@ -256,7 +236,6 @@ class Host:
             if place in self._lives:
                 self._give(led[place])
                 break  # one after the other
-        self._send_soon()
 
     def _take_tablets(self) -> None:
         for place in self._places.to_be_led(self._lives):
@@ -264,7 +243,7 @@ class Host:
             if handle is None:
                 continue
             path: Path = self._layout.tablet(place) / "rows"
-            store = SyncedStore(RocksRows(path, memtable=4 << 20), self._dirty)
+            store = SyncedStore(RocksRows(path, memtable=4 << 20))
             life = Led(self, place, store, handle)
             self._lives[place] = life
             life.open(self._settings)
@@ -273,16 +252,23 @@ class Host:
     def _give(self, life: Led, remove: Callable[[str], None] | None = None) -> None:
         """Lead a tablet no more, or remove it; after the sync that may be going on."""
 
-        def give() -> None:
-            life.close()
-            if remove is not None:
-                remove(life.address)
-            life.release()
+        async def give() -> None:
+            if life.flushing is not None:
+                await life.flushing
+            try:
+                life.close()
+                if remove is not None:
+                    remove(life.address)
+                life.release()
+            except Exception as error:  # noqa: BLE001 - nobody else may lead what is half given
+                self.fail(error)
             _LOG.info("%s %s %s", self.name, "has removed" if remove else "gives", life.address)
 
         life.end()
         del self._lives[life.address]
-        self._outbox.append(give)
+        task = asyncio.get_running_loop().create_task(give())
+        self._giving.add(task)
+        task.add_done_callback(self._giving.discard)
 
     def _lead_all(self) -> None:
         """Become the master leader, if there is none."""
@@ -299,20 +285,20 @@ class Host:
     def _keep_catalog(self) -> None:
         """Before anything is sent of it, what the master has decided is on the disk; tablets come and go with it."""
         assert self._catalog is not None
-        if not self._catalog.save():
-            return
+        if self._catalog.save():
+            self._place_tablets(self._catalog.catalog)
+        posts, self._of_master = self._of_master, []
+        for post in posts:
+            post()
+
+    def _place_tablets(self, catalog: Catalog) -> None:
         tablets = range(self._settings.tablets)
         there, gone = list[str](), list[str]()
-        for index in self._catalog.catalog.indexes:
+        for index in catalog.indexes:
             places = gone if index.permission is Permission.absent else there
             places += (index_tablet(index.number, t) for t in tablets)
         self._places.grow(there)
         self._places.shrink(gone)
-
-
-def _sync(stores: list[RowStore]) -> None:
-    for store in stores:
-        store.sync()
 
 
 def _unasked(peer: str, said: Any) -> None:

@@ -36,8 +36,12 @@ class Surroundings(Protocol):
 
     slots: int  # for backfills, of those that are free
 
-    def deliver(self, sender: str, to: str, at: int, message: Message) -> None:
-        """Send, when all that was written before is on the disk."""
+    def deliver(self, life: Life, to: str, at: int, message: Message) -> None:
+        """Send what a life says at a hybrid time, when all that it has written before is on the disk."""
+        ...
+
+    def fail(self, error: BaseException) -> None:
+        """End: a disk has failed, or something is wrong."""
         ...
 
     def act(self, life: Life, action: Callable[..., None], *arguments: Any) -> None:
@@ -57,17 +61,17 @@ class Life:
         self.address = address
         self.process: Process | None = None
         self.is_over = False
-        self._host = host
+        self.host = host
         self._listener = listener
         self._slots = 0
 
     def send(self, to: str, message: Message) -> None:
         assert self.process is not None, "it sends while it is being made"
-        self._host.deliver(self.address, to, self.process.clock.now(), message)
+        self.host.deliver(self, to, self.process.clock.now(), message)
 
     def after(self, milliseconds: int, action: Callable[..., None], *arguments: Any) -> None:
         loop = asyncio.get_running_loop()
-        loop.call_later(milliseconds / 1000, self._host.act, self, action, *arguments)
+        loop.call_later(milliseconds / 1000, self.host.act, self, action, *arguments)
 
     def now(self) -> int:
         return time.time_ns() // 1_000_000
@@ -77,20 +81,20 @@ class Life:
             self._listener(note, self.now())
 
     def take_slot(self) -> bool:
-        if self._host.slots <= 0:
+        if self.host.slots <= 0:
             return False
-        self._host.slots -= 1
+        self.host.slots -= 1
         self._slots += 1
         return True
 
     def free_slot(self) -> None:
-        self._host.slots += 1
+        self.host.slots += 1
         self._slots -= 1
 
     def end(self) -> None:
         """It is over here; its slots are free."""
         self.is_over = True
-        self._host.slots += self._slots
+        self.host.slots += self._slots
         self._slots = 0
 
 
@@ -100,7 +104,9 @@ class Led(Life):
     def __init__(self, host: Surroundings, address: str, store: SyncedStore, handle: int) -> None:
         super().__init__(host, address)
         self.store = store
+        self.flushing: asyncio.Task[None] | None = None
         self._handle = handle
+        self._outbox: list[Callable[[], None]] = []
 
     def open(self, settings: Settings) -> None:
         """Let the tablet begin with what is stored."""
@@ -114,6 +120,31 @@ class Led(Life):
             index = int(kind.removeprefix("index"))
             self.process = IndexTablet(index, port, self.store, settings)
 
+    @property
+    def has_unsynced(self) -> bool:
+        """Whether it has written what may not be on the disk yet, or sent what waits for that."""
+        return bool(self._outbox) or self.store.wanted > self.store.done
+
+    def post_when_synced(self, post: Callable[[], None]) -> None:
+        """Send when what was written is on the disk; one sync serves all that was written before it began."""
+        self._outbox.append(post)
+        if self.flushing is None:
+            self.flushing = asyncio.get_running_loop().create_task(self._flush())
+
+    async def _flush(self) -> None:
+        try:
+            while self._outbox:
+                outbox, self._outbox = self._outbox, []
+                wanted = self.store.wanted
+                if wanted > self.store.done:
+                    await asyncio.to_thread(self.store.rows.sync)
+                    self.store.done = wanted
+                for post in outbox:
+                    post()
+        except Exception as error:  # noqa: BLE001 - nothing is acknowledged that may not be there
+            self.host.fail(error)
+        self.flushing = None
+
     def close(self) -> None:
         """Give the rows back; the tablet may be led elsewhere after `release`."""
         if isinstance(self.process, TableTablet):
@@ -126,23 +157,22 @@ class Led(Life):
 
 
 class SyncedStore:
-    """Rows whose `sync` is done by the host, once for all that was written, before anything is sent."""
+    """Rows whose `sync` is done later, once for all that was written, before anything is sent."""
 
-    def __init__(self, rows: RowStore, dirty: set[RowStore]) -> None:
+    def __init__(self, rows: RowStore) -> None:
         self.rows = rows
         self.write = rows.write
         self.snapshot = rows.snapshot
         self.get = rows.get
         self.drop = rows.drop
         self.forget = rows.forget
-        self._dirty = dirty
+        self.wanted = self.done = 0  # syncs
 
     def sync(self) -> None:
-        """Let the host do it."""
-        self._dirty.add(self.rows)
+        """Have it done."""
+        self.wanted += 1
 
     def close(self) -> None:
         """Give the directory back, with everything on the disk."""
-        self._dirty.discard(self.rows)
         self.rows.sync()
         self.rows.close()

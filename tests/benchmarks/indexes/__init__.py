@@ -1,0 +1,1 @@
+"""Secondary indexes built while their table is written to, beside PostgreSQL and SQLite."""

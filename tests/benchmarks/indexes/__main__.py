@@ -1,0 +1,101 @@
+"""Builds of an index while its table is written to, side by side: `python -m tests.benchmarks.indexes --rows 1000000`.
+
+Each contestant in its turn: updates at a steady rate, alone and during builds. A latency counts from when an update was
+due, so one that waits makes those behind it late. CPU seconds are of the build alone: of the process that builds or,
+where servers build, of all of them less what the same updates cost without a build. Compare ratios of one run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.benchmarks.indexes.contestants import Contestant, contestants
+from tests.benchmarks.indexes.writers import Latencies, Writers
+
+
+@dataclass(frozen=True)
+class Built:
+    """One build."""
+
+    unique: bool
+    wall: float  # seconds
+    cpu: float
+    waits: Latencies
+    rows: int
+
+    def line(self, idle: Latencies) -> str:
+        """As it is printed."""
+        ratio = self.waits.quantile(99) / idle.quantile(99)
+        kind = "unique" if self.unique else "not unique"
+        return (
+            f"  {kind:<11} {self.wall:>7.1f} s  {self.rows / self.cpu:>10,.0f} rows/CPU s   "
+            f"updates p50/p95/p99 {self.waits.text()} ms, p99 {ratio:.1f} x idle"
+        )
+
+
+def measured(contestant: Contestant, wanted: argparse.Namespace) -> list[Built]:
+    """Updates alone, then during a build of each kind."""
+    writers = Writers(contestant.connect, wanted.rows, wanted.rate)
+    writers.during(lambda: time.sleep(wanted.idle / 4))  # everybody is warm
+    before = contestant.cpu()
+    idle = writers.during(lambda: time.sleep(wanted.idle))
+    cost = (contestant.cpu() - before) / wanted.idle
+    print(f"{contestant.name}\n  idle: updates p50/p95/p99 {idle.text()} ms", flush=True)
+    found: list[Built] = []
+    for unique in (False, True):
+        built = _built(contestant, writers, unique, cost, wanted.rows)
+        print(built.line(idle), flush=True)
+        found.append(built)
+        time.sleep(wanted.idle / 4)
+    print(
+        f"  unique / not unique, rows a CPU second: {found[0].cpu / found[1].cpu:.2f}", flush=True
+    )
+    return found
+
+
+def _built(contestant: Contestant, writers: Writers, unique: bool, cost: float, rows: int) -> Built:
+    used: list[float] = []
+    began = time.monotonic()
+
+    def build() -> None:
+        used.append(contestant.build(unique=unique))
+        used.append(time.monotonic() - began)
+
+    waits = writers.during(build)
+    cpu, wall = used
+    return Built(unique, wall, max(cpu - cost * wall, 0.01), waits, rows)
+
+
+def main(words: list[str] | None = None) -> None:
+    """Measure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--rate", type=int, default=400, help="updates a second")
+    parser.add_argument("--idle", type=float, default=10.0, help="seconds without a build")
+    parser.add_argument("--only", default="", help="such as stagewright,postgres")
+    wanted = parser.parse_args(words)
+    print(
+        f"{wanted.rows:,} rows, {wanted.rate} updates a second, {os.cpu_count()} cores, "
+        f"load {os.getloadavg()[0]:.1f}"
+    )
+    found: dict[str, list[Built]] = {}
+    with tempfile.TemporaryDirectory(prefix="indexes-") as scratch:
+        for one in contestants(Path(scratch), wanted.rows, {*filter(None, wanted.only.split(","))}):
+            try:
+                found[one.name] = measured(one, wanted)
+            finally:
+                one.close()
+    ours, *others = found
+    for name in others:
+        ratio = found[name][0].cpu / found[ours][0].cpu
+        print(f"{ours} / {name}, rows a CPU second: {ratio:.2f}")
+    print(f"load at the end {os.getloadavg()[0]:.1f}")
+
+
+if __name__ == "__main__":
+    main()
