@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from stagewright.impl.indexes.defects import Defect
 from stagewright.impl.indexes.messages import (
     AllowGc,
@@ -33,6 +35,8 @@ from stagewright.impl.indexes.times import COUNTS
 from stagewright.impl.storage.port import LAST_TIME, Put, RowStore, Snapshot, Version, live
 
 _OVER = b"backfill is over"
+_SLICE = 2_000  # versions that a compaction looks at at once
+_PAUSE = 20
 
 
 class IndexTablet(Tablet):
@@ -41,7 +45,7 @@ class IndexTablet(Tablet):
     def __init__(self, index: int, port: Port, store: RowStore, settings: Settings) -> None:
         super().__init__(port, store, settings)
         self.index = index
-        self._checking = False
+        self._compacted = b""  # up to this key
         port.after(settings.compaction, self._compact)
 
     def receive(self, sender: str, message: Message) -> None:
@@ -192,15 +196,24 @@ class IndexTablet(Tablet):
     def _compact(self) -> None:
         """Reclaim delete markers, and what they hide, unless entries may still be written in the past."""
         early = Defect.markers_are_reclaimed_early in self.settings.defects
-        gone = 0
-        if early:
-            gone = self.store.forget(ROWS, LAST_TIME)
-        elif self._is_over:
+        high: bytes | None = None
+        if early or self._is_over:
             history = self.clock.now() - self.settings.history * COUNTS
-            gone = self.store.forget(ROWS, max(history, 0))
-        if gone:
-            self.port.note(Compacted(self.port.address, gone))
-        self.port.after(self.settings.compaction, self._compact)
+            high = self._end_of_slice()
+            before = LAST_TIME if early else max(history, 0)
+            gone = self.store.forget(ROWS, before, self._compacted, high)
+            if gone:
+                self.port.note(Compacted(self.port.address, gone))
+        self._compacted = high or b""
+        self.port.after(_PAUSE if high else self.settings.compaction, self._compact)
+
+    def _end_of_slice(self) -> bytes | None:
+        """The key up to which versions are looked at now, that others need not wait; None: to the last one."""
+        snapshot = self.store.snapshot()
+        versions = snapshot.versions(ROWS, self._compacted, None)
+        end = next((v.key for v in islice(versions, _SLICE, None)), None)
+        snapshot.close()
+        return self._compacted + b"\0" if end == self._compacted else end
 
 
 def _row_in(stored: bytes | None) -> int | None:

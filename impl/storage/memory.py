@@ -88,9 +88,9 @@ class MemoryRows:
         rows = self._families.get(family, {})
         return self._forget(family, frozenset((k, t) for k in gone for t in rows[k]))
 
-    def forget(self, family: str, before: int) -> int:
+    def forget(self, family: str, before: int, low: bytes = b"", high: bytes | None = None) -> int:
         snapshot = self.snapshot()
-        versions = snapshot.versions(family, b"", None)
+        versions = snapshot.versions(family, low, high)
         dropped = frozenset((v.key, v.time) for v in forgettable(versions, before))
         snapshot.close()
         return self._forget(family, dropped)

@@ -76,8 +76,8 @@ class RowStore(Protocol):
         """Remove every version of low <= key < high, as if it had never been there; how many."""
         ...
 
-    def forget(self, family: str, before: int) -> int:
-        """Drop the versions that no read at or after a time can see; how many."""
+    def forget(self, family: str, before: int, low: bytes = b"", high: bytes | None = None) -> int:
+        """Drop the versions of low <= key < high that no read at or after a time can see; how many."""
         ...
 
     def close(self) -> None:

@@ -92,10 +92,10 @@ class RocksRows:
             self._db.write(together)
         return dropped
 
-    def forget(self, family: str, before: int) -> int:
+    def forget(self, family: str, before: int, low: bytes = b"", high: bytes | None = None) -> int:
         dropped, together = 0, self._rocks.WriteBatch(raw_mode=True)
         snapshot = self.snapshot()
-        for version in forgettable(snapshot.versions(family, b"", None), before):
+        for version in forgettable(snapshot.versions(family, low, high), before):
             together.delete(_stored(family, version.key, version.time))
             dropped += 1
         snapshot.close()

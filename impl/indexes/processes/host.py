@@ -9,12 +9,14 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from stagewright.impl.indexes.catalog import Catalog
+from stagewright.impl.indexes.defects import Defects
 from stagewright.impl.indexes.index_tablet import IndexTablet
 from stagewright.impl.indexes.master import Master
 from stagewright.impl.indexes.messages import Message
@@ -49,12 +51,12 @@ _LOG = logging.getLogger("stagewright.indexes")
 class Host:
     """One process of a cluster, a master or a tablet server; `run` returns when `end` is called."""
 
-    def __init__(self, layout: IndexLayout, name: str) -> None:
+    def __init__(self, layout: IndexLayout, name: str, defects: Defects) -> None:
         self.name = name
         self.address = ""
         self._file = layout.file()
         self._layout = layout
-        self._settings = self._file.settings
+        self._settings = replace(self._file.settings, defects=defects)
         self.slots = self._settings.slots
         self._secret = layout.layout.secret()
         self._places = Places(layout, name, self._file.servers)

@@ -14,13 +14,14 @@ import sys
 from pathlib import Path
 
 from stagewright.impl.indexes.control import programs
+from stagewright.impl.indexes.defects import Defects
 from stagewright.impl.indexes.processes.host import Host
 from stagewright.impl.indexes.processes.layout import IndexLayout
 from stagewright.spec.errors import StagewrightError
 
 
-def main(words: list[str] | None = None) -> int:
-    """Live as a tablet server or a master."""
+def main(words: list[str] | None = None, defects: Defects = frozenset()) -> int:
+    """Live as a tablet server or a master; with defects, as one that is built wrongly, for tests."""
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     parser.add_argument("--dir", type=Path, required=True, help="the directory of the cluster")
     parser.add_argument("--name", required=True, help="which of its processes")
@@ -30,7 +31,7 @@ def main(words: list[str] | None = None) -> int:
     )
     log = logging.getLogger("stagewright.indexes")
     try:
-        asyncio.run(_live(IndexLayout(args.dir), args.name))
+        asyncio.run(_live(IndexLayout(args.dir), args.name, defects))
     except StagewrightError as error:
         log.critical("%s cannot go on: %s", args.name, error)
         return 1
@@ -38,12 +39,12 @@ def main(words: list[str] | None = None) -> int:
     return 0
 
 
-async def _live(layout: IndexLayout, name: str) -> None:
+async def _live(layout: IndexLayout, name: str, defects: Defects) -> None:
     file = layout.file()
     layout.layout.claim(name)  # until this process ends
     if name in file.masters:
         programs()  # before it leads: whoever waits for a master waits for this
-    host = Host(layout, name)
+    host = Host(layout, name, defects)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, host.end)

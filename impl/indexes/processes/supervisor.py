@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from stagewright.impl.indexes.messages import Build
@@ -58,8 +58,11 @@ class IndexSupervisor:
         layout: IndexLayout,
         tell: Callable[[str], None] = lambda _: None,
         patience: float = PATIENCE,
+        program: Sequence[str] = ("-m", "stagewright.impl.indexes.processes.program"),
     ) -> None:
+        """`program` is what Python runs as a process."""
         self.layout = layout
+        self._program = program
         self._tell = tell
         self._patience = patience
         self._children: dict[str, subprocess.Popen[bytes]] = {}
@@ -102,7 +105,7 @@ class IndexSupervisor:
 
     def _spawn(self, name: str) -> None:
         (self.layout.node(name) / "address").unlink(missing_ok=True)
-        words = ["-m", "stagewright.impl.indexes.processes.program", "--name", name]
+        words = [*self._program, "--name", name]
         with (self.layout.node(name) / "log").open("ab") as log:
             self._children[name] = subprocess.Popen(
                 [sys.executable, "-P", *words, "--dir", str(self.layout.directory)],

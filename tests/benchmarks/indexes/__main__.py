@@ -2,7 +2,7 @@
 
 Each contestant in its turn: updates at a steady rate, alone and during builds. A latency counts from when an update was
 due, so one that waits makes those behind it late. CPU seconds are of the build alone: of the process that builds or,
-where servers build, of all of them less what the same updates cost without a build. Compare ratios of one run.
+where servers build, of all of them less what as many updates cost without a build. Compare ratios of one run.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def measured(contestant: Contestant, wanted: argparse.Namespace) -> list[Built]:
     writers.during(lambda: time.sleep(wanted.idle / 4))  # everybody is warm
     before = contestant.cpu()
     idle = writers.during(lambda: time.sleep(wanted.idle))
-    cost = (contestant.cpu() - before) / wanted.idle
+    cost = (contestant.cpu() - before) / max(len(idle.found), 1)
     print(f"{contestant.name}\n  idle: updates p50/p95/p99 {idle.text()} ms", flush=True)
     found: list[Built] = []
     for unique in (False, True):
@@ -68,7 +68,7 @@ def _built(contestant: Contestant, writers: Writers, unique: bool, cost: float, 
 
     waits = writers.during(build)
     cpu, wall = used
-    return Built(unique, wall, max(cpu - cost * wall, 0.01), waits, rows)
+    return Built(unique, wall, max(cpu - cost * len(waits.found), 0.01), waits, rows)
 
 
 def main(words: list[str] | None = None) -> None:

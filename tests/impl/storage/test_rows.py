@@ -81,15 +81,16 @@ class AnyRows(RuleBasedStateMachine):
         if high is None:
             assert view.get(family, low, at) == newest.get(low)
 
-    @rule(family=families, before=times)
-    def forget(self, family: str, before: int) -> None:
+    @rule(family=families, before=times, low=st.just(b"") | keys, high=st.none() | keys)
+    def forget(self, family: str, before: int, low: bytes, high: bytes | None) -> None:
         self.unsynced.append(dict(self.now))
-        dropped = self.store.forget(family, before)
+        dropped = self.store.forget(family, before, low, high)
         kept: Rows = {}
         for (of, key, time), value in self.now.items():
             at_once = [t for (f, k, t) in self.now if (f, k) == (of, key) and t <= before]
             is_newest = bool(at_once) and time == max(at_once)
-            if of != family or time > before or (is_newest and value is not None):
+            is_outside = of != family or key < low or (high is not None and key >= high)
+            if is_outside or time > before or (is_newest and value is not None):
                 kept[of, key, time] = value
         assert dropped == len(self.now) - len(kept)
         self.now = kept

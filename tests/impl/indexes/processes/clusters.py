@@ -21,9 +21,16 @@ PATIENCE = 240.0
 
 
 @contextmanager
-def cluster(directory: Path, **settings: int) -> Iterator[IndexSupervisor]:
-    """A cluster that serves, while the context lasts: three tablet servers and two masters."""
-    supervisor = IndexSupervisor(IndexLayout(directory), patience=PATIENCE)
+def cluster(directory: Path, wrong: str = "", **settings: int) -> Iterator[IndexSupervisor]:
+    """A cluster that serves, while the context lasts: three tablet servers and two masters.
+
+    `wrong` names a defect that all of them have.
+    """
+    layout = IndexLayout(directory)
+    supervisor = IndexSupervisor(layout, patience=PATIENCE)
+    if wrong:
+        program = (str(Path(__file__).with_name("wrong_program.py")), "--defect", wrong)
+        supervisor = IndexSupervisor(layout, patience=PATIENCE, program=program)
     supervisor.create(3, replace(SLOW, **settings))  # type: ignore[arg-type]
     try:
         supervisor.start()

@@ -26,8 +26,8 @@ KEPT = {key: {"v": key, "w": key % 10} for key in range(240)}  # rows that nobod
 
 def filled(supervisor: IndexSupervisor) -> Writer:
     """A client that writes no more, for the oracle: it has committed what is there from the beginning."""
-    first = Writer(supervisor.client(), 0)
-    found = supervisor.client().write(KEPT)
+    first = Writer(supervisor.client(120), 0)
+    found = supervisor.client(120).write(KEPT)
     assert found.time is not None, found
     first.committed[found.time] = KEPT
     return first
@@ -35,7 +35,7 @@ def filled(supervisor: IndexSupervisor) -> Writer:
 
 def writing(supervisor: IndexSupervisor, numbers: range) -> list[Writer]:
     """So many clients that go on until they are stopped."""
-    writers = [Writer(supervisor.client(), n) for n in numbers]
+    writers = [Writer(supervisor.client(120), n) for n in numbers]
     for writer in writers:
         writer.start()
     return writers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tests.impl.indexes.processes.clusters import (
     until,
 )
 from tests.impl.indexes.processes.endurance import KEPT, all_is_well, endure, filled, writing
+from tests.impl.indexes.processes.stored import Held
 from tests.impl.indexes.processes.writers import ended
 
 from stagewright.impl.indexes.processes.layout import MASTER
@@ -26,7 +28,7 @@ from stagewright.machines.yugabytedb.indexes.index_states import Status
 
 def test_a_build_survives_the_death_of_a_tablet_server_and_of_the_master(tmp_path: Path) -> None:
     with cluster(tmp_path / "c", rows_per_second=30) as supervisor:
-        first, client = filled(supervisor), supervisor.client()
+        first, client = filled(supervisor), supervisor.client(120)
         writers = writing(supervisor, range(1, 3))
         assert client.create("i", "v", unique=True).name == "i"
         client.create("i", "v", unique=True)  # which is the same index
@@ -48,7 +50,7 @@ def test_a_build_survives_the_death_of_a_tablet_server_and_of_the_master(tmp_pat
 
 def test_builds_are_refused_deferred_dropped_and_read_at_a_chosen_time(tmp_path: Path) -> None:
     with cluster(tmp_path / "c", rows_per_second=0, batch=50, chunk_rows=100) as supervisor:
-        first, client = filled(supervisor), supervisor.client()
+        first, client = filled(supervisor), supervisor.client(120)
         client.create("u", "w", unique=True)
         failed = until(client, "u", is_over)
         assert failed.status is Status.failed
@@ -83,7 +85,7 @@ def test_builds_are_refused_deferred_dropped_and_read_at_a_chosen_time(tmp_path:
 
 def test_what_cannot_be_asked_is_refused_and_harms_nobody(tmp_path: Path) -> None:
     with cluster(tmp_path / "c") as supervisor:
-        client = supervisor.client()
+        client = supervisor.client(120)
         for changes in ({1 << 63: {"v": 1}}, {1: {"v v": 1}}, {1: {"v": -(1 << 63)}}, {}):
             with pytest.raises(WireError):
                 client.write(changes)
@@ -97,6 +99,32 @@ def test_what_cannot_be_asked_is_refused_and_harms_nobody(tmp_path: Path) -> Non
         assert client.drop("none").status is None
         assert client.write({1: {"v": 1}}).time is not None
         assert supervisor.status().is_well
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("entries_are_written_now", "i at .* without an entry"),
+        pytest.param("only_the_first_page", "i at .* without an entry", marks=pytest.mark.thorough),
+        pytest.param(
+            "no_check_backwards", "u SUCCEEDED; at .* rows .* had ", marks=pytest.mark.thorough
+        ),
+    ],
+)
+def test_what_is_stored_shows_that_processes_are_built_wrongly(
+    tmp_path: Path, wrong: str, said: str
+) -> None:
+    with cluster(tmp_path / "c", wrong, rows_per_second=0, batch=50) as supervisor:
+        filled(supervisor)
+        client = supervisor.client(120)
+        client.create("i", "v")
+        until(client, "i", is_over)
+        client.create("u", "w", unique=True)
+        until(client, "u", is_over)
+        client.close()
+        supervisor.stop()
+        found = Held(supervisor.layout).breaches()
+    assert any(re.search(said, one) for one in found), found
 
 
 @pytest.mark.thorough
