@@ -1,9 +1,15 @@
-"""Scans of clients: range by range in the order of tokens, each from enough replicas, newest versions first."""
+"""Scans of clients: range by range in the order of tokens, each from enough replicas, newest versions first.
+
+Neighbouring ranges that the same replicas have are read as one: where each node has all rows, a scan is one question.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 
+from stagewright.impl.catalog.view import View
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.keys import bounds
 from stagewright.impl.node.messages import (
@@ -18,16 +24,40 @@ from stagewright.impl.node.messages import (
 from stagewright.impl.node.port import Effect, Send, Wake
 
 
+@dataclass(frozen=True)
+class ReadRange:
+    """Stored keys from `first` up to `end`, None for all that follow, and the replicas that reads ask for them."""
+
+    first: bytes
+    end: bytes | None
+    replicas: tuple[str, ...]
+    factor: int  # of how many replicas a quorum is one
+
+
+def read_ranges(view: View, table: str) -> Iterator[ReadRange]:
+    """The ranges of a table in the order of tokens, as few as there can be."""
+
+    def replicas(item: tuple[int, int]) -> tuple[tuple[str, ...], int]:
+        chosen = view.replicas(table, item[1])
+        return tuple(sorted(chosen.reads)), view.factor(table, chosen, writes=False)
+
+    for (asked, factor), joined in groupby(view.ranges_of(table), replicas):
+        (low, high), *more = joined
+        first, end = bounds(low, more[-1][1] if more else high)
+        yield ReadRange(first, end, asked, factor)
+
+
 @dataclass
 class _Open:
     client: str
     request: ClientScan
-    version: int
     start: bytes
+    view: View
+    ranges: list[ReadRange]  # of the view, from the start on
+    version: int = 0  # of the topology when the range was asked for
     cells: list[Cell] = field(default_factory=list[Cell])  # found so far, without tombstones
     targets: tuple[str, ...] = ()
     needed: int = 0
-    low: bytes = b""
     end: bytes | None = None
     asked: int = 0  # the number of the range that is asked for
     answers: dict[str, ReplicaRows] = field(default_factory=dict[str, ReplicaRows])
@@ -51,31 +81,38 @@ class Scans:
         if request.table not in node.view.tables:
             reason = f"there is no table {request.table}"
             return [Send(client, ScanReply(request.number, False, reason=reason))]
-        return self._next(_Open(client, request, node.view.version, request.start))
+        return self._next(_Open(client, request, request.start, node.view, self._ranges(request)))
+
+    def _ranges(self, request: ClientScan) -> list[ReadRange]:
+        return [*read_ranges(self._node.view, request.table)]
 
     def _next(self, scan: _Open) -> list[Effect]:
         """Ask for the range at which the scan stands."""
-        node, view = self._node, self._node.view
-        for low, high in view.ranges_of(scan.request.table):
-            first, end = bounds(low, high)
-            if end is not None and end <= scan.start:
-                continue
-            chosen = view.replicas(scan.request.table, high)
-            factor = view.factor(scan.request.table, chosen, writes=False)
-            quorum = {Level.one: 1, Level.quorum: factor // 2 + 1, Level.all: len(chosen.reads)}
-            scan.needed = quorum[scan.request.level]
-            scan.targets, scan.answers, scan.end = chosen.reads, {}, end
-            scan.low = max(first, scan.start)
-            scan.version = view.version
-            scan.asked = node.number()
-            if len(scan.targets) < scan.needed:
-                return [self._fail(scan, f"{len(scan.targets)} replicas of {scan.needed}")]
-            self._open[scan.asked] = scan
-            left = scan.request.limit - len(scan.cells)
-            message = ReplicaScan(scan.asked, scan.version, scan.request.table, scan.low, end, left)
-            wake = Wake(node.timing.request, ("scan", scan.asked))
-            return [*(Send(n, message) for n in scan.targets), wake]
-        return [self._end(scan, None)]
+        node, view, request = self._node, self._node.view, scan.request
+        if request.table not in view.tables:
+            return [self._fail(scan, f"there is no table {request.table} any longer")]
+        if view is not scan.view:
+            scan.view, scan.ranges = view, self._ranges(request)
+        while scan.ranges and scan.ranges[0].end is not None and scan.ranges[0].end <= scan.start:
+            del scan.ranges[0]
+        if not scan.ranges:
+            return [self._end(scan, None)]
+        asked = scan.ranges[0]
+        quorum = {
+            Level.one: 1,
+            Level.quorum: asked.factor // 2 + 1,
+            Level.all: len(asked.replicas),
+        }
+        scan.needed = quorum[request.level]
+        scan.targets, scan.answers, scan.end = asked.replicas, {}, asked.end
+        if len(scan.targets) < scan.needed:
+            return [self._fail(scan, f"{len(scan.targets)} replicas of {scan.needed}")]
+        scan.version, scan.asked = view.version, node.number()
+        self._open[scan.asked] = scan
+        low, left = max(asked.first, scan.start), request.limit - len(scan.cells)
+        message = ReplicaScan(scan.asked, scan.version, request.table, low, asked.end, left)
+        wake = Wake(node.timing.request, ("scan", scan.asked))
+        return [*(Send(n, message) for n in scan.targets), wake]
 
     def reply(self, sender: str, rows: ReplicaRows) -> list[Effect]:
         """A replica has answered."""
