@@ -234,6 +234,7 @@ class ViewResize(Machine):
         """All tablets split: the task of tablet n becomes tasks for 2n and 2n + 1."""
         only_when(not self.release.arbitrary)
         require(~self.ends.has(Slot.a), "the tablets are not the smallest")
+        # one tablet becomes two halves, or two halves become four quarters
         after = {
             slot: self.ends.has(slot) | (slot == Slot.b) | self.ends.has(Slot.b) for slot in Slot
         }
@@ -308,27 +309,27 @@ class ViewResize(Machine):
         old = self._id(self._ends(), s)
         return (old >= 2 * new.value) & (old <= 2 * new.value + 1)
 
+    def _comes_from(
+        self, new: Tablet, old: Tablet, becomes: Callable[[Slot, Tablet], Bool]
+    ) -> Bool:
+        """The new tablet has a part of the token range that is the old one's."""
+        slots = [s for s in Slot if s.value >= old.value]  # as many tablets end before it
+        return some(self._owns(self._ends(), old, s) & becomes(s, new) for s in slots)
+
     def _started(self, t: Tablet) -> Bool:
         """The tablet's process_staging task is executed."""
         executed = (self.batch != Work.none) & (self.type == Type.process_staging) & ~self.stale
         return executed & (self.tablet == t)
 
     def _adjust(self, after: Ends, becomes: Callable[[Slot, Tablet], Bool]) -> None:
-        """One command deletes the tasks of the old tablets and creates those of the new ones."""
+        """One command deletes the tasks of the old tablets; a new one gets those of what it comes from, once."""
+        waiting = {t: self.staging[t] | self._started(t) for t in Tablet}
         adjusted: dict[Tablet, tuple[Bool, Bool]] = {}
         for new in Tablet:
-            owners = [(s, t) for s in Slot for t in Tablet if t.value <= s.value]
+            comes_from = {old: self._comes_from(new, old, becomes) for old in Tablet}
             adjusted[new] = (
-                some(
-                    self.building[t] & self._owns(self._ends(), t, s) & becomes(s, new)
-                    for s, t in owners
-                ),
-                some(
-                    (self.staging[t] | self._started(t))
-                    & self._owns(self._ends(), t, s)
-                    & becomes(s, new)
-                    for s, t in owners
-                ),
+                some(self.building[old] & comes_from[old] for old in Tablet),
+                some(waiting[old] & comes_from[old] for old in Tablet),
             )
         inner = (Slot.a, Slot.b, Slot.c)  # the last slot always ends a tablet
         tokens: dict[Slot, Term[Slot]] = {s: self._last_token(after, s) for s in inner}

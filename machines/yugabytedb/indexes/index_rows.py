@@ -337,7 +337,9 @@ class IndexRows(Machine):
 
     @action(fair=WEAK)
     def backfill_row(self, r: Term[Row]) -> None:
-        """The row is read as it was at `t_read`, and its entry written in the past."""
+        """The row is read as it was at `t_read`, and its entry written in the past. Here any server may write the row,
+        so that all are waited for; that tablets need not wait for each other is promised by `backfill-safe-time`.
+        """
         require(self.index.job == Job.running, "the job is running")
         at = self.index.permission == self.index.backfilled_at()
         require(at, "the permission is that of the backfill")
