@@ -28,19 +28,50 @@ from stagewright.spec.declarations.equivalents import (
     equivalent_without as equivalent_without,
     equivalents as equivalents,
 )
-from stagewright.spec.declarations.exercised import checked_alone as checked_alone, scopes as scopes
+from stagewright.spec.declarations.exercised import scopes as scopes
 from stagewright.spec.declarations.fairness import (
     SharedFairness as SharedFairness,
     fairness as fairness,
 )
+from stagewright.spec.declarations.messages import bag as bag, queue as queue
+from stagewright.spec.declarations.parameters import between as between
+from stagewright.spec.declarations.records import Record as Record
 from stagewright.spec.declarations.unexercised import (
     never_happens as never_happens,
     unexercised as unexercised,
     vacuous as vacuous,
 )
+from stagewright.spec.declarations.variables import (
+    ANY as ANY,
+    BagVar as BagVar,
+    FlagVar as FlagVar,
+    NumberVar as NumberVar,
+    OneVar as OneVar,
+    OptionalVar as OptionalVar,
+    QueueVar as QueueVar,
+    RecordSetVar as RecordSetVar,
+    SetVar as SetVar,
+    Var as Var,
+    constant as constant,
+    flag as flag,
+    history as history,
+    number as number,
+    observed as observed,
+    one_of as one_of,
+    optional as optional,
+    per as per,
+    record as record,
+    set_of as set_of,
+    volatile as volatile,
+)
 from stagewright.spec.define import define as define
 from stagewright.spec.definition import Actor as Actor, Fairness as Fairness
-from stagewright.spec.entities import Entity as Entity, States as States, named as named
+from stagewright.spec.entities import (
+    Entity as Entity,
+    EntityType,
+    States as States,
+    named as named,
+)
 from stagewright.spec.errors import (
     DefinitionError as DefinitionError,
     DomainError as DomainError,
@@ -54,7 +85,7 @@ from stagewright.spec.machine import (
     Machine as Machine,
     Profile as Profile,
     Profiles as Profiles,
-    Record as Record,
+    checked_alone as checked_alone,
     many as many,
     part as part,
     profiles as profiles,
@@ -86,10 +117,8 @@ from stagewright.spec.terms.messages import (
     BagOf as BagOf,
     QueueOf as QueueOf,
     RecordSet as RecordSet,
-    bag as bag,
-    queue as queue,
 )
-from stagewright.spec.terms.parameters import between as between
+from stagewright.spec.terms.order import NOTATION
 from stagewright.spec.terms.temporal import (
     Eventually as Eventually,
     LeadsTo as LeadsTo,
@@ -103,29 +132,8 @@ from stagewright.spec.terms.terms import (
     TableOf as TableOf,
     Term as Term,
 )
-from stagewright.spec.terms.variables import (
-    ANY as ANY,
-    BagVar as BagVar,
-    FlagVar as FlagVar,
-    NumberVar as NumberVar,
-    OneVar as OneVar,
-    OptionalVar as OptionalVar,
-    QueueVar as QueueVar,
-    RecordSetVar as RecordSetVar,
-    SetVar as SetVar,
-    Var as Var,
-    constant as constant,
-    flag as flag,
-    history as history,
-    number as number,
-    observed as observed,
-    one_of as one_of,
-    optional as optional,
-    per as per,
-    record as record,
-    set_of as set_of,
-    volatile as volatile,
-)
+
+EntityType.notation = NOTATION  # bodies write members as terms, of which entities know nothing
 
 __all__ = [
     "ANY",

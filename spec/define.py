@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, cast
 
-from stagewright.spec.declarations.accepting import accepting
 from stagewright.spec.declarations.actions import (
     Allowed,
     Member,
@@ -18,12 +17,12 @@ from stagewright.spec.declarations.actions import (
 from stagewright.spec.declarations.body_errors import body_failed, check_used, wrong_result
 from stagewright.spec.declarations.budgets import BudgetName
 from stagewright.spec.declarations.equivalents import equivalents_of
-from stagewright.spec.declarations.exercised import alone_in, exercised_at, named_choice
+from stagewright.spec.declarations.exercised import exercised_at, named_choice
 from stagewright.spec.declarations.fairness import SharedFairness, fair_of
-from stagewright.spec.declarations.marks import refuse_steering
-from stagewright.spec.declarations.mentioned import entities_in
+from stagewright.spec.declarations.parameters import bounds_of
 from stagewright.spec.declarations.unexercised import unexercised_in
 from stagewright.spec.declarations.unused import check_assigned, check_spent
+from stagewright.spec.declarations.variables import Var
 from stagewright.spec.definition import (
     Action,
     AnyValue,
@@ -37,6 +36,9 @@ from stagewright.spec.definition import (
     Reason,
     Variable,
 )
+from stagewright.spec.derived.accepting import accepting
+from stagewright.spec.derived.marks import refuse_steering
+from stagewright.spec.derived.mentioned import entities_in
 from stagewright.spec.errors import (
     DefinitionError,
     ScopeError,
@@ -45,7 +47,16 @@ from stagewright.spec.errors import (
     UnusedError,
     VariableError,
 )
-from stagewright.spec.machine import Machine, Many, Part, Profiles, Root, members, profile_names
+from stagewright.spec.machine import (
+    Machine,
+    Many,
+    Part,
+    Profiles,
+    Root,
+    alone_in,
+    members,
+    profile_names,
+)
 from stagewright.spec.nodes import (
     BOOL,
     FALSE,
@@ -62,12 +73,10 @@ from stagewright.spec.nodes import (
 from stagewright.spec.sorts import EntitySort, EnumSort, IntSort, MapSort, Sort
 from stagewright.spec.source import Source, of_class
 from stagewright.spec.terms.conditions_and_numbers import Bool
-from stagewright.spec.terms.parameters import bounds_of
 from stagewright.spec.terms.symbolic import Symbolic, lift
 from stagewright.spec.terms.temporal import Eventually, LeadsTo
 from stagewright.spec.terms.terms import parameter
 from stagewright.spec.terms.tracing import NotInProfileError, Tracing, tracing_of
-from stagewright.spec.terms.variables import Var
 from stagewright.spec.values import Value
 
 _PROPERTY_KINDS = {

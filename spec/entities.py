@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 from weakref import WeakValueDictionary
+
+from stagewright.spec.errors import EntityError
+from stagewright.spec.source import here
 
 if TYPE_CHECKING:
     from stagewright.spec.terms.terms import Term
@@ -15,27 +19,36 @@ _E = TypeVar("_E")
 _N = TypeVar("_N", bound="Entity")
 
 
+@dataclass(frozen=True)
+class Notation:
+    """How a body writes the members of a sort: `terms/order.py` says it, which knows expressions."""
+
+    each: Callable[[Any], Iterator[Any]]
+    first: Callable[[Any], Any]
+    last: Callable[[Any], Any]
+    named: Callable[[Any, int], Any]
+
+
 class EntityType(type):
     """Lets `for n in Node` stand for every node: in `every(...)`, `some(...)`, or as an effect."""
 
-    def __iter__(cls: type[_E]) -> Iterator[Term[_E]]:
-        from stagewright.spec.terms.binding import each
+    notation: ClassVar[Notation]
 
-        return each(cls)  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]
+    def __iter__(cls: type[_E]) -> Iterator[Term[_E]]:
+        found: Iterator[Term[_E]] = EntityType.notation.each(cls)
+        return found
 
     @property
     def first(cls: type[_E]) -> Term[_E]:
         """The first member of an ordered entity."""
-        from stagewright.spec.terms.order import first_of
-
-        return first_of(cls)  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]
+        found: Term[_E] = EntityType.notation.first(cls)
+        return found
 
     @property
     def last(cls: type[_E]) -> Term[_E]:
         """The last member of an ordered entity: which one it is depends on the scope."""
-        from stagewright.spec.terms.order import last_of
-
-        return last_of(cls)  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]
+        found: Term[_E] = EntityType.notation.last(cls)
+        return found
 
 
 class Named:
@@ -49,9 +62,8 @@ class Named:
         self.name = name
 
     def __get__(self, member: object, owner: type[_E]) -> Term[_E]:
-        from stagewright.spec.terms.order import named_member
-
-        return named_member(owner, self.index)  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]
+        found: Term[_E] = EntityType.notation.named(owner, self.index)
+        return found
 
 
 def named() -> Named:
@@ -90,9 +102,6 @@ class Entity(metaclass=EntityType):
     def __init_subclass__(
         cls, *, scope: int = 2, ordered: bool = False, ring: bool = False
     ) -> None:
-        from stagewright.spec.errors import EntityError
-        from stagewright.spec.source import here
-
         given = cast("object", scope)  # not every caller is type-checked
         if not isinstance(given, int) or isinstance(given, bool) or given < 1:
             raise EntityError(

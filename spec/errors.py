@@ -6,6 +6,9 @@ with 2. Each class has a stable `code` of its own; `docs/errors/` has a page on 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 from stagewright.spec.source import Source
 
 
@@ -163,3 +166,19 @@ class UnknownNameError(InputError):
     """There is no machine, promise, profile or command of that name."""
 
     code = "SW401"
+
+
+_ALIKE = 0.5
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that is most like this one, in any case; None if none is much like it."""
+    by_lower = {k.lower(): k for k in known}
+    found = get_close_matches(name.lower(), by_lower, n=1, cutoff=_ALIKE)
+    return by_lower[found[0]] if found else None
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """``did you mean `tablet`? `` with a blank behind it; empty if nothing is much like it."""
+    near = nearest(name, known)
+    return f"did you mean `{near}`? " if near else ""

@@ -22,8 +22,14 @@ from stagewright.spec.definition import (
     Variable,
 )
 from stagewright.spec.entities import Entity
-from stagewright.spec.errors import AssignedTwiceError, DomainError, RefusedError
-from stagewright.spec.grounding.domains import first_value, record_of, starts, values_of
+from stagewright.spec.errors import DomainError, RefusedError
+from stagewright.spec.grounding.domains import (
+    assigned_twice,
+    first_value,
+    record_of,
+    starts,
+    values_of,
+)
 from stagewright.spec.nodes import (
     Apply,
     Bound,
@@ -49,7 +55,7 @@ from stagewright.spec.sorts import (
     SeqSort,
     Sort,
 )
-from stagewright.spec.values import FrozenMap, State, Value, show
+from stagewright.spec.values import FrozenMap, State, Value, path_name, show
 from stagewright.spec.verdict import Step
 
 Environment = Mapping[Bound, Value]
@@ -256,23 +262,6 @@ class Interpreter:
 def step_of(action: Action, environment: Environment) -> Step:
     """The step that an action takes with these parameter values."""
     return Step(action.name, FrozenMap({p.name: environment[p] for p in action.params}))
-
-
-def assigned_twice(
-    label: str, path: tuple[Value, ...], assignment: Assignment
-) -> AssignedTwiceError:
-    """The error for two assignments of one step to the same place."""
-    return AssignedTwiceError(
-        f"`{label}` assigns {path_name(path)} twice",
-        where=assignment.where,
-        help="take the two keys as parameters of the action, and require that they differ",
-    )
-
-
-def path_name(path: tuple[Value, ...]) -> str:
-    """A place as a person writes it: `learned[node0]`."""
-    name, *keys = path
-    return str(name) + "".join(f".{k}" if isinstance(k, str) else f"[{show(k)}]" for k in keys)
 
 
 def _check_keys(assignment: Assignment, path: _Path, label: str) -> None:

@@ -15,9 +15,8 @@ from types import CodeType, ModuleType
 from stagewright.spec.declarations.import_failures import import_failure
 from stagewright.spec.define import define
 from stagewright.spec.definition import Definition
-from stagewright.spec.errors import InputError, StagewrightError, UnknownNameError
+from stagewright.spec.errors import InputError, StagewrightError, UnknownNameError, did_you_mean
 from stagewright.spec.machine import Machine
-from stagewright.spec.text.suggestions import did_you_mean
 
 
 def load(name: str, profile: str = "", shipped: Mapping[str, str] | None = None) -> Definition:

@@ -8,67 +8,30 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeVar, cast, overload
+from typing import Any, Generic, Self, TypeVar, cast, overload
 
 from stagewright.spec.declarations.actions import MARK, Member, member_of
 from stagewright.spec.declarations.fairness import SharedFairness
-from stagewright.spec.definition import AnyValue
+from stagewright.spec.declarations.records import Holder
+from stagewright.spec.declarations.variables import Var
+from stagewright.spec.definition import CheckedAlone
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import (
-    DefinitionError,
     NameTakenError,
-    ParameterError,
     ScopeError,
     VariableError,
+    did_you_mean,
 )
-from stagewright.spec.nodes import BOOL, Apply, Field, Literal, Node, Op, Read, Select
-from stagewright.spec.sorts import (
-    EntitySort,
-    EnumSort,
-    IntSort,
-    MapSort,
-    OptionalSort,
-    RecordSort,
-    ScalarSort,
-    Sort,
-)
+from stagewright.spec.nodes import Node, Read, Select
+from stagewright.spec.sorts import EntitySort, EnumSort, MapSort, Sort, sort_of
 from stagewright.spec.source import here
-from stagewright.spec.terms.conditions_and_numbers import Bool
-from stagewright.spec.terms.symbolic import Symbolic, apply, lift
+from stagewright.spec.terms.symbolic import lift
 from stagewright.spec.terms.terms import Term
 from stagewright.spec.terms.tracing import current
-from stagewright.spec.terms.truth import truth_asked
-from stagewright.spec.terms.variables import Var, sort_of
-from stagewright.spec.text.suggestions import did_you_mean, nearest
-from stagewright.spec.values import FrozenMap, Value
 
 K = TypeVar("K", bound=Enum | Entity)
 M = TypeVar("M", bound="Machine")
 P = TypeVar("P", bound="Profile")
-
-
-class _Members(dict[str, object]):
-    """The namespace of a class body: a member defined twice is an error, not a silent replacement."""
-
-    def __setitem__(self, name: str, value: object) -> None:
-        old = self.get(name)
-        if isinstance(old, Var) or member_of(old) is not None:
-            raise NameTakenError(
-                f"`{name}` is defined twice in one class",
-                where=here(),
-                help="the second would silently replace the first: rename one",
-            )
-        super().__setitem__(name, value)
-
-
-class MachineType(type):
-    """Gives class bodies a namespace that refuses to define a member twice."""
-
-    @classmethod
-    def __prepare__(
-        cls, name: str, bases: tuple[type, ...], /, **kwargs: object
-    ) -> dict[str, object]:
-        return _Members()
 
 
 @dataclass(frozen=True)
@@ -78,135 +41,6 @@ class Root:
     prefix: str = ""
     keys: tuple[tuple[Node, EnumSort | EntitySort], ...] = ()
     new: bool = False
-
-
-class Holder(metaclass=MachineType):
-    """Base of what has variables: machines and records."""
-
-    def place_(self, variable: Var[Any, Any]) -> Node:
-        """The node that names one variable of this holder."""
-        raise NotImplementedError
-
-    def record_node_(self) -> Node | None:
-        """The node of a record as a whole; None for machines."""
-        return None
-
-    if not TYPE_CHECKING:
-
-        def __setattr__(self, name: str, value: object) -> None:
-            if name.startswith("_") or isinstance(getattr(type(self), name, None), Var):
-                object.__setattr__(self, name, value)
-                return
-            known = list(variables_of(type(self)))
-            raise _unknown(f"{type(self).__name__} has no variable `{name}`", name, known)
-
-        def __getattr__(self, name: str) -> NoReturn:
-            if name.startswith("_"):
-                raise AttributeError(name)
-            known = [n for n in dir(type(self)) if not n.startswith("_") and not n.endswith("_")]
-            raise _unknown(f"{type(self).__name__} has no `{name}`", name, known)
-
-
-def variables_of(holder: type[Holder]) -> dict[str, Var[Any, Any]]:
-    """The variables or fields of a class by name, those of its base classes first."""
-    found: dict[str, Var[Any, Any]] = {}
-    for base in reversed(holder.__mro__):
-        for name, value in vars(base).items():
-            if isinstance(value, Var):
-                found[name] = value
-            else:
-                found.pop(name, None)
-    return found
-
-
-def _unknown(problem: str, name: str, known: list[str]) -> DefinitionError:
-    near = nearest(name, known)
-    mend = f"did you mean `{near}`?" if near else f"it has: {', '.join(known)}"
-    return NameTakenError(problem, where=here(), help=mend)
-
-
-class Record(Holder):
-    """Base of record sorts: a class whose attributes are fields, declared like variables.
-
-    `Message(kind=Kind.ack, sender=n)` is a record with these fields; one that is left out has the initial
-    value that its declaration gives.
-    """
-
-    def __init__(self, node: Node | None = None, /, **fields: object) -> None:
-        self._node = record_of_fields(type(self), fields) if node is None else node
-
-    def place_(self, variable: Var[Any, Any]) -> Node:
-        return Field(self._node, variable.name, variable.sort, here())
-
-    def record_node_(self) -> Node | None:
-        return self._node
-
-    def __eq__(self, other: Self) -> Bool:  # type: ignore[override]
-        right = lift(other, self._node.sort, "the right side of `==`")
-        return Bool(apply(Op.EQ, BOOL, self._node, right))
-
-    def __ne__(self, other: Self) -> Bool:  # type: ignore[override]
-        return ~(self == other)
-
-    __hash__: ClassVar[None]  # type: ignore[assignment]
-    if not TYPE_CHECKING:
-        __hash__ = Symbolic.__hash__
-
-    def __bool__(self) -> NoReturn:
-        raise truth_asked()
-
-
-def record_sort(kind: type[Record]) -> RecordSort:
-    """The sort of a record class."""
-    return RecordSort(kind, tuple((n, v.sort) for n, v in variables_of(kind).items()))
-
-
-def record_of_fields(kind: type[Record], given: Mapping[str, object]) -> Node:
-    """The node of a record that is made of its fields' values.
-
-    Raises:
-        ParameterError: a field is unknown, lacks a value, or is given one of another sort.
-    """
-    where, declared = here(), variables_of(kind)
-    for name in given:
-        if name not in declared:
-            raise _unknown(f"{kind.__name__} has no field `{name}`", name, list(declared))
-    args: list[Node] = []
-    for name, field in declared.items():
-        if name in given:
-            args.append(lift(given[name], field.sort, f"`{name}` of {kind.__name__}", where))
-        elif isinstance(field.initial, AnyValue) or not isinstance(field.sort, ScalarSort):
-            raise ParameterError(
-                f"{kind.__name__}(…) is given no `{name}`, which has no initial value",
-                where=where,
-                help=f"write `{kind.__name__}(…, {name}=…)`",
-            )
-        else:
-            args.append(Literal(field.initial, _sort_of_start(field.sort, field.initial)))
-    return Apply(Op.RECORD, tuple(args), record_sort(kind), where)
-
-
-def _sort_of_start(sort: Sort, initial: Value) -> Sort:
-    if isinstance(sort, OptionalSort) and initial is not None:
-        return sort.element
-    return (
-        IntSort(initial, initial)
-        if isinstance(sort, IntSort) and isinstance(initial, int)
-        else sort
-    )
-
-
-def record_initial(kind: type[Record]) -> Value:
-    """A record's initial value: each field as it says itself."""
-    fields: dict[Value, Any] = {n: v.initial for n, v in variables_of(kind).items()}
-    return FrozenMap(fields)
-
-
-def record_facade(sort: Sort) -> Callable[[Node], Any]:
-    """The facade of record expressions."""
-    assert isinstance(sort, RecordSort)
-    made: Callable[[Node], Any] = sort.kind
-    return made
 
 
 @dataclass(frozen=True)
@@ -390,6 +224,31 @@ def _names(machine: type[Machine], actions: Iterable[Callable[..., None]]) -> fr
             )
         found.add(member.name)
     return frozenset(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Alone:
+    """A system's member that says which of its parts are checked alone."""
+
+    parts: tuple[Part[Any] | Many[Any, Any], ...]
+
+
+def checked_alone(*parts: Part[Any] | Many[Any, Any]) -> Alone:
+    """`stagewright mutate` of this system leaves to these parts what they say by themselves.
+
+    `each_alone = checked_alone(tablet, views)`: each of them is a machine that is checked alone, so that in the
+    system only what the system says is changed. Without it the parts' words are changed here too.
+    """
+    return Alone(parts)
+
+
+def alone_in(machine: type[object]) -> tuple[CheckedAlone, ...]:
+    """The parts that a system leaves to themselves."""
+    for base in machine.__mro__:
+        for said in vars(base).values():
+            if isinstance(said, Alone):
+                return tuple(CheckedAlone(f"{p.name}.", p.machine.__name__) for p in said.parts)
+    return ()
 
 
 @lru_cache(maxsize=1024)

@@ -19,16 +19,16 @@ from typing import TypeVar, cast, get_type_hints
 
 from stagewright.spec.declarations.actions import Member, MemberKind, local_names, member_of
 from stagewright.spec.declarations.exercised import Choice, Scopes, named_choice, scopes
-from stagewright.spec.declarations.mentioned import entities_in
+from stagewright.spec.declarations.parameters import bounds_of
 from stagewright.spec.define import define
 from stagewright.spec.definition import Assignment, Definition, ExercisedAt
+from stagewright.spec.derived.mentioned import entities_in
 from stagewright.spec.errors import DefinitionError, StagewrightError
 from stagewright.spec.machine import Machine, Many, Part, Root, members, profile_names
 from stagewright.spec.nodes import Bound, Node, bounds_in, root_variable, variables_in
 from stagewright.spec.scope import Scope, scope_of
 from stagewright.spec.source import Source, here, of_function, of_traceback
 from stagewright.spec.terms.conditions_and_numbers import Bool
-from stagewright.spec.terms.parameters import bounds_of
 from stagewright.spec.terms.symbolic import lift
 from stagewright.spec.terms.terms import parameter
 from stagewright.spec.terms.tracing import Alike, Tracing, current, tracing_of

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from stagewright.spec.declarations.accepting import spelled_out
 from stagewright.spec.definition import Action, Assignment, Definition, Kept, Requirement, Variable
+from stagewright.spec.derived.accepting import spelled_out
 from stagewright.spec.entities import Entity
-from stagewright.spec.errors import ScopeError
+from stagewright.spec.errors import ScopeError, did_you_mean
 from stagewright.spec.nodes import BOOL, Apply, Literal, Op, Read, root_variable, variables_in
 from stagewright.spec.sorts import IntSort
-from stagewright.spec.text.suggestions import did_you_mean
 from stagewright.spec.values import FrozenMap
 
 N = TypeVar("N", bound=Entity)

@@ -10,6 +10,8 @@ from enum import Enum
 from functools import cached_property
 
 from stagewright.spec.entities import Entity
+from stagewright.spec.errors import VariableError
+from stagewright.spec.source import Source, here
 
 
 @dataclass(frozen=True)
@@ -150,3 +152,39 @@ def entities_of(sort: Sort) -> list[type[Entity]]:
             return entities_of(key) + entities_of(value)
         case RecordSort(_, fields):
             return [e for _, s in fields for e in entities_of(s)]
+
+
+def sort_of(kind: object, what: str, where: Source | None = None) -> EnumSort | EntitySort:
+    """The sort that an enum or entity class stands for, or an error that names `what` it was given to."""
+    where, given = where or here(), kind
+    if isinstance(kind, type) and issubclass(kind, Entity) and kind is not Entity:
+        return EntitySort(kind)
+    if not (isinstance(kind, type) and issubclass(kind, Enum)) or not kind.__members__:
+        raise VariableError(
+            f"{what} is given {name_of(given)}, which is neither an enum with members nor an entity sort",
+            where=where,
+            help="write a subclass of States, Enum or Entity; for true and false `flag()`, "
+            "for numbers `number(low, high)`",
+        )
+    if issubclass(kind, int):
+        raise VariableError(
+            f"the members of {kind.__name__} are numbers too",
+            where=where,
+            help=f"derive {kind.__name__} from States or Enum: a member is itself and nothing else",
+        )
+    if len(kind.__members__) != len(list(kind)):
+        aliases = [n for n, m in kind.__members__.items() if n != m.name]
+        raise VariableError(
+            f"{kind.__name__}.{aliases[0]} is only another name of "
+            f"{kind.__name__}.{kind.__members__[aliases[0]].name}: their values are equal",
+            where=where,
+            help=f"derive {kind.__name__} from States instead of Enum: equal columns stay two members",
+        )
+    return EnumSort(kind)
+
+
+def name_of(value: object) -> str:
+    """What an error calls a thing that is not what it should be: a class or a member by its name."""
+    if isinstance(value, Enum):
+        return f"{type(value).__name__}.{value.name}"
+    return value.__name__ if isinstance(value, type) else repr(value)

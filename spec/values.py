@@ -78,6 +78,12 @@ def show(value: Value) -> str:
             return str(value)
 
 
+def path_name(path: tuple[Value, ...]) -> str:
+    """A place as a person writes it: `learned[node0]`."""
+    name, *keys = path
+    return str(name) + "".join(f".{k}" if isinstance(k, str) else f"[{show(k)}]" for k in keys)
+
+
 def flatten(name: str, value: Value) -> Iterator[tuple[str, Value]]:
     """The leaves of a variable's value, named as a person writes them: `learned[node0]`, `row.present`."""
     if isinstance(value, FrozenMap):

@@ -16,8 +16,8 @@ from stagewright.impl.runtime.normal import leaves, normal
 from stagewright.impl.runtime.present import item, values_now
 from stagewright.spec.definition import Action, Assignment, Definition
 from stagewright.spec.entities import Entity
-from stagewright.spec.grounding.domains import record_of
-from stagewright.spec.interpreter import assigned_twice, in_order, of_sequence, operate
+from stagewright.spec.grounding.domains import assigned_twice, record_of
+from stagewright.spec.interpreter import in_order, of_sequence, operate
 from stagewright.spec.nodes import (
     Apply,
     Bound,

@@ -30,7 +30,7 @@ from stagewright.spec.terms.tracing import current
 
 if TYPE_CHECKING:
     from stagewright.spec.declarations.exercised import Choice
-    from stagewright.spec.terms.variables import Var
+    from stagewright.spec.declarations.variables import Var
 
 A = TypeVar("A", bound=Callable[..., None])
 B = TypeVar("B", bound=Callable[..., object])
@@ -407,7 +407,7 @@ def _mark(
 
     @functools.wraps(body)
     def called(holder: Any, *args: Any, **kwargs: Any) -> None:
-        from stagewright.spec.terms.parameters import arguments
+        from stagewright.spec.declarations.parameters import arguments
 
         # `super().name()`: what an override goes on from is no step of its own.
         overridden = member_of(getattr(holder.__class__, member.name)) is not member

@@ -39,8 +39,8 @@ from stagewright.spec.errors import ReasonError
 from stagewright.spec.source import Source, function_id, here
 
 if TYPE_CHECKING:
+    from stagewright.spec.declarations.variables import Var
     from stagewright.spec.terms.terms import MapOf, Term
-    from stagewright.spec.terms.variables import Var
 
 E = TypeVar("E", bound=Enum)
 V = TypeVar("V")
@@ -107,7 +107,7 @@ def equivalent_loss(method: Method, *variables: Var[Any, Any], because: str) -> 
     `method`: the action that assigns them, or a method that actions call. A field of a record is
     written as `Write.value`.
     """
-    from stagewright.spec.terms.variables import Var
+    from stagewright.spec.declarations.variables import Var
 
     where = here()
     _check_method(method, "equivalent_loss", where)
@@ -259,7 +259,7 @@ def _names(
     variable: Var[Any, Any], prefix: str, names: Mapping[Var[Any, Any], Sequence[str]]
 ) -> Sequence[str]:
     """A variable's names in the definition; none of a record's field."""
-    from stagewright.spec.machine import Record
+    from stagewright.spec.declarations.records import Record
 
     if variable.owner is not None and issubclass(variable.owner, Record):
         return ()

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import cast
 
 from stagewright.spec.declarations.budgets import BudgetName
-from stagewright.spec.definition import CheckedAlone, Definition, ExercisedAt
+from stagewright.spec.definition import Definition, ExercisedAt
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import VariableError
 from stagewright.spec.scope import Scope, scope_of
 from stagewright.spec.source import Source, here
 from stagewright.spec.values import FrozenMap
-
-if TYPE_CHECKING:
-    from stagewright.spec.machine import Many, Part
 
 Choice = Mapping[BudgetName | type[Entity], int | None]
 """What differs from the default scope: `{crashes: 1, Node: 3}`."""
@@ -94,31 +91,6 @@ def exercising_scopes(definition: Definition) -> tuple[Scope, ...]:
         scope_of_difference(definition, p.at) for p in definition.properties if p.at is not None
     ]
     return tuple(dict.fromkeys([*(found or [scope_of(definition)]), *sought]))
-
-
-@dataclass(frozen=True, eq=False)
-class Alone:
-    """A system's member that says which of its parts are checked alone."""
-
-    parts: tuple[Part[Any] | Many[Any, Any], ...]
-
-
-def checked_alone(*parts: Part[Any] | Many[Any, Any]) -> Alone:
-    """`stagewright mutate` of this system leaves to these parts what they say by themselves.
-
-    `each_alone = checked_alone(tablet, views)`: each of them is a machine that is checked alone, so that in the
-    system only what the system says is changed. Without it the parts' words are changed here too.
-    """
-    return Alone(parts)
-
-
-def alone_in(machine: type[object]) -> tuple[CheckedAlone, ...]:
-    """The parts that a system leaves to themselves."""
-    for base in machine.__mro__:
-        for said in vars(base).values():
-            if isinstance(said, Alone):
-                return tuple(CheckedAlone(f"{p.name}.", p.machine.__name__) for p in said.parts)
-    return ()
 
 
 def scope_of_difference(definition: Definition, at: ExercisedAt) -> Scope:

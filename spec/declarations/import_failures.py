@@ -5,9 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 
-from stagewright.spec.errors import DecoratorError, InputError, StagewrightError
+from stagewright.spec.errors import DecoratorError, InputError, StagewrightError, did_you_mean
 from stagewright.spec.source import Source, of_traceback
-from stagewright.spec.text.suggestions import did_you_mean
 
 _UNKNOWN_OPTION = re.compile(r"(\w+)(?:\.\w+)*\(\) got an unexpected keyword argument '(\w+)'")
 _MEANT = {
@@ -38,7 +37,7 @@ def _unknown_option(function: str, option: str, where: Source | None) -> Decorat
 
     word: object = getattr(stagewright.spec, function, None)
     if word is None and function == "step":
-        from stagewright.spec.terms.variables import Var
+        from stagewright.spec.declarations.variables import Var
 
         word = vars(Var)["step"]
     if word is None or not callable(word):

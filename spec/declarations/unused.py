@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from stagewright.spec.declarations.budgets import BudgetName
 from stagewright.spec.definition import Definition
 from stagewright.spec.errors import UnusedError
-from stagewright.spec.machine import Machine
 from stagewright.spec.nodes import root_variable
 from stagewright.spec.source import here
 
@@ -33,7 +32,7 @@ def check_assigned(definition: Definition, others: Iterable[Definition]) -> None
 
 
 def check_spent(
-    machine: type[Machine], definition: Definition, others: Iterable[Definition]
+    machine: type[object], definition: Definition, others: Iterable[Definition]
 ) -> None:
     """A budget that no action of any profile spends bounds nothing; one that a base class declares may rest."""
     own = {n: member for n, member in vars(machine).items() if isinstance(member, BudgetName)}

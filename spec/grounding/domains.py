@@ -8,8 +8,8 @@ from functools import lru_cache
 from itertools import product
 from typing import Any
 
-from stagewright.spec.definition import AnyValue
-from stagewright.spec.errors import ScopeError
+from stagewright.spec.definition import AnyValue, Assignment
+from stagewright.spec.errors import AssignedTwiceError, ScopeError
 from stagewright.spec.scope import Scope
 from stagewright.spec.sorts import (
     BoolSort,
@@ -24,7 +24,7 @@ from stagewright.spec.sorts import (
     SetSort,
     Sort,
 )
-from stagewright.spec.values import FrozenMap, Value
+from stagewright.spec.values import FrozenMap, Value, path_name
 
 MAX_RECORDS = (
     4_096  # values of a record of which there are sets or bags: each is a cell of the state
@@ -150,3 +150,14 @@ def starts(sort: Sort, initial: Value | AnyValue, scope: Scope) -> Iterator[Valu
 def _as_value(initial: Value | AnyValue) -> Value:
     assert not isinstance(initial, AnyValue)
     return initial
+
+
+def assigned_twice(
+    label: str, path: tuple[Value, ...], assignment: Assignment
+) -> AssignedTwiceError:
+    """The error for two assignments of one step to the same place."""
+    return AssignedTwiceError(
+        f"`{label}` assigns {path_name(path)} twice",
+        where=assignment.where,
+        help="take the two keys as parameters of the action, and require that they differ",
+    )

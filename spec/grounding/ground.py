@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from stagewright.spec.grounding.intervals import (
+from stagewright.spec.terms.intervals import (
     Interval,
     greatest_of,
     least_of,

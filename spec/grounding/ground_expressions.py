@@ -10,7 +10,6 @@ from stagewright.spec.grounding.domains import values_of
 from stagewright.spec.grounding.encoding import LENGTH, encode_scalar
 from stagewright.spec.grounding.ground import Builder, GroundNode, GroundOp
 from stagewright.spec.grounding.ground_sequences import Sequences, Shape
-from stagewright.spec.grounding.intervals import check_width
 from stagewright.spec.grounding.layout import Layout, Place
 from stagewright.spec.nodes import (
     Apply,
@@ -38,6 +37,7 @@ from stagewright.spec.sorts import (
     SetSort,
     Sort,
 )
+from stagewright.spec.terms.intervals import check_width
 from stagewright.spec.values import FrozenMap, Value
 
 Environment = Mapping[Bound, Shape]

@@ -8,7 +8,6 @@ from stagewright.spec.definition import AnyValue, Definition
 from stagewright.spec.grounding.domains import values_of
 from stagewright.spec.grounding.encoding import LENGTH, encode_scalar, held_as
 from stagewright.spec.grounding.ground import Cell
-from stagewright.spec.interpreter import path_name
 from stagewright.spec.scope import Scope
 from stagewright.spec.sorts import (
     BasicSort,
@@ -21,7 +20,7 @@ from stagewright.spec.sorts import (
     SetSort,
     Sort,
 )
-from stagewright.spec.values import FrozenMap, Value
+from stagewright.spec.values import FrozenMap, Value, path_name
 
 # Where a value lives: a scalar's cell, or the places of a set, map or record by key.
 Place = int | dict[Value, "Place"]

@@ -12,7 +12,7 @@ from itertools import product
 
 from stagewright.spec.definition import Action, Definition, Property, PropertyKind
 from stagewright.spec.errors import ScopeError
-from stagewright.spec.grounding.domains import values_of
+from stagewright.spec.grounding.domains import assigned_twice, values_of
 from stagewright.spec.grounding.ground import (
     Builder,
     GroundModel,
@@ -30,7 +30,6 @@ from stagewright.spec.grounding.initial import (
     too_many_starts,
 )
 from stagewright.spec.grounding.layout import Layout, Place
-from stagewright.spec.interpreter import assigned_twice
 from stagewright.spec.nodes import Bound
 from stagewright.spec.scope import Scope, within_budgets
 from stagewright.spec.sorts import BoolSort

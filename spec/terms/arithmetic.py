@@ -8,19 +8,19 @@ from functools import reduce
 from typing import TypeVar, overload
 
 from stagewright.spec.errors import ExpressionError
-from stagewright.spec.grounding.intervals import (
-    Interval,
-    check_width,
-    greatest_of,
-    least_of,
-    sum_of,
-)
 from stagewright.spec.nodes import BOOL, Apply, Literal, Node, Op, Quantified, Quantity
 from stagewright.spec.scope import MAX_SIZE
 from stagewright.spec.sorts import EntitySort, EnumSort, IntSort, SetSort, Sort
 from stagewright.spec.source import Source, here
 from stagewright.spec.terms.binding import Round, quantified_rounds
 from stagewright.spec.terms.conditions_and_numbers import Number
+from stagewright.spec.terms.intervals import (
+    Interval,
+    check_width,
+    greatest_of,
+    least_of,
+    sum_of,
+)
 from stagewright.spec.terms.symbolic import ANY_INT, lift
 
 _NUMBER = TypeVar("_NUMBER", bound=Number | int)

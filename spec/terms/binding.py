@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import LoopError
 from stagewright.spec.nodes import BOOL, Apply, Bound, Node, Op, Quantified, Quantity
-from stagewright.spec.sorts import BoundSort, IntSort, Sort
+from stagewright.spec.sorts import BoundSort, IntSort, Sort, sort_of
 from stagewright.spec.source import Source, here
 from stagewright.spec.terms.tracing import (
     Binding,
@@ -36,7 +36,6 @@ def each(kind: type[_X]) -> Iterator[Term[_X]]:
     the export to TLA+ has a quantifier. `for s in Stage` is Python's own, with concrete members.
     """
     from stagewright.spec.terms.terms import Term
-    from stagewright.spec.terms.variables import sort_of
 
     for bound in bind(sort_of(kind, "each(...)"), lambda _: None):
         yield Term(bound)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Set
 from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import Any, TypeVar, cast, overload
 
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import ExpressionError
@@ -21,16 +21,13 @@ from stagewright.spec.sorts import (
 from stagewright.spec.source import here
 from stagewright.spec.terms.conditions_and_numbers import Bool, Number
 from stagewright.spec.terms.messages import BagOf, QueueOf, RecordSet
-from stagewright.spec.terms.symbolic import Symbolic, apply, lift, mend, node_of
+from stagewright.spec.terms.symbolic import Placed, Symbolic, apply, lift, mend, node_of
 from stagewright.spec.terms.terms import MapOf, Maybe, SetOf, Term, facade
 from stagewright.spec.terms.tracing import check_use
 
-if TYPE_CHECKING:
-    from stagewright.spec.machine import Record
-
 X = TypeVar("X", bound=Enum | Entity)
 F = TypeVar("F", bound=Enum)
-R = TypeVar("R", bound="Record")
+R = TypeVar("R", bound=Placed)
 K = TypeVar("K")
 S = TypeVar("S")
 V = TypeVar("V")

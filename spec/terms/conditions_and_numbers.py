@@ -6,7 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import NoReturn
 
 from stagewright.spec.errors import ExpressionError
-from stagewright.spec.grounding.intervals import (
+from stagewright.spec.nodes import BOOL, Node, Op
+from stagewright.spec.sorts import IntSort
+from stagewright.spec.source import here
+from stagewright.spec.terms.intervals import (
     Interval,
     check_width,
     difference_of,
@@ -15,9 +18,6 @@ from stagewright.spec.grounding.intervals import (
     remainder_of,
     sum_of,
 )
-from stagewright.spec.nodes import BOOL, Node, Op
-from stagewright.spec.sorts import IntSort
-from stagewright.spec.source import here
 from stagewright.spec.terms.symbolic import ANY_INT, Symbolic, apply, lift
 
 

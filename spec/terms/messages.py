@@ -1,41 +1,30 @@
 """Sets, bags and queues of messages: records and other values that are sent, kept and received.
 
-`set_of(Message)`, `bag(Message, at_most=2)` and `queue(Message, 3)` declare them; these are what a body
-reads and changes.
+`set_of(Message)`, `bag(Message, at_most=2)` and `queue(Message, 3)` declare them (`declarations/messages.py`); these
+are what a body reads and changes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import Enum
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast, overload
+from typing import Generic, NoReturn, TypeVar
 
-from stagewright.spec.entities import Entity
-from stagewright.spec.errors import VariableError
 from stagewright.spec.nodes import BOOL, Literal, Node, Op, Select
 from stagewright.spec.sorts import (
     BagSort,
     IntSort,
-    MapSort,
-    OptionalSort,
     RecordSort,
     SeqSort,
     SetSort,
-    Sort,
 )
 from stagewright.spec.source import here
 from stagewright.spec.terms.binding import bind, count, some
 from stagewright.spec.terms.conditions_and_numbers import Bool, Number
-from stagewright.spec.terms.symbolic import ANY_INT, Symbolic, apply, assign, lift
-from stagewright.spec.terms.terms import Term, facade, reading
+from stagewright.spec.terms.symbolic import ANY_INT, Placed, Symbolic, apply, assign, lift
+from stagewright.spec.terms.terms import facade, reading
 from stagewright.spec.terms.truth import truth_asked
 
-if TYPE_CHECKING:
-    from stagewright.spec.machine import Record
-    from stagewright.spec.terms.variables import Var
-
-R = TypeVar("R", bound="Record")
-X = TypeVar("X", bound=Enum | Entity)
+R = TypeVar("R", bound=Placed)
 S = TypeVar("S")
 V = TypeVar("V")
 
@@ -269,90 +258,3 @@ class QueueOf(Symbolic, Generic[S, V]):
     def _index(self, index: Number | int) -> Node:
         sort = IntSort(index, index) if isinstance(index, int) else ANY_INT
         return lift(index, sort, "the index")
-
-
-@overload
-def queue(of: type[R], capacity: int, *, doc: str = ...) -> Var[QueueOf[R, R], QueueOf[R, R]]: ...
-@overload
-def queue(
-    of: type[X], capacity: int, *, doc: str = ...
-) -> Var[QueueOf[Term[X], X], QueueOf[Term[X], X]]: ...
-@overload
-def queue(of: Var[S, V], capacity: int, *, doc: str = ...) -> Var[QueueOf[S, V], QueueOf[S, V]]: ...
-def queue(of: Any, capacity: int, *, doc: str = "") -> Var[Any, Any]:
-    """A variable that is a sequence of at most `capacity` elements; starts empty.
-
-    `of`: a record, enum or entity sort, `flag()` or `number(low, high)`.
-    """
-    from stagewright.spec.terms.variables import Var
-
-    where = here()
-    if isinstance(cast("object", capacity), bool) or not 1 <= capacity <= MOST:
-        raise VariableError(
-            f"queue(…, {capacity!r}) has no room for elements, or too much",
-            where=where,
-            help=f"its capacity is a number from 1 to {MOST}",
-        )
-    element = of.sort if isinstance(of, Var) else message_sort(of, "queue(...)")
-    if isinstance(element, OptionalSort | SetSort | MapSort | SeqSort):
-        raise VariableError(
-            f"queue(...) is given {element}, which cannot stand in a queue",
-            where=where,
-            help="put it into a Record: its fields may be optional",
-        )
-    return Var(SeqSort(element, capacity), (), where, doc=doc)
-
-
-MOST = 64
-"""The largest capacity of a queue, and of a bag for one member: each place is part of every state."""
-
-
-@overload
-def bag(of: type[R], *, at_most: int, doc: str = ...) -> Var[BagOf[R, R], BagOf[R, R]]: ...
-@overload
-def bag(
-    of: type[X], *, at_most: int, doc: str = ...
-) -> Var[BagOf[Term[X], X], BagOf[Term[X], X]]: ...
-def bag(of: Any, *, at_most: int, doc: str = "") -> Var[Any, Any]:
-    """A variable that is a set of which each member may be there up to `at_most` times; starts empty."""
-    from stagewright.spec.terms.variables import Var
-
-    where = here()
-    if isinstance(cast("object", at_most), bool) or not 1 <= at_most <= MOST:
-        raise VariableError(
-            f"bag(…, at_most={at_most!r}) has no room for members, or too much",
-            where=where,
-            help=f"each member may be there from 1 to {MOST} times",
-        )
-    return Var(BagSort(message_sort(of, "bag(...)"), IntSort(0, at_most)), 0, where, doc=doc)
-
-
-def message_sort(kind: object, what: str) -> Any:
-    """The sort of an enum, entity or record class; `what` is named where it is none of these."""
-    from stagewright.spec.machine import Record, record_sort
-    from stagewright.spec.terms.variables import sort_of
-
-    given = kind
-    if not (isinstance(kind, type) and issubclass(kind, Record)):
-        return sort_of(given, what)
-    sort = record_sort(kind)
-    if not sort.fields:
-        raise VariableError(
-            f"{what} is given {kind.__name__}, which has no fields",
-            where=here(),
-            help="declare its fields as variables: `sender = one_of(Node)`",
-        )
-    for name, field in sort.fields:
-        check_plain(kind.__name__, name, field, what)
-    return sort
-
-
-def check_plain(kind: str, name: str, field: Sort, what: str) -> None:
-    """Refuse a field that is no scalar."""
-    if isinstance(field, SetSort | MapSort | RecordSort | SeqSort):
-        raise VariableError(
-            f"{what} is given {kind}, of which the field `{name}` is {field}",
-            where=here(),
-            help="the fields of a record that is sent are flags, numbers, members of enums or entities, "
-            "or optional members; a set of few is a flag for each",
-        )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from stagewright.spec.entities import Entity
+from stagewright.spec.entities import Entity, Notation
 from stagewright.spec.errors import EntityError
 from stagewright.spec.nodes import BOOL, Apply, Literal, Node, Op
 from stagewright.spec.sorts import EntitySort, EnumSort, OptionalSort
 from stagewright.spec.source import here
+from stagewright.spec.terms.binding import each
 from stagewright.spec.terms.conditions_and_numbers import Bool
 from stagewright.spec.terms.symbolic import apply, lift
 from stagewright.spec.terms.terms import Maybe, Term
@@ -94,3 +95,6 @@ def beside_or_none(op: Op, node: Node, word: str) -> Maybe[Entity]:
             help=f"write `n.{plain}`",
         )
     return Maybe(apply(op, OptionalSort(EntitySort(kind)), node))
+
+
+NOTATION = Notation(each, first_of, last_of, named_member)

@@ -28,6 +28,14 @@ ANY_INT = IntSort(-(2**31), 2**31)
 """The sort that every number fits."""
 
 
+class Placed:
+    """Base of what has variables: records, which are values, and machines, which are none."""
+
+    def record_node_(self) -> Node | None:
+        """The node of a record as a whole; None for machines."""
+        return None
+
+
 class Symbolic:
     """Base of all facades: a value that is known only when the machine runs."""
 
@@ -112,12 +120,10 @@ def _never_within(sort: Sort, wanted: Sort) -> bool:
 
 def node_of(value: object, sort: Sort) -> Node | None:
     """The node of a facade or a plain value; None if it is neither. `sort` tells none and sets apart."""
-    from stagewright.spec.machine import Holder
-
     match value:
         case Symbolic():
             return value.node
-        case Holder():
+        case Placed():
             return value.record_node_()
         case bool():
             return Literal(value, BOOL)

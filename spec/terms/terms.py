@@ -445,9 +445,9 @@ def facade(sort: Sort) -> Callable[[Node], Any]:
 
             return wrapped
         case _:
-            from stagewright.spec.machine import record_facade
-
-            return record_facade(sort)
+            assert isinstance(sort, RecordSort)
+            made: Callable[[Node], Any] = sort.kind
+            return made
 
 
 def reading(place: Node) -> Node:

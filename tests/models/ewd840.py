@@ -28,8 +28,8 @@ from stagewright.spec import (
     profiles,
     require,
 )
+from stagewright.spec.declarations.variables import ANY
 from stagewright.spec.terms.temporal import LeadsTo
-from stagewright.spec.terms.variables import ANY
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ from tests.random_machines.sorts import (
     variables,
 )
 
-from stagewright.spec.declarations.mentioned import entities_in
 from stagewright.spec.definition import (
     Action,
     Budget,
@@ -33,6 +32,7 @@ from stagewright.spec.definition import (
     PropertyKind,
     Variable,
 )
+from stagewright.spec.derived.mentioned import entities_in
 from stagewright.spec.entities import Entity
 from stagewright.spec.nodes import FALSE, TRUE, Node, Quantified, children
 from stagewright.spec.scope import Scope

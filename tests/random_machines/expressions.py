@@ -24,16 +24,6 @@ from tests.random_machines.sorts import (
 )
 
 from stagewright.spec.definition import Variable
-from stagewright.spec.grounding.intervals import (
-    Interval,
-    difference_of,
-    greatest_of,
-    least_of,
-    product_of,
-    quotient_of,
-    remainder_of,
-    sum_of,
-)
 from stagewright.spec.nodes import (
     Apply,
     Bound,
@@ -62,6 +52,16 @@ from stagewright.spec.sorts import (
     Sort,
 )
 from stagewright.spec.terms.binding import UNBOUNDED
+from stagewright.spec.terms.intervals import (
+    Interval,
+    difference_of,
+    greatest_of,
+    least_of,
+    product_of,
+    quotient_of,
+    remainder_of,
+    sum_of,
+)
 
 MOST_MEMBERS = 3  # of any entity sort or enum that is summed over
 _CHANGES = (Op.APPEND, Op.REMOVE, Op.INSERT)

@@ -19,8 +19,8 @@ from stagewright.spec import (
     per,
     set_of,
 )
+from stagewright.spec.declarations.records import record_sort
 from stagewright.spec.definition import AnyValue, Variable
-from stagewright.spec.machine import record_sort
 from stagewright.spec.sorts import (
     BagSort,
     BasicSort,

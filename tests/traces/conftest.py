@@ -22,10 +22,10 @@ from stagewright.spec import (
     require,
     set_of,
 )
+from stagewright.spec.declarations.variables import ANY
 from stagewright.spec.definition import Definition
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.scope import Scope, scope_of
-from stagewright.spec.terms.variables import ANY
 from stagewright.spec.trace import Event, TraceVerdict, observation
 from stagewright.spec.values import State, plain
 

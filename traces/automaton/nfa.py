@@ -104,7 +104,7 @@ def _value_keys(sort: BoundSort, scope: Scope) -> frozenset[str]:
 def _leaves(model: GroundModel) -> Iterable[tuple[str, Leaf]]:
     """The leaves of a state as `observation` names them."""
     from stagewright.spec.grounding.domains import values_of
-    from stagewright.spec.interpreter import path_name
+    from stagewright.spec.values import path_name
 
     sets: dict[str, dict[str, int]] = {}
     sorts = {v.name: v.sort for v in model.definition.variables}

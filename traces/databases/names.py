@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import Any
 
+from stagewright.spec.declarations.variables import Var
 from stagewright.spec.entities import Entity
 from stagewright.spec.machine import Machine, Many, Part
-from stagewright.spec.terms.variables import Var
 
 Inside = Part[Any] | Many[Any, Any]
 

@@ -153,7 +153,7 @@ def execute(args: argparse.Namespace) -> int:
     from stagewright.commands.reports.of_check import suite_of
     from stagewright.commands.reports.result import overall, print_result
     from stagewright.machines import SHIPPED
-    from stagewright.spec.declarations.assumptions import without
+    from stagewright.spec.derived.assumptions import without
     from stagewright.spec.loading import find
     from stagewright.spec.machine import profile_names
 

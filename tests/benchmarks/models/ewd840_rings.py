@@ -21,7 +21,7 @@ from stagewright.spec import (
     per,
     require,
 )
-from stagewright.spec.terms.variables import ANY
+from stagewright.spec.declarations.variables import ANY
 
 
 class Node3(Enum):

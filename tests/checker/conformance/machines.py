@@ -20,8 +20,8 @@ from stagewright.spec import (
     set_of,
     some,
 )
+from stagewright.spec.declarations.variables import ANY, NumberVar
 from stagewright.spec.terms.conditions_and_numbers import Bool
-from stagewright.spec.terms.variables import ANY, NumberVar
 from stagewright.spec.values import State
 from stagewright.spec.verdict import Step
 

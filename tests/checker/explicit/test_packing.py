@@ -20,12 +20,12 @@ from stagewright.spec import (
     per,
     require,
 )
+from stagewright.spec.declarations.variables import ANY
 from stagewright.spec.define import define
 from stagewright.spec.errors import ExpressionError
 from stagewright.spec.grounding.initial import Independent
 from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.scope import scope_of
-from stagewright.spec.terms.variables import ANY
 
 
 class Host(Entity, scope=2):

@@ -17,7 +17,6 @@ from stagewright.checker.engines import EngineKind
 from stagewright.checker.limits import Limits
 from stagewright.checker.refinement.verdicts import Searching, decide
 from stagewright.spec import refinement
-from stagewright.spec.declarations.mentioned import entities_in
 from stagewright.spec.definition import (
     Action,
     AnyValue,
@@ -26,6 +25,7 @@ from stagewright.spec.definition import (
     Requirement,
     Variable,
 )
+from stagewright.spec.derived.mentioned import entities_in
 from stagewright.spec.nodes import BOOL, TRUE, Apply, Literal, Node, Op, Read
 from stagewright.spec.refinement import Mapped, SeenStep
 from stagewright.spec.values import State

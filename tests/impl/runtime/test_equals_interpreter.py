@@ -32,10 +32,10 @@ from stagewright.spec import (
     require,
     scope_of,
 )
+from stagewright.spec.declarations.variables import ANY
 from stagewright.spec.definition import Action, Definition
 from stagewright.spec.interpreter import Environment, Interpreter, step_of
 from stagewright.spec.loading import load
-from stagewright.spec.terms.variables import ANY
 from stagewright.spec.values import State
 from stagewright.spec.verdict import Step
 

@@ -30,7 +30,10 @@ from stagewright.spec import (
 )
 from stagewright.spec.grounding.ground import Builder, GroundNode
 from stagewright.spec.grounding.ground_eval import evaluate
-from stagewright.spec.grounding.intervals import (
+from stagewright.spec.interpreter import Interpreter
+from stagewright.spec.nodes import Node as Expression
+from stagewright.spec.sorts import IntSort
+from stagewright.spec.terms.intervals import (
     WIDEST,
     Interval,
     check_width,
@@ -42,9 +45,6 @@ from stagewright.spec.grounding.intervals import (
     remainder_of,
     sum_of,
 )
-from stagewright.spec.interpreter import Interpreter
-from stagewright.spec.nodes import Node as Expression
-from stagewright.spec.sorts import IntSort
 from stagewright.spec.text.words import words
 from stagewright.spec.values import FrozenMap, State, Value
 

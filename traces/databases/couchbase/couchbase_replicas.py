@@ -16,8 +16,8 @@ from stagewright.machines.couchbase.partitions.partition_states import (
     Entry,
     PartitionGroup,
 )
+from stagewright.spec.declarations.variables import Var
 from stagewright.spec.machine import Part
-from stagewright.spec.terms.variables import Var
 from stagewright.spec.trace import Event
 from stagewright.spec.values import FrozenMap
 from stagewright.traces.databases.couchbase.couchbase_record import GroupName, Record, Said

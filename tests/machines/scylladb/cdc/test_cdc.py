@@ -26,8 +26,8 @@ from stagewright.machines.scylladb.cdc.cdc_publication import (
     Transition,
 )
 from stagewright.spec import Fairness, Machine, Term, action, require, scope_of
-from stagewright.spec.declarations.assumptions import without
 from stagewright.spec.define import define
+from stagewright.spec.derived.assumptions import without
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.verdict import Outcome, Report
 

@@ -22,10 +22,12 @@ from stagewright.spec.sorts import (
     OptionalSort,
     SetSort,
     Sort,
+    name_of,
+    sort_of,
 )
 from stagewright.spec.source import Source, here
 from stagewright.spec.terms.conditions_and_numbers import Bool, Number
-from stagewright.spec.terms.messages import BagOf, QueueOf, RecordSet, message_sort
+from stagewright.spec.terms.messages import BagOf, QueueOf, RecordSet
 from stagewright.spec.terms.symbolic import Symbolic, assign
 from stagewright.spec.terms.terms import MapOf, Maybe, SetOf, TableOf, Term, named
 from stagewright.spec.terms.tracing import maps
@@ -33,7 +35,7 @@ from stagewright.spec.values import FrozenMap, Value
 
 if TYPE_CHECKING:
     from stagewright.spec.declarations.budgets import BudgetName
-    from stagewright.spec.machine import Holder, Record
+    from stagewright.spec.declarations.records import Holder, Record
 
 E = TypeVar("E", bound=Enum)
 J = TypeVar("J", bound=Enum | Entity)
@@ -171,6 +173,8 @@ def set_of(
 ) -> Var[SetOf[X], Set[X]]: ...
 def set_of(kind: Any, *, init: Set[Any] | AnyValue = frozenset(), doc: str = "") -> Var[Any, Any]:
     """A variable that is a set of members of an enum or entity sort, or of records; starts empty."""
+    from stagewright.spec.declarations.messages import message_sort
+
     start = frozenset(init) if isinstance(init, Set) else init
     return _declared("set_of", SetSort(message_sort(kind, "set_of(...)")), start, doc)
 
@@ -247,7 +251,12 @@ def _key_sort(key: object, sort: Sort, value: object) -> KeySort:
 
 def record(kind: type[R], *, doc: str = "") -> Var[R, R]:
     """A variable with the fields of a `Record` class; each starts as its field says."""
-    from stagewright.spec.machine import Record, record_initial, record_sort, variables_of
+    from stagewright.spec.declarations.records import (
+        Record,
+        record_initial,
+        record_sort,
+        variables_of,
+    )
 
     given = cast("object", kind)
     if isinstance(given, type) and issubclass(given, Record):
@@ -260,7 +269,7 @@ def record(kind: type[R], *, doc: str = "") -> Var[R, R]:
                 )
     if not (isinstance(given, type) and issubclass(given, Record)) or not record_sort(kind).fields:
         raise VariableError(
-            f"record({_name(kind)}): it has no fields",
+            f"record({name_of(kind)}): it has no fields",
             where=here(),
             help="derive the class from Record and declare its fields as variables: `present = flag()`",
         )
@@ -330,35 +339,6 @@ def _leaves_open(initial: object) -> bool:
     return isinstance(initial, AnyValue)
 
 
-def sort_of(kind: object, what: str, where: Source | None = None) -> EnumSort | EntitySort:
-    """The sort that an enum or entity class stands for, or an error that names `what` it was given to."""
-    where, given = where or here(), kind
-    if isinstance(kind, type) and issubclass(kind, Entity) and kind is not Entity:
-        return EntitySort(kind)
-    if not (isinstance(kind, type) and issubclass(kind, Enum)) or not kind.__members__:
-        raise VariableError(
-            f"{what} is given {_name(given)}, which is neither an enum with members nor an entity sort",
-            where=where,
-            help="write a subclass of States, Enum or Entity; for true and false `flag()`, "
-            "for numbers `number(low, high)`",
-        )
-    if issubclass(kind, int):
-        raise VariableError(
-            f"the members of {kind.__name__} are numbers too",
-            where=where,
-            help=f"derive {kind.__name__} from States or Enum: a member is itself and nothing else",
-        )
-    if len(kind.__members__) != len(list(kind)):
-        aliases = [n for n, m in kind.__members__.items() if n != m.name]
-        raise VariableError(
-            f"{kind.__name__}.{aliases[0]} is only another name of "
-            f"{kind.__name__}.{kind.__members__[aliases[0]].name}: their values are equal",
-            where=where,
-            help=f"derive {kind.__name__} from States instead of Enum: equal columns stay two members",
-        )
-    return EnumSort(kind)
-
-
 def _declared(
     what: str,
     sort: BoolSort | IntSort | EnumSort | EntitySort | OptionalSort | SetSort,
@@ -371,7 +351,7 @@ def _declared(
         init = cast("Any", init.node.value)
     if not isinstance(init, AnyValue) and not _may_start(sort, init):
         raise VariableError(
-            f"{what}(...) of {sort} cannot start as {_name(init)}",
+            f"{what}(...) of {sort} cannot start as {name_of(init)}",
             where=where,
             help=_start_mend(sort),
         )
@@ -426,12 +406,6 @@ def _start_mend(sort: Sort) -> str:
 
 def _is_int(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool | Enum)
-
-
-def _name(value: object) -> str:
-    if isinstance(value, Enum):
-        return f"{type(value).__name__}.{value.name}"
-    return value.__name__ if isinstance(value, type) else repr(value)
 
 
 FlagVar = Var[Bool, bool]

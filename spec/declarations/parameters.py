@@ -10,17 +10,16 @@ from types import CodeType
 from typing import Annotated, Any, Self, get_args, get_origin
 
 from stagewright.spec.declarations.actions import Member, MemberKind
+from stagewright.spec.declarations.messages import message_sort
+from stagewright.spec.declarations.records import Record
 from stagewright.spec.entities import Entity, States
 from stagewright.spec.errors import ParameterError, StagewrightError
-from stagewright.spec.machine import Record
 from stagewright.spec.nodes import Bound
-from stagewright.spec.sorts import BoolSort, BoundSort, IntSort, SetSort
+from stagewright.spec.sorts import BoolSort, BoundSort, IntSort, SetSort, sort_of
 from stagewright.spec.source import Source, here, of_parameter
 from stagewright.spec.terms.conditions_and_numbers import Bool, Number
-from stagewright.spec.terms.messages import message_sort
 from stagewright.spec.terms.symbolic import lift
 from stagewright.spec.terms.terms import SetOf, Term, facade
-from stagewright.spec.terms.variables import sort_of
 
 ParameterSort = BoundSort
 
