@@ -112,7 +112,7 @@ def span_of_frame(frame: FrameType) -> tuple[int, int, int, int] | None:
 
 def user_frame() -> FrameType:
     """The innermost frame that is not part of the specification library itself."""
-    frame = sys._getframe()  # what inspect.currentframe calls
+    frame = sys._getframe()  # pyright: ignore[reportPrivateUsage]  # what inspect.currentframe calls
     while (outer := frame.f_back) is not None and _in_library(frame.f_code.co_filename):
         frame = outer
     return frame
