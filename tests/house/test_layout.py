@@ -158,7 +158,7 @@ def test_imports_run_one_way(package: str) -> None:
         ("spec", "from stagewright import checker"),
         ("checker", "def f():\n    from stagewright.impl.node import Node"),
         ("traces", "import importlib\nimportlib.import_module('stagewright.checker')"),
-        ("impl", "import stagewright.commands.check"),
+        ("impl", "import stagewright.commands.checking.check"),
         ("impl", "from machines import tablet"),
         ("traces", "import stagewright.machines.recorded"),
         ("traces", "from stagewright.traces.databases import names"),

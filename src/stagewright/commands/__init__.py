@@ -1,6 +1,6 @@
 """The command line: finds the command, runs it, and turns what happened into an exit code.
 
-A command is a module of this package with two functions:
+A command is a module of this package, or of the room of this package that has the rest of it, with two functions:
 
 - ``configure(parser: argparse.ArgumentParser) -> None`` declares its arguments;
 - ``execute(args: argparse.Namespace) -> int`` does the work and returns an `ExitCode`.
@@ -40,15 +40,25 @@ COMMANDS = (
     ),
     Command("explore", "stagewright.commands.explore", "walk a machine step by step, in a browser"),
     Command(
-        "draw", "stagewright.commands.draw", "draw a machine: its states as a diagram and a table"
+        "draw",
+        "stagewright.commands.exporting.draw",
+        "draw a machine: its states as a diagram and a table",
     ),
-    Command("check", "stagewright.commands.check", "search every reachable state of a machine"),
-    Command("prove", "stagewright.commands.prove", "prove a machine's invariants with a solver"),
-    Command("mutate", "stagewright.commands.mutate", "mutate a machine; some property must fail"),
+    Command(
+        "check", "stagewright.commands.checking.check", "search every reachable state of a machine"
+    ),
+    Command(
+        "prove", "stagewright.commands.checking.prove", "prove a machine's invariants with a solver"
+    ),
+    Command(
+        "mutate",
+        "stagewright.commands.mutation.mutate",
+        "mutate a machine; some property must fail",
+    ),
     Command("run", "stagewright.commands.run", "run the reference system under its definitions"),
     Command(
         "campaign",
-        "stagewright.commands.campaign",
+        "stagewright.commands.campaigning.campaign",
         "run the database or the view engine under thousands of drawn faults",
     ),
     Command(
@@ -56,13 +66,19 @@ COMMANDS = (
     ),
     Command("shell", "stagewright.commands.shell", "write and read rows of a running cluster"),
     Command("simulate", "stagewright.commands.simulate", "let any machine take steps at random"),
-    Command("test", "stagewright.commands.test", "test an implementation against its definition"),
+    Command(
+        "test",
+        "stagewright.commands.conformance.test",
+        "test an implementation against its definition",
+    ),
     Command(
         "validate",
-        "stagewright.commands.validate",
+        "stagewright.commands.validation.validate",
         "check recorded traces against their definitions",
     ),
-    Command("export", "stagewright.commands.export", "write a machine for other tools to read"),
+    Command(
+        "export", "stagewright.commands.exporting.export", "write a machine for other tools to read"
+    ),
     Command("docs", "stagewright.commands.docs", "write the pages of machines"),
     Command("view", "stagewright.commands.view", "keep map/reduce indexes over documents"),
     Command(
