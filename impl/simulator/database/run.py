@@ -29,6 +29,7 @@ from stagewright.impl.simulator.database.checks.changes.follower import MakesCon
 from stagewright.impl.simulator.database.checks.judge import Judge
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.checks.places_oracle import look_at_rows, look_at_tablets
+from stagewright.impl.simulator.database.checks.rows.oracles import RowOracles
 from stagewright.impl.simulator.database.checks.watcher import Watcher
 from stagewright.impl.simulator.database.clients import Clients, Workload
 from stagewright.impl.simulator.database.hosts import EPOCH
@@ -118,6 +119,7 @@ class _Run:
         self.events = self.world.events
         self.judge = Judge(running, dumps=dumps)
         self.oracle = Oracle()
+        self.rows = RowOracles(self.world.hosts, self.judge.catalog, self.oracle)
         self.clients = Clients(
             plan.workload,
             self.events,
@@ -195,6 +197,7 @@ class _Run:
     def _committed(self, entry: Entry) -> None:
         before = self.judge.catalog.view
         self.judge.hear(entry, self.events.now)
+        self.rows.committed(before, self.judge.catalog.view)
         self.tables.repairs.committed(before, self.judge.catalog.view)
         self.views.committed(entry, before)
         if self.watcher.views is not None:
@@ -237,6 +240,7 @@ class _Run:
         self._heal()
         if self.changes is not None:
             self.changes.look_before_reads()
+        self.rows.quorums.look()
         self._look()
         self.views.look()
         if self.changes is not None:

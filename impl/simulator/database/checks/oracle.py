@@ -7,6 +7,7 @@ acknowledged: reads never go back. What was never acknowledged may be seen or no
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 Seen = tuple[int, bytes | None]
@@ -24,6 +25,12 @@ class Oracle:
     acknowledged: set[tuple[bytes, int]] = field(default_factory=set[tuple[bytes, int]])
     breaches: list[str] = field(default_factory=list[str])
     checked: int = 0
+    ears: list[Callable[[bytes, Seen], None]] = field(
+        default_factory=list[Callable[[bytes, Seen], None]]
+    )  # who hears of a row that clients know now
+    begins: list[Callable[[bytes, int], None]] = field(
+        default_factory=list[Callable[[bytes, int], None]]
+    )  # who hears of a write that begins
     floors: dict[tuple[bytes, int], int] = field(default_factory=dict[tuple[bytes, int], int])
     _acknowledged: dict[bytes, list[int]] = field(default_factory=dict[bytes, list[int]])
     _times: dict[bytes, list[int]] = field(default_factory=dict[bytes, list[int]])
@@ -33,6 +40,8 @@ class Oracle:
     def begin_write(self, key: bytes, timestamp: int, value: bytes | None) -> None:
         """A client sends a write; no other one has its timestamp."""
         self.written[key, timestamp] = value
+        for ear in self.begins:
+            ear(key, timestamp)
         acknowledged = self._acknowledged.get(key, [])
         place = bisect_left(acknowledged, timestamp)
         self.floors[key, timestamp] = acknowledged[place - 1] if place else 0
@@ -52,6 +61,8 @@ class Oracle:
     def _raise(self, key: bytes, seen: Seen) -> None:
         if seen[0] > self.newest.get(key, (0, None))[0]:
             self.newest[key] = seen
+            for ear in self.ears:
+                ear(key, seen)
 
     def begin_read(self, number: int, key: bytes) -> None:
         """A read begins: what it must at least return is known now."""

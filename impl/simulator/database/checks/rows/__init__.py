@@ -1,0 +1,1 @@
+"""Promises that rows on the disks of replicas show broken, before anybody reads them."""
