@@ -202,6 +202,10 @@ class View:
         replaced = {m.replaced for m in self.nodes.values() if m.asked == "replace" and m.replaced}
         return self.ignored | gone | replaced
 
+    def replicas_after(self, token: int, replicas: int) -> tuple[str, ...]:
+        """The replicas of a token in the ring after the change that goes on."""
+        return self.rings.new.replicas(token, dict.fromkeys(self.datacenters, replicas))
+
     def fetchers(self, token: int, replicas: int) -> tuple[str, ...]:
         """Who needs the rows of a token before the ring changes.
 
@@ -210,7 +214,7 @@ class View:
         """
         chosen = self.chosen(token, replicas)
         old = [n for n in chosen.writes if n not in chosen.pending]
-        new = self.rings.new.replicas(token, dict.fromkeys(self.datacenters, replicas))
+        new = self.replicas_after(token, replicas)
         stay = tuple(n for n in new if n in old) if len(new) < len(old) else ()
         return (*chosen.pending, *stay)
 

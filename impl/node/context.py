@@ -19,7 +19,7 @@ from stagewright.impl.group0.member import (
 )
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.messages import HostInfo
-from stagewright.impl.node.port import Effect, Identity, Surroundings, Timing, Wake
+from stagewright.impl.node.port import Effect, Identity, RowWork, Surroundings, Timing, Wake
 from stagewright.impl.ring.partitioner import token_of
 from stagewright.impl.storage.port import RowStore
 from stagewright.impl.topology.release import Release
@@ -49,6 +49,7 @@ class Context:
         self.defects = defects
         self.catalog = Catalog()
         self.down: frozenset[str] = frozenset()  # as this node's failure detector sees it
+        self.ears: list[Callable[[RowWork], None]] = []  # those who record it
         self.ready = False  # it has learned what was committed before it started
         self._machine = int.from_bytes(blake2b(self.name.encode(), digest_size=6).digest(), "big")
         self._life = int(around.dice() * (1 << 14))
@@ -70,6 +71,11 @@ class Context:
         """A number that no other request of this node has, in any of its lives."""
         self._number += 1
         return self._number
+
+    def tell(self, work: RowWork) -> None:
+        """Tell those who record the node."""
+        for ear in self.ears:
+            ear(work)
 
     # -- group0 --------------------------------------------------------------------------------------
 

@@ -34,9 +34,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.group0 import Commit, Leadership, Learned, Outcome, Snapshot, StateId
 from stagewright.impl.group0.member import AskHead, SendCommit
-from stagewright.impl.node.messages import HostInfo, Message
+from stagewright.impl.node.messages import HostInfo, Message, Work
 from stagewright.impl.storage.port import Put
 
 Reason = tuple[str | int, ...]
@@ -224,3 +225,19 @@ class SansIoNode(Protocol):
     def seen(self, peer: str, up: bool) -> list[Effect]:
         """The failure detector has changed its mind about a peer."""
         ...
+
+
+# -- what a node tells those who record it ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RowWork:
+    """Work on rows that a coordinator has asked for begins, or is done; a log would have lines of each.
+
+    `fetched`: where it begins to fetch rows, the ranges (low, high] of tables, each with one of its sources.
+    """
+
+    work: Work
+    begins: bool
+    row: TabletRow | None = None  # the tablet that it is about
+    fetched: tuple[tuple[str, tuple[int, int], str], ...] = ()

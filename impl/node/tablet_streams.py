@@ -13,9 +13,9 @@ from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.messages import Order, OrderDone, RowChunk, Work
-from stagewright.impl.node.port import Effect, Send
+from stagewright.impl.node.port import Effect, RowWork, Send
 from stagewright.impl.node.replica import Replica
-from stagewright.impl.node.transfers import Transfer
+from stagewright.impl.node.transfers import Transfer, tell_begin
 from stagewright.impl.views.maintenance.hints import hints_of
 from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Replicas, Role, Run
 
@@ -75,6 +75,7 @@ class TabletStreams:
                     "tablet transfer", number, session, family, source, (row.range,)
                 )
         self._running[session] = running
+        tell_begin(node, order.work, running.transfers.values(), row)
         pulls = [e for t in running.transfers.values() for e in self._pull(running, t, 0)]
         return [*pulls, *self._look(running)]
 
@@ -133,6 +134,7 @@ class TabletStreams:
             return []
         del self._running[running.row.session]
         self._done.add((running.row.session, running.order.work))
+        self._node.tell(RowWork(running.order.work, begins=False, row=running.row))
         return self._replica.store((), _end(running.coordinator, running.order))
 
     def _fail(self, running: _Running, reason: str) -> list[Effect]:
@@ -159,6 +161,7 @@ class TabletStreams:
             return [_end(coordinator, order, "view updates of it are on their way")]
         if self._node.has(Defect.tablet_cleanup_leaves_rows):
             return [_end(coordinator, order)]
+        self._node.tell(RowWork(order.work, begins=False, row=row))
         return self._replica.clean_tablet(row, _end(coordinator, order))
 
 

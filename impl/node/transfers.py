@@ -1,12 +1,14 @@
-"""A transfer: the rows of token ranges of one table, from one source, chunk after chunk."""
+"""A transfer: the rows of token ranges of one table, from one source, chunk after chunk; and what is told of such work."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.node.context import Context
-from stagewright.impl.node.messages import PullRows, RowChunk
-from stagewright.impl.node.port import Effect, Send, Wake
+from stagewright.impl.node.messages import PullRows, RowChunk, Work
+from stagewright.impl.node.port import Effect, RowWork, Send, Wake
 from stagewright.impl.storage.port import Put, Version
 
 Ranges = tuple[tuple[int, int], ...]
@@ -48,3 +50,11 @@ class Transfer:
             for cell in chunk.cells
             if (there := known(self.table, cell[0])) is None or there.time < cell[1]
         )
+
+
+def tell_begin(
+    node: Context, work: Work, transfers: Iterable[Transfer], row: TabletRow | None = None
+) -> None:
+    """A node begins to fetch rows, in transfers."""
+    found = ((t.table, range_, t.source) for t in transfers for range_ in t.ranges)
+    node.tell(RowWork(work, begins=True, row=row, fetched=tuple(found)))

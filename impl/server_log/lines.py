@@ -18,6 +18,9 @@ BANNER = f"Scylla version {VERSION} with build-id {'0123456789abcdef' * 2}012345
 TOPOLOGY = "raft_topology"
 GROUP0 = "raft_group0"
 PROXY = "storage_proxy"
+STORAGE = "storage_service"
+REPAIR = "repair"
+TABLE = "table"
 INIT = "init"
 VIEW_COORDINATOR = "view_building_coordinator"
 VIEW_WORKER = "view_building_worker"
@@ -55,3 +58,13 @@ def table_id(name: str) -> str:
 def tablet_id(table: str, number: int) -> str:
     """A tablet: its table and its number."""
     return f"{table_id(table)}:{number}"
+
+
+def qualified(table: str) -> str:
+    """The name of a table with its keyspace."""
+    return table if "." in table else f"ks.{table}"
+
+
+def keyspace_of(table: str) -> str:
+    """The keyspace of a table."""
+    return qualified(table).partition(".")[0]

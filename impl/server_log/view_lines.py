@@ -8,8 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from stagewright.impl.catalog.dumps import host_id_of
+from stagewright.impl.catalog.view import View
 from stagewright.impl.group0 import Command
-from stagewright.impl.server_log.lines import VIEW_COORDINATOR, VIEW_WORKER, Level
+from stagewright.impl.server_log.lines import (
+    VIEW_COORDINATOR,
+    VIEW_WORKER,
+    Level,
+    qualified,
+    table_id,
+)
 from stagewright.impl.views.building.records import Record, What
 from stagewright.impl.views.building.tasks import TASKS, Place, task_program
 
@@ -20,8 +27,9 @@ Say = Callable[[str, str, Level, int], None]
 class ViewLines:
     """The lines of one life of a node."""
 
-    def __init__(self, say: Say) -> None:
+    def __init__(self, say: Say, view: Callable[[], View]) -> None:
         self._say = say
+        self._view = view
         self._calls: dict[Place, tuple[str, ...]] = {}
         self._batches: dict[Place, set[str]] = {}
         self._removing: Command | None = None
@@ -30,6 +38,7 @@ class ViewLines:
         """The node records something."""
         place = record.place
         if place is None:
+            self._of_flush(record)
             return
         replica = f"{host_id_of(place.replica.host)}:{place.replica.shard}"
         match record.what:
@@ -44,8 +53,12 @@ class ViewLines:
                 self._batches[place] = {*record.tasks}
                 text = f"Starting view building batch for tasks {_list(record.tasks)}. Task type build_range"
                 self._of_worker(place, text)
+                reads = f"Starting range {self._range(place)} building for base table: {qualified(place.base)}"
+                self._of_worker(place, reads, Level.INFO)
             case What.finish:
                 self._batches.pop(place, None)
+                built = f"Built range {self._range(place)} for base table: {qualified(place.base)}"
+                self._of_worker(place, built, Level.INFO)
                 self._of_worker(place, f"Batch with tasks {_list(record.tasks)} finished")
             case What.leave if place in self._batches:
                 self._batches[place] -= {*record.tasks}
@@ -56,8 +69,28 @@ class ViewLines:
             case _:
                 pass
 
-    def _of_worker(self, place: Place, text: str) -> None:
-        self._say(VIEW_WORKER, text, Level.DEBUG, place.replica.shard)
+    def _of_flush(self, record: Record) -> None:
+        """A worker has the memtable of a base table written out before it reads sstables."""
+        name = qualified(record.base)
+        if record.what is What.begin_flush:
+            # The misspelling is upstream's.
+            texts = [
+                f"Awaiting penging writes and streams on base table {name}",
+                f"Flushing base table {name}",
+            ]
+        else:
+            texts = [
+                f"Flushed base table {name} for views: {{{', '.join(map(table_id, record.views))}}}"
+            ]
+        for text in texts:
+            self._say(VIEW_WORKER, text, Level.DEBUG, 0)
+
+    def _range(self, place: Place) -> str:
+        row = self._view().tablet_with(place.base, place.last_token)
+        return f"({'?' if row is None else row.range[0]}, {place.last_token}]"
+
+    def _of_worker(self, place: Place, text: str, level: Level = Level.DEBUG) -> None:
+        self._say(VIEW_WORKER, text, level, place.replica.shard)
 
     def commits(self, command: Command) -> None:
         """The coordinator attempts a commit, maybe once more."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from stagewright.impl.catalog.columns import REQUESTS, TABLETS
+from stagewright.impl.catalog.columns import REQUESTS
 from stagewright.impl.catalog.dumps import host_id_of
 from stagewright.impl.group0 import Commit, Conflict, Deposed, Outcome
 from stagewright.impl.group0.member import SendCommit
@@ -19,6 +19,7 @@ from stagewright.impl.node.messages import (
     JoinRequest,
     Message,
     Order,
+    OrderDone,
     Phase,
     ReplicaReply,
     ReplicaWrite,
@@ -35,7 +36,6 @@ from stagewright.impl.server_log.lines import (
     Level,
     ids,
     line,
-    tablet_id,
 )
 from stagewright.impl.server_log.reasons import (
     FENCES,
@@ -45,8 +45,9 @@ from stagewright.impl.server_log.reasons import (
     failed_barrier,
     reason_of,
 )
+from stagewright.impl.server_log.row_lines import RowLines
+from stagewright.impl.server_log.tablet_lines import TabletLines
 from stagewright.impl.server_log.view_lines import ViewLines
-from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 from stagewright.machines.scylladb.topology.topology_states import NodeState, TransitionState
 
 _COMMANDS = {Phase.drain: "barrier_and_drain", Phase.fence: "barrier"}
@@ -58,7 +59,6 @@ _ASKED = {
     "remove": "request removenode for: {n}, new ignored nodes: {{}}, existing ignore nodes: {{}}",
     "rebuild": "request rebuild for: {n} source_dc=",
 }
-_UNSAID = ("", Stage.none.name, Stage.allow_write_both_read_old.name)  # upstream logs none of these
 
 
 @dataclass
@@ -93,17 +93,22 @@ class ServerLog:
         self._write = write
         self._life = _Life()
         self._node: DatabaseNode | None = None
-        self._views = ViewLines(self._say)
+        self._views: ViewLines | None = None
+        self._rows: RowLines | None = None
+        self._tablets: TabletLines | None = None
 
     # -- what the host says --------------------------------------------------------------------------------
 
     def starts(self, node: DatabaseNode) -> None:
         """A life begins, before anything is asked of it."""
         self._node, self._life = node, _Life()
-        self._views = ViewLines(self._say)
+        self._views = ViewLines(self._say, lambda: node.context.view)
         node.views.ears.append(self._views.told)
         self._write(BANNER)  # printed before there is a logger
         self._say(INIT, BANNER.removesuffix(" ..."))
+        self._rows = RowLines(self._say, node)
+        self._tablets = TabletLines(self._say, node)
+        node.context.ears.append(self._rows.told)
 
     def heard(self, sender: str, message: Message) -> None:
         """The node is about to handle a message."""
@@ -118,12 +123,16 @@ class ServerLog:
                     self._say(
                         TOPOLOGY, f"{call} index={number}: starting read_barrier, term={term}"
                     )
-            case Order(term, number, Work.stream) if (term, number) not in life.streams:
-                life.streams.add((term, number))
-                self._say(TOPOLOGY, f"topology cmd rpc stream_ranges is called index={number}")
+            case Order(term, number, work):
+                if work is Work.stream and (term, number) not in life.streams:
+                    life.streams.add((term, number))
+                    self._say(TOPOLOGY, f"topology cmd rpc stream_ranges is called index={number}")
+                self._rows_of.heard(message)
             case JoinRequest(host):
                 known = host_id_of(host.name)
                 self._say(TOPOLOGY, f"received request to join from host_id: {known}")
+            case OrderDone():
+                self._tablets_of.ended(message)
             case ReplicaWrite(number, version):
                 life.writes[sender, number] = version
             case _:
@@ -133,7 +142,7 @@ class ServerLog:
         """The node is about to hear what became of a commit."""
         self._look()
         if isinstance(outcome, Conflict):
-            self._views.lost(request.command)
+            self._views_of.lost(request.command)
         sent = self._life.sent
         if sent is None or sent.request is not request:
             return
@@ -169,6 +178,21 @@ class ServerLog:
         assert self._node is not None, "the node has not started"
         return self._node
 
+    @property
+    def _views_of(self) -> ViewLines:
+        assert self._views is not None, "the node has not started"
+        return self._views
+
+    @property
+    def _rows_of(self) -> RowLines:
+        assert self._rows is not None, "the node has not started"
+        return self._rows
+
+    @property
+    def _tablets_of(self) -> TabletLines:
+        assert self._tablets is not None, "the node has not started"
+        return self._tablets
+
     def _say(self, logger: str, message: str, level: Level = Level.INFO, shard: int = 0) -> None:
         self._write(line(self._of.context.around.now(), level, logger, message, shard))
 
@@ -178,6 +202,7 @@ class ServerLog:
         self._see_leadership()
         self._see_fence()
         self._see_state()
+        self._rows_of.look()
         for request in self._of.drains.draining:
             self._begin_to_drain(request)
 
@@ -282,7 +307,9 @@ class ServerLog:
                 self._acknowledges(message)
             case Order(term, number) if (term, number) not in life.ordered:
                 life.ordered.add((term, number))
-                self._orders(to, message)
+                self._tablets_of.orders(to, message)
+            case OrderDone():
+                self._rows_of.answers(message)
             case ReplicaReply(number):
                 life.writes.pop((to, number), None)
             case _:
@@ -297,25 +324,6 @@ class ServerLog:
             if view.nodes[name].state is not NodeState.left:
                 yield name
 
-    def _orders(self, to: str, order: Order) -> None:
-        """The coordinator has a node do something about a tablet."""
-        if order.work not in (Work.stream_tablet, Work.repair_tablet, Work.clean_tablet):
-            return
-        row = self._of.context.view.tablet(order.table, order.tablet)
-        tablet = tablet_id(order.table, order.tablet)
-        replica = f"{host_id_of(to)}:0"
-        kind = "migration" if row is None or row.kind is None else row.kind.name
-        if order.work is Work.repair_tablet:
-            what = "tablet repair" if kind == "repair" else "repair phase of tablet rebuild"
-            self._say(TOPOLOGY, f"Initiating {what} host={host_id_of(to)} tablet={tablet}")
-            return
-        if order.work is Work.stream_tablet:
-            self._say(TOPOLOGY, f"Initiating tablet streaming ({kind}) of {tablet} to {replica}")
-            return
-        reverts = row is not None and row.tablet.stage.name == "cleanup_target"
-        end = " to revert migration" if reverts else ""
-        self._say(TOPOLOGY, f"Initiating tablet cleanup of {tablet} on {replica}{end}")
-
     def _commits(self, request: Commit) -> None:
         life = self._life
         if life.sent is not None and life.sent.request is request:
@@ -323,7 +331,7 @@ class ServerLog:
         if request.term is None:
             self._requests(request)
             return
-        self._views.commits(request.command)
+        self._views_of.commits(request.command)
         node, action = self._of, action_of(request.command)
         catalog = node.context.catalog
         leads = life.term is not None and life.term == request.term
@@ -336,7 +344,7 @@ class ServerLog:
         if failed_barrier(request.command):
             failed = f"transition_state::{catalog.view.transition_state.name}, {_FAILED}"
             self._say(TOPOLOGY, failed, Level.ERROR)
-        self._plans(request)
+        self._tablets_of.plans(request)
         reason = reason_of(request.command, catalog.view, catalog.tables, node.name)
         if reason:
             self._say(TOPOLOGY, f"updating topology state: {reason}")
@@ -372,15 +380,3 @@ class ServerLog:
                 f"exec_global_command(barrier_and_drain) failed with no answer of {missing}",
                 Level.WARN,
             )
-
-    def _plans(self, request: Commit) -> None:
-        """The stages that tablets are to enter."""
-        rows = self._of.context.view.tablets
-        for change in request.command.mutations:
-            stage = (change.columns or {}).get("stage") or ""
-            if change.table != TABLETS or stage in _UNSAID:
-                continue
-            table, last = change.key
-            row = next(r for r in rows.get(table, ()) if str(r.range[1]) == last)
-            text = f"Will set tablet {tablet_id(table, row.number)} stage to {stage}"
-            self._say(TOPOLOGY, text, Level.DEBUG)

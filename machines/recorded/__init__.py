@@ -44,6 +44,10 @@ OF_LOGS = (
     "stagewright.machines.recorded.logged:LoggedTenure",
     "stagewright.machines.recorded.logged_views:LoggedBatches",
     "stagewright.machines.recorded.logged_views:LoggedTask",
+    "stagewright.machines.recorded.logged_views:LoggedScan",
+    "stagewright.machines.recorded.logged_tablets:LoggedStage",
+    "stagewright.machines.recorded.logged_tablets:LoggedWork",
+    "stagewright.machines.recorded.logged_tablets:LoggedJoin",
     "stagewright.machines.recorded.logged:LoggedReadTime",
 )
 """What the readers of a database's logs follow beside the machines that are shipped."""

@@ -57,3 +57,26 @@ class LoggedTask(Machine):
     def finished_tasks_were_executed(self) -> Bool:
         """000: after "the response from the worker" the coordinator "removes those tasks from group0 state"."""
         return self.removed.implies(self.finished)
+
+
+class LoggedScan(Machine):
+    """The reads of one base table by the worker of one node, in one life of it."""
+
+    flushed: FlagVar = flag()
+    missed: FlagVar = flag()  # sstables were read, and a memtable may have had more
+
+    @action(by=WORKER)
+    def flush(self) -> None:
+        """The log says "Flushed base table … for views: …"."""
+        self.flushed = True
+
+    @action(by=WORKER)
+    def read(self) -> None:
+        """The log says "Starting range … building for base table: …"."""
+        require(self.flushed, "the base table was flushed")
+        self.missed = self.missed | ~self.flushed
+
+    @invariant
+    def sstables_have_all_that_was_written(self) -> Bool:
+        """What was in memory when the building began is read, too."""
+        return ~self.missed

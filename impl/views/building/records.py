@@ -34,6 +34,7 @@ class Record:
     place: Place | None = None
     term: int = 0
     base: str = ""
+    views: tuple[str, ...] = ()  # for which the base table is flushed
 
 
 Tell = Callable[[Record], None]

@@ -113,8 +113,8 @@ class ViewBuildingWorker:
     def flushed(self, base: str) -> list[Effect]:
         """The base table's memtable is in sstables: the calls that waited for that are looked at again."""
         self._memtables.flushed(base)
-        self._tell(Record(What.end_flush, base=base))
         views = self._flushing.pop(base, set[str]())
+        self._tell(Record(What.end_flush, base=base, views=tuple(sorted(views))))
         self._flushed |= views
         calls, self._calls = self._calls, []
         return [e for sender, call in calls for e in self.work_on(sender, call)]

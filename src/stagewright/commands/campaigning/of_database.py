@@ -8,25 +8,16 @@ from typing import Any
 from rich.console import RenderableType
 
 from stagewright.commands.campaigning.asked import Asked, defects_named
-from stagewright.commands.campaigning.failures import Failures
 from stagewright.commands.campaigning.runs import run_seeds
-from stagewright.commands.campaigning.text import render
+from stagewright.commands.campaigning.text import lines_of_failures, render
 from stagewright.impl.node.defects import Defect
-from stagewright.impl.recording.failure import RAISED, Failure, Found
-from stagewright.impl.recording.shrinking import Shrunk
+from stagewright.impl.recording.failure import Failure, Found
 from stagewright.impl.simulator.campaign.drawing import draw
-from stagewright.impl.simulator.campaign.scenario import Scenario
-from stagewright.impl.simulator.campaign.shrinking import shrink
+from stagewright.impl.simulator.campaign.shrinking import Shrunk, shrink
 from stagewright.impl.simulator.campaign.tally import Tally
-from stagewright.impl.simulator.campaign.trial import BY_CLIENTS, BY_TRACE, Result, attempt
+from stagewright.impl.simulator.campaign.trial import Result, attempt
 from stagewright.impl.simulator.database.checks.watcher import tables
 from stagewright.impl.topology.release import release
-
-_BY = {
-    BY_CLIENTS: "clients notice",
-    BY_TRACE: "the definitions refuse",
-    RAISED: "a node raises",
-}
 
 
 class DatabaseRuns:
@@ -62,7 +53,7 @@ class DatabaseCampaign:
         self._defects = defects_named(asked.wrong_builds, Defect)
         self._tally = Tally()
         self._found: list[Found] = []
-        self._shrunk: list[Shrunk[Scenario]] = []
+        self._shrunk: list[Shrunk] = []
 
     def run(self) -> Tally:
         """Run the seeds, and make small what fails."""
@@ -82,11 +73,7 @@ class DatabaseCampaign:
 
     def failures(self) -> list[str]:
         """With the command that shows each, and a smaller one."""
-        return [*self._failures.lines()]
-
-    @property
-    def _failures(self) -> Failures:
-        return Failures(self._found, _BY, self._again, self._shrunk)
+        return [*lines_of_failures(self._found, self._shrunk, self._again)]
 
     def _again(self, seed: int) -> str:
         """`stagewright run` has no wrong builds."""
@@ -95,6 +82,7 @@ class DatabaseCampaign:
     def as_json(self) -> dict[str, object]:
         """All of it."""
         tally = self._tally
+        small = {s.scenario.seed: s for s in self._shrunk}
         return {
             "of": self._asked.of,
             "runs": tally.runs,
@@ -110,5 +98,15 @@ class DatabaseCampaign:
             "never_met": [list(pair) for pair in tally.never_met],
             "edges": dict(sorted(tally.edges.items())),
             "never_taken": tally.never_taken,
-            "failures": self._failures.as_json(),
+            "failures": [
+                {
+                    "by": one.failure.by,
+                    "text": one.failure.text,
+                    "seed": one.seed,
+                    "seeds": one.seeds,
+                    "reproduce": self._again(one.seed),
+                    "shrunk": small[one.seed].scenario.command if one.seed in small else None,
+                }
+                for one in self._found
+            ],
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,19 +13,16 @@ from rich.table import Table
 from rich.text import Text
 
 from stagewright.commands.campaigning.asked import Asked, defects_named
-from stagewright.commands.campaigning.failures import Failures
 from stagewright.commands.campaigning.logs import YUGABYTE, check_logs
 from stagewright.commands.campaigning.runs import run_seeds
 from stagewright.impl.indexes.campaign.drawing import draw
-from stagewright.impl.indexes.campaign.scenario import Scenario
-from stagewright.impl.indexes.campaign.shrinking import shrink
+from stagewright.impl.indexes.campaign.shrinking import Shrunk, shrink
 from stagewright.impl.indexes.campaign.tally import Tally
 from stagewright.impl.indexes.campaign.trial import BY_LOG, BY_ROWS, BY_TRACE, Trial, attempt
 from stagewright.impl.indexes.control import programs
 from stagewright.impl.indexes.defects import Defect
 from stagewright.impl.indexes.records.recorder import tables
 from stagewright.impl.recording.failure import RAISED, Failure, Found
-from stagewright.impl.recording.shrinking import Shrunk
 
 _BY = {
     BY_ROWS: "rows, entries and answers disagree",
@@ -71,7 +69,7 @@ class IndexCampaign:
         self._defects = defects_named(asked.wrong_builds, Defect)
         self._tally = Tally()
         self._found: list[Found] = []
-        self._shrunk: list[Shrunk[Scenario]] = []
+        self._shrunk: list[Shrunk] = []
 
     def run(self) -> Tally:
         """Run the seeds, and make small what fails."""
@@ -103,11 +101,19 @@ class IndexCampaign:
 
     def failures(self) -> list[str]:
         """With the command that shows each, and a smaller one."""
-        return [*self._failures.lines()]
-
-    @property
-    def _failures(self) -> Failures:
-        return Failures(self._found, _BY, self._again, self._shrunk)
+        lines: list[str] = []
+        small = {s.failure.sort: s for s in self._shrunk}
+        for one in self._found:
+            seeds = f"{one.seeds} seed{'s' if one.seeds > 1 else ''}"
+            what = f"{_BY[one.failure.by]}: {one.failure.text}"
+            lines += [
+                f"BROKEN {what} ({seeds}, first {one.seed})",
+                f"  reproduce: {self._again(one.seed)}",
+            ]
+            found = small.get(one.failure.sort)
+            if found is not None:
+                lines.append(f"  smaller, in {found.runs} runs: {found.scenario.command}")
+        return lines
 
     def _again(self, seed: int) -> str:
         """`stagewright run` has no wrong builds."""
@@ -118,6 +124,7 @@ class IndexCampaign:
     def as_json(self) -> dict[str, object]:
         """All of it."""
         tally = self._tally
+        small = {s.failure.sort: s for s in self._shrunk}
         return {
             "of": self._asked.of,
             "runs": tally.runs,
@@ -127,5 +134,16 @@ class IndexCampaign:
             "strategies": dict(tally.strategies),
             "happened": dict(sorted(tally.counts.items())),
             "never_happened": tally.never,
-            "failures": self._failures.as_json(),
+            "failures": [
+                {
+                    **asdict(one.failure),
+                    "seed": one.seed,
+                    "seeds": one.seeds,
+                    "reproduce": self._again(one.seed),
+                    "shrunk": small[one.failure.sort].scenario.command
+                    if one.failure.sort in small
+                    else None,
+                }
+                for one in self._found
+            ],
         }

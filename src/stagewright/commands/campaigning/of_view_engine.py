@@ -12,7 +12,6 @@ from rich.table import Table
 from rich.text import Text
 
 from stagewright.commands.campaigning.asked import Asked, defects_named
-from stagewright.commands.campaigning.failures import Failures
 from stagewright.commands.campaigning.logs import check_logs
 from stagewright.commands.campaigning.runs import run_seeds
 from stagewright.impl.recording.failure import RAISED, Failure
@@ -111,12 +110,15 @@ class ViewEngineCampaign:
 
     def failures(self) -> list[str]:
         """With the command that shows each."""
-        return [*self._failures.lines()]
-
-    @property
-    def _failures(self) -> Failures:
-        found = sorted(self._tally.found.values(), key=lambda f: f.seed)
-        return Failures(found, _BY, self._again)
+        lines: list[str] = []
+        for one in sorted(self._tally.found.values(), key=lambda f: f.seed):
+            seeds = f"{one.seeds} seed{'s' if one.seeds > 1 else ''}"
+            what = f"{_BY[one.failure.by]}: {one.failure.text}"
+            lines += [
+                f"BROKEN {what} ({seeds}, first {one.seed})",
+                f"  reproduce: {self._again(one.seed)}",
+            ]
+        return lines
 
     def _again(self, seed: int) -> str:
         return self._asked.again(seed, "--out", f"seed-{seed}")
@@ -131,5 +133,13 @@ class ViewEngineCampaign:
             "failed": tally.failed,
             "cpu_seconds": round(tally.cpu, 1),
             "happened": asdict(tally.counts),
-            "failures": self._failures.as_json(),
+            "failures": [
+                {
+                    **asdict(one.failure),
+                    "seed": one.seed,
+                    "seeds": one.seeds,
+                    "reproduce": self._again(one.seed),
+                }
+                for one in sorted(tally.found.values(), key=lambda f: f.seed)
+            ],
         }

@@ -104,6 +104,12 @@ class Caught:
     plan: Plan = CHANGES
 
 
+JOINED = Plan(script=parse_script("write 20; join n4"))
+REPLACED = Plan(nodes=4, script=parse_script("write 20; replace n2 by n5"))
+MOVED = Plan(script=parse_script("table t tablets 2 rf 2; write 20; decommission n1"))
+REPAIRED = Plan(script=parse_script("table t tablets 1 rf 3; write 20; repair t"))
+FEWER = Plan(script=parse_script("table t tablets 2 rf 3; write 20; alter t rf 2"))
+
 CAUGHT = (
     Caught(D.barrier_asks_nobody, "LoggedTenure"),
     Caught(D.barrier_of_before_counts, "LoggedTenure", plan=CLEANED),
@@ -113,19 +119,30 @@ CAUGHT = (
     Caught(D.joining_node_is_not_asked, "LoggedBarrier", plan=GROWN),
     Caught(D.compare_and_set_is_ignored, "LoggedFence", 1),
     Caught(D.an_answer_counts_for_all, "LoggedTask", 4, plan=test_views.TWO),
+    Caught(D.view_building_does_not_flush, "LoggedScan", plan=test_views.BUILT),
+    Caught(D.streaming_is_skipped, "LoggedJoin", plan=JOINED),
+    Caught(D.streaming_from_one_source, "LoggedJoin", plan=REPLACED),
+    Caught(D.tablet_streaming_is_skipped, "LoggedWork", plan=MOVED),
+    Caught(D.tablet_cleanup_leaves_rows, "LoggedWork", plan=MOVED),
+    Caught(D.repairs_are_skipped, "LoggedWork", plan=REPAIRED),
+    Caught(D.repairs_fetch_from_one_replica, "LoggedWork", plan=REPAIRED),
+    Caught(D.streaming_does_not_wait, "LoggedStage", plan=MOVED),
+    Caught(D.old_reads_are_not_awaited, "LoggedStage", plan=MOVED),
+    Caught(D.cleanup_does_not_wait, "LoggedStage", plan=MOVED),
+    Caught(D.end_is_not_awaited, "LoggedStage", plan=MOVED),
+    Caught(D.removed_replicas_keep_rows, "LoggedStage", plan=FEWER),
 )
-NO_LINE_OF_REQUESTS = (
-    "ScyllaDB logs no line for a request of a client that succeeds, nor for its replicas"
-)
+NO_LINE_OF_REQUESTS = "ScyllaDB logs no line for a request of a client that succeeds, nor for its replicas, but at TRACE"
 NO_LINE_OF_ROWS = (
     "lines of streaming count bytes and ranges, and say nothing of which rows they were"
 )
+ONE_REPAIRS = "ScyllaDB asks one replica to repair, which sends the others what they lack"
+NO_REASON_TO_REPAIR = "no line says why a tablet is not repaired before it has fewer replicas"
 NO_LINE_OF_DISKS = "when a row is on the disk no line says"
 NO_LINE_OF_TABLES = "the log says what is committed, not which rows the tables hold: their dumps do"
 NO_LINE_OF_VIEWS = (
     "lines of view building say which batches run, and nothing of rows, terms or places"
 )
-NO_BARRIER_OF_A_STAGE = "the readers do not follow which barrier a stage of a tablet waited for"
 LEGAL = "ScyllaDB itself waits for the fence only after a barrier that failed"
 NOT_LOGGED = {
     D.fence_is_ignored: NO_LINE_OF_REQUESTS,
@@ -139,23 +156,12 @@ NOT_LOGGED = {
     D.leaving_replicas_suffice: NO_LINE_OF_REQUESTS,
     D.unready_replica_answers: NO_LINE_OF_REQUESTS,
     D.streaming_misses_rows: NO_LINE_OF_ROWS,
-    D.streaming_from_one_source: NO_LINE_OF_ROWS,
-    D.streaming_is_skipped: NO_LINE_OF_ROWS,
-    D.tablet_streaming_is_skipped: NO_LINE_OF_ROWS,
     D.tombstones_are_not_streamed: NO_LINE_OF_ROWS,
-    D.tablet_cleanup_leaves_rows: NO_LINE_OF_ROWS,
     D.quorums_are_of_the_table: NO_LINE_OF_REQUESTS,
-    D.removed_replicas_are_not_repaired: NO_LINE_OF_ROWS,
-    D.removed_replicas_keep_rows: NO_LINE_OF_ROWS,
+    D.removed_replicas_are_not_repaired: NO_REASON_TO_REPAIR,
     D.halves_of_tablets_are_mixed_up: NO_LINE_OF_TABLES,
     D.apart_tablets_are_merged: NO_LINE_OF_TABLES,
-    D.repairs_are_skipped: NO_LINE_OF_ROWS,
-    D.repairs_fetch_from_one_replica: NO_LINE_OF_ROWS,
-    D.repairs_ask_one_replica: NO_LINE_OF_ROWS,
-    D.streaming_does_not_wait: NO_BARRIER_OF_A_STAGE,
-    D.old_reads_are_not_awaited: NO_BARRIER_OF_A_STAGE,
-    D.cleanup_does_not_wait: NO_BARRIER_OF_A_STAGE,
-    D.end_is_not_awaited: NO_BARRIER_OF_A_STAGE,
+    D.repairs_ask_one_replica: ONE_REPAIRS,
     D.fence_skips_nodes_that_seem_down: LEGAL,
     D.rows_between_chunks_are_lost: NO_LINE_OF_ROWS,
     D.cleanup_drops_owned_rows: NO_LINE_OF_ROWS,
@@ -179,7 +185,7 @@ NOT_LOGGED = {
     D.a_call_joins_with_all_its_tasks: NO_LINE_OF_VIEWS,
     D.recreated_views_are_the_same: NO_LINE_OF_VIEWS,
     **dict.fromkeys(
-        {s.defect for s in test_views.SHOWN} - {D.an_answer_counts_for_all}, NO_LINE_OF_VIEWS
+        {s.defect for s in test_views.SHOWN} - {c.defect for c in CAUGHT}, NO_LINE_OF_VIEWS
     ),
     **dict.fromkeys((s.defect for s in test_view_places.SHOWN), NO_LINE_OF_VIEWS),
 }

@@ -17,6 +17,7 @@ TENURE = LoggedTenure.__name__
 MACHINES = (BARRIER, FENCE, TENURE)
 
 EXECUTED = "command executed"
+FENCE_EXECUTED = "fence awaited"
 PROCEEDS = "fenced without all answers"
 FAILED = "barrier failed"
 GOT = "barrier begun"
@@ -36,6 +37,7 @@ FORMS = (
         _EXECUTING,
         rf"{_EXECUTING}barrier_and_drain\b(?:, excluded nodes: \{{(?P<excluded>.*)\}})?",
     ),
+    form(FENCE_EXECUTED, _TOPOLOGY, _EXECUTING, rf"{_EXECUTING}barrier,"),
     form("", _TOPOLOGY, _EXECUTING, _EXECUTING),  # of other commands
     form(PROCEEDS, _TOPOLOGY, "proceed to fence old writes", r"drain rpc failed, proceed to fence"),
     form("", _TOPOLOGY, "proceed to fence old writes", r""),

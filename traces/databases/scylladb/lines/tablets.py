@@ -16,6 +16,8 @@ STAGE = TabletMigration.stage.name
 KIND = TabletMigration.kind.name
 WILL_SET = "will set stage"  # the coordinator intends to commit this stage
 IS_IN = "is in stage"
+CLEANUP_FAILED = "cleanup failed"
+CLEANUP_ENDED = "cleanup ended"  # it may have failed
 
 LOGGERS = ("raft_topology",)
 _GID = r"(?P<table>[0-9a-f-]{36}):(?P<tablet>\d+)"
@@ -23,6 +25,7 @@ _STAGE = r"(?P<stage>[a-z]\w*)"
 _INITIATING = "Initiating tablet "
 _CLEANUP = "Tablet cleanup of "
 _FAILED = "streaming for tablet "
+_CLEANED = "cleanup for tablet "
 
 
 def _is_in(stage: Stage, mark: str, pattern: str) -> LineForm:
@@ -36,14 +39,18 @@ FORMS = (
     _is_in(
         Stage.streaming,
         _INITIATING,
-        rf"Initiating tablet streaming (?:\([\w ]+\) )?of {_GID} to \S",
+        rf"Initiating tablet streaming (?:\((?P<kind>[\w ]+)\) )?of {_GID} to \S",
     ),
     _is_in(
         Stage.cleanup_target,
         _INITIATING,
         rf"Initiating tablet cleanup of {_GID} on .* to revert migration$",
     ),
-    _is_in(Stage.cleanup, _INITIATING, rf"Initiating tablet cleanup of {_GID} on \S"),
+    _is_in(
+        Stage.cleanup,
+        _INITIATING,
+        rf"Initiating tablet cleanup of {_GID} on \S",
+    ),
     _is_in(Stage.repair, _INITIATING, rf"Initiating tablet repair host=\S+ tablet={_GID}"),
     _is_in(
         Stage.rebuild_repair,
@@ -61,7 +68,9 @@ FORMS = (
         rf"Skipped tablet rebuild repair of {_GID} as",
     ),
     _is_in(
-        Stage.cleanup, _CLEANUP, rf"Tablet cleanup of {_GID} skipped because no replicas leaving"
+        Stage.cleanup,
+        _CLEANUP,
+        rf"Tablet cleanup of {_GID} skipped because no replicas leaving",
     ),
     _is_in(
         Stage.cleanup_target,
@@ -86,6 +95,9 @@ FORMS = (
     ),
     _is_in(Stage.streaming, _FAILED, rf"streaming for tablet {_GID} failed: "),
     form("", LOGGERS, _FAILED, r".*streaming for tablet "),
+    form(CLEANUP_FAILED, LOGGERS, _CLEANED, rf"cleanup for tablet {_GID} failed: "),
+    form(CLEANUP_ENDED, LOGGERS, _CLEANED, rf"cleanup for tablet {_GID} resolved"),
+    form("", LOGGERS, _CLEANED, r""),
     _is_in(
         Stage.repair,
         "Skipping tablet repair for tablet=",

@@ -18,6 +18,7 @@ from stagewright.traces.databases.scylladb.lines import (
     barriers,
     batches,
     cdc,
+    row_work,
     tablets,
     topology,
     views,
@@ -27,6 +28,8 @@ from stagewright.traces.databases.scylladb.lines.turns import Turns
 from stagewright.traces.databases.scylladb.log.barriers import Barriers
 from stagewright.traces.databases.scylladb.log.batches import Batches
 from stagewright.traces.databases.scylladb.log.order import Placed
+from stagewright.traces.databases.scylladb.log.row_work import RowWork
+from stagewright.traces.databases.scylladb.log.stages import Stages
 from stagewright.traces.events.observability import Recording
 
 _TOPOLOGY = "topology"  # the one entity of the topology as a whole
@@ -49,6 +52,8 @@ class Reading:
         self._turns = Turns(self.book)
         self._barriers = Barriers(self.book, placed, self._versions or [profile])
         self._batches = Batches(self.book, self._versions or [profile])
+        self._stages = Stages(self.book, placed, self._versions or [profile])
+        self._row_work = RowWork(self.book, placed, self._versions or [profile])
         self._intended: dict[str, list[Effect]] = {}  # by node, not yet attempted
         self._commits = (
             False  # lines of commits are in the log: they say which plans were carried out
@@ -75,6 +80,7 @@ class Reading:
             views.PROCESSED: views.PROCESSED_RECORDING,
             **dict.fromkeys(barriers.MACHINES, barriers.RECORDING),
             **dict.fromkeys(batches.MACHINES, batches.RECORDING),
+            **dict.fromkeys(row_work.MACHINES, row_work.RECORDING),
         }
 
     def notes(self) -> list[str]:
@@ -114,6 +120,8 @@ class Reading:
         for one in self._placed:
             self._barriers.see(one, _source(one))
             self._batches.see(one, _source(one))
+            self._stages.see(one, _source(one))
+            self._row_work.see(one, _source(one))
             if one.tenure == -1:
                 self.book.counts["lines are of a node that was not the coordinator then"] += 1
                 continue

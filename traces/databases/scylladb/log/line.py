@@ -14,6 +14,7 @@ from stagewright.traces.databases.scylladb.lines import (
     balancer,
     barriers,
     cdc,
+    row_work,
     tablets,
     topology,
     views,
@@ -28,6 +29,7 @@ FORMS: tuple[LineForm, ...] = (
     *cdc.FORMS,
     *balancer.FORMS,
     *barriers.FORMS,
+    *row_work.FORMS,
     *versions.FORMS,
 )
 MARKS = tuple(dict.fromkeys(form.mark for form in FORMS))
