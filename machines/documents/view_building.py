@@ -119,6 +119,8 @@ VIEW_BUILDING = Document(
             (
                 ViewBuilding.tasks_under_way_are_aborted,
                 ViewResize.missing_ranges_have_a_task,
+                ViewResize.splits_do_not_wait_for_views,
+                ViewResize.merges_do_not_wait_for_views,
                 ViewStaging.tasks_go_with_their_replica,
             ),
         ),
@@ -128,6 +130,7 @@ VIEW_BUILDING = Document(
                 ViewCoordinator.staging_tasks_are_of_tables_with_views,
                 ViewDestinations.tasks_wait_for_the_migration,
                 ViewDestinations.sstables_without_need_are_not_staged,
+                ViewResize.sstables_are_staged_while_a_view_is_built,
                 ViewStaging.processed_sstables_are_in_the_view,
                 ViewStaging.batches_hold_sstables_while_they_run,
                 ViewStaging.batches_start_at_rest,

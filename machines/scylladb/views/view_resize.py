@@ -26,6 +26,7 @@ from stagewright.spec import (
     Profile,
     SetVar,
     Term,
+    accepts,
     action,
     budget,
     choose,
@@ -385,6 +386,24 @@ class ViewResize(Machine):
             for s in Slot
             for t in Tablet
         )
+
+    @accepts(split)
+    def splits_do_not_wait_for_views(self, s: Term[Slot]) -> Bool:
+        """000, tablet resize: "abort the task and create new tasks", whatever the worker is doing with it."""
+        only_when(self.release.arbitrary)
+        return ~self.ends.has(s)
+
+    @accepts(merge)
+    def merges_do_not_wait_for_views(self, s: Term[Slot]) -> Bool:
+        """The same of two tablets that meet there."""
+        only_when(self.release.arbitrary)
+        return self.ends.has(s) & (s != Slot.d)
+
+    @accepts(register_staging)
+    def sstables_are_staged_while_a_view_is_built(self, s: Term[Slot]) -> Bool:
+        """000, Staging sstables: "Is any view started but not finished yet?" "create view building tasks"."""
+        del s
+        return ~self.built
 
     @step_property
     def one_batch_on_the_shard(self, after: Self) -> Bool:
