@@ -111,6 +111,27 @@ def steps_in(path: Path) -> Iterator[tuple[int, int, Note]]:
         base.close()
 
 
+def last_steps(path: Path, count: int) -> list[tuple[int, int, str]]:
+    """The newest steps, the newest first: the term, the millisecond, the step in words."""
+    base = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    try:
+        query = "select term, at, step from steps order by number desc limit ?"
+        return [
+            (term, at, _in_words(json.loads(step)))
+            for term, at, step in base.execute(query, (count,))
+        ]
+    finally:
+        base.close()
+
+
+def _in_words(read: Row) -> str:
+    entity = read["of"][1]
+    if "variable" in read:
+        return f"{entity}: {read['variable'].replace('_', ' ')} is {read['value']}"
+    given = ", ".join(read["arguments"].values())
+    return f"{entity}: {read['action'].replace('_', ' ')}{f' ({given})' if given else ''}"
+
+
 def catalog_in(path: Path) -> Catalog:
     """The catalog as it is."""
     base = sqlite3.connect(f"file:{path}?mode=ro", uri=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from stagewright.commands.console.exit_codes import ExitCode
 from stagewright.commands.console.machine_flags import count
-from stagewright.commands.console.serving import until_interrupted
+from stagewright.commands.console.serving import serve_page, until_interrupted
 
 if TYPE_CHECKING:
     from stagewright.impl.processes.layout import Settings
@@ -29,6 +29,7 @@ examples:
   stagewright cluster watch --dir /tmp/c               a page that follows it, on the loopback
   stagewright cluster stop --dir /tmp/c
   stagewright cluster start --indexes --dir /tmp/i     a table whose indexes are built while it is written to
+  stagewright cluster watch --dir /tmp/i               a page: how far they are, who leads what
   stagewright cluster trace --out /tmp/t --dir /tmp/i  what its masters have decided, for `stagewright validate`
 
 Each node is a process with its rows in RocksDB; the log that they agree on is one SQLite file, or lies in
@@ -188,29 +189,12 @@ def _status(args: argparse.Namespace, report: Report) -> int:
 def _watch(args: argparse.Namespace, supervisor: Supervisor) -> int:
     """Serve the page until the user has enough."""
     from stagewright.live.watch import Watch, server
-    from stagewright.spec.errors import InputError
 
     watch = Watch(supervisor.layout)
     try:
-        served = server(watch, args.port)
-    except (OSError, OverflowError) as error:
-        watch.close()
-        raise InputError(f"--port {args.port}: {error}", help="choose another port") from None
-    if args.json:
-        print(json.dumps({"action": "watch", "address": served.address}), flush=True)
-    else:
-        print(f"the cluster in {args.dir} is at {served.address} (Ctrl-C to end)", flush=True)
-    if args.browser:
-        import webbrowser
-
-        webbrowser.open(served.address)
-    try:
-        with until_interrupted():
-            served.serve_forever()
+        return serve_page(args, lambda: server(watch, args.port))
     finally:
-        served.server_close()
         watch.close()
-    return ExitCode.HOLDS
 
 
 def _tail(args: argparse.Namespace, supervisor: Supervisor) -> int:

@@ -13,8 +13,9 @@ pytest.importorskip("msgspec")
 pytest.importorskip("rocksdict")
 
 from stagewright.commands import run_command_line
-from stagewright.commands.clusters.index_shell import build_as_text, shown_build
+from stagewright.commands.clusters.index_shell import build_as_text
 from stagewright.impl.indexes.messages import Build
+from stagewright.impl.indexes.processes.progress import shown_build
 from stagewright.impl.indexes.schema import row_key, tablet_of
 from stagewright.machines.yugabytedb.indexes.index_states import Status
 

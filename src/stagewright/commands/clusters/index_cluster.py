@@ -14,7 +14,7 @@ from stagewright.commands.console.exit_codes import ExitCode
 if TYPE_CHECKING:
     from stagewright.impl.indexes.processes.supervisor import IndexSupervisor, Report
 
-ACTIONS = ("start", "status", "kill", "stop", "trace")
+ACTIONS = ("start", "status", "watch", "kill", "stop", "trace")
 
 
 def is_of_indexes(directory: Path) -> bool:
@@ -99,6 +99,8 @@ def _done(args: argparse.Namespace, supervisor: IndexSupervisor) -> int:
             return _status(args, supervisor.status())
         case "trace":
             return _trace(args, supervisor)
+        case "watch":
+            return _watch(args, supervisor)
         case "kill":
             supervisor.kill(node)
             done, said = [node], f"{node} is killed"
@@ -110,7 +112,8 @@ def _done(args: argparse.Namespace, supervisor: IndexSupervisor) -> int:
 
 
 def _status(args: argparse.Namespace, report: Report) -> int:
-    from stagewright.commands.clusters.index_shell import build_as_text, shown_build
+    from stagewright.commands.clusters.index_shell import build_as_text
+    from stagewright.impl.indexes.processes.progress import shown_build
 
     builds = [shown_build(build) for build in report.builds or ()]
     if args.json:
@@ -125,6 +128,18 @@ def _status(args: argparse.Namespace, report: Report) -> int:
         for build in builds:
             print(build_as_text(build))
     return ExitCode.HOLDS if report.is_well else ExitCode.VIOLATED
+
+
+def _watch(args: argparse.Namespace, supervisor: IndexSupervisor) -> int:
+    """Serve the page until the user has enough."""
+    from stagewright.commands.console.serving import serve_page
+    from stagewright.live.index_watch import IndexWatch, server
+
+    watch = IndexWatch(supervisor)
+    try:
+        return serve_page(args, lambda: server(watch, args.port))
+    finally:
+        watch.close()
 
 
 def _trace(args: argparse.Namespace, supervisor: IndexSupervisor) -> int:

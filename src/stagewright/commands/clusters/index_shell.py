@@ -146,6 +146,8 @@ class IndexShell:
         self._show(build)
 
     def _show(self, build: Build) -> None:
+        from stagewright.impl.indexes.processes.progress import shown_build
+
         what = shown_build(build)
         self._say(what, build_as_text(what))
 
@@ -158,34 +160,8 @@ def is_over(build: Build) -> bool:
     return build.gone or (build.status is not None and build.status.name != "in_progress")
 
 
-def shown_build(build: Build) -> dict[str, object]:
-    """How far an index is built, as JSON has it; the estimate takes it that rows are read as fast as until now."""
-    from stagewright.impl.views.building.progress import remaining_ms
-
-    status = "NONE" if build.status is None else build.status.name.replace("_", "-").upper()
-    done = 1.0 if status == "SUCCESS" else 0.0
-    left: float | None = None
-    if build.expected and status == "IN-PROGRESS":
-        done = min(build.rows / build.expected, 1.0)
-        remaining = remaining_ms(done, build.elapsed)
-        left = None if remaining is None else round(remaining / 1000, 1)
-    return {
-        "index": build.name,
-        "column": build.column,
-        "unique": build.unique,
-        "status": status,
-        "deferred": build.waits,
-        "done": round(done, 3),
-        "rows read": build.rows,
-        "seconds left": left,
-        "error": build.error,
-        "dropped": build.dropped,
-        "deleted": build.gone,
-    }
-
-
 def build_as_text(what: Mapping[str, object]) -> str:
-    """The same as a line."""
+    """How far an index is built (`shown_build`), as a line."""
     words = [f"{'unique ' if what['unique'] else ''}index {what['index']} on {what['column']}"]
     words += [f"{what['status']}"]
     if what["deferred"]:

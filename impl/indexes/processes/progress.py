@@ -1,0 +1,28 @@
+"""How far the build of an index is, as a plain document: for shells, pages and programs."""
+
+from __future__ import annotations
+
+from stagewright.impl.indexes.messages import Build
+
+
+def shown_build(build: Build) -> dict[str, object]:
+    """How far an index is built; the estimate takes it that rows are read as fast as until now."""
+    status = "NONE" if build.status is None else build.status.name.replace("_", "-").upper()
+    done = 1.0 if status == "SUCCESS" else 0.0
+    left: float | None = None
+    if build.expected and status == "IN-PROGRESS":
+        done = min(build.rows / build.expected, 1.0)
+        left = round(build.elapsed * (1 - done) / done / 1000, 1) if done else None
+    return {
+        "index": build.name,
+        "column": build.column,
+        "unique": build.unique,
+        "status": status,
+        "deferred": build.waits,
+        "done": round(done, 3),
+        "rows read": build.rows,
+        "seconds left": left,
+        "error": build.error,
+        "dropped": build.dropped,
+        "deleted": build.gone,
+    }
