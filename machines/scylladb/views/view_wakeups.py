@@ -429,6 +429,7 @@ class ViewWakeups(Machine):
         ),
         equivalent_step(registrator, Registrator.asleep, Registrator.drowsy, because=AWAKE),
         equivalent_step(observer, Observer.asleep, Observer.drowsy, because=AWAKE),
+        equivalent_step(loop, Loop.asleep, Loop.drowsy, because=AWAKE),
         equivalent_loss(queue_sstable, queued, because="there may as well be no sstable"),
         equivalent_loss(start_batch, batch, because="a batch may as well not start"),
         equivalent_loss(apply_change, changed, because="there may as well be no change"),
