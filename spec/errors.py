@@ -1,7 +1,7 @@
 """Errors that name the place, what is wrong and the mend.
 
 Every error that a user can cause is a `StagewrightError`: the command line prints its text and exits
-with 2. Each class has a stable `code` of its own; `docs/errors/` has a page on each.
+with 2. Each class has a stable `code` of its own; `docs/errors/` has a page on each, which `stagewright explain` prints.
 """
 
 from __future__ import annotations

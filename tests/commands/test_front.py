@@ -87,7 +87,7 @@ def test_bad_argument_of_a_command(
         (
             InputError("no such file", help="look"),
             2,
-            "error[SW400]: no such file\n  help: look\n  about SW400: docs/errors/sw400.md\n",
+            "error[SW400]: no such file\n  help: look\n  about SW400: stagewright explain SW400\n",
         ),
         (KeyboardInterrupt(), 130, "interrupted\n"),
     ],

@@ -84,6 +84,7 @@ COMMANDS = (
     Command(
         "view-file", "stagewright.commands.view_file", "verify an index file of the view engine"
     ),
+    Command("explain", "stagewright.commands.explain", "print the page of an error's code"),
     Command("demo", "stagewright.commands.demo", "see it work"),
     Command("doctor", "stagewright.commands.doctor", "report what this installation has and lacks"),
 )
@@ -248,7 +249,7 @@ def _report(error: Exception) -> int:
 
     if isinstance(error, StagewrightError):
         print(visible(f"error[{error.code}]: {error}"), file=sys.stderr)
-        print(f"  about {error.code}: docs/errors/{error.code.lower()}.md", file=sys.stderr)
+        print(f"  about {error.code}: stagewright explain {error.code}", file=sys.stderr)
         return ExitCode.BAD_INPUT
     if isinstance(error, MemoryError):
         print("stagewright: memory ran out; choose a smaller scope", file=sys.stderr)

@@ -1,0 +1,1 @@
+"""A page for each code of an error: `stagewright explain CODE` prints it."""
