@@ -145,6 +145,15 @@ def test_export_writes_a_file_that_needs_no_path_of_this_machine(here: Path) -> 
     compile(text, "test_counter.py", "exec")
 
 
+def test_a_command_to_copy_is_one_line(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = here / ("far" * 30) / "test_counter.py"
+    file.parent.mkdir()
+    assert run("--adapter", "adapter.py:Right", "--export", str(file)) == ExitCode.HOLDS
+    printed = capsys.readouterr().out.splitlines()
+    assert f"written: {file}" in printed
+    assert any("reproduce: " in line and line.endswith(f"--export {file}") for line in printed)
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

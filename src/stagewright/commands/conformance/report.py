@@ -201,11 +201,11 @@ def _outcome(result: SuiteResult) -> str:
 
 def print_text(tested: Tested) -> None:
     """Print the report for people."""
+    from rich.console import Group
+
     from stagewright.commands.console.output import console
 
-    out = console()
-    for part in _parts(tested):
-        out.print(part, crop=False)
+    console().print(Group(*_parts(tested)), crop=False)
 
 
 def _parts(tested: Tested) -> Iterator[RenderableType]:
