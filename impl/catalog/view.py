@@ -62,6 +62,7 @@ class View:
     logs: Mapping[str, str] = field(
         default_factory=dict
     )  # of each table whose changes are captured
+    kept: Mapping[str, int] = field(default_factory=dict[str, int])  # milliseconds of log rows
     images: frozenset[str] = frozenset()  # tables whose logs have each row before its change, too
     views: Mapping[str, ViewDefinition] = field(default_factory=dict[str, ViewDefinition])
     resizes: Mapping[str, str] = field(default_factory=dict[str, str])  # decided of tablet tables
@@ -269,6 +270,7 @@ def view_of(tables: Mapping[str, Rows]) -> View:
         tables={key[0]: row["replicas"] for key, row in tables[TABLES].items()},
         tablets=tablets_of(tables[TABLES], tables[TABLETS]),
         logs={row["log_of"]: key[0] for key, row in tables[TABLES].items() if row.get("log_of")},
+        kept={row["log_of"]: row["ttl"] for row in tables[TABLES].values() if row.get("ttl")},
         images=frozenset(r["log_of"] for r in tables[TABLES].values() if r.get("preimage")),
         views={
             key[0]: ViewDefinition.of(key[0], row)

@@ -26,11 +26,29 @@ class Generation:
     streams: tuple[bytes, ...]
 
 
+class ExpiredError(InputError):
+    """Changes that a consumer has not read are gone: it was behind for longer than the table keeps them.
+
+    All before `read` were read; `kept_from` is the time (microseconds since 1970) from which on the log has them.
+    """
+
+    def __init__(self, read: int, kept_from: int) -> None:
+        super().__init__(
+            f"changes from {read} on were not read, and those before {kept_from} have expired",
+            help="begin anew without a position, from a copy of the table, or let the log keep more",
+        )
+        self.read, self.kept_from = read, kept_from
+
+
 class Source(Protocol):
     """Where changes are read; a cluster, or anything that keeps a log in its form."""
 
     def generations(self) -> Sequence[Generation]:
         """The generations that are published, in any order; one may become known late."""
+        ...
+
+    def kept_from(self) -> int:
+        """Changes from before this time (microseconds since 1970) may have expired; 0: none ever does."""
         ...
 
     def changes(self, streams: Sequence[bytes], start: int, end: int) -> Sequence[Change]:
@@ -110,10 +128,23 @@ def parts_between(known: Sequence[Generation], start: Position, end: Position) -
         start = part.position
 
 
-def beginning(known: Sequence[Generation]) -> Position | None:
-    """Before the first change of the first generation that is known; None if there is none."""
-    start = min((g.start for g in known), default=None)
-    return None if start is None else Position(start, start)
+def beginning(known: Sequence[Generation], kept: int = 0) -> Position | None:
+    """Before the first change that is kept from a time on; None if no generation is known."""
+    starts = [g.start for g in known]
+    if not starts:
+        return None
+    start = max((s for s in starts if s <= kept), default=min(starts))
+    return Position(start, max(start, kept))
+
+
+def refuse_gaps(known: Sequence[Generation], position: Position, kept: int) -> None:
+    """Refuse to go on from a position whose generation is forgotten, with changes that were not read.
+
+    Raises:
+        ExpiredError: there is such a gap: the log has changes from `kept` on.
+    """
+    if position.generation not in {g.start for g in known} and position.read < kept:
+        raise ExpiredError(position.read, kept)
 
 
 class Consumer:
@@ -143,16 +174,24 @@ class Consumer:
 
         Of two changes of one key with one timestamp the cluster keeps one. Nothing is returned, and the
         position stays, if reading fails.
+
+        Raises:
+            ExpiredError: of what is to be read next some has expired. A consumer that begins without a position
+                begins with what is there, but for what is about to expire.
         """
         known = self._source.generations()
-        position = self.position or beginning(known)
+        kept = self._source.kept_from()
+        position = self.position or beginning(known, kept and kept + self._confidence)
         if position is None:
             return []
+        refuse_gaps(known, position, kept)
         part = next_part(known, position, self._now() - self._confidence)
         if part is None:
             self.position = position
             return []
         part = replace(part, end=min(part.end, part.start + self._most))
         found = self._source.changes(part.generation.streams, part.start, part.end)
+        if part.start < (kept := self._source.kept_from()):  # it may have expired as it was read
+            raise ExpiredError(part.start, kept)
         self.position = part.position
         return sorted(found, key=lambda c: (c.timestamp, c.key))

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from stagewright.machines.scylladb.cdc.cdc_streams import StreamId, TopologyDescription
 
+NO_GENERATION = "no CDC generation operated at its timestamp"
+
 
 @dataclass(frozen=True)
 class Window:
@@ -53,10 +55,14 @@ class Metadata:
             return Refused("its timestamp is too old for the CDC log")
         then, present = self.operating(timestamp), self.operating(now)
         if then is None:
-            return Refused("no CDC generation operated at its timestamp")
+            return Refused(NO_GENERATION)
         if present is not None and then < present and timestamp <= now - window.leeway:
             return Refused("the CDC generation of its timestamp has ended")
         return self.generations[then][1].stream(token)
+
+    def since(self, start: int) -> Metadata:
+        """What is known of generations that begin at a time or later, alone."""
+        return Metadata([g for g in self.generations if g[0] >= start])
 
     def newest(self, token: int) -> StreamId:
         """The stream of a token in the last generation that is committed, whether it operates or not."""

@@ -12,7 +12,7 @@ _SHIFT = 1 << 63
 _DELETED, _WRITTEN, _IMAGED = 0, 1, 2  # bits of the first byte of a log row
 _NO_ROW, _ROW, _NOT_KNOWN = 0, 1, 2  # kinds of images, in the second byte
 _LENGTH = 4
-_SUFFIX = "_scylla_cdc_log"
+SUFFIX = "_scylla_cdc_log"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,18 @@ class Change:
 
 def log_of(table: str) -> str:
     """The name of a table's log."""
-    return table + _SUFFIX
+    return table + SUFFIX
 
 
 def start_of_time(stream: bytes, timestamp: int) -> bytes:
     """What no stored key of a stream's changes from a time on is less than."""
     token = int.from_bytes(stream[:8], "big", signed=True)
     return (token + _SHIFT).to_bytes(8, "big") + stream + timestamp.to_bytes(_TIME, "big")
+
+
+def timestamp_in(key: bytes) -> int:
+    """The time in a stored key."""
+    return int.from_bytes(key[8 + STREAM : 8 + STREAM + _TIME], "big")
 
 
 def stored(change: Change) -> tuple[bytes, bytes]:

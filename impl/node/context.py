@@ -51,6 +51,7 @@ class Context:
         self.down: frozenset[str] = frozenset()  # as this node's failure detector sees it
         self.ears: list[Callable[[RowWork], None]] = []  # those who record it
         self.ready = False  # it has learned what was committed before it started
+        self.loaded_from = 0  # microseconds; a wrong build knows no older CDC generation
         self._machine = int.from_bytes(blake2b(self.name.encode(), digest_size=6).digest(), "big")
         self._life = int(around.dice() * (1 << 14))
         self._last_id = UUID(int=0)

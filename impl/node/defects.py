@@ -44,6 +44,12 @@ class Defect(Enum):
     log_rows_are_sent_apart = auto()  # in messages of their own, also to who stores both rows
     log_rows_are_stored_apart = auto()  # a replica writes the two rows in two batches
     log_takes_the_stream_of_the_key = auto()  # by its hash, as if streams had no places
+    log_rows_expire_early = auto()  # after an eighth of the time for which they are kept
+    generations_are_cleared_early = auto()  # as soon as another one is committed
+    only_the_last_generation_is_loaded = auto()  # by a node that starts
+    generations_are_not_queued = auto()  # to be published, as they are committed
+    generations_precede_each_other = auto()  # a timestamp that is before that of the last one
+    streams_are_limited = auto()  # to one of a vnode, however many shards its owner has
     images_are_of_one_replica = auto()  # the first that answers, whatever it lacks
     images_may_be_newer = auto()  # than the write that they are of
     logs_stay_behind = auto()  # a tablet moves without the rows of its log

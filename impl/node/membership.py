@@ -15,6 +15,7 @@ from stagewright.impl.cdc.rows import log_of
 from stagewright.impl.group0 import Command, Mutation
 from stagewright.impl.group0.member import Ended, Plan
 from stagewright.impl.node.context import Context, tokens_for
+from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.messages import (
     STARTING,
     Ask,
@@ -128,6 +129,9 @@ class Membership:
             if not self._node.catalog.begun:
                 return [Wake(self._node.timing.retry, ("catch up",))]
             self._node.ready = True
+            if self._node.has(Defect.only_the_last_generation_is_loaded):
+                known = self._node.catalog.cdc.generations
+                self._node.loaded_from = known[-1][0] if known else 0
             return [*self._serve(), *self._joined()]
 
         return self._node.read_barrier(then)
@@ -195,11 +199,14 @@ class Membership:
     def create(self, client: str, request: CreateTable) -> list[Effect]:
         """Make a table, and its log."""
         node = self._node
+        if 0 < request.ttl < (least := node.timing.least_kept):
+            reason = f"a log keeps changes for {least} ms at least, not for {request.ttl}"
+            return [Send(client, OperatorReply(request.number, False, reason))]
         row: dict[str, Any] = {"replicas": request.replicas, "tablets": request.tablets}
         made = [Mutation(TABLES, (request.table,), row)]
         if request.cdc:
             log = (log_of(request.table),)
-            options = {"log_of": request.table, "preimage": request.images}
+            options = {"log_of": request.table, "preimage": request.images, "ttl": request.ttl}
             made.append(Mutation(TABLES, log, {**row, "tablets": 0, **options}))
 
         def plan() -> Command | None:
@@ -244,7 +251,7 @@ class Membership:
             (start, tuple(s.to_bytes() for r in description.ranges for s in r.streams))
             for start, description in self._node.catalog.readable(table)
         )
-        return GenerationsReply(number, True, found)
+        return GenerationsReply(number, True, found, ttl=self._node.view.kept.get(table, 0))
 
     def status(self, number: int, coordinator: str, load: Load) -> StatusReply:
         """How the cluster looks to this node."""

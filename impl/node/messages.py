@@ -145,17 +145,15 @@ class OperatorRequest:
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """Make a table whose rows have so many replicas; with `tablets` in so many, else by the token ring.
-
-    With `cdc` every change goes to its log, too; with `images`, what the row was before it.
-    """
+    """Make a table, of so many `tablets` or (0) by the token ring; `cdc`: with a log of changes."""
 
     number: int
     table: str
     replicas: int = 3
     tablets: int = 0
     cdc: bool = False
-    images: bool = False
+    images: bool = False  # the log has each row before its change, too
+    ttl: int = 0  # milliseconds for which it keeps changes; 0: for ever
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +192,7 @@ class GenerationsReply:
     succeeded: bool
     generations: tuple[tuple[int, tuple[bytes, ...]], ...] = ()
     reason: str = ""
+    ttl: int = 0  # milliseconds for which the table's log keeps rows; 0: for ever
 
 
 @dataclass(frozen=True, slots=True)

@@ -264,6 +264,8 @@ class DatabaseNode:
                 return self.views.wake(reason)
             case ("coordinator", *_):
                 return [] if self.coordinator is None else self.coordinator.wake(reason)
+            case ("expire",):
+                return self.replica.expire()
             case ("join",):
                 return self.membership.again()
             case ("catch up",):
@@ -284,6 +286,8 @@ class DatabaseNode:
         self.streams.end_closed()
         self.tablet_streams.end_closed()
         effects += self.views.learned()
+        if self.context.view.kept and not before.kept:
+            effects += self.replica.expire()
         if self.context.ready:
             effects += self._leave()
         if self.coordinator is not None:

@@ -169,6 +169,11 @@ class Timing:
     view_call: int = 500  # until a call for view building tasks is taken for lost
     view_removal: int = 40  # until view building tasks that are finished are removed (000: 200 ms)
 
+    @property
+    def least_kept(self) -> int:
+        """For how long a log keeps changes at least: a write may be so late, and is to be read then."""
+        return 2 * (self.horizon + self.request)
+
 
 @dataclass(frozen=True)
 class Surroundings:

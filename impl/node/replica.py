@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from stagewright.impl.catalog.tablet_rows import TabletRow
+from stagewright.impl.cdc.expiry import expired
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.keys import bounds
@@ -17,7 +18,7 @@ from stagewright.impl.node.messages import (
     ReplicaScan,
     ReplicaWrite,
 )
-from stagewright.impl.node.port import Drop, Effect, Send, Store
+from stagewright.impl.node.port import Drop, Effect, Send, Store, Wake
 from stagewright.impl.storage.port import Put, Version
 from stagewright.impl.views.node_views import NodeViews
 
@@ -121,6 +122,18 @@ class Replica:
             if self._node.name not in row.holders and (dropped := self._drops(row)):
                 effects += [*dropped, *self.views.forget(row)]
         return effects
+
+    def expire(self) -> list[Effect]:
+        """Remove rows of logs that are older than they are kept; look again after a quarter of that time."""
+        node, view = self._node, self._node.view
+        effects: list[Effect] = []
+        early = 8 if node.has(Defect.log_rows_expire_early) else 1
+        snapshot = node.rows.snapshot()
+        for table, milliseconds in view.kept.items():
+            log, before = view.logs[table], node.around.now() - 1000 * milliseconds // early
+            effects += [Drop(log, *ends) for ends in expired(snapshot, log, before)]
+        snapshot.close()
+        return [*effects, Wake(max(1, min(view.kept.values()) // 4), ("expire",))]
 
     def _drops(self, row: TabletRow) -> list[Effect]:
         """What removes the rows of a tablet, and those of its log."""

@@ -163,6 +163,7 @@ class Session:
         self._addresses = addresses
         self._secret = secret
         self._seconds = seconds
+        self._ttl = 0  # milliseconds for which the log keeps rows
         self._conversation: Conversation | None = None
         self._turn = 0
         self._number = 0
@@ -230,15 +231,17 @@ class Session:
         *,
         cdc: bool = False,
         images: bool = False,
+        ttl: int = 0,
     ) -> None:
         """Make a table, of so many tablets or by the token ring; one that is there and the same will do.
 
-        With `cdc` its changes are kept in a log; with `images`, with each row before its change.
+        With `cdc` its changes are kept in a log for `ttl` milliseconds (0: for ever); with `images`, with each row
+        before its change.
 
         Raises:
             ClusterError: also if the cluster refuses: there are too few nodes for the replicas, for example.
         """
-        reply = self._ask(CreateTable(self._numbered(), table, replicas, tablets, cdc, images))
+        reply = self._ask(CreateTable(self._numbered(), table, replicas, tablets, cdc, images, ttl))
         assert isinstance(reply, OperatorReply)
         if not reply.accepted:
             raise ClusterError(reply.reason, help="see `stagewright cluster status`")
@@ -346,7 +349,13 @@ class Session:
         """The CDC generations that are published."""
         reply = self._ask(GenerationsRequest(self._numbered(), self.table))
         assert isinstance(reply, GenerationsReply)
+        self._ttl = reply.ttl
         return [Generation(start, streams) for start, streams in reply.generations]
+
+    def kept_from(self) -> int:
+        """Before this time (microseconds) changes may have expired, as of when generations were asked for."""
+        margin = 1_000_000  # clocks may differ
+        return time.time_ns() // 1000 - 1000 * self._ttl + margin if self._ttl else 0
 
     def changes(self, streams: Sequence[bytes], start: int, end: int) -> list[Change]:
         """The changes of streams in the table's log with start <= timestamp < end."""

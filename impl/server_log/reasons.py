@@ -6,6 +6,7 @@ Upstream has no commit of its own for some steps (`BESIDE`). Lines of the logger
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from stagewright.impl.catalog.columns import ALL, TOPOLOGY
@@ -31,6 +32,7 @@ _TEXTS = {
     "commit_cdc_generation": "committed new CDC generation, ID: ({start}, {prepared})",
     "commit_generation": "committed new CDC generation, ID: ({start}, {prepared})",
     "publish_generation": "published CDC generation with ID ({since}, {unpublished}), ",
+    "clear": "deleted data of CDC generations with time UUID lower than {oldest}",
     "take_tokens": "replace: transition to write_both_read_old and take ownership of the replaced "
     "node's tokens",
     "start_decommission": "start decommission",
@@ -130,10 +132,19 @@ def _generations(command: Command, tables: Mapping[str, Any]) -> dict[str, str]:
             after |= change.columns or {}
     committed = (after.get("committed_cdc_generations") or [["", ""]])[-1]
     unpublished = (before.get("unpublished_cdc_generations") or [["", ""]])[-1]
+    kept = (after.get("committed_cdc_generations") or [["", ""]])[0]
     return {
+        "oldest": str(kept[1]),
         "made": str(after.get("new_cdc_generation_data_uuid", "")),
         "prepared": str(before.get("new_cdc_generation_data_uuid", "")),
-        "start": str(committed[0]),
-        "since": str(unpublished[0]),
+        "start": _date(committed[0]),
+        "since": _date(unpublished[0]),
         "unpublished": str(unpublished[1]),
     }
+
+
+def _date(seconds: str) -> str:
+    """A time as upstream prints it: a date in UTC, without fractions of a second."""
+    if not seconds:
+        return ""
+    return datetime.fromtimestamp(int(seconds.partition(".")[0]), UTC).strftime("%Y/%m/%d %H:%M:%S")

@@ -7,7 +7,7 @@ barrier, for streams, for a node that joins) it has that done. When its term is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +15,15 @@ from stagewright.impl.catalog.columns import ALL, TOPOLOGY
 from stagewright.impl.catalog.view import Member
 from stagewright.impl.group0 import Command, Leadership, Mutation
 from stagewright.impl.group0.member import DeposedError, Ended, RaceLostError
-from stagewright.impl.node.context import Context, tokens_for
+from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.messages import BarrierAck, Joined, OrderDone, Phase, Work
 from stagewright.impl.node.port import Effect, Reason, Wake
 from stagewright.impl.tablets.resizing import Preparation, finalised
 from stagewright.impl.tablets.track import TabletTrack
+from stagewright.impl.topology.clearing import Clearing
 from stagewright.impl.topology.descriptions import described
+from stagewright.impl.topology.new_generation import start_of_next, tokens_of, unqueued, vnodes_with
 from stagewright.impl.topology.orders import Job, Key, Orders
 from stagewright.impl.topology.planning import Board, step_of
 from stagewright.impl.topology.rounds import Round, Rounds
@@ -66,6 +68,7 @@ class TopologyCoordinator:
         self._waiting: set[Key] = set()
         self.track = TabletTrack(self)
         self.resizes = Preparation(node, self.orders)
+        self.clearing = Clearing(self)
         self._rules = [r for r in RULES if r.action in node.rules.actions]
 
     # -- what happens --------------------------------------------------------------------------------------
@@ -109,6 +112,9 @@ class TopologyCoordinator:
             case (_, "tablet", _, str(name)):
                 self.track.waited.add(name)
                 return self.go_on()
+            case (_, "clear", _):
+                self.clearing.woken()
+                return self.go_on()
             case (_, "delay", _, str(action), str(name), int(version)):
                 self._waiting.discard((action, name, version))
                 self._waited.add((action, name, version))
@@ -148,7 +154,7 @@ class TopologyCoordinator:
             self._pending.append(step)
             self._took(rule, step)
         try:
-            return [*effects, *self.track.go_on(board)]
+            return [*effects, *self.track.go_on(board), *self.clearing.go_on()]
         except RefusedError:
             return [*effects, *self._give_up()]
 
@@ -187,15 +193,17 @@ class TopologyCoordinator:
 
         def add(board: Board) -> Command:
             board.take(step)
-            tokens = self._tokens(step)
+            tokens = tokens_of(self.node, step)
             details = self.node.details(
                 tokens=tokens,
-                vnodes=self._vnodes(tokens),
-                from_then_on=self.node.time(2 * self.node.timing.ring_delay),
+                vnodes=vnodes_with(self.node, tokens),
+                from_then_on=start_of_next(self.node),
                 error=self._reason(),
             )
             beside = (*self._beside(step), *self.resizes.tasks(board, step))
-            return board.command(described(step), self.node.catalog, details, beside)
+            made = board.command(described(step), self.node.catalog, details, beside)
+            forgets = self.node.has(Defect.generations_are_not_queued)
+            return unqueued(made, self.node.catalog) if forgets else made
 
         return self.commit(add)
 
@@ -234,24 +242,6 @@ class TopologyCoordinator:
         return effects if resign else []
 
     # -- what steps bring beside ---------------------------------------------------------------------------
-
-    def _tokens(self, step: Step) -> Mapping[Node, tuple[int, ...]]:
-        """The tokens that a node gets: its own, or those of the node that it replaces."""
-        n = step.arguments.get("n")
-        if not isinstance(n, Node) or n.name not in self.node.view.nodes:
-            return {}
-        row = self.node.view.nodes[n.name]
-        if row.replaced is not None:
-            return {n: tuple(self.node.view.nodes[row.replaced].tokens)}
-        return {n: tokens_for(n.name, row.num_tokens)}
-
-    def _vnodes(self, tokens: Mapping[Node, tuple[int, ...]]) -> dict[int, int]:
-        """The vnodes of the ring to come, with how many shards their owners have."""
-        members = self.node.view.nodes.values()
-        found = {t: m.shards for m in members if m.state.will_own for t in m.tokens}
-        for n, own in tokens.items():
-            found |= dict.fromkeys(own, self.node.view.nodes[n.name].shards)
-        return found
 
     def _beside(self, step: Step) -> tuple[Mutation, ...]:
         if step.action == "finish_resize":

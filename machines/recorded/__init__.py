@@ -49,6 +49,7 @@ OF_LOGS = (
     "stagewright.machines.recorded.logged_tablets:LoggedWork",
     "stagewright.machines.recorded.logged_tablets:LoggedJoin",
     "stagewright.machines.recorded.logged:LoggedReadTime",
+    "stagewright.machines.recorded.logged_generations:LoggedGenerations",
 )
 """What the readers of a database's logs follow beside the machines that are shipped."""
 

@@ -67,6 +67,9 @@ class RecordedStreams(Machine):
     disordered: FlagVar = flag()  # a set begins no later than the one before it
     surprising: FlagVar = flag()  # one begins before every node can know it
     unfit: FlagVar = flag()  # tablets or vnodes and streams are not the same in number and place
+    expired_early: FlagVar = flag()
+    cleared_early: FlagVar = flag()
+    needless: FlagVar = flag()  # a write was refused that each node has to take
 
     @action
     def begin_set(self, later: Bool, ahead: Bool, fitting: Bool) -> None:
@@ -85,6 +88,25 @@ class RecordedStreams(Machine):
         require(followed, "the new tablets have their streams in the same command")
         self.unfit = self.unfit | ~followed
 
+    @action
+    def expire(self, over: Bool) -> None:
+        """A node forgets log rows; `over`: they are older than the table keeps them."""
+        require(over, "the rows are older than the log keeps them")
+        self.expired_early = self.expired_early | ~over
+
+    @action
+    def clear(self, over: Bool) -> None:
+        """A set is removed; `over`: no node needs it for writes, or no reader for what logs still keep."""
+        require(self.begun, "there is one")
+        require(over, "no write is for it any more, and what it has for readers has expired")
+        self.cleared_early = self.cleared_early | ~over
+
+    @action
+    def lack(self, due: Bool) -> None:
+        """A node refuses a write as no set that it knows operated at its timestamp; `due`: there was none."""
+        require(due, "no set operated at the timestamp")
+        self.needless = self.needless | ~due
+
     @invariant
     def sets_follow_each_other(self) -> Bool:
         """003: a generation operates "in a time interval [T, T')", T' being "the following generation's timestamp"."""
@@ -100,6 +122,23 @@ class RecordedStreams(Machine):
         """003: base and log write have "the same set of replicas"; for this there is a stream in each place."""
         return self.begun.implies(~self.unfit)
 
+    @invariant
+    def what_may_be_needed_is_kept(self) -> Bool:
+        """003: of a generation that is superseded the entry "will be gone"; not before it is needed no more
+        (scylladb PR #17374).
+        """
+        return ~self.cleared_early
+
+    @invariant
+    def nodes_have_what_writes_need(self) -> Bool:
+        """Each node takes what the others take (scylladb #17184)."""
+        return ~self.needless
+
+    @invariant
+    def rows_are_kept_as_long_as_said(self) -> Bool:
+        """A reader who is behind by less than that finds them."""
+        return ~self.expired_early
+
 
 class RecordedReader(Machine):
     """One consumer of one log, over its restarts."""
@@ -107,15 +146,18 @@ class RecordedReader(Machine):
     reads: FlagVar = flag()
     apart: FlagVar = flag()  # what it read did not begin where it stood
     hasty: FlagVar = flag()  # it read what may be written still
+    lacking: FlagVar = flag()  # it read what may be expired, and did not say so
 
     @action
-    def read(self, follows: Bool, confident: Bool) -> None:
-        """It reads a span of time of one set."""
+    def read(self, follows: Bool, confident: Bool, there: Bool) -> None:
+        """It reads a span of time of one set; `there`: nothing of it has expired."""
         require(follows, "it begins where the reader stands, with the set that operates then")
         require(confident, "nothing can be written to it any more")
+        require(there, "nothing of it has expired")
         self.reads = True
         self.apart = self.apart | ~follows
         self.hasty = self.hasty | ~confident
+        self.lacking = self.lacking | ~there
 
     @invariant
     def each_change_is_read_once(self) -> Bool:
@@ -126,3 +168,8 @@ class RecordedReader(Machine):
     def nothing_comes_behind_the_reader(self) -> Bool:
         """A change that is written where the reader has been is lost to it."""
         return self.reads.implies(~self.hasty)
+
+    @invariant
+    def gaps_are_not_passed_over(self) -> Bool:
+        """A reader who is too late learns that changes are gone."""
+        return self.reads.implies(~self.lacking)

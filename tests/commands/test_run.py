@@ -76,6 +76,8 @@ def test_broken_promise_exits_with_1_and_tells_the_story(
         (["--profile", "seed"], "nodes stream in sessions"),
         (["--nodes", "x"], "'x' is not a number"),
         (["--workload", "client=2"], "there is no `client`"),
+        (["--ttl", "9000"], "write --cdc, too"),
+        (["--cdc", "--ttl", "1999"], "write 2000 or more"),
     ],
 )
 def test_bad_flags_exit_with_2_and_write_nothing(

@@ -169,6 +169,8 @@ class Requests:
         if node.has(Defect.log_window_is_open):
             window = Window(1 << 62, 1 << 62)
         streams = node.catalog.streams_of(table)
+        if node.loaded_from and table not in view.tablets:
+            streams = streams.since(node.loaded_from)
         stream = streams.stream(request.timestamp, token, node.around.now(), window)
         if isinstance(stream, Refused):
             return stream

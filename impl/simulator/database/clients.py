@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from stagewright.impl.cdc.metadata import NO_GENERATION
 from stagewright.impl.group0.dice import Dice
 from stagewright.impl.node.messages import ClientRead, ClientReply, ClientWrite, Level, Message
 from stagewright.impl.simulator.database.checks.oracle import Oracle
@@ -13,6 +14,7 @@ from stagewright.impl.simulator.database.events import Events
 from stagewright.impl.simulator.database.hosts import EPOCH
 from stagewright.impl.simulator.database.tables import TABLE, key_in, table_of
 
+RECENT, BEGUN = 100, 1_000  # milliseconds
 PATIENCE = 500  # milliseconds, until a client gives a request up
 
 
@@ -145,6 +147,7 @@ class Clients:
         if not reply.succeeded:
             self._counted[f"{what} failed"] += 1
             self.oracle.drop_read(reply.number)
+            self._look_why(found, reply)
         elif found.timestamp:
             self._counted["writes acknowledged"] += 1
             self.oracle.acknowledge(found.key, found.timestamp)
@@ -155,6 +158,13 @@ class Clients:
             )
         if found.client >= 0:
             self._pause(found.client)
+
+    def _look_why(self, found: _Waiting, reply: ClientReply) -> None:
+        """A write of just now that finds no generation, though the cluster is not of just now, is refused wrongly."""
+        now = self._events.now
+        lacks = reply.reason == NO_GENERATION and table_of(found.key) == TABLE and now > BEGUN
+        if lacks and abs(found.timestamp - 1000 * (EPOCH + now)) < 1000 * RECENT:
+            self.oracle.broken(f"{found.node} refused a write of now: {reply.reason}")
 
     def _give_up(self, number: int) -> None:
         found = self._waiting.pop(number, None)

@@ -82,6 +82,7 @@ class Plan:
     defects: frozenset[Defect] = frozenset()
     cdc: bool = False  # each table has a log, which a consumer follows
     images: bool = False  # which has each row before its change, too
+    ttl: int = 0  # milliseconds for which logs keep changes; 0: for ever
     profile: str = ""  # the release of which tablets are; the newest
     consumer: MakesConsumer = Consumer  # what follows logs
 
@@ -153,8 +154,7 @@ class _Run:
             self.clients,
             asks,
             self.troubles,
-            plan.cdc,
-            plan.images,
+            (plan.cdc, plan.images, plan.ttl),
         )
         self.changes: ChangeChecks | None = None
         if plan.cdc:
@@ -286,7 +286,8 @@ class _Run:
         while TABLE not in self.judge.catalog.view.tables:
             self._number += 1
             plan = self.plan
-            wanted = CreateTable(self._number, TABLE, plan.replicas, 0, plan.cdc, plan.images)
+            logging = (plan.cdc, plan.images, plan.ttl)
+            wanted = CreateTable(self._number, TABLE, plan.replicas, 0, *logging)
             self.world.send("operator", "n1", wanted)
             self._until(lambda: TABLE in self.judge.catalog.view.tables, BEGIN_MS)
         self._until(self._all_have_learned, BEGIN_MS)

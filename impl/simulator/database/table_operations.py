@@ -47,10 +47,10 @@ class TableOperations:
         clients: Clients,
         asks: Asks,
         troubles: Troubles,
-        cdc: bool,
-        images: bool,
+        logging: tuple[bool, bool, int],
     ) -> None:
-        self._cdc, self._images = cdc, images
+        """`logging`: whether changes are logged, with images, and for how many milliseconds."""
+        self._logging = logging
         self.repairs = RepairOracle(world, oracle)
         self._world = world
         self._catalog = catalog
@@ -86,7 +86,7 @@ class TableOperations:
         """Make a tablet table, which clients use from then on."""
         tablets, replicas = operation.number, operation.replicas
         refusal = self._ask(
-            lambda number: CreateTable(number, table, replicas, tablets, self._cdc, self._images),
+            lambda number: CreateTable(number, table, replicas, tablets, *self._logging),
             lambda: table in self._catalog.view.tables,
         )
         if refusal:

@@ -57,6 +57,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--writes", type=_number, metavar="N", help="without --script: how much is written (400)")
     add("--workload", metavar="LIST", help="what clients do meanwhile")
     add("--cdc", action="store_true", help="log changes, and check what a consumer reads")
+    ttl = "with --cdc, for how many milliseconds changes are kept"
+    add("--ttl", type=_number, default=0, metavar="MS", help=ttl)
     add("--images", action="store_true", help="with --cdc, log each row before its change, too")
     add("--seed", type=int, default=0, metavar="N", help="random seed (0)")
     add("--faults", default="none", metavar="LIST", help="what goes wrong (none)")

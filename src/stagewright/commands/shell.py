@@ -36,8 +36,9 @@ commands, one a line or with semicolons between them:
   scan [LIMIT]         all rows, in the order of their tokens
   consistency [LEVEL]  one, quorum or all; from now on
   tables               which there are, with their replicas and tablets
-  create table NAME [tablets N] rf N [cdc [images]]   in N tablets (a power of two), or by the token ring; then use it;
-                       with cdc its changes are kept in a log, with images what each row was before, too
+  create table NAME [tablets N] rf N [cdc [images] [ttl SECONDS]]   in N tablets (a power of two), or by the
+                       token ring; then use it; with cdc its changes are kept in a log (for so many seconds, else
+                       for ever), with images what each row was before, too
   cdc tail             the changes of the table up to now, each once: the next time what has come since
   use NAME             put, get, delete and scan are of this table from now on (rows); get and scan of a view, too
   tablets              where the tablets of the table lie
@@ -239,8 +240,11 @@ class Shell:
         self._session.table, self._base = table, self._views.base_of(table)
         self._say({"use": table})
 
-    def _create(self, table: str, tablets: int, replicas: int, cdc: bool, images: bool) -> None:
-        self._session.create(table, replicas, tablets, cdc=cdc, images=images)
+    def _create(
+        self, table: str, tablets: int, replicas: int, cdc: bool, images: bool, seconds: int
+    ) -> None:
+        kept = 1000 * seconds
+        self._session.create(table, replicas, tablets, cdc=cdc, images=images, ttl=kept)
         self._session.table, self._base = table, ""
         self._say({"created": table, "tablets": tablets, "replicas": replicas})
 
@@ -297,15 +301,24 @@ def named(name: str) -> str:
     return name if "." in name else f"ks.{name}"
 
 
-def _wanted(words: list[str]) -> tuple[int, int, bool, bool] | None:
-    """Tablets (0: by the token ring), replicas, whether changes are logged, with images; None: it says else."""
+def _wanted(words: list[str]) -> tuple[int, int, bool, bool, int] | None:
+    """Tablets (0: by the token ring), replicas, whether changes are logged, with images, for how many seconds.
+
+    None: it says something else.
+    """
+    seconds = 0
+    match words:
+        case [*before, "ttl", number] if "cdc" in before and number.isdecimal():
+            words, seconds = before, int(number)
+        case _:
+            pass
     images = words[-2:] == ["cdc", "images"]
     cdc = images or words[-1:] == ["cdc"]
     match words[: len(words) - cdc - images]:
         case ["rf", replicas] if replicas.isdecimal():
-            return 0, int(replicas), cdc, images
+            return 0, int(replicas), cdc, images, seconds
         case ["tablets", tablets, "rf", replicas] if tablets.isdecimal() and replicas.isdecimal():
-            return int(tablets), int(replicas), cdc, images
+            return int(tablets), int(replicas), cdc, images, seconds
         case _:
             return None
 

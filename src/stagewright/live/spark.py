@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,15 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
-from stagewright.impl.cdc.consumer import Position, Source, beginning, next_part, parts_between
+from stagewright.impl.cdc.consumer import (
+    ExpiredError,
+    Position,
+    Source,
+    beginning,
+    next_part,
+    parts_between,
+    refuse_gaps,
+)
 from stagewright.impl.processes.client import Session
 from stagewright.impl.processes.layout import Layout
 from stagewright.impl.processes.supervisor import Supervisor
@@ -70,28 +79,39 @@ class Wanted:
             raise
 
     def beginning(self, source: Source) -> Position | None:
-        """Where to begin; None if there is no generation."""
-        return self.begin or beginning(source.generations())
+        """Where to begin: with what is kept, and not about to expire; None if there is no generation."""
+        known, kept = source.generations(), source.kept_from()
+        return self.begin or beginning(known, kept and kept + self._confidence)
+
+    @cached_property
+    def _confidence(self) -> int:
+        return confidence_in(_supervisor(self.directory).layout.settings().timing)
 
     def latest(self, source: Source, position: Position) -> Position:
         """Behind all that no earlier change can follow any more."""
-        timing = _supervisor(self.directory).layout.settings().timing
-        until = time.time_ns() // 1000 - confidence_in(timing)
+        until = time.time_ns() // 1000 - self._confidence
         known = source.generations()
+        refuse_gaps(known, position, source.kept_from())
         while (part := next_part(known, position, until)) is not None:
             position = part.position
         return position
 
     def spans(self, source: Source, start: Position, end: Position) -> Iterator[Span]:
-        """All between two positions. The same again whenever it is asked again."""
-        for part in parts_between(source.generations(), start, end):
+        """All between two positions. The same again whenever it is asked again, unless it has expired."""
+        known = source.generations()
+        refuse_gaps(known, start, source.kept_from())
+        for part in parts_between(known, start, end):
             streams = part.generation.streams
             size = -(-len(streams) // self.tasks)
             for at in range(0, len(streams), size):
                 yield Span(streams[at : at + size], part.start, part.end)
 
     def read(self, partition: InputPartition) -> Iterator[Row]:
-        """The changes of a span."""
+        """The changes of a span.
+
+        Raises:
+            ExpiredError: some of them have expired.
+        """
         assert isinstance(partition, Span)
         session = self.session()
         try:
@@ -99,6 +119,9 @@ class Wanted:
                 when = _EPOCH + timedelta(microseconds=change.timestamp)
                 before = None if change.before is None else change.before.value
                 yield when, change.stream, change.key, change.value, before
+            session.generations()
+            if partition.start < (kept := session.kept_from()):
+                raise ExpiredError(partition.start, kept)
         finally:
             session.close()
 

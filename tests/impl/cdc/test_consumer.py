@@ -9,6 +9,7 @@ from hypothesis import given, strategies as st
 
 from stagewright.impl.cdc.consumer import (
     Consumer,
+    ExpiredError,
     Generation,
     Part,
     Position,
@@ -30,10 +31,14 @@ class Log:
         self.now = 0
         self._changes = changes
         self._known_from = known_from
+        self.kept = 0
 
     def generations(self) -> Sequence[Generation]:
         known = [g for g in STARTS if self._known_from[g] <= self.now]
         return [Generation(g, STREAMS[g]) for g in reversed(known)]
+
+    def kept_from(self) -> int:
+        return self.kept
 
     def changes(self, streams: Sequence[bytes], start: int, end: int) -> Sequence[Change]:
         assert end <= self.now - CONFIDENCE, "what is too young to be read was asked for"
@@ -112,6 +117,37 @@ def test_a_position_moves_only_over_what_was_read() -> None:
     with pytest.raises(OSError, match="no quorum"):
         reading.poll()
     assert reading.position == Position(0, 5)
+
+
+def test_who_is_too_late_is_told_so_and_stays_where_he_is() -> None:
+    source = Log([], dict.fromkeys(STARTS, 0))
+    source.now, source.kept = 99, 50
+    reading = Consumer(source, lambda: source.now, CONFIDENCE, Position(40, 49))
+    with pytest.raises(ExpiredError, match="from 49 on were not read, and those before 50") as told:
+        reading.poll()
+    assert (told.value.read, told.value.kept_from) == (49, 50)
+    assert reading.position == Position(40, 49)
+    assert Consumer(source, lambda: source.now, CONFIDENCE, Position(40, 50)).poll() == []
+
+
+def test_what_expires_while_it_is_read_does_not_count_as_read() -> None:
+    class Expiring(Log):
+        def changes(self, streams: Sequence[bytes], start: int, end: int) -> Sequence[Change]:
+            self.kept = start + 1
+            return super().changes(streams, start, end)
+
+    source = Expiring([], dict.fromkeys(STARTS, 0))
+    source.now = 60
+    with pytest.raises(ExpiredError):
+        Consumer(source, lambda: source.now, CONFIDENCE, Position(0, 5)).poll()
+
+
+def test_who_begins_begins_with_what_is_kept() -> None:
+    source = Log([Change(STREAMS[40][0], 55, b"k", b"v")], dict.fromkeys(STARTS, 0))
+    source.now, source.kept = 99, 45  # and what is about to expire is left out
+    reading = Consumer(source, lambda: source.now, CONFIDENCE)
+    found = [*reading.poll(), *reading.poll(), *reading.poll()]
+    assert [c.timestamp for c in found] == [55]
 
 
 def test_a_position_of_another_cluster_is_refused() -> None:

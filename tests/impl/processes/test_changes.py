@@ -20,7 +20,7 @@ pytest.importorskip("rocksdict")
 from tests.impl.processes.clusters import cluster
 from tests.impl.processes.writers import kills
 
-from stagewright.impl.cdc.consumer import Position
+from stagewright.impl.cdc.consumer import Consumer, ExpiredError, Position
 from stagewright.impl.node.table_messages import Resize
 from stagewright.impl.processes.client import Session
 from stagewright.impl.processes.errors import ClusterError
@@ -114,6 +114,29 @@ def follow_through_kills(directory: Path, rounds: int) -> None:
 
 def test_a_consumer_that_is_killed_with_nodes_has_each_change_once(tmp_path: Path) -> None:
     follow_through_kills(tmp_path, 2)
+
+
+def test_who_is_slower_than_changes_expire_is_told_so(tmp_path: Path) -> None:
+    timing = replace(REAL, horizon=400, request=600, leeway=400)
+    with (
+        cluster(tmp_path / "c", 2, Settings(timing=timing)) as supervisor,
+        closing(supervisor.session(TABLE)) as session,
+    ):
+        with pytest.raises(ClusterError, match="keeps changes for 2000 ms at least, not for 1999"):
+            session.create(TABLE, 2, 2, cdc=True, ttl=1999)
+        session.create(TABLE, 2, 2, cdc=True, ttl=2000)
+        written = session.put(b"a", b"1")
+        first = session.generations()[0]
+        until = time.monotonic() + 60
+        while session.changes(first.streams, 0, written + 1):
+            assert time.monotonic() < until, "the change does not expire"
+            time.sleep(0.2)
+        behind = Consumer(
+            session, lambda: time.time_ns() // 1000, 2_000_000, Position(first.start, 0)
+        )
+        with pytest.raises(ExpiredError, match="have expired"):
+            behind.poll()
+        assert behind.position == Position(first.start, 0)
 
 
 @pytest.mark.thorough

@@ -42,6 +42,22 @@ def look_at_tablets(catalog: Catalog, hosts: Mapping[str, Host], oracle: Oracle)
                     oracle.broken(f"rows of {row.name} lie on {name}, which is no replica")
 
 
+def look_at_generation(catalog: Catalog, oracle: Oracle) -> None:
+    """Each vnode has a stream for each shard of the node that owns its end (scylladb #7961)."""
+    members = catalog.view.nodes.values()
+    shards = {t: m.shards for m in members if m.state is NodeState.normal for t in m.tokens}
+    ends, streams = (
+        sorted(shards),
+        [s.token for r in catalog.cdc.generations[-1][1].ranges for s in r.streams],
+    )
+    for low, high in zip([ends[-1], *ends], ends, strict=False):
+        inside = [t for t in streams if low < t <= high or (low >= high and (t > low or t <= high))]
+        if len(inside) < shards[high]:
+            oracle.broken(
+                f"the vnode that ends at {high} has {len(inside)} streams: {shards[high]} shards"
+            )
+
+
 def _look_at_streams(catalog: Catalog, table: str, oracle: Oracle) -> None:
     """Each tablet has one stream, which lies in it."""
     _, newest = catalog.streams_of(table).generations[-1]

@@ -34,7 +34,11 @@ from stagewright.impl.node.node import DatabaseNode
 from stagewright.impl.node.port import Drop, Effect, Send, Store
 from stagewright.impl.recording.recording import Recording
 from stagewright.impl.recording.transition_table import TransitionTable, tables_of
-from stagewright.impl.simulator.database.checks.changes.watcher import ChangeWatcher, MayPrecede
+from stagewright.impl.simulator.database.checks.changes.watcher import (
+    TOKEN,
+    ChangeWatcher,
+    MayPrecede,
+)
 from stagewright.impl.simulator.database.checks.replica_watcher import ReplicaWatcher
 from stagewright.impl.simulator.database.checks.view_check import ViewCheck
 from stagewright.impl.simulator.database.checks.view_watcher import ViewWatcher
@@ -100,9 +104,9 @@ class Watcher:
         """Record what nodes do about views, too."""
         self.views, self.tasks = ViewWatcher(self._take, hosts), tasks
 
-    def follow_changes(self, catalog: Catalog, may_precede: MayPrecede) -> None:
-        """Record what nodes do about logs of changes, too."""
-        self.changes = ChangeWatcher(self.recording, lambda: catalog, may_precede)
+    def follow_changes(self, catalog: Catalog, may_precede: MayPrecede, leeway: int) -> None:
+        """Record what nodes do about logs of changes, too; `leeway`: of timestamps, in milliseconds."""
+        self.changes = ChangeWatcher(self.recording, lambda: catalog, may_precede, leeway)
 
     def begins(self, host: Host, node: DatabaseNode) -> None:
         """A life of a node begins: what it says of view building is recorded."""
@@ -183,7 +187,7 @@ class Watcher:
                 if pull is not None:
                     self._take("sessions", f"{pull.session}@{life_of(host)}", node.name, "store")
                     self._replicas.streamed(host, node, pull.table, pull.ranges[0][0])
-            case Drop(table, low, _) if table in node.context.view.tables:
+            case Drop(table, low, _) if table in node.context.view.tables and len(low) <= TOKEN:
                 view = node.context.view
                 chosen = view.replicas(table, token_in(low))
                 owned = node.name in (*chosen.writes, *chosen.reads)
@@ -346,7 +350,7 @@ class Watcher:
     def committed(self, entry: Entry, before: View, after: View, hosts: dict[str, Host]) -> None:
         """An entry is committed, whose steps may rely on barriers."""
         if self.changes is not None:
-            self.changes.committed(entry, self.recording.now())
+            self.changes.sets.committed(entry, self.recording.now())
         steps = entry.command.steps
         actions = {step.action for step in steps}
         for name in [s.instance for s in steps if (s.machine, s.action) == PASSES]:

@@ -57,6 +57,7 @@ def plan_of(args: argparse.Namespace) -> Plan:
             args, WITHOUT_A_SCRIPT, "a script", "write `table t tablets 8 rf 3; write 400`"
         )
     workload, chunk = parse_workload(args.workload or "")
+    timing = Timing(compact_after=COMPACT_AFTER, chunk=chunk)
     return Plan(
         nodes=nodes,
         replicas=min(3, nodes),
@@ -64,11 +65,25 @@ def plan_of(args: argparse.Namespace) -> Plan:
         script=parse_script(args.script),
         faults=parse_faults(args.faults),
         workload=workload,
-        timing=Timing(compact_after=COMPACT_AFTER, chunk=chunk),
+        timing=timing,
         cdc=args.cdc or args.images,
         images=args.images,
+        ttl=_kept(args, timing.least_kept),
         profile=args.profile,
     )
+
+
+def _kept(args: argparse.Namespace, least: int) -> int:
+    """For how many milliseconds logs keep changes; 0: for ever."""
+    from stagewright.spec.errors import InputError
+
+    if args.ttl and not (args.cdc or args.images):
+        raise InputError(f"--ttl {args.ttl}: there are no logs", help="write --cdc, too")
+    if args.ttl and args.ttl < least:
+        raise InputError(
+            f"--ttl {args.ttl}: too short", help=f"write {least} or more: writes may be late"
+        )
+    return int(args.ttl)
 
 
 def _usual(args: argparse.Namespace, nodes: int) -> str:
@@ -161,4 +176,5 @@ def _reproduce(args: argparse.Namespace) -> str:
     words += ["--workload", args.workload] if args.workload else []
     words += ["--cdc"] if args.cdc else []
     words += ["--images"] if args.images else []
+    words += ["--ttl", str(args.ttl)] if args.ttl else []
     return shlex.join([*words, *(("--profile", args.profile) if args.profile else ())])

@@ -142,6 +142,42 @@ def test_a_generation_that_is_gone_was_cleared(tmp_path: Path) -> None:
     assert "2 dumps have no time: their order is that of files and lines" in found.notes
 
 
+@pytest.mark.parametrize(
+    ("time", "wrong"),
+    [
+        ("2025-03-01 10:00:00.001Z", []),
+        ("2025-03-01 09:59:59.999Z", [("LoggedGenerations", "generations", 10)]),
+        ("2025-03-01 10:00:00.000Z", [("LoggedGenerations", "generations", 10)]),
+    ],
+)
+def test_a_generation_that_is_new_in_a_dump_begins_after_those_before_it(
+    time: str, wrong: list[tuple[str, str, int]], tmp_path: Path
+) -> None:
+    path = tmp_path / "topology.json"
+    there = [["2025-03-01 10:00:00.000Z", FIRST]]
+    rows = [
+        node(HOSTS[0], "normal", committed_cdc_generations=there),
+        node(HOSTS[0], "normal", committed_cdc_generations=[[time, SECOND], *there]),
+    ]
+    path.write_text("".join(as_cqlsh([row]) for row in rows))
+    found, _ = read(path)
+    assert violations(found) == wrong
+
+
+def test_the_history_of_group0_has_generations_in_their_order(tmp_path: Path) -> None:
+    path = tmp_path / "group0_history.json"
+    text = "committed new CDC generation, ID: (2025/11/05 {}, {})"
+    rows: list[dict[str, object]] = [
+        {"key": "history", "state_id": state, "description": text.format(time, generation)}
+        for state, time, generation in ((SECOND, "09:55:05", SECOND), (FIRST, "10:01:05", FIRST))
+    ]
+    path.write_text(as_cqlsh(rows))
+    found, _ = read(path)
+    assert [(m, e) for m, e, _ in violations(found)] == [
+        ("LoggedGenerations", "generations in group0_history")
+    ]
+
+
 def test_a_task_that_is_gone_does_not_come_back_and_no_abort_is_revoked(tmp_path: Path) -> None:
     path = tmp_path / "view_building_tasks.json"
     ids = [str(task(n)["id"]) for n in (1, 2)]

@@ -191,6 +191,47 @@ def test_generations_are_published_in_the_order_of_their_commits() -> None:
     assert violations(interpret(again)) == [(cdc.MACHINE, FIRST, 4)]
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "wrong"),
+    [
+        ("2025/11/05 10:01:05", "2025/11/05 10:01:06", []),
+        ("2025/11/05 10:01:05", "2025/11/05 10:01:05", []),  # milliseconds are not printed
+        ("2025/11/05 10:01:05", "2025/11/05 09:55:05", [("LoggedGenerations", "generations", 3)]),
+        (
+            "2025-11-05 10:01:05.250",
+            "2025-11-05 10:01:05.250",
+            [("LoggedGenerations", "generations", 3)],
+        ),
+        ("1762336865.394", "1762336865.393", [("LoggedGenerations", "generations", 3)]),
+    ],
+)
+def test_a_generation_begins_after_those_before_it(
+    first: str, second: str, wrong: list[tuple[str, str, int]]
+) -> None:
+    text = "committed new CDC generation, ID: ({}, {})"
+    log = [START, commit(text.format(first, FIRST)), commit(text.format(second, SECOND))]
+    assert violations(interpret(log)) == wrong
+
+
+def test_timestamps_that_cannot_be_read_are_counted() -> None:
+    text = f"committed new CDC generation, ID: (some day, {FIRST})"
+    read_ = interpret([START, commit(text)])
+    assert (
+        "1 timestamps of CDC generations cannot be read: their order is not checked" in read_.notes
+    )
+    assert [machine for machine, *_ in told(read_, "LoggedGenerations")] == []
+
+
+def test_generations_follow_each_other_whoever_commits_them() -> None:
+    text = "committed new CDC generation, ID: (2025/11/05 {}, {})"
+    one = [START, commit(text.format("10:01:05", FIRST)), commit("start decommission")]
+    other = [
+        line("start topology coordinator fiber", 5, "other"),
+        commit(text.format("09:59:05", SECOND), 6, "other"),
+    ]
+    assert violations(interpret(one, other)) == [("LoggedGenerations", "generations", 2)]
+
+
 def test_a_node_uses_no_generation_that_is_not_committed() -> None:
     written = commit(f"bootstrap: insert tokens and CDC generation data (UUID: {FIRST})")
     uses = line(f"Started using generation (2025/11/05 10:01:05, {FIRST}).", logger="cdc")

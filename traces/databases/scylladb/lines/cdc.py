@@ -15,6 +15,7 @@ from stagewright.traces.events.observability import Recording, hidden_but
 
 MACHINE = CdcGeneration.__name__
 LIFE = CdcGeneration.life.name
+STARTS = "starts"  # what is seen of a commit beside the life of the generation: its timestamp
 STARTED_USING = "generation in use"
 LEARNED_LATE = "generation learned late"
 
@@ -45,7 +46,7 @@ REASONS = (
     ),
     (re.compile(rf"insert CDC generation data \(UUID: (?P<generation>{UUID})\)$"), Life.written),
     (
-        re.compile(rf"committed new CDC generation, ID: \((?:.*), (?P<generation>{UUID})\)"),
+        re.compile(rf"committed new CDC generation, ID: \((?P<time>.*), (?P<generation>{UUID})\)"),
         Life.committed,
     ),
     (
@@ -66,11 +67,14 @@ RECORDING = Recording(
 
 
 @lru_cache(1 << 14)
-def told_by(reason: str) -> tuple[str, Life] | None:
-    """The generation that a commit's reason names, and what becomes of it."""
+def told_by(reason: str) -> tuple[str, dict[str, object]] | None:
+    """The generation that a commit's reason names, and what becomes of it; of a commit, with its timestamp."""
     for pattern, life in REASONS:
         if found := pattern.match(reason):
-            return found["generation"], life
+            seen: dict[str, object] = {LIFE: life.name}
+            if life is Life.committed:
+                seen[STARTS] = found["time"]
+            return found["generation"], seen
     return None
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from stagewright.machines.scylladb.cdc.cdc_generation import CdcGeneration, Life
 from stagewright.traces.databases.scylladb.event_book import Book, Effect, Source
-from stagewright.traces.databases.scylladb.lines.cdc import LIFE, MACHINE, time_order
+from stagewright.traces.databases.scylladb.lines import generation_order
+from stagewright.traces.databases.scylladb.lines.cdc import LIFE, MACHINE, STARTS, time_order
+from stagewright.traces.databases.scylladb.lines.generation_order import Found, GenerationOrder
 
 
 class Generations:
@@ -17,6 +20,7 @@ class Generations:
         self._committed: list[str] = []
         self._life: dict[str, object] = {}  # as it was told last
         self._cleared: set[str] = set()
+        self._order = GenerationOrder()
 
     def begin_anew(self) -> None:
         """Another coordinator: it may have missed generations of a third."""
@@ -28,6 +32,7 @@ class Generations:
         if "cleared before" in effect.observed:
             self._clear(str(effect.observed["cleared before"]), effect.source)
             return
+        effect = self._in_order(effect)
         self._book.add(effect)
         self._life[effect.key] = effect.observed[LIFE]
         life, source = effect.observed[LIFE], effect.source
@@ -39,6 +44,17 @@ class Generations:
             place = self._committed.index(effect.key)
             if place:
                 self._add(self._committed[place - 1], {CdcGeneration.overtaken.name: True}, source)
+
+    def _in_order(self, effect: Effect) -> Effect:
+        """Whether it is to operate after those that were committed before; the effect without its timestamp."""
+        observed = dict(effect.observed)
+        time = observed.pop(STARTS, None)
+        found = self._order.commit(effect.key, str(time)) if time is not None else Found()
+        for action in found.actions:
+            of = generation_order
+            self._book.add(Effect(of.MACHINE, of.ENTITY, {}, effect.source, action))
+        self._book.counts[generation_order.UNREAD] += found.unread
+        return replace(effect, observed=observed)
 
     def use(self, key: str, source: Source) -> None:
         """A node has begun to use a generation."""

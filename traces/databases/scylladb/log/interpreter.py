@@ -18,6 +18,7 @@ from stagewright.traces.databases.scylladb.lines import (
     barriers,
     batches,
     cdc,
+    generation_order,
     row_work,
     tablets,
     topology,
@@ -76,6 +77,7 @@ class Reading:
             topology.TRANSITION: transition,
             topology.NODE: topology.HIDDEN_RECORDING,
             cdc.MACHINE: cdc.RECORDING,
+            generation_order.MACHINE: generation_order.RECORDING,
             views.MACHINE: views.RECORDING,
             views.PROCESSED: views.PROCESSED_RECORDING,
             **dict.fromkeys(barriers.MACHINES, barriers.RECORDING),
@@ -338,7 +340,7 @@ def effects_of(reason: str, working: str, source: Source) -> list[Effect]:
     """What a commit for a reason changes; `working`: the host id of the node that it is about, if known."""
     effects: list[Effect] = []
     if generation := cdc.told_by(reason):
-        effects.append(Effect(cdc.MACHINE, generation[0], {cdc.LIFE: generation[1].name}, source))
+        effects.append(Effect(cdc.MACHINE, *generation, source))
     if cleared := cdc.CLEARED.search(reason):
         effects.append(Effect(cdc.MACHINE, "", {"cleared before": cleared["bound"]}, source))
     told = topology.told_by(reason)

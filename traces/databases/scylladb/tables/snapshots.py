@@ -18,7 +18,14 @@ from stagewright.machines.scylladb.topology.topology_request import TopologyRequ
 from stagewright.machines.scylladb.topology.topology_states import TransitionState
 from stagewright.machines.scylladb.views.view_task import Life as TaskLife
 from stagewright.traces.databases.scylladb.event_book import Book, Effect, Source
-from stagewright.traces.databases.scylladb.lines import cdc, tablets, topology, views
+from stagewright.traces.databases.scylladb.lines import (
+    cdc,
+    generation_order,
+    tablets,
+    topology,
+    views,
+)
+from stagewright.traces.databases.scylladb.lines.generation_order import GenerationOrder
 from stagewright.traces.databases.scylladb.log.interpreter import effects_of
 from stagewright.traces.databases.scylladb.log.patterns import UUID
 from stagewright.traces.databases.scylladb.tables.rows import TABLES, Row, is_true
@@ -42,6 +49,7 @@ _KEYS = {
     "view_building_tasks": ("id",),
     "group0_history": ("state_id",),
 }
+_HISTORY = "group0_history"
 _SINCE_1582 = 122_192_928_000_000_000  # 100 ns from there to 1970
 
 
@@ -103,13 +111,17 @@ class Snapshots:
         self._last: dict[tuple[str, str], Snapshot] = {}
         self._resizes: dict[tuple[str, str], tuple[object, int]] = {}  # tablet count, changes of it
         self._lives: dict[tuple[str, str], str] = {}  # of CDC generations
+        self._orders: dict[str, GenerationOrder] = {}  # of these, by series
         self._untimed = 0
         self._unnamed = 0  # empty dumps
         self._common = 0  # of the names of all series: so many letters of folders
 
     def recordings(self) -> dict[str, Recording]:
         """Whatever happens between two snapshots is hidden."""
-        return dict.fromkeys(MACHINES, RECORDING)
+        return {
+            **dict.fromkeys(MACHINES, RECORDING),
+            generation_order.MACHINE: generation_order.RECORDING,
+        }
 
     def notes(self) -> list[str]:
         """What was noticed and is worth telling."""
@@ -161,12 +173,13 @@ class Snapshots:
         key: str,
         observed: Mapping[str, object],
         place: tuple[int, int],
+        action: str | None = None,
     ) -> None:
         entity = key
         if dump.table in self._apart:
             entity += f" in {dump.series[self._common :]}"
         source = Source(*place, time=dump.time)
-        self.book.add(Effect(machine, entity, observed, source))
+        self.book.add(Effect(machine, entity, observed, source, action))
 
     # -- system.topology -------------------------------------------------------------------------------
 
@@ -193,6 +206,7 @@ class Snapshots:
         lives = dict.fromkeys(_ids(row.get("new_cdc_generation_data_uuid")), Life.written.name)
         lives |= dict.fromkeys(_ids(row.get("committed_cdc_generations")), Life.published.name)
         lives |= dict.fromkeys(unpublished, Life.committed.name)
+        self._in_order(dump, row.get("committed_cdc_generations"), place)
         for generation, life in lives.items():
             self._lives[dump.series, generation] = life
             self._add(dump, cdc.MACHINE, generation, {cdc.LIFE: life}, place)
@@ -207,6 +221,14 @@ class Snapshots:
                     {cdc.LIFE: Life.cleared.name},
                     place,
                 )
+
+    def _in_order(self, dump: Snapshot, committed: object, place: tuple[int, int]) -> None:
+        """Whether generations that are new in the dump are to operate after those that were there."""
+        order = self._orders.setdefault(dump.series, GenerationOrder())
+        found = order.see(committed)
+        for action in found.actions:
+            self._add(dump, generation_order.MACHINE, generation_order.ENTITY, {}, place, action)
+        self.book.counts[generation_order.UNREAD] += found.unread
 
     # -- the other tables ------------------------------------------------------------------------------
 
@@ -269,9 +291,19 @@ class Snapshots:
                 self._commit(effect)
 
     def _commit(self, effect: Effect) -> None:
-        if effect.key:
-            key = f"{effect.key} in group0_history"
-            self.book.add(Effect(effect.machine, key, effect.observed, effect.source))
+        if not effect.key:
+            return
+        observed = dict(effect.observed)
+        time = observed.pop(cdc.STARTS, None)
+        if time is not None:
+            order = self._orders.setdefault(_HISTORY, GenerationOrder())
+            found = order.commit(effect.key, str(time))
+            for action in found.actions:
+                key = f"{generation_order.ENTITY} in {_HISTORY}"
+                self.book.add(Effect(generation_order.MACHINE, key, {}, effect.source, action))
+            self.book.counts[generation_order.UNREAD] += found.unread
+        key = f"{effect.key} in {_HISTORY}"
+        self.book.add(Effect(effect.machine, key, observed, effect.source))
 
 
 _OF_TABLES: dict[str, Callable[[Snapshots, Snapshot, Snapshot | None], None]] = {

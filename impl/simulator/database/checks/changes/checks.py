@@ -14,6 +14,7 @@ from stagewright.impl.simulator.database.checks.changes.follower import (
 from stagewright.impl.simulator.database.checks.changes.pair_oracle import PairOracle
 from stagewright.impl.simulator.database.checks.changes.reader_check import ReaderCheck
 from stagewright.impl.simulator.database.checks.oracle import Oracle
+from stagewright.impl.simulator.database.checks.places_oracle import look_at_generation
 from stagewright.impl.simulator.database.checks.watcher import Watcher
 from stagewright.impl.simulator.database.hosts import Host
 from stagewright.impl.simulator.database.script import Operation
@@ -40,11 +41,11 @@ class ChangeChecks:
         reads: float,
         consumer: MakesConsumer,
     ) -> None:
-        check = ReaderCheck(watcher.recording, catalog, now, late, timing)
-        self._catalog, self._hosts = catalog, hosts
+        self._check = check = ReaderCheck(watcher.recording, catalog, now, late, timing)
+        self._catalog, self._hosts, self._oracle = catalog, hosts, oracle
         self._followers = Followers(ask, oracle, check, consumer)
         self._pairs = PairOracle(oracle, script, reads)
-        watcher.follow_changes(catalog, oracle.may_precede)
+        watcher.follow_changes(catalog, oracle.may_precede, timing.leeway)
         watcher.crashed = lambda host: self._pairs.crashed(host, self._catalog.view.tables)
 
     def poll(self) -> None:
@@ -60,7 +61,12 @@ class ChangeChecks:
     def look(self) -> None:
         """Where changes lie at rest."""
         disks = {name: host.rows for name, host in self._hosts.items()}
-        self._pairs.quorums(disks, self._catalog.view)
+        view, now = self._catalog.view, self._check.now()
+        self._pairs.quorums(disks, view, now)
+        look_at_generation(self._catalog, self._oracle)
+        for name, host in self._hosts.items():
+            if host.node is not None:
+                self._pairs.expired(name, host.rows, view, now)
 
     def read_to_the_end(self, wait: Callable[[Callable[[], bool], int], bool]) -> int:
         """Let each consumer read all that was written, and check it; how many changes they have read."""

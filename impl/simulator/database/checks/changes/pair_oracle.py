@@ -18,6 +18,7 @@ from stagewright.impl.simulator.database.tables import table_of
 from stagewright.impl.storage.memory import MemoryRows
 
 ONLY_WRITES = frozenset({"table", "write", "wait", "kill", "restart"})
+MARGIN = 500_000  # microseconds by which clocks of nodes are off, and more
 Written = tuple[bytes, int]
 """A stored key and a timestamp."""
 
@@ -42,8 +43,8 @@ class PairOracle:
             if log_of(table) in tables:
                 self._compare(name, table, rows)
 
-    def quorums(self, disks: Mapping[str, MemoryRows], view: View) -> None:
-        """At rest, each acknowledged change is on a quorum of the replicas of its stream."""
+    def quorums(self, disks: Mapping[str, MemoryRows], view: View, now: int) -> None:
+        """At rest, each acknowledged change is on a quorum of the replicas of its stream, unless it has expired."""
         have: dict[Written, list[tuple[str, bytes]]] = {}
         for log in view.logs.values():
             for name, rows in disks.items():
@@ -52,6 +53,9 @@ class PairOracle:
                         (name, change.stream)
                     )
         for key, time in sorted(self._oracle.acknowledged):
+            kept = view.kept.get(table_of(key), 0)
+            if kept and time < now - 1000 * kept + MARGIN:
+                continue
             log = view.logs.get(table_of(key), "")
             found = have.get((key, time), [])
             if log and not any(self._is_kept(view, log, stream, found) for _, stream in found):
@@ -64,6 +68,15 @@ class PairOracle:
         replicas = view.replicas(log, token).reads
         there = sum((name, stream) in found for name in replicas)
         return there > len(replicas) // 2
+
+    def expired(self, name: str, rows: MemoryRows, view: View, now: int) -> None:
+        """Rows that are older than they are kept, and then some, lie nowhere."""
+        for table, kept in view.kept.items():
+            oldest = min((c.timestamp for c in _changes(rows, view.logs[table])), default=now)
+            if oldest < now - 1000 * (kept + kept // 2) - MARGIN:
+                self._oracle.broken(
+                    f"{name} has a change of {table} at {oldest}, which has expired"
+                )
 
     def _compare(self, name: str, table: str, rows: MemoryRows) -> None:
         snapshot = rows.snapshot()

@@ -1,4 +1,4 @@
-"""Watches the logs of changes: where nodes send log rows, what replicas store, which sets of streams begin and end.
+"""Watches the logs of changes: where nodes send log rows, what replicas store, and what expires.
 
 What is right is looked up in the tables as group0 has them, not as the node that acts knows them.
 """
@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from stagewright.impl.catalog.catalog import Catalog
-from stagewright.impl.catalog.columns import ALL, TOPOLOGY
-from stagewright.impl.catalog.stream_rows import STREAMS
-from stagewright.impl.cdc.rows import change_of, log_of
-from stagewright.impl.group0 import Entry
+from stagewright.impl.cdc.metadata import NO_GENERATION
+from stagewright.impl.cdc.rows import SUFFIX, change_of, log_of, timestamp_in
 from stagewright.impl.node.keys import stored_key, token_in
 from stagewright.impl.node.messages import (
     Cell,
@@ -23,15 +21,15 @@ from stagewright.impl.node.messages import (
     ReplicaWrite,
 )
 from stagewright.impl.node.node import DatabaseNode
-from stagewright.impl.node.port import Effect, Send, Store
+from stagewright.impl.node.port import Drop, Effect, Send, Store
 from stagewright.impl.recording.recording import Recording
-from stagewright.impl.simulator.database.hosts import EPOCH
+from stagewright.impl.simulator.database.checks.changes.sets import SetWatcher
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 from stagewright.machines.scylladb.topology.topology_states import Ring
 
-GENERATIONS = "generations"  # of the token ring
 _STAGE = {Ring.old: Stage.none, Ring.both: Stage.write_both_read_old, Ring.new: Stage.use_new}
 _MICROSECONDS = 1_000
+TOKEN = 8  # bytes of a stored key; the rows of token ranges are dropped by these alone
 Log = tuple[str, Cell]
 MayPrecede = Callable[[bytes, int, bytes | None], bool]
 
@@ -39,11 +37,16 @@ MayPrecede = Callable[[bytes, int, bytes | None], bool]
 class ChangeWatcher:
     """What is recorded of all logs of a run.
 
-    `catalog` is what group0's log comes to; `may_precede` says what the row of a write may have been before it.
+    `catalog` is what group0's log comes to; `may_precede` says what the row of a write may have been before it;
+    `leeway` (milliseconds) is that of timestamps.
     """
 
     def __init__(
-        self, recording: Recording, catalog: Callable[[], Catalog], may_precede: MayPrecede
+        self,
+        recording: Recording,
+        catalog: Callable[[], Catalog],
+        may_precede: MayPrecede,
+        leeway: int,
     ) -> None:
         self._may_precede = may_precede
         self._recording = recording
@@ -56,7 +59,7 @@ class ChangeWatcher:
         ] = {}  # those with rows whose log rows are for them, too
         self._logs: dict[str, list[tuple[str, dict[str, bool]]]] = {}  # steps, until acknowledged
         self._answered: set[tuple[str, str]] = set()
-        self._sets: dict[str, tuple[int, ...]] = {}  # when the sets of each begin
+        self.sets = SetWatcher(recording, catalog, leeway)
 
     # -- nodes ---------------------------------------------------------------------------------------------
 
@@ -67,6 +70,10 @@ class ChangeWatcher:
                 self._sent_row(node, to, message, cause)
                 for table, cell in _log_rows(message, cause):
                     self._sent(node, to, message, cause, table, cell)
+            case Send(_, ClientReply(reason=reason)) if reason == NO_GENERATION and isinstance(
+                cause, ClientWrite
+            ):  # of those that were not held until group0 was read
+                self.sets.lacks(node, node.context.view.named(cause.table), cause.timestamp)
             case Send(_, ClientReply(number, succeeded)):
                 entity = self._of_clients.pop((node.name, number), None)
                 if entity is not None:
@@ -74,6 +81,11 @@ class ChangeWatcher:
                     self._take("writes", entity, node.name, what)
                     for step, arguments in self._logs.pop(entity, ()) if succeeded else ():
                         self._take("changes", entity, node.name, step, **arguments)
+            case Drop(log, low, high) if len(low) > TOKEN and high is not None:
+                before, now = timestamp_in(high), node.context.around.now()
+                kept = node.context.view.kept.get(log.removesuffix(SUFFIX), 0)
+                over = before <= now - _MICROSECONDS * kept
+                self._take("streams", log, node.name, "expire", over=over)
             case Store() if isinstance(cause, ReplicaWrite):
                 self._stored(node, effect, cause)
             case _:
@@ -161,55 +173,6 @@ class ChangeWatcher:
             families = {put.family for put in effect.batch}
             together = {cause.table, log_of(cause.table)} <= families
             self._take("changes", entity, node.name, "store", together=together)
-
-    # -- what is committed -----------------------------------------------------------------------------------
-
-    def committed(self, entry: Entry, now: int) -> None:
-        """An entry is committed: sets of streams may begin, or be forgotten; tablets may be others."""
-        catalog = self._catalog()
-        if not catalog.begun or not catalog.view.logs:
-            return
-        tablets = catalog.view.tablets
-        for table in catalog.view.logs:
-            name = table if table in tablets else GENERATIONS
-            before, found = self._sets.get(name, ()), catalog.streams_of(table).generations
-            starts = tuple(start for start, _ in found)
-            if starts != before:
-                self._sets[name] = starts
-                self._changed(name, table, before, starts, now)
-            resized = [m for m in entry.command.mutations if m.key == (table,) and m.columns]
-            if table in tablets and before and any("tablets" in (m.columns or {}) for m in resized):
-                added = any(m.table == STREAMS for m in entry.command.mutations)
-                self._take("streams", name, "", "change_places", followed=added)
-
-    def _changed(
-        self, name: str, table: str, before: tuple[int, ...], after: tuple[int, ...], now: int
-    ) -> None:
-        present = (EPOCH + now) * _MICROSECONDS
-        for start in sorted({*after} - {*before}):
-            self._take(
-                "streams",
-                name,
-                "",
-                "begin_set",
-                later=all(start > b for b in before),
-                ahead=start > present,
-                fitting=self._fits(table),
-            )
-
-    def _fits(self, table: str) -> bool:
-        """Whether each tablet, or vnode to come, has its streams in the newest set."""
-        catalog = self._catalog()
-        _, newest = catalog.streams_of(table).generations[-1]
-        rows = catalog.view.tablets.get(table)
-        if rows is not None:
-            return [r.end for r in newest.ranges] == [row.range[1] for row in rows]
-        members = catalog.view.nodes.values()
-        ends = {t: m.shards for m in members if m.state.will_own for t in m.tokens}
-        static = catalog.tables[TOPOLOGY][ALL]
-        if static["new_cdc_generation_data_uuid"] is None and {*newest.ends} != {*ends}:
-            return {*newest.ends} >= {*ends}  # of a node that joins: its tokens come with it
-        return all(len(r.streams) == ends.get(r.end, len(r.streams)) for r in newest.ranges)
 
 
 def _entity(node: DatabaseNode, write: ClientWrite) -> str:

@@ -38,6 +38,28 @@ IMAGED = Plan(
     cdc=True,
     images=True,
 )
+WAITS = "wait 2000;" * 6  # the consumer reads on between two operations
+EXPIRING = Plan(  # the consumer is never behind by as much as the log keeps
+    script=parse_script(
+        f"table t tablets 2 rf 3; write 150; {WAITS} write 150; {WAITS} write 50; {WAITS}"
+    ),
+    faults=parse_faults("skew=40"),
+    workload=Workload(keys=12, gap=(0, 3)),
+    cdc=True,
+    ttl=20_000,
+)
+BEHIND = replace(EXPIRING, script=parse_script("write 200; wait 50000; write 50"))
+SWITCHED = Plan(  # generations follow each other while clients write
+    script=parse_script("write 60; " + "generation; write 150; " * 4),
+    faults=parse_faults("skew=40"),
+    workload=Workload(keys=12, gap=(0, 3)),
+    cdc=True,
+)
+PRECEDED = replace(  # two generations while clients write, the second before the first operates
+    SWITCHED,
+    script=parse_script("wait 2000; write 300; generation; generation; wait 3000"),
+    workload=Workload(keys=12, gap=(10, 30)),
+)
 TABLETS = replace(RESIZED, faults=parse_faults("loss=0.1,crash=20,skew=40"))
 
 
@@ -54,6 +76,7 @@ class Shown:
 
 D = Defect
 NEVER = "the CDC consumer never read"
+FOLLOWS = "it begins where the reader stands"
 BOTH = "a replica of both rows stores both at once"
 SHOWN = (
     Shown(D.leaving_replicas_suffice, CHANGES, 26, NEVER, ""),  # traces do not count who stays
@@ -96,6 +119,42 @@ SHOWN = (
         0,
         "and was not then",
         "the image is of the newest acknowledged version",
+    ),
+    Shown(
+        D.log_rows_expire_early,
+        EXPIRING,
+        0,
+        NEVER,
+        "the rows are older than the log keeps them",
+    ),
+    Shown(
+        D.generations_are_cleared_early,
+        SWITCHED,
+        0,
+        "refused a write of now",
+        "no write is for it any more",
+    ),
+    Shown(
+        D.only_the_last_generation_is_loaded,
+        replace(SWITCHED, faults=parse_faults("crash=100,skew=40")),
+        0,
+        "refused a write of now",
+        "no set operated at the timestamp",
+    ),
+    Shown(D.generations_are_not_queued, SWITCHED, 0, NEVER, FOLLOWS),
+    Shown(
+        D.generations_precede_each_other,
+        PRECEDED,
+        0,
+        NEVER,
+        "it begins after the set before it",
+    ),
+    Shown(
+        D.streams_are_limited,
+        SWITCHED,
+        0,
+        "has 1 streams: 2 shards",
+        "there is a stream where each tablet, or shard of a vnode, lies",
     ),
     Shown(D.logs_stay_behind, TABLETS, 0, NEVER, "each range came from enough replicas"),
     Shown(
@@ -183,6 +242,22 @@ class Loyal(Consumer):
             self._source = source
 
 
+class Blind(Consumer):
+    """Does not ask whether what it reads is there still."""
+
+    def __init__(
+        self,
+        source: Source,
+        now: Callable[[], int],
+        wait: int,
+        position: Position | None,
+        most: int,
+    ) -> None:
+        start = position or Position(min(g.start for g in source.generations()), 0)
+        start = replace(start, read=max(start.generation, start.read))
+        super().__init__(_Only(source, None), now, wait, start, most)
+
+
 class Twice(Consumer):
     """Begins the next span a little before where it stands."""
 
@@ -194,22 +269,27 @@ class Twice(Consumer):
 
 
 class _Only:
-    def __init__(self, source: Source, first: Generation) -> None:
+    """A log of which one generation is known, or all; it says that nothing expires."""
+
+    def __init__(self, source: Source, first: Generation | None) -> None:
         self._of, self._first = source, first
 
     def generations(self) -> Sequence[Generation]:
-        return [self._first]
+        return self._of.generations() if self._first is None else [self._first]
+
+    def kept_from(self) -> int:
+        return 0
 
     def changes(self, streams: Sequence[bytes], start: int, end: int) -> Sequence[Change]:
         return self._of.changes(streams, start, end)
 
 
-FOLLOWS = "it begins where the reader stands"
 POLLED = replace(  # again and again while clients write
     TABLETS, script=parse_script("table t tablets 2 rf 3; write 400;" + "wait 40;" * 12)
 )
 READERS = (
     (Hasty, POLLED, NEVER, "nothing can be written to it any more"),
+    (Blind, BEHIND, NEVER, "nothing of it has expired"),
     (Twice, TABLETS, "twice", FOLLOWS),
     (Loyal, TABLETS, NEVER, FOLLOWS),
     (Late, TABLETS, NEVER, FOLLOWS),
