@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,9 @@ from stagewright.impl.processes.layout import Layout
 
 
 @pytest.mark.thorough
-def test_a_cluster_grows_and_loses_a_node_while_a_client_writes(tmp_path: Path) -> None:
+def test_a_cluster_grows_and_loses_a_node_while_a_client_writes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     directory = tmp_path / "cluster"
     assert demo.is_possible()
     said: list[str] = []
@@ -24,6 +27,17 @@ def test_a_cluster_grows_and_loses_a_node_while_a_client_writes(tmp_path: Path) 
             for _, arguments, expected in demo.actions(directory):
                 assert run_command_line(arguments) == expected, arguments
                 said.append(beside.after(arguments))
+                printed = capsys.readouterr().out
+                if arguments[:2] == ("cluster", "tail"):
+                    changes = [json.loads(text) for text in printed.splitlines()]
+                    seen = [(change["key"], change["value"]) for change in changes]
+                    assert seen == [
+                        ("ann", "Prague"),
+                        ("bob", "Turin"),
+                        ("ann", "Oslo"),
+                        ("bob", None),
+                    ]
+                    assert len({change["stream"] for change in changes}) > 1
         assert not Layout(directory).exists
     sentences = [s for s in said if s]
     assert len(sentences) == 2

@@ -22,6 +22,8 @@ _VIEW = (
     "create view cities on people by value; put cleo Prague; await cities; use cities; get Prague"
 )
 
+_CHANGES = "create table visits rf 3 cdc; put ann Prague; put bob Turin; put ann Oslo; delete bob"
+
 Actions = tuple[tuple[str, tuple[str, ...], ExitCode], ...]
 """What each stop says, its arguments, its exit code."""
 
@@ -40,6 +42,11 @@ def actions(directory: Path) -> Actions:
             ("cluster", "start", "--nodes", "3", *where),
             ExitCode.HOLDS,
         ),
+        (
+            "A table that keeps a log of its changes (CDC).",
+            ("shell", *where, "-c", _CHANGES),
+            ExitCode.HOLDS,
+        ),
         ("A fourth node joins.", ("cluster", "add", *where), ExitCode.HOLDS),
         ("A node dies (kill -9).", ("cluster", "kill", "n1", *where), ExitCode.HOLDS),
         (
@@ -52,6 +59,11 @@ def actions(directory: Path) -> Actions:
         (
             "A materialized view is built from the rows that are there, and follows those that come.",
             ("shell", *where, "-c", _VIEW),
+            ExitCode.HOLDS,
+        ),
+        (
+            "What changed, each once and in order, and in which stream, though nodes came and went since.",
+            ("cluster", "tail", *where, "--table", "ks.visits", "--until-now"),
             ExitCode.HOLDS,
         ),
         (
@@ -71,6 +83,7 @@ class Beside:
         self._stop = Event()
         self._thread: Thread | None = None
         self._acknowledged = 0
+        self._changed_at = 0.0
 
     def after(self, arguments: tuple[str, ...]) -> str:
         """What the client does after a command; a sentence when it has ended, and looked for its rows.
@@ -83,7 +96,19 @@ class Beside:
             self._thread.start()
         elif self._thread is not None and arguments[:3] == ("cluster", "decommission", "n2"):
             return self._end_if_left()
+        elif arguments[-1:] == (_CHANGES,):
+            self._changed_at = time.monotonic()
+        elif arguments[-1:] == (_VIEW,):
+            self._wait_for_changes()
         return ""
+
+    def _wait_for_changes(self) -> None:
+        """Until the changes are so old that no earlier one can follow: mostly they are."""
+        from stagewright.impl.processes.layout import Layout
+        from stagewright.live.tail import confidence_in
+
+        old = confidence_in(Layout(self.directory).settings().timing) / 1e6 + 1
+        time.sleep(max(0.0, self._changed_at + old - time.monotonic()))
 
     def _end_if_left(self) -> str:
         from stagewright.impl.processes.layout import Layout
