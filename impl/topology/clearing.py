@@ -1,4 +1,7 @@
-"""The coordinator clears CDC generations: the end of a generation is a step of its definition, `cdc-generation`."""
+"""The coordinator clears CDC generations: the end of a generation is a step of its definition, `cdc-generation`.
+
+It does so where tables keep logs: without any, no node looks generations up.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ class Clearing:
 
     def go_on(self) -> list[Effect]:
         """Clear what can be cleared now; else look again when time has passed, if something is to be cleared one day."""
-        if self._driver.is_busy:
+        if self._driver.is_busy or not self._node.view.logs:
             return []
         if self._found():
             return self._driver.commit(self._clear)
