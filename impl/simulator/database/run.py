@@ -285,8 +285,7 @@ class _Run:
         self._until(self._all_are_ready, BEGIN_MS)
         while TABLE not in self.judge.catalog.view.tables:
             self._number += 1
-            plan = self.plan
-            logging = (plan.cdc, plan.images, plan.ttl)
+            plan, logging = self.plan, (self.plan.cdc, self.plan.images, self.plan.ttl)
             wanted = CreateTable(self._number, TABLE, plan.replicas, 0, *logging)
             self.world.send("operator", "n1", wanted)
             self._until(lambda: TABLE in self.judge.catalog.view.tables, BEGIN_MS)
