@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from stagewright.impl.indexes.client import Client
 from stagewright.impl.indexes.messages import (
+    AskBuild,
     AskBuilds,
     AskSchema,
     BackfillTable,
@@ -41,6 +42,7 @@ from stagewright.impl.indexes.processes.wire import (
 )
 from stagewright.impl.indexes.schema import index_tablet, row_key, table_tablet, tablet_of
 from stagewright.impl.indexes.times import COUNTS, HybridClock
+from stagewright.machines.yugabytedb.indexes.index_states import Status
 
 
 @dataclass
@@ -108,7 +110,8 @@ class Session:
         self._answer(Transacted(number, last.committed or 0, why or _ABORTED))
 
     def _send(self, question: Question, to: str, message: Message, at: int = 0) -> None:
-        self._asked = _Asked(question, to, message, self.port.now(), at)
+        since = self.port.now() if self._asked is None else self._asked.since
+        self._asked = _Asked(question, to, message, since, at)
         self._try(self._asked)
 
     def _try(self, asked: _Asked) -> None:
@@ -141,6 +144,9 @@ class Session:
             case SchemaKnown(request), LookUp() as question if request == str(question.number):
                 assert asked is not None
                 self._look_up(message, question, asked.at)
+            case Build(), LookUp() as question if message.name == question.index:
+                assert asked is not None
+                self._look_up_later(message, asked)
             case Found(request, rows), LookUp(number) if request == str(number):
                 assert asked is not None
                 self._end(RowKeys(number, rows, asked.at))
@@ -154,14 +160,33 @@ class Session:
         index = known.schema.readable(question.index, at)
         if index is None:
             there = known.schema.readable(question.index, None)
-            reason = f"{question.index} is not there to be read"
-            if there is not None:
-                reason = f"{question.index} has nothing from before {there.read_from}"
+            if there is None:
+                self._send(question, MASTER, AskBuild(question.index), at)
+                return
+            reason = f"{question.index} has nothing from before {there.read_from}"
             self._end(Failed(question.number, reason))
             return
         tablet = tablet_of(row_key(question.value), self._settings.tablets)
         message = ReadIndex(known.request, question.value, at)
         self._send(question, index_tablet(index.number, tablet), message, at)
 
+    def _look_up_later(self, build: Build, asked: _Asked) -> None:
+        """A tablet says that an index cannot be read. If it is built, the tablet has not heard of it yet."""
+        question = asked.question
+        assert isinstance(question, LookUp)
+        if build.status is not Status.success or build.dropped:
+            reason = f"{question.index} is not there to be read"
+            self._end(Failed(question.number, reason))
+            return
+
+        def again() -> None:
+            if self._asked is asked:
+                tablet = tablet_of(row_key(question.value), self._settings.tablets)
+                message = AskSchema(str(question.number))
+                self._send(question, table_tablet(tablet), message, asked.at)
+
+        self.port.after(_SOON, again)
+
 
 _ABORTED = "aborted"
+_SOON = 20

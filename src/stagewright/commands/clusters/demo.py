@@ -23,6 +23,10 @@ _VIEW = (
 )
 
 _CHANGES = "create table visits rf 3 cdc; put ann Prague; put bob Turin; put ann Oslo; delete bob"
+_INDEXES = (
+    "put 1 v=10 w=7; put 2 v=20 w=7; create unique index i on v; create unique index j on w; "
+    "await i; read i 20; await j"
+)
 
 Actions = tuple[tuple[str, tuple[str, ...], ExitCode], ...]
 """What each stop says, its arguments, its exit code."""
@@ -72,6 +76,29 @@ def actions(directory: Path) -> Actions:
             ExitCode.HOLDS,
         ),
         ("The end of it.", ("cluster", "stop", *where), ExitCode.HOLDS),
+        *_of_indexes(_indexed(directory)),
+    )
+
+
+def _indexed(directory: Path) -> Path:
+    """Where the other cluster of the demo lies."""
+    return directory.with_name(f"{directory.name}-indexed")
+
+
+def _of_indexes(directory: Path) -> Actions:
+    where = ("--dir", str(directory))
+    return (
+        (
+            "Another cluster: a table whose secondary indexes are built while it is written to.",
+            ("cluster", "start", "--indexes", *where),
+            ExitCode.HOLDS,
+        ),
+        (
+            "A unique index is built, and read; one of values that two rows share fails, and says which.",
+            ("shell", *where, "-c", _INDEXES),
+            ExitCode.HOLDS,
+        ),
+        ("The end of this one, too.", ("cluster", "stop", *where), ExitCode.HOLDS),
     )
 
 
@@ -91,7 +118,7 @@ class Beside:
         Raises:
             AssertionError: a row is lost.
         """
-        if arguments[:2] == ("cluster", "start"):
+        if arguments[:2] == ("cluster", "start") and "--indexes" not in arguments:
             self._thread = Thread(target=self._write, daemon=True)
             self._thread.start()
         elif self._thread is not None and arguments[:3] == ("cluster", "decommission", "n2"):
@@ -141,7 +168,9 @@ class Beside:
         return Supervisor(Layout(self.directory)).session()
 
     def _clear(self) -> None:
-        """Stop what runs, and remove the cluster of this demo or of an earlier one."""
+        """Stop what runs, and remove the clusters of this demo or of an earlier one."""
+        from stagewright.impl.indexes.processes.layout import IndexLayout
+        from stagewright.impl.indexes.processes.supervisor import IndexSupervisor
         from stagewright.impl.processes.layout import Layout
         from stagewright.impl.processes.supervisor import Supervisor
 
@@ -149,6 +178,10 @@ class Beside:
         if layout.exists:
             Supervisor(layout).stop()
             shutil.rmtree(self.directory)
+        indexed = IndexLayout(_indexed(self.directory))
+        if indexed.exists:
+            IndexSupervisor(indexed).stop()
+            shutil.rmtree(indexed.directory)
 
     def __enter__(self) -> Beside:
         self._clear()

@@ -1,0 +1,109 @@
+"""What a server does for a client, told by what it sends: nobody else is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("msgspec")
+
+from stagewright.impl.indexes.messages import (
+    AskBuild,
+    AskSchema,
+    Build,
+    Found,
+    Message,
+    ReadIndex,
+    SchemaKnown,
+)
+from stagewright.impl.indexes.port import Settings
+from stagewright.impl.indexes.processes.session import Session
+from stagewright.impl.indexes.processes.wire import Failed, LookUp, Reply, RowKeys
+from stagewright.impl.indexes.records.notes import Note
+from stagewright.impl.indexes.schema import IndexInfo, Schema
+from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
+
+NOW = 1_000
+
+
+class Heard:
+    """A port that keeps what is sent, and what is to be done later."""
+
+    address = "client/n1/1"
+
+    def __init__(self) -> None:
+        self.sent: list[Message] = []
+        self.later: list[Callable[[], None]] = []
+
+    def send(self, to: str, message: Message) -> None:
+        self.sent.append(message)
+
+    def after(self, milliseconds: int, action: Callable[..., None], *arguments: Any) -> None:
+        if milliseconds < 100:  # what is asked once more after longer than that was answered
+            self.later.append(lambda: action(*arguments))
+
+    def now(self) -> int:
+        return NOW
+
+    def note(self, note: Note) -> None:
+        """Nobody listens."""
+
+    def take_slot(self) -> bool:
+        return False
+
+    def free_slot(self) -> None:
+        """It has none."""
+
+
+def asked(value: int) -> tuple[Heard, Session, list[Reply]]:
+    port, replies = Heard(), list[Reply]()
+    session = Session(port, Settings(), replies.append)
+    session.ask(LookUp(1, "i", value))
+    assert port.sent == [AskSchema("1")]
+    return port, session, replies
+
+
+def known(permission: Permission) -> SchemaKnown:
+    return SchemaKnown("1", Schema(4, (IndexInfo(0, "i", "v", False, permission, 5),)))
+
+
+def test_a_tablet_that_lags_does_not_hide_an_index_that_is_built() -> None:
+    port, session, replies = asked(7)
+    session.receive("table/0", known(Permission.do_backfill))
+    assert port.sent[-1] == AskBuild("i")
+    session.receive("master", Build("i", Status.success))
+    assert replies == []
+    (again,) = port.later
+    again()
+    assert port.sent[-1] == AskSchema("1")
+    session.receive("table/0", known(Permission.read_write_and_delete))
+    assert isinstance(port.sent[-1], ReadIndex)
+    session.receive("index0/0", Found("1", (3,)))
+    assert [r.rows for r in replies if isinstance(r, RowKeys)] == [(3,)]
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        Build("i", Status.in_progress),
+        Build("i", Status.failed),
+        Build("i", Status.success, dropped=True),
+        Build("i", None),
+    ],
+)
+def test_an_index_that_is_not_built_is_not_waited_for(build: Build) -> None:
+    port, session, replies = asked(7)
+    session.receive("table/0", known(Permission.do_backfill))
+    session.receive("master", build)
+    assert replies == [Failed(1, "i is not there to be read")]
+    assert port.later == []
+
+
+def test_an_index_has_nothing_from_before_its_scan() -> None:
+    port, replies = Heard(), list[Reply]()
+    session = Session(port, Settings(), replies.append)
+    session.ask(LookUp(1, "i", 7, at=4))
+    session.receive("table/0", known(Permission.read_write_and_delete))
+    assert replies == [Failed(1, "i has nothing from before 5")]
