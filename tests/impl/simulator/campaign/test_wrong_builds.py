@@ -1,0 +1,50 @@
+"""The default strategy notices wrong builds: by what clients get or what lies on disks, and by the definitions."""
+
+from __future__ import annotations
+
+import pytest
+from tests.thorough import some_of
+
+from stagewright.impl.node.defects import Defect
+from stagewright.impl.simulator.campaign.wrong_builds import hunt
+
+D = Defect
+BY_BOTH = (
+    D.pending_is_not_awaited,
+    D.writes_skip_pending,
+    D.streaming_misses_rows,
+    D.streaming_is_skipped,
+    D.tombstones_are_not_streamed,
+    D.one_answer_less,
+    D.timeouts_acknowledge,
+    D.cleanup_drops_owned_rows,
+    D.streaming_from_one_source,
+    D.sync_is_forgotten,
+)
+# What these skip, another safeguard bears: fences where a barrier is skipped, barriers where a fence is.
+BY_DEFINITIONS = (
+    D.barrier_asks_nobody,
+    D.barrier_does_not_learn,
+    D.barrier_does_not_drain,
+    D.reads_are_not_drained,
+    D.fence_is_not_spread,
+    D.joining_node_is_not_asked,
+    D.streaming_does_not_wait,
+    D.old_reads_are_not_awaited,
+    D.cleanup_does_not_wait,
+    D.end_is_not_awaited,
+)
+
+
+@pytest.mark.parametrize("defect", some_of(BY_BOTH, each=6), ids=lambda d: d.name)
+def test_a_wrong_build_is_noticed_by_rows_and_by_definitions(defect: Defect) -> None:
+    found = hunt(defect, range(24))
+    assert found.trace is not None
+    assert found.clients is not None
+
+
+@pytest.mark.parametrize("defect", some_of(BY_DEFINITIONS, each=10), ids=lambda d: d.name)
+def test_a_wrong_build_that_another_safeguard_bears_is_noticed_by_definitions(
+    defect: Defect,
+) -> None:
+    assert hunt(defect, range(1)).trace is not None
