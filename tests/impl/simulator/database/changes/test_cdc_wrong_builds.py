@@ -124,7 +124,7 @@ SHOWN = (
         D.log_rows_expire_early,
         EXPIRING,
         0,
-        NEVER,
+        "only",
         "the rows are older than the log keeps them",
     ),
     Shown(
