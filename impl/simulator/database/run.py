@@ -29,6 +29,7 @@ from stagewright.impl.simulator.database.checks.changes.follower import MakesCon
 from stagewright.impl.simulator.database.checks.judge import Judge
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.checks.places_oracle import look_at_rows, look_at_tablets
+from stagewright.impl.simulator.database.checks.rest import is_at_rest, is_balanced
 from stagewright.impl.simulator.database.checks.rows.oracles import RowOracles
 from stagewright.impl.simulator.database.checks.watcher import Watcher
 from stagewright.impl.simulator.database.clients import Clients, Workload
@@ -41,9 +42,8 @@ from stagewright.impl.simulator.database.troubles import Troubles
 from stagewright.impl.simulator.database.views import Asks, ViewOperations
 from stagewright.impl.simulator.database.weather import NONE, Faults
 from stagewright.impl.simulator.database.world import World
-from stagewright.impl.tablets.replication import is_altered
 from stagewright.impl.topology.release import release
-from stagewright.machines.scylladb.topology.topology_states import NodeState, TransitionState
+from stagewright.machines.scylladb.topology.topology_states import NodeState
 from stagewright.spec.errors import InputError
 
 BEGIN_MS = 5_000
@@ -54,7 +54,6 @@ AGAIN_MS = 150  # until an operator asks anew
 HEAL_MS = 60_000
 SETTLE_MS = 1_500
 COMPACT_AFTER = 15  # entries of group0
-QUIET_MS = 400  # so long nothing has moved when the balancer is done
 ASKS = {
     "decommission": Ask.leave,
     "remove": Ask.remove,
@@ -138,6 +137,7 @@ class _Run:
         self._replies: dict[int, OperatorReply] = {}
         self._read: dict[int, Message] = {}
         self._number = 0
+        self._committed_at = 0
         self.troubles = Troubles(self.world, plan.faults)
         self.aims = Aims(self.world, self.troubles, lambda: self.judge.catalog.view)
         self._killed = self.troubles.killed  # by the script
@@ -195,7 +195,7 @@ class _Run:
         return self._read.pop(number, None)
 
     def _committed(self, entry: Entry) -> None:
-        before = self.judge.catalog.view
+        before, self._committed_at = self.judge.catalog.view, self.events.now
         self.judge.hear(entry, self.events.now)
         self.rows.committed(before, self.judge.catalog.view)
         self.tables.repairs.committed(before, self.judge.catalog.view)
@@ -464,15 +464,8 @@ class _Run:
 
     def _rests(self) -> bool:
         view = self.judge.catalog.view
-        moving = any(
-            m.state.in_transition or (m.request is not None and not m.request["done"])
-            for m in view.nodes.values()
-        )
-        at_rest = view.transition_state is TransitionState.null and not moving
-        at_rest &= not view.resizes and not any(is_altered(view, t) for t in view.tablets)
-        at_rest &= not any(row.repair for rows in view.tablets.values() for row in rows)
-        quiet = view.tablets and self.judge.tablets.last_change + QUIET_MS > self.events.now
-        return at_rest and not view.moving and not quiet
+        changed = max(self._committed_at, self.judge.tablets.last_change)
+        return is_at_rest(view) and (not view.tablets or is_balanced(self.world, changed))
 
     def _look(self) -> None:
         """Every key through every node, every table of every node, every row of every replica."""
