@@ -218,8 +218,11 @@ BOTH = [sets("write_both_read_old"), MIGRATES]
 
 def test_a_stage_is_left_after_its_barrier() -> None:
     assert refused(coordinator(*BOTH, DRAIN, FENCE, sets("streaming"), MIGRATES)) == set()
-    for early in ([], [DRAIN], [FENCE]):
-        assert "LoggedStage" in refused(coordinator(*BOTH, *early, sets("streaming"), MIGRATES))
+    leaves = [sets("streaming"), MIGRATES]
+    for early in ([DRAIN], [FENCE]):
+        assert "LoggedStage" in refused(coordinator(*BOTH, *early, *leaves))
+    assert "LoggedStage" in refused(coordinator(DRAIN, FENCE, *BOTH, *leaves))
+    assert refused(coordinator(*BOTH, *leaves)) == set()  # an excerpt has lines of no barrier
     before = coordinator(DRAIN, *BOTH, FENCE, sets("streaming"), MIGRATES)
     assert "LoggedStage" in refused(before)
 
@@ -258,7 +261,7 @@ def test_all_are_over_after_the_barrier_of_their_last_stage() -> None:
     cleaned = [f"cleanup for tablet {TABLET} resolved."]
     over = f"{COMMIT}Finished tablet migration"
     assert "LoggedStage" not in refused(coordinator(*cleaned, *ends, DRAIN, FENCE, MIGRATES, over))
-    assert "LoggedStage" in refused(coordinator(*cleaned, *ends, MIGRATES, over))
+    assert "LoggedStage" in refused(coordinator(DRAIN, FENCE, *cleaned, *ends, MIGRATES, over))
 
 
 def test_a_cleanup_is_over_before_its_stage_is_left() -> None:

@@ -51,8 +51,9 @@ class Stages:
     def __init__(self, book: Book, placed: Sequence[Placed], told: Sequence[str]) -> None:
         self._book = book
         known = [v for v in map(versions.version_of, told) if v is not None]
-        executes = any(p.record.says == barriers.EXECUTED for p in placed)
-        self._executes = min(known) >= _BARRIERS_IN_LOG if known else executes
+        # An excerpt of tablets' lines alone has no barriers: their absence says nothing.
+        executes = any(_is_of_barriers(p) for p in placed)
+        self._executes = executes and (not known or min(known) >= _BARRIERS_IN_LOG)
         self._cleans = bool(known) and min(known) >= _CLEANUPS_IN_LOG
         self._tenures: dict[str, _Tenure] = {}
         self._number: Counter[str] = Counter()
@@ -138,6 +139,14 @@ class Stages:
             if stage in _LAST:
                 self._leave(tenure, tablet, source)
         tenure.stages.clear()
+
+
+def _is_of_barriers(one: Placed) -> bool:
+    record = one.record
+    fences = (
+        record.says == topology.COMMIT and barriers.fenced_by(record.words["reason"]) is not None
+    )
+    return fences or record.says == barriers.EXECUTED
 
 
 def _tablet(one: Placed) -> str:
