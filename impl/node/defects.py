@@ -94,3 +94,11 @@ class Defect(Enum):
     last_tablets_move_silently = auto()  # nobody says that a node holds none any more
     tablets_that_come_are_counted = auto()  # as those of a node that a view leaves without any
     tasks_outlive_their_view = auto()  # a view is dropped, and its tasks are not
+    staging_is_forgotten = auto()  # whatever comes by a stream goes to the base directory
+    staging_stays_behind = auto()  # a tablet moves, and what was staged is base at its new replica
+    staging_is_registered_late = auto()  # streaming ends before there is a task
+    staging_is_processed_early = (
+        auto()
+    )  # by a replica that has no view replica yet: updates are lost
+    staged_rows_do_not_wait = auto()  # they leave staging when their updates are sent
+    staging_tasks_stay_behind = auto()  # when their tablet has moved

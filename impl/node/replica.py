@@ -112,15 +112,18 @@ class Replica:
         return [*dropped, *self.store((), then)]
 
     def clean_tablet(self, row: TabletRow, then: Effect) -> list[Effect]:
-        """Remove the rows of a tablet that the node gains no more, or has lost."""
-        return [*self._drops(row), *self.views.forget(row), *self.store((), then)]
+        """Remove the rows of a tablet that the node gains no more, or has lost.
+
+        What is kept beside them goes first: a crash may leave rows without it, but not it without its rows.
+        """
+        return [*self.views.forget(row), *self._drops(row), *self.store((), then)]
 
     def drop_lost(self, rows: Iterable[TabletRow]) -> list[Effect]:
         """Remove the rows of tablets that this node has no part in: they were rebuilt while it counted as gone."""
         effects: list[Effect] = []
         for row in rows:
             if self._node.name not in row.holders and (dropped := self._drops(row)):
-                effects += [*dropped, *self.views.forget(row)]
+                effects += [*self.views.forget(row), *dropped]
         return effects
 
     def expire(self) -> list[Effect]:

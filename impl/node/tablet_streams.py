@@ -17,6 +17,7 @@ from stagewright.impl.node.port import Effect, RowWork, Send
 from stagewright.impl.node.replica import Replica
 from stagewright.impl.node.transfers import Transfer, tell_begin
 from stagewright.impl.views.maintenance.hints import hints_of
+from stagewright.impl.views.maintenance.staged import staging_of
 from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Replicas, Role, Run
 
 ATTEMPTS = 20  # without an answer, until a source is taken for gone
@@ -68,6 +69,8 @@ class TabletStreams:
             families = [row.table]
         if node.view.views_of(row.table) and row.kind is Kind.migration:
             families.append(hints_of(row.table))
+            if not node.has(Defect.staging_stays_behind):
+                families.append(staging_of(row.table))
         for source in () if moves_within else sources:
             for family in families:
                 number = node.number()
@@ -115,23 +118,28 @@ class TabletStreams:
             return []
         if chunk.refused:
             return self._fail(running, f"{transfer.source}: {chunk.refused}")
-        batch, then = transfer.take(self._node, chunk), list[Effect]()
-        if transfer.table == running.row.table:
-            moved = running.row.kind is Kind.migration
-            hints, then = self._replica.views.of_stream(
-                transfer.table, chunk.cells, rebuilt=not moved
-            )
-            batch += hints
-        elif transfer.table == hints_of(running.row.table):
-            self._replica.views.of_hints(running.row.table, chunk.cells)
+        repairs = running.order.work is Work.repair_tablet
+        beside, then = self._replica.views.arrived(
+            running.row, transfer.table, chunk.cells, repairs=repairs
+        )
+        batch = (*transfer.take(self._node, chunk), *beside)
         more = [] if transfer.over else self._pull(running, transfer, 0)
         stored = self._replica.store(batch, *then) if batch else []
         return [*stored, *more, *self._look(running)]
 
     def _look(self, running: _Running) -> list[Effect]:
-        """All transfers may be over: what they brought is synced before the coordinator hears of it."""
+        """All transfers may be over: what they brought is synced, and has tasks, before the coordinator hears of it."""
         if not all(t.over for t in running.transfers.values()):
             return []
+        return self._replica.views.registrar.register(
+            running.row, lambda problem: self._over(running, problem)
+        )
+
+    def _over(self, running: _Running, problem: str) -> list[Effect]:
+        if self._running.get(running.row.session) is not running:
+            return []  # the session was closed
+        if problem:
+            return self._fail(running, problem)
         del self._running[running.row.session]
         self._done.add((running.row.session, running.order.work))
         self._node.tell(RowWork(running.order.work, begins=False, row=running.row))

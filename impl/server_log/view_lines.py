@@ -1,4 +1,4 @@
-"""The lines of view building: calls of the coordinator, batches of the worker, tasks that are removed as finished.
+"""The lines of view building: calls of the coordinator, batches of the worker, tasks that come and that are finished.
 
 The words are those of ScyllaDB's source as of 2026-08; a worker writes on the shard of its batch.
 """
@@ -18,7 +18,7 @@ from stagewright.impl.server_log.lines import (
     table_id,
 )
 from stagewright.impl.views.building.records import Record, What
-from stagewright.impl.views.building.tasks import TASKS, Place, task_program
+from stagewright.impl.views.building.tasks import BUILD, STAGING, TASKS, Place, task_program
 
 Say = Callable[[str, str, Level, int], None]
 """Write a line of a logger: its words, how much it matters, the shard."""
@@ -33,10 +33,16 @@ class ViewLines:
         self._calls: dict[Place, tuple[str, ...]] = {}
         self._batches: dict[Place, set[str]] = {}
         self._removing: Command | None = None
+        self._registering: Command | None = None
 
     def told(self, record: Record) -> None:
         """The node records something."""
         place = record.place
+        if record.what is What.stage:  # what comes at once is an sstable of its own
+            text = (
+                f"Saving 1 sstables for table {table_id(record.base)} to create view building tasks"
+            )
+            self._say(VIEW_WORKER, text, Level.DEBUG, 0)
         if place is None:
             self._of_flush(record)
             return
@@ -51,14 +57,16 @@ class ViewLines:
                 self._say(VIEW_COORDINATOR, text, Level.WARN, 0)
             case What.start:
                 self._batches[place] = {*record.tasks}
-                text = f"Starting view building batch for tasks {_list(record.tasks)}. Task type build_range"
+                text = f"Starting view building batch for tasks {_list(record.tasks)}. Task type {record.type}"
                 self._of_worker(place, text)
-                reads = f"Starting range {self._range(place)} building for base table: {qualified(place.base)}"
-                self._of_worker(place, reads, Level.INFO)
+                if record.type == BUILD:
+                    reads = f"Starting range {self._range(place)} building for base table: {qualified(place.base)}"
+                    self._of_worker(place, reads, Level.INFO)
             case What.finish:
                 self._batches.pop(place, None)
-                built = f"Built range {self._range(place)} for base table: {qualified(place.base)}"
-                self._of_worker(place, built, Level.INFO)
+                if record.type == BUILD:
+                    built = f"Built range {self._range(place)} for base table: {qualified(place.base)}"
+                    self._of_worker(place, built, Level.INFO)
                 self._of_worker(place, f"Batch with tasks {_list(record.tasks)} finished")
             case What.leave if place in self._batches:
                 self._batches[place] -= {*record.tasks}
@@ -107,8 +115,25 @@ class ViewLines:
                 text = f"Removing finished task with ID: {change.key[0]}"
                 self._say(VIEW_COORDINATOR, text, Level.DEBUG, 0)
 
+    def registers(self, command: Command) -> None:
+        """A worker's node attempts to store a task for what is staged, maybe once more."""
+        if command is self._registering:
+            return
+        self._registering = None
+        for change in command.mutations:
+            row = change.columns or {}
+            if change.table == TASKS and row.get("type") == STAGING:
+                self._registering = command
+                replica = f"{host_id_of(str(row['host_id']))}:{row['shard']}"
+                task = f"{{type: PROCESS_STAGING, base_id: {table_id(str(row['base_id']))}, last_token: {row['last_token']}}}"
+                text = f"Creating process staging task: {task} with ID: {change.key[0]} for replica: {replica}"
+                self._say(VIEW_WORKER, text, Level.DEBUG, 0)
+
     def lost(self, command: Command) -> None:
         """It was not committed, as another one was first."""
+        if command is self._registering:
+            text = "Got group0_concurrent_modification while creating staging sstable tasks"
+            self._say(VIEW_WORKER, text, Level.WARN, 0)
         if command is self._removing:
             text = "finished_task_gc_fiber got group0_concurrent_modification"
             self._say(VIEW_COORDINATOR, text, Level.DEBUG, 0)

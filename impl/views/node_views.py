@@ -23,16 +23,20 @@ from stagewright.impl.node.table_messages import (
 )
 from stagewright.impl.storage.port import Put, Version
 from stagewright.impl.views.building.coordinator import ViewBuildingCoordinator
+from stagewright.impl.views.building.destinations import goes_to_staging
 from stagewright.impl.views.building.progress import statuses
-from stagewright.impl.views.building.records import Record, Tell
+from stagewright.impl.views.building.records import Record, Tell, What
+from stagewright.impl.views.building.registrar import StagingRegistrar
 from stagewright.impl.views.building.worker import ViewBuildingWorker
 from stagewright.impl.views.maintenance.definition import ViewDefinition
 from stagewright.impl.views.maintenance.hints import hints_of, put_hint, stored_hints, update_in
 from stagewright.impl.views.maintenance.memtables import Memtables
 from stagewright.impl.views.maintenance.outbox import Outbox
 from stagewright.impl.views.maintenance.pairing import is_paired
+from stagewright.impl.views.maintenance.staged import Staged, entry_key, put_staged, staging_of
 from stagewright.impl.views.maintenance.updates import ViewUpdate, updates_of
 from stagewright.impl.views.statements import create_view, drop_view
+from stagewright.machines.scylladb.tablets.tablet_stages import Kind
 
 Request = CreateView | DropView | ViewsRequest | WorkOnTasks | WorkedOnTasks
 
@@ -47,6 +51,7 @@ class NodeViews:
         self._memtables = Memtables()
         self.ears: list[Tell] = []  # who hears what is recorded
         self.worker = ViewBuildingWorker(node, self.outbox, self._memtables, self._tell)
+        self.registrar = StagingRegistrar(node)
         self._known: dict[str, ViewDefinition] = {}  # the views that were there last
 
     def _tell(self, record: Record) -> None:
@@ -85,6 +90,44 @@ class NodeViews:
             return (), []
         return self._hints(table, self._updates(table, cells, new=rebuilt))
 
+    def arrived(
+        self, row: TabletRow, family: str, cells: Iterable[Cell], *, repairs: bool
+    ) -> tuple[tuple[Put, ...], list[Effect]]:
+        """Rows of a tablet have come by a stream, or what is kept beside them: what to write with them, and what follows."""
+        base, moves = row.table, row.kind is Kind.migration
+        if family == hints_of(base):
+            self.of_hints(base, cells)
+        elif family == staging_of(base) and cells:
+            self.registrar.staged(row)
+        elif family == base and self._node.view.views_of(base):
+            if not self._goes_to_staging(base, repairs=repairs):
+                return self.of_stream(base, cells, rebuilt=not moves and not repairs)
+            return self._stage(row, cells), []
+        return (), []
+
+    def _goes_to_staging(self, base: str, *, repairs: bool) -> bool:
+        node = self._node
+        if node.has(Defect.staging_is_forgotten):
+            return False
+        return goes_to_staging(node.catalog.tables, node.view, base, repairs=repairs)
+
+    def _stage(self, row: TabletRow, cells: Iterable[Cell]) -> tuple[Put, ...]:
+        """The entries of rows that are not here yet, with what they replace."""
+        found: list[Put] = []
+        base, get = row.table, self._node.rows.get
+        for cell in cells:
+            before = get(base, cell[0])
+            known = before is not None and before.time == cell[1]
+            # What was in staging where it comes from knows what it replaced there.
+            if known or get(staging_of(base), entry_key(cell[0], cell[1])) is not None:
+                continue
+            older = before if before is not None and before.time < cell[1] else None
+            found.append(put_staged(base, Staged(cell, older)))
+        if found:
+            self.registrar.staged(row)
+            self._tell(Record(What.stage, base=base, rows=len(found)))
+        return tuple(found)
+
     def _updates(self, table: str, cells: Iterable[Cell], *, new: bool) -> list[ViewUpdate]:
         found: list[ViewUpdate] = []
         for cell in cells:
@@ -117,12 +160,13 @@ class NodeViews:
         return self.outbox.waits(row.table, *bounds(*row.range))
 
     def forget(self, row: TabletRow) -> list[Effect]:
-        """A tablet is no longer here, and nor are its hints."""
+        """A tablet is no longer here, and nor are its hints and what was staged of it."""
+        staged = self.registrar.forget(row)
         if not self._node.view.views_of(row.table):
-            return []
+            return staged
         low, high = bounds(*row.range)
         self.outbox.forget(row.table, low, high)
-        return [Drop(hints_of(row.table), low, high)]
+        return [Drop(hints_of(row.table), low, high), *staged]
 
     # -- what is committed ---------------------------------------------------------------------------------
 
@@ -135,9 +179,12 @@ class NodeViews:
         if now != self._known:
             for base in {v.base for v in now.values()} - {v.base for v in self._known.values()}:
                 self.outbox.load(base, stored_hints(node.rows, base))
+                self.registrar.discover(base)
+            for base in {v.base for v in self._known.values()} - {v.base for v in now.values()}:
+                effects += self.registrar.forget_table(base)
             effects += [Drop(name, b"", None) for name in self._known if name not in now]
             self._known = dict(now)
-        effects += [*self.outbox.learned(), *self.worker.learned()]
+        effects += [*self.outbox.learned(), *self.worker.learned(), *self.registrar.learned()]
         return effects if self.coordinator is None else [*effects, *self.coordinator.learned()]
 
     # -- what arrives --------------------------------------------------------------------------------------
@@ -188,6 +235,10 @@ class NodeViews:
                 return self.outbox.again()
             case ("views", "flushed", str(base)):
                 return self.worker.flushed(base)
+            case ("views", "staged", int(number)):
+                return self.worker.settled(number)
+            case ("views", "register"):
+                return self.registrar.again()
             case _:
                 return [] if self.coordinator is None else self.coordinator.wake(reason)
 

@@ -17,6 +17,7 @@ OF_VIEWS = {
     "view-updates": "stagewright.machines.recorded.views:RecordedUpdates",
     "view-places": "stagewright.machines.recorded.views:RecordedTasks",
     "view-batches": "stagewright.machines.recorded.views:RecordedBatch",
+    "staging": "stagewright.machines.recorded.views:RecordedStaging",
 }
 """The same of a run that has views; tasks and choices are judged by the definitions that drive them."""
 

@@ -149,3 +149,58 @@ class RecordedBatch(Machine):
     def one_batch_at_a_time(self, after: Self) -> Bool:
         """000: "it can execute only one batch per shard"."""
         return (self.runs & after.runs).implies(after.finished == self.finished)
+
+
+class RecordedStaging(Machine):
+    """What came by streams to one tablet replica, in one life of its node, and waits in staging until views have it."""
+
+    came: FlagVar = flag()
+    passed_over: FlagVar = flag()  # a row went to the base directory that a view may lack
+    ended: FlagVar = flag()  # a stream
+    untasked: FlagVar = flag()  # it ended, and nothing says that what it staged is to be processed
+    left_behind: FlagVar = (
+        flag()
+    )  # it ended, and what was staged at the old replica is base at the new one
+    processed: FlagVar = flag()
+    premature: FlagVar = flag()  # by a replica whose updates reach no view replica
+    lacking: FlagVar = flag()  # a row left staging that a view has not
+
+    @action
+    def stage(self, whole: Bool) -> None:
+        """Rows come; `whole`: all that views may lack, by how far these are built and why the rows come, are staged."""
+        require(whole, "the rows that a view may lack go to staging")
+        self.came = True
+        self.passed_over = self.passed_over | ~whole
+
+    @action
+    def end_stream(self, registered: Bool, moved: Bool) -> None:
+        """A stream is said to be over; `moved`: what is staged where it came from is staged here."""
+        require(registered, "group0 stores a task for what is staged")
+        require(moved, "what was staged at the replica that leaves is staged at the one that comes")
+        self.ended = True
+        self.untasked = self.untasked | ~registered
+        self.left_behind = self.left_behind | ~moved
+
+    @action
+    def process(self, paired: Bool, updated: Bool) -> None:
+        """A row leaves staging for the base directory; `updated`: the views have it, or what it was replaced by."""
+        require(paired, "the replica is paired with view replicas")
+        require(updated, "the views have the row")
+        self.processed = True
+        self.premature = self.premature | ~paired
+        self.lacking = self.lacking | ~updated
+
+    @invariant
+    def rows_that_views_lack_wait(self) -> Bool:
+        """000: is a view started, or does a repair come to one that is built: "create view building tasks"."""
+        return self.came.implies(~self.passed_over)
+
+    @invariant
+    def what_waits_has_a_task(self) -> Bool:
+        """000: a task is created when "a staging sstable was registered", and goes where its tablet goes."""
+        return self.ended.implies(~self.untasked & ~self.left_behind)
+
+    @invariant
+    def views_are_updated_first(self) -> Bool:
+        """000: "generate view updates and move to base directory", not "before the writes are directed to the new replica"."""
+        return self.processed.implies(~self.premature & ~self.lacking)

@@ -243,6 +243,8 @@ class _Run:
         self.rows.quorums.look()
         self._look()
         self.views.look()
+        if self.watcher.views is not None:
+            self.views.count(self.watcher.views.staging)
         if self.changes is not None:
             found = self.changes.read_to_the_end(self._until)
             self.world.counted["changes read from the log"] = found

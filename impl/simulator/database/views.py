@@ -18,6 +18,7 @@ from stagewright.impl.node.messages import (
 )
 from stagewright.impl.node.table_messages import CreateView, DropView, ViewStatus
 from stagewright.impl.simulator.database.checks.oracle import Oracle
+from stagewright.impl.simulator.database.checks.staging_watcher import StagingWatcher
 from stagewright.impl.simulator.database.checks.view_check import ViewCheck
 from stagewright.impl.simulator.database.checks.view_oracle import Expected, ViewOracle
 from stagewright.impl.simulator.database.clients import Clients
@@ -26,6 +27,7 @@ from stagewright.impl.simulator.database.script import Operation
 from stagewright.impl.simulator.database.tables import table_of
 from stagewright.impl.simulator.database.world import World
 from stagewright.impl.views.building.progress import remaining_ms, statuses
+from stagewright.impl.views.maintenance.staged import staged_rows
 from stagewright.spec.errors import InputError
 
 OPERATION_MS = 60_000
@@ -152,6 +154,13 @@ class ViewOperations:
 
     # -- the end -----------------------------------------------------------------------------------------------
 
+    def count(self, staging: StagingWatcher) -> None:
+        """How many rows came into staging, and how many were processed."""
+        counted = self.world.counted
+        if staging.staged:
+            counted["rows staged"] = staging.staged
+            counted["staged rows processed"] = staging.processed
+
     def look(self) -> None:
         """Every view is built; replicas agree and updates have arrived; then it is what its base table says."""
         views = {n: e for n, e in self.oracle.views.items() if self._is_there(n)}
@@ -164,9 +173,14 @@ class ViewOperations:
         for key in sorted({k for k, _ in self._of_rows.written}):
             if table_of(key) in bases:
                 self._clients.read(-1, key, self._asks.serving()[0], Level.all)
-        self._asks.until(lambda: self._clients.finished and not self._on_the_way(), QUIET_MS)
+        self._asks.until(
+            lambda: self._clients.finished and not self._on_the_way() and not self._staged(bases),
+            QUIET_MS,
+        )
         if count := self._on_the_way():
             self._of_rows.broken(f"{count} view updates do not arrive after all was healed")
+        if count := self._staged(bases):
+            self._of_rows.broken(f"{count} rows are left in staging after all was healed")
         rows = {table: self._scan(table) for table in {*bases, *views}}
         for name, expected in views.items():
             base, there = rows[expected.base], rows[name]
@@ -184,6 +198,11 @@ class ViewOperations:
     def _on_the_way(self) -> int:
         nodes = (host.node for host in self.world.hosts.values())
         return sum(n.views.outbox.waiting for n in nodes if n is not None)
+
+    def _staged(self, bases: set[str]) -> int:
+        """The rows of tables that wait in staging, on nodes that run."""
+        hosts = [h for h in self.world.hosts.values() if h.node is not None]
+        return sum(len(staged_rows(h.rows, b)) for h in hosts for b in bases)
 
     def _scan(self, table: str) -> list[Cell] | None:
         """All rows, as a client reads them from all replicas."""

@@ -62,10 +62,11 @@ def choices(
     sent: Mapping[TabletReplica, Sent] | None = None,
     bases: Iterable[str] | None = None,
     coming: str = "",
+    place: Place | None = None,
 ) -> Instance:
     """The machine with what is stored and with what was sent; of some bases alone if they are named.
 
-    `coming` is a view that is about to be created on the one base.
+    `coming` is a view that is about to be created on the one base, `place` a replica that may be still to come.
     """
     tasks = [*tasks_in(tables).values()]
     known = {v.base for v in view.views.values()} | {t.place.base for t in tasks}
@@ -73,6 +74,7 @@ def choices(
     views = {name: v for name, v in view.views.items() if v.base in meant}
     tasks = [t for t in tasks if t.place.base in meant and (t.type != BUILD or t.view in views)]
     places = {*(p for b in meant for p in places_of(view, b)), *(t.place for t in tasks)}
+    places |= {place} if place is not None else set()
     table = {machine.View(name): machine.Base(v.base) for name, v in views.items()}
     status = {machine.View(name): status_in(tables, name) for name in views}
     if coming:

@@ -189,9 +189,10 @@ class ViewBuildingCoordinator:
         moving = {(row.table, row.range[1]) for row in node.view.moving}
         for place in sorted(found, key=lambda p: (p.last_token, p.replica)):
             resting = place.replica in self._resting or place.replica.host in node.down
-            if resting or (place.base, place.last_token) in moving:
-                continue
             tasks = found[place]
+            early = tasks[0].type != BUILD and node.has(Defect.staging_is_processed_early)
+            if resting or ((place.base, place.last_token) in moving and not early):
+                continue
             builds = [t for t in tasks if t.type == BUILD]
             yield place, builds or tasks
 

@@ -19,6 +19,7 @@ from stagewright.impl.runtime import Instance
 from stagewright.impl.topology.planning import Board, step_of
 from stagewright.impl.views.building.tasks import (
     BUILD,
+    STAGING,
     TASKS,
     Place,
     Task,
@@ -49,11 +50,15 @@ def follow(
         elif columns["stage"] is None and row.tablet.stage is Stage.end_migration:
             if node.has(Defect.tasks_stay_behind):
                 continue
+            if node.has(Defect.staging_tasks_stay_behind):
+                mine = [t for t in mine if t.type != STAGING]
             yield from _replace(board, node, mine, dict(zip(gone, come, strict=False)))
             yield from _new_replicas(board, node, row, come[len(gone) :])
         elif columns["stage"] is None:
             back = [t for t in mine if t.aborted]
             yield from _replace(board, node, back, {r: r for r in gone})
+            # What the replica has staged that does not come is cleaned up with it.
+            yield from _replace(board, node, [t for t in tasks if _is_of(t, row, come)], {})
 
 
 def _new_replicas(
@@ -122,7 +127,12 @@ def _abort(board: Board, tasks: list[Task]) -> Iterator[Mutation]:
 def _replace(
     board: Board, node: Context, tasks: list[Task], heirs: dict[TabletReplica, TabletReplica]
 ) -> Iterator[Mutation]:
-    """Delete tasks, and create others with new ids in their places; where nobody is to come, none."""
+    """Delete tasks, and create others with new ids in their places; where nobody is to come, none.
+
+    Who comes may have a task for its staging already.
+    """
+    there = {t.place for t in tasks_in(node.catalog.tables).values() if t.type == STAGING}
+    there -= {t.place for t in tasks}
     for task in tasks:
         board.take_on(task.instance(), step_of("give_way" if task.aborted else "drop"))
         yield Mutation(TASKS, (task.id,), None)
@@ -130,4 +140,8 @@ def _replace(
         if heir is None:
             continue
         place = task.place._replace(replica=heir)
+        if task.type == STAGING:
+            if place in there:
+                continue
+            there.add(place)
         yield _created(board, replace(task, id=node.new_id(), aborted=False, place=place))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from stagewright.impl.views.building.tasks import Place
+from stagewright.impl.views.building.tasks import BUILD, Place
 
 
 class What(Enum):
@@ -17,6 +17,7 @@ class What(Enum):
     answer = auto()  # the worker has answered that tasks are finished
     give_up = auto()  # the call has failed, or nothing is heard of it
     # the worker
+    stage = auto()  # rows of a tablet replica have come that wait for a task
     begin_flush = auto()
     end_flush = auto()
     start = auto()  # a batch starts
@@ -27,7 +28,7 @@ class What(Enum):
 
 @dataclass(frozen=True)
 class Record:
-    """One thing, of tasks; `term` is that of the call where there is one."""
+    """One thing, of tasks of a type; `term` is that of the call where there is one."""
 
     what: What
     tasks: tuple[str, ...] = ()
@@ -35,6 +36,8 @@ class Record:
     term: int = 0
     base: str = ""
     views: tuple[str, ...] = ()  # for which the base table is flushed
+    type: str = BUILD
+    rows: int = 0  # that have come into staging
 
 
 Tell = Callable[[Record], None]

@@ -1,7 +1,8 @@
 """The view building worker of a node: batches of tasks, one on a shard at a time, asked for by the coordinator.
 
 What is finished it keeps in memory, for a coordinator that asks again, until another base table is processed. It
-reads what lies in sstables, and flushes the base table first if it has not done so since a view was created.
+reads what lies in sstables, and flushes the base table first if it has not done so since a view was created. What is in
+staging it leaves to tasks of their own: these make the views' updates of it, and move it to the base directory.
 """
 
 from __future__ import annotations
@@ -16,9 +17,17 @@ from stagewright.impl.node.messages import Cell
 from stagewright.impl.node.port import Effect, Send, Wake
 from stagewright.impl.node.table_messages import WorkedOnTasks, WorkOnTasks
 from stagewright.impl.views.building.records import Record, Tell, What
-from stagewright.impl.views.building.tasks import Place, Task, processed_in, tasks_in
+from stagewright.impl.views.building.tasks import BUILD, Place, Task, processed_in, tasks_in
 from stagewright.impl.views.maintenance.memtables import Memtables
 from stagewright.impl.views.maintenance.outbox import Outbox
+from stagewright.impl.views.maintenance.staged import (
+    Staged,
+    drop_of,
+    has_staged,
+    is_staged,
+    staged_rows,
+    updates_from,
+)
 from stagewright.impl.views.maintenance.updates import ViewUpdate
 from stagewright.machines.scylladb.views.view_task import Call, Work
 
@@ -34,6 +43,8 @@ class Batch:
     tasks: dict[str, Task]
     start: bytes | None  # of the rows that are read next; None: all were read
     end: bytes | None
+    type: str = BUILD
+    staged: list[Staged] = field(default_factory=list[Staged])  # whose updates are on their way
     waiting: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
 
 
@@ -131,10 +142,14 @@ class ViewBuildingWorker:
         self._last += 1
         start, end = bounds(*row.range)
         by_id = {t.id: t for t in tasks}
-        batch = Batch(self._last, place, by_id, start, end, [(sender, call.number)])
+        kind, waiting = tasks[0].type, [(sender, call.number)]
+        batch = Batch(self._last, place, by_id, start, end, kind, waiting=waiting)
         self.batches[batch.number] = batch
-        self._tell(Record(What.start, call.tasks, place, call.term))
-        return self._read(batch)
+        self._tell(Record(What.start, call.tasks, place, call.term, type=kind))
+        return self._go_on(batch)
+
+    def _go_on(self, batch: Batch) -> list[Effect]:
+        return self._read(batch) if batch.type == BUILD else self._process(batch)
 
     def _read(self, batch: Batch) -> list[Effect]:
         """Make updates of the next rows; when there are none, the batch is through."""
@@ -156,8 +171,11 @@ class ViewBuildingWorker:
         cells: list[Cell] = []
         last, batch.start = b"", None
         snapshot, base = self._node.rows.snapshot(), batch.place.base
+        staged = has_staged(snapshot, base, start, batch.end)
         for version in snapshot.versions(base, start, batch.end):
             if version.key == last or self._memtables.has(base, version.key, version.time):
+                continue
+            if staged and is_staged(snapshot, base, version.key, version.time):
                 continue
             if len(cells) == self._node.timing.chunk:
                 batch.start = version.key
@@ -182,7 +200,44 @@ class ViewBuildingWorker:
     def _arrived(self, number: int) -> list[Effect]:
         """All view replicas have the updates of the rows that were read."""
         batch = self.batches.get(number)
-        return [] if batch is None else self._read(batch)
+        if batch is None:
+            return []
+        return self._read(batch) if batch.type == BUILD else self._settle(batch)
+
+    # -- staging -------------------------------------------------------------------------------------------
+
+    def _process(self, batch: Batch) -> list[Effect]:
+        """Make updates of the next rows in staging, also of those that have come since it began."""
+        node, base = self._node, batch.place.base
+        low = batch.start or b""
+        batch.staged = staged_rows(node.rows, base, low, batch.end, node.timing.chunk)
+        if not batch.staged:
+            return self._finish(batch)
+        updates = [
+            u
+            for one in batch.staged
+            for view in node.view.views_of(base)
+            for u in updates_from(view, one, node.rows.get(base, one.cell[0]))
+        ]
+        if not updates:
+            return self._settle(batch)
+        sent = self._outbox.build(base, batch.number, updates)
+        if node.has(Defect.staged_rows_do_not_wait):
+            return [*sent, *self._settle(batch)]
+        return sent
+
+    def _settle(self, batch: Batch) -> list[Effect]:
+        """The views have them: they are in the base directory, and the next ones follow when that is done."""
+        gone, batch.staged = batch.staged, []
+        if not gone:
+            return []
+        drops = (drop_of(batch.place.base, one) for one in gone)
+        return [*drops, Wake(0, ("views", "staged", batch.number))]
+
+    def settled(self, number: int) -> list[Effect]:
+        """Rows have left staging."""
+        batch = self.batches.get(number)
+        return [] if batch is None else self._process(batch)
 
     def _finish(self, batch: Batch) -> list[Effect]:
         """The tasks are completed: tell who waits."""
@@ -191,7 +246,7 @@ class ViewBuildingWorker:
             task.instance(Call.attached, Work.executing).fire("finish")
         done = tuple(batch.tasks)
         self.completed |= dict.fromkeys(done, batch.place)
-        self._tell(Record(What.finish, done, batch.place))
+        self._tell(Record(What.finish, done, batch.place, type=batch.type))
         return [Send(to, WorkedOnTasks(number, done)) for to, number in batch.waiting]
 
     def _end(self, batch: Batch) -> None:

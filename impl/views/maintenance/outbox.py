@@ -73,7 +73,8 @@ class Outbox:
         """Send the updates of a batch of a build."""
         self._left[batch] = 0
         for update in updates:
-            self._left[batch] += self._add(batch, _Sending(base, update))
+            added = self._add(batch, _Sending(base, update))  # maybe in the place of another one
+            self._left[batch] += added
         return self._send_fresh() if self._left[batch] else self.built(batch)
 
     def _add(self, batch: int, one: _Sending) -> bool:
@@ -164,6 +165,8 @@ class Outbox:
         if (targets or ()) != one.targets:
             one.have &= {*(targets or ())}
             one.targets, one.sent_at = targets or (), -1
+        if targets is None and key[0] and node.has(Defect.staging_is_processed_early):
+            return self._arrived(key, one)
         if targets and one.have >= {*targets}:
             return self._arrived(key, one)
         return []

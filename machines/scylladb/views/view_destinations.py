@@ -127,6 +127,7 @@ class DestinationRelease(Profile):
 
 
 SEED = DestinationRelease("seed", follows_the_text=True, keeps_staging=False)
+SEED_KEPT = DestinationRelease("seed-kept", follows_the_text=True, keeps_staging=True)
 SCYLLA_2025_4 = DestinationRelease("scylla-2025.4", follows_the_text=False, keeps_staging=True)
 
 
@@ -136,10 +137,10 @@ class ViewDestinations(Machine):
     Under `seed` `built_views_are_complete` fails, and `rows_reach_built_views` and `replicas_and_views_agree` with
     it: a repaired sstable waits in staging, the tablet migrates, and as "all views built" and the reason is not repair
     its copy goes to the normal directory. The new task on the destination finds nothing, and the row never reaches the
-    view.
+    view. Under `seed-kept`, by which the reference database decides, the copy of a staging sstable is one, too.
     """
 
-    release = profiles(SEED, SCYLLA_2025_4)
+    release = profiles(SEED, SEED_KEPT, SCYLLA_2025_4)
 
     status = per(View, one_of(ViewStatus, init=ViewStatus.none))
     scanned: SetVar[View] = set_of(View)  # the tablet's build_range task for it is done

@@ -15,12 +15,20 @@ from stagewright.impl.node.context import Context
 from stagewright.impl.runtime import Instance
 from stagewright.impl.simulator.database.checks.choice_check import ChoiceCheck
 from stagewright.impl.views.building.records import Record, What
-from stagewright.impl.views.building.tasks import Task, coordinator_program, task_program, tasks_in
+from stagewright.impl.views.building.tasks import (
+    STAGING,
+    Task,
+    coordinator_program,
+    task_program,
+    tasks_in,
+)
 from stagewright.machines.scylladb.views.view_task import Call, Life, Reign, Work
 from stagewright.spec.errors import RefusedError
 from stagewright.spec.trace import TraceWriter, observation
 from stagewright.spec.values import FrozenMap, State
 from stagewright.spec.verdict import Step
+
+GOES = ("drop", "give_way")  # with a tablet that moves
 
 
 class _Checked:
@@ -30,6 +38,7 @@ class _Checked:
         self.instance = Instance(task_program(), name=task.id)
         self.host = task.place.replica.host
         self.base = task.place.base
+        self.stages = task.type == STAGING
         self.term = 0
         self.restarts = False  # after an answer that is on its way
         self.over = False  # a step was refused, or the machine has no name for one
@@ -97,7 +106,7 @@ class ViewCheck:
                 task = self._tasks[step.instance]
                 if step.action == "remove":
                     self._reign(task, entry.term)
-                if step.action == "abort":
+                if step.action == "abort" or (task.stages and step.action in GOES):
                     self._choices[task.base].end()
                 self._fire(task, step.action)
             elif step.machine == choices:

@@ -15,6 +15,7 @@ from stagewright.impl.node.messages import Cell, Message, ReplicaWrite
 from stagewright.impl.node.node import DatabaseNode
 from stagewright.impl.node.port import Drop, Effect, Send, Store
 from stagewright.impl.recording.recording import Take
+from stagewright.impl.simulator.database.checks.staging_watcher import StagingWatcher
 from stagewright.impl.simulator.database.checks.view_sides import Sides, due, paired
 from stagewright.impl.simulator.database.hosts import Host
 from stagewright.impl.storage.port import Put
@@ -22,6 +23,7 @@ from stagewright.impl.views.building.records import Record, What
 from stagewright.impl.views.building.tasks import TASKS, Place, processed_in, tasks_in
 from stagewright.impl.views.maintenance.definition import parts_of
 from stagewright.impl.views.maintenance.hints import hint_key, hints_of, stored_hints, update_in
+from stagewright.impl.views.maintenance.staged import Staged, staged_rows, staging_of
 from stagewright.impl.views.maintenance.updates import ViewUpdate
 
 
@@ -32,12 +34,14 @@ class _Batch:
     entity: str
     tasks: dict[str, str]  # with their views
     rows: list[Cell] = field(default_factory=list[Cell])
+    staged: list[Staged] = field(default_factory=list[Staged])  # of a batch that processes them
 
 
 class ViewWatcher:
     """The updates and batches of a run; `take` is where a step goes, `hosts` are all machines."""
 
     def __init__(self, take: Take, hosts: dict[str, Host]) -> None:
+        self.staging = StagingWatcher(take, hosts, self._has)
         self._take = take
         self._hosts = hosts
         self._expected: set[ViewUpdate] = set()  # of the write that is handled
@@ -57,6 +61,7 @@ class ViewWatcher:
         if not touched & {TASKS, TABLETS}:
             return
         tasks, view = [*tasks_in(catalog.tables).values()], catalog.view
+        self.staging.committed(tasks, catalog)
         for base in sorted({t.place.base for t in tasks}):
             placed = owned = pending = True
             for task in (t for t in tasks if t.place.base == base):
@@ -97,6 +102,7 @@ class ViewWatcher:
                 self._sent(host, node, to, message)
             case Drop(family, low, high) if high == low + b"\0":
                 self._dropped(host, node, family, low)
+                self.staging.dropped(host, node, effect)
             case _:
                 pass
 
@@ -219,12 +225,18 @@ class ViewWatcher:
         batch = _Batch(entity, {t.id: t.view for t in tasks})
         row = node.context.view.tablet_with(place.base, place.last_token)
         if row is not None:
-            batch.rows = newest_rows(host, place.base, *bounds(*row.range))
+            waiting = staged_rows(host.rows, place.base, *bounds(*row.range))
+            known = {one.cell[:2] for one in waiting}
+            rows = newest_rows(host, place.base, *bounds(*row.range))
+            batch.rows = [cell for cell in rows if cell[:2] not in known]
+            batch.staged = [] if views else waiting
         self._batches[life, place] = batch
 
     def _is_complete(self, host: Host, node: DatabaseNode, base: str, batch: _Batch) -> bool:
         """Whether the views have the rows that were there, or they were written anew, or are on their way."""
         hinted = {(u.view, u.key): u.time for u in stored_hints(host.rows, base)}
+        if any(host.rows.get(staging_of(base), one.entry) is not None for one in batch.staged):
+            return False
         for key, time, value in batch.rows:
             now = host.rows.get(base, key)
             if now is None or now.time != time:

@@ -134,6 +134,10 @@ class Watcher:
             self.changes.heard(node, sender, message)
         if self.views is not None and isinstance(message, ReplicaWrite):
             self.views.heard(host, node, message)
+        if self.views is not None and isinstance(message, RowChunk):
+            pull = self._pulls.get(message.transfer)
+            if pull is not None:
+                self.views.staging.arrives(host, node, pull, message)
         match message:
             case ReplicaReply(number, Outcome.done):
                 answered = self._answered.get(number)
@@ -183,6 +187,8 @@ class Watcher:
                 self._stored[node.name, cause.number] = len(host.disk.log)
                 self._replicas.serves(host, node, "write", cause)
             case Store(batch) if isinstance(cause, RowChunk) and batch:
+                if self.views is not None:
+                    self.views.staging.stored(host, node, batch)
                 pull = self._pulls.get(cause.transfer)
                 if pull is not None:
                     self._take("sessions", f"{pull.session}@{life_of(host)}", node.name, "store")
@@ -229,18 +235,25 @@ class Watcher:
                     self._take("sessions", entity, node.name, "send", whole=whole)
             case OrderDone(term, number, True):
                 order = self._orders.get((node.name, term, number))
-                if order is not None and order.work in (Work.stream_tablet, Work.repair_tablet):
-                    complete = self._has_fetched_tablet(host, node, order)
-                    self._take(
-                        "lives", life_of(host), node.name, "end_streaming", complete=complete
-                    )
-                elif order is not None and order.work is Work.clean_tablet:
-                    self._replicas.cleaned(host, node, order)
-                elif order is not None and order.work is Work.stream:
-                    complete = self._is_complete(host, node, order.session)
-                    self._take(
-                        "lives", life_of(host), node.name, "end_streaming", complete=complete
-                    )
+                if order is not None:
+                    self._ended(host, node, order)
+            case _:
+                pass
+
+    def _ended(self, host: Host, node: DatabaseNode, order: Order) -> None:
+        """What it was ordered is done."""
+        life = life_of(host)
+        match order.work:
+            case Work.stream_tablet | Work.repair_tablet:
+                if self.views is not None:
+                    self.views.staging.ended(host, node, order)
+                complete = self._has_fetched_tablet(host, node, order)
+                self._take("lives", life, node.name, "end_streaming", complete=complete)
+            case Work.stream:
+                complete = self._is_complete(host, node, order.session)
+                self._take("lives", life, node.name, "end_streaming", complete=complete)
+            case Work.clean_tablet:
+                self._replicas.cleaned(host, node, order)
             case _:
                 pass
 

@@ -11,6 +11,7 @@ import pytest
 from tests.impl.simulator.database import (
     test_defects,
     test_drawn_runs,
+    test_staging,
     test_view_places,
     test_views,
 )
@@ -198,6 +199,7 @@ NOT_LOGGED = {
         {s.defect for s in test_views.SHOWN} - {c.defect for c in CAUGHT}, NO_LINE_OF_VIEWS
     ),
     **dict.fromkeys((s.defect for s in test_view_places.SHOWN), NO_LINE_OF_VIEWS),
+    **dict.fromkeys((s.defect for s in test_staging.SHOWN), NO_LINE_OF_ROWS),
 }
 """Why the logs alone cannot show a defect; the traces of nodes show each of them."""
 
@@ -212,6 +214,7 @@ def test_of_every_defect_it_is_known_whether_logs_show_it() -> None:
         *test_repair.SHOWN,
         *test_replication.SHOWN,
         *test_resizing.SHOWN,
+        *test_staging.SHOWN,
         *test_tablet_faults.SHOWN,
         *test_view_places.SHOWN,
         *test_views.SHOWN,

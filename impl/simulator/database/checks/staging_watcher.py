@@ -1,0 +1,181 @@
+"""Watches what comes by streams into staging, and what leaves it: what views may lack waits until they have it.
+
+How far views are is read from the rows of group0, and what they have from disks; no definition that drives a node is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from stagewright.impl.catalog.catalog import Catalog
+from stagewright.impl.catalog.tablet_rows import TabletRow
+from stagewright.impl.node.keys import bounds, token_in
+from stagewright.impl.node.messages import Order, PullRows, RowChunk, Work
+from stagewright.impl.node.node import DatabaseNode
+from stagewright.impl.node.port import Drop
+from stagewright.impl.recording.recording import Take
+from stagewright.impl.simulator.database.checks.view_sides import due, now_of, paired
+from stagewright.impl.simulator.database.hosts import Host, life_of
+from stagewright.impl.storage.port import Put
+from stagewright.impl.views.building.tasks import STAGING, STATUS, Place, Task
+from stagewright.impl.views.maintenance.staged import (
+    Staged,
+    entry_key,
+    staged_in,
+    staged_rows,
+    staging_of,
+)
+from stagewright.impl.views.maintenance.updates import ViewUpdate
+from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Role, Run
+
+KIND = "staging"
+Where = tuple[str, int, str]
+"""A base table, the last token of one of its tablets, a host."""
+
+
+class StagingWatcher:
+    """The staging of a run; `has` says whether a host has an update of a view."""
+
+    def __init__(
+        self, take: Take, hosts: dict[str, Host], has: Callable[[str, ViewUpdate], bool]
+    ) -> None:
+        self.staged = 0  # rows that have come
+        self.processed = 0
+        self._take = take
+        self._hosts = hosts
+        self._has = has
+        self._needed: set[bytes] = set()  # entries, of the chunk that is handled
+        self._entries: dict[tuple[str, str, bytes], Staged] = {}  # by node and family
+        self._tasks: set[Where] = set()  # that group0 stores
+        self._came: set[Where] = (
+            set()
+        )  # whose task is gone since rows came by a stream that goes on
+        self._views: set[str] = set()  # those that are committed
+
+    # -- what is committed ---------------------------------------------------------------------------------
+
+    def committed(self, tasks: list[Task], catalog: Catalog) -> None:
+        """A command is committed that may have changed tasks."""
+        now = {_where(t.place) for t in tasks if t.type == STAGING}
+        self._came |= self._tasks - now
+        self._tasks, self._views = now, {*catalog.view.views}
+
+    # -- what comes ----------------------------------------------------------------------------------------
+
+    def arrives(self, host: Host, node: DatabaseNode, pull: PullRows, chunk: RowChunk) -> None:
+        """A node is about to handle rows of a stream."""
+        row = next((r for r in node.context.view.moving if r.session == pull.session), None)
+        self._needed = set()
+        if row is None or row.table != pull.table:
+            return
+        if not _may_lack(node, row.table, repairs=row.tablet.stage.action is Run.repair):
+            return
+        snapshot = host.rows.snapshot()
+        for key, time, _ in chunk.cells:
+            there = snapshot.get(row.table, key, time)
+            if there is None or there.time != time:
+                self._needed.add(entry_key(key, time))
+        snapshot.close()
+
+    def stored(self, host: Host, node: DatabaseNode, batch: tuple[Put, ...]) -> None:
+        """It has stored what came of them."""
+        bases = {staging_of(v.base): v.base for v in node.context.view.views.values()}
+        for put in batch:
+            if put.family in bases:
+                self.staged += 1
+                entry = put.version
+                self._entries[node.name, put.family, entry.key] = staged_in(entry)
+        rows = [put for put in batch if put.family in bases.values()]
+        row = None
+        if rows:
+            key = rows[0].version.key
+            row = node.context.view.tablet_with(rows[0].family, token_in(key))
+        if row is None:
+            return
+        whole = all(host.rows.get(staging_of(row.table), k) is not None for k in self._needed)
+        self._came.discard((row.table, row.range[1], node.name))
+        self._take(KIND, _entity(host, row), node.name, "stage", whole=whole)
+        self._needed = set()
+
+    def ended(self, host: Host, node: DatabaseNode, order: Order) -> None:
+        """It says that a stream of a tablet is over."""
+        row = node.context.view.tablet(order.table, order.tablet)
+        if row is None or row.session != order.session:
+            return
+        if not node.context.view.views_of(row.table):
+            return
+        here = _staged(host, row)
+        where = row.table, row.range[1], node.name
+        # A task that was there may have been finished since: what came after it gets one when the tablet rests.
+        registered = not here or where in self._tasks or where in self._came
+        moved = True
+        if row.kind is Kind.migration and order.work is Work.stream_tablet:
+            sources = (self._hosts[h] for h in row.hosts[Role.leaving])
+            moved = all(_staged(s, row) <= here for s in sources if s.node is not None)
+        entity = _entity(host, row)
+        self._take(KIND, entity, node.name, "end_stream", registered=registered, moved=moved)
+
+    # -- what leaves ---------------------------------------------------------------------------------------
+
+    def dropped(self, host: Host, node: DatabaseNode, drop: Drop) -> None:
+        """An entry was removed by itself, as its row was processed."""
+        staged = self._entries.get((node.name, drop.family, drop.low))
+        if staged is None:
+            return
+        view = node.context.view
+        base = next(v.base for v in view.views.values() if staging_of(v.base) == drop.family)
+        row = view.tablet_with(base, token_in(staged.cell[0]))
+        if row is None:
+            return
+        self.processed += 1
+        has_place = node.name in (*now_of(row), *(r.host for r in row.tablet.replicas))
+        updated = all(self._is_due(node, base, u) for u in self._updates(host, node, base, staged))
+        self._take(
+            KIND, _entity(host, row), node.name, "process", paired=has_place, updated=updated
+        )
+
+    def _updates(
+        self, host: Host, node: DatabaseNode, base: str, staged: Staged
+    ) -> list[ViewUpdate]:
+        """What the views must have of a row: its own row unless it was replaced, and not that of what it replaced."""
+        key, time, value = staged.cell
+        newest, found = host.rows.get(base, key), list[ViewUpdate]()
+        for view in node.context.view.views_of(base):
+            there = view.row_of(key, value)
+            gone = None if staged.before is None else view.row_of(key, staged.before.value)
+            if there is not None and newest is not None and newest.time == time:
+                found.append(ViewUpdate(view.name, key, there, time, value))
+            if gone is not None and gone != there:
+                found.append(ViewUpdate(view.name, key, gone, time, None))
+        return found
+
+    def _is_due(self, node: DatabaseNode, base: str, update: ViewUpdate) -> bool:
+        if update.view not in self._views:
+            return True  # dropped, as the node may not have learned
+        targets = (
+            paired(node, base, update) if update.value is not None else due(node, base, update)
+        )
+        return all(self._has(target, update) for target in targets)
+
+
+def _may_lack(node: DatabaseNode, base: str, *, repairs: bool) -> bool:
+    """Whether a view may lack rows that come: one is started and not built; or a repair brings what built ones lack."""
+    rows = node.context.catalog.tables[STATUS]
+    said = [
+        {row["status"] for key, row in rows.items() if key[0] == view.name}
+        for view in node.context.view.views_of(base)
+    ]
+    started = any(words and "SUCCESS" not in words for words in said)
+    return started or (repairs and any("SUCCESS" in words for words in said))
+
+
+def _staged(host: Host, row: TabletRow) -> set[bytes]:
+    return {s.entry for s in staged_rows(host.rows, row.table, *bounds(*row.range))}
+
+
+def _where(place: Place) -> Where:
+    return place.base, place.last_token, place.replica.host
+
+
+def _entity(host: Host, row: TabletRow) -> str:
+    return f"{row.table}:{row.range[1]}@{life_of(host)}"
