@@ -114,7 +114,7 @@ def test_validate_checks_what_is_recorded_of_staging(
     defect: Defect | None, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(replace(MOVED, defects=frozenset({defect} if defect else ())), tmp_path)
-    kinds = ("staging", "view-tasks", "view-choices", "view-batches")
+    kinds = ("staging", "view-tasks", "view-batches", "view-places")
     records = [str(tmp_path / f"{kind}.jsonl") for kind in kinds]
     assert run_command_line(["validate", *records, "--engine", "embedded"]) == bool(defect)
     assert says in " ".join(capsys.readouterr().out.split())
