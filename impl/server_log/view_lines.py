@@ -43,6 +43,7 @@ class ViewLines:
                 f"Saving 1 sstables for table {table_id(record.base)} to create view building tasks"
             )
             self._say(VIEW_WORKER, text, Level.DEBUG, 0)
+            return
         if place is None:
             self._of_flush(record)
             return
@@ -65,7 +66,9 @@ class ViewLines:
             case What.finish:
                 self._batches.pop(place, None)
                 if record.type == BUILD:
-                    built = f"Built range {self._range(place)} for base table: {qualified(place.base)}"
+                    built = (
+                        f"Built range {self._range(place)} for base table: {qualified(place.base)}"
+                    )
                     self._of_worker(place, built, Level.INFO)
                 self._of_worker(place, f"Batch with tasks {_list(record.tasks)} finished")
             case What.leave if place in self._batches:

@@ -330,7 +330,7 @@ class ServerLog:
             return  # once more: the log of group0 takes it once
         if request.term is None:
             self._requests(request)
-            self._views.registers(request.command)
+            self._views_of.registers(request.command)
             return
         self._views_of.commits(request.command)
         node, action = self._of, action_of(request.command)
