@@ -68,7 +68,7 @@ from stagewright.spec.define import define as define
 from stagewright.spec.definition import Actor as Actor, Fairness as Fairness
 from stagewright.spec.entities import (
     Entity as Entity,
-    EntityType,
+    EntityType as _EntityType,
     States as States,
     named as named,
 )
@@ -118,7 +118,7 @@ from stagewright.spec.terms.messages import (
     QueueOf as QueueOf,
     RecordSet as RecordSet,
 )
-from stagewright.spec.terms.order import NOTATION
+from stagewright.spec.terms.order import NOTATION as _NOTATION
 from stagewright.spec.terms.temporal import (
     Eventually as Eventually,
     LeadsTo as LeadsTo,
@@ -133,7 +133,7 @@ from stagewright.spec.terms.terms import (
     Term as Term,
 )
 
-EntityType.notation = NOTATION  # bodies write members as terms, of which entities know nothing
+_EntityType.notation = _NOTATION  # bodies write members as terms, of which entities know nothing
 
 __all__ = [
     "ANY",
