@@ -101,7 +101,7 @@ def _without_runs(
         note = f"no run is shown: {why}"
         return PropertyVerdict(name, Outcome.VIOLATED, METHOD, note) if violated else kept
 
-    told = [
+    verdicts = [
         PropertyVerdict(p.name, Outcome.UNDECIDED, METHOD, f"not decided: {why}")
         if p.kind in (*_AFTERWARDS, *looked_for)
         else verdict(p.name, asked.kept(p), violated=p.name in broken)
@@ -109,9 +109,9 @@ def _without_runs(
     ]
     if found.watch.deadlock:
         kept = asked.no_deadlock()
-        told.append(verdict(NO_DEADLOCK, kept, violated=tally.deadlock is not None))
-    told.append(verdict(IN_BOUNDS, asked.in_bounds(), violated=tally.overflow is not None))
-    return tuple(told)
+        verdicts.append(verdict(NO_DEADLOCK, kept, violated=tally.deadlock is not None))
+    verdicts.append(verdict(IN_BOUNDS, asked.in_bounds(), violated=tally.overflow is not None))
+    return tuple(verdicts)
 
 
 def _violated(

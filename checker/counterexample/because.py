@@ -106,11 +106,11 @@ class Because:
     def _quantified(self, node: Quantified, names: Values, truth: bool) -> tuple[Reason, ...]:
         bounds, body = _prefix(node)
         wanted = node.quantity is Quantity.SOME  # the value of the body that decides
-        told = words(node, names)
+        text = words(node, names)
         if truth != wanted:
             # No witness: every choice says the same. Tell it once, and the choices one by one.
             if node.quantity is Quantity.EVERY:
-                return (Reason(brief(told)),)
+                return (Reason(brief(text)),)
             single = [node.bound]
             lines = [
                 (Reason(f"{_choice(single, more)}:", self.reasons(node.body, {**names, **more})),)
@@ -122,7 +122,7 @@ class Because:
         for more in self._choices(bounds):
             if bool(self.value(body, {**names, **more})) == wanted:
                 return (Reason(f"{_choice(bounds, more)}:", self.reasons(body, {**names, **more})),)
-        raise AssertionError(f"no witness for {told}")
+        raise AssertionError(f"no witness for {text}")
 
     def _choices(self, bounds: Sequence[Bound]) -> Iterator[dict[Bound, Value]]:
         for names in self.interpreter.instances(tuple(bounds)):
@@ -195,12 +195,12 @@ class Because:
 
     def _indices(self, node: Node, names: Values) -> tuple[Reason, ...]:
         """The values of the parts that a sentence about `node` only names."""
-        told: dict[str, Reason] = {}
+        data: dict[str, Reason] = {}
         for part in _silent_parts(node):
             if not isinstance(part.sort, MapSort | RecordSort):
                 text = self._is(part, names)
-                told.setdefault(text, Reason(text))
-        return tuple(told.values())
+                data.setdefault(text, Reason(text))
+        return tuple(data.values())
 
     def _counted(self, node: Node, names: Values) -> tuple[Reason, ...]:
         """For each count in the condition, which members are counted."""

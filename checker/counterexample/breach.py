@@ -62,32 +62,32 @@ def breach_of(
     broken = next((p for p in definition.properties if p.name == verdict.name), None)
     instance = tuple((name, show(value)) for name, value in verdict.arguments.items())
     if broken is not None and broken.kind is PropertyKind.ACCEPTS:
-        told, reasons = _refused(
+        text, reasons = _refused(
             interpreter, definition.action(broken.action), broken, verdict, run
         )
         promise, place = broken.doc.strip(), _place(broken.where)
     elif broken is not None:
-        told, reasons = _property(interpreter, broken, verdict, run)
+        text, reasons = _property(interpreter, broken, verdict, run)
         promise, place = broken.doc.strip(), _place(broken.where)
     elif verdict.refined is not None:
-        told, reasons = _refinement(verdict, verdict.refined)
+        text, reasons = _refinement(verdict, verdict.refined)
         promise, place = verdict.refined.doc, _place(verdict.refined.where)
     elif verdict.name == NO_DEADLOCK:
-        told = "Nothing can happen any more, and the state is not marked final."
+        text = "Nothing can happen any more, and the state is not marked final."
         promise, place = "In every state that is not final some action can happen.", ""
         if any(action.spends for action in interpreter.definition.actions):
-            told = f"{told[:-1]}: what spends a budget does not count, for it need not happen."
+            text = f"{text[:-1]}: what spends a budget does not count, for it need not happen."
         reasons = _deadlock(interpreter, run.states[-1])
         reasons += _switched_off(definition, interpreter.scope)
     elif verdict.name == IN_BOUNDS:
-        told = "An action that can happen now would assign a value outside the declared bounds."
+        text = "An action that can happen now would assign a value outside the declared bounds."
         promise, place = "Every assigned value lies within its variable's declared bounds.", ""
         reasons = _overflows(interpreter, run.states[-1])
     else:
-        told, promise, place, reasons = verdict.note, "", "", ()
+        text, promise, place, reasons = verdict.note, "", "", ()
     return Breach(
         verdict.name,
-        told,
+        text,
         promise,
         instance,
         place,
@@ -124,8 +124,8 @@ def _property(
             goal = brief(words(broken.condition, names))
             spending = any(a.spends for a in interpreter.definition.actions)
             which = "no run that spends no budget" if spending else "no run"
-            told = f"From state {end} on, {which} ever comes to: {goal}. In that state:"
-            return told, last.reasons(broken.condition, names)
+            text = f"From state {end} on, {which} ever comes to: {goal}. In that state:"
+            return text, last.reasons(broken.condition, names)
         case PropertyKind.LEADS_TO | PropertyKind.EVENTUALLY:
             return _on_fair_runs(interpreter, broken, names, run)
         case PropertyKind.SOMETIMES:
@@ -176,18 +176,18 @@ def _on_fair_runs(
     missed = Because(interpreter, run.states[-1]).reasons(broken.condition, names)
     goal = brief(words(broken.condition, names))
     if broken.premise is None:
-        told = [Reason(f"{goal} - never in this run:", missed)]
+        parts = [Reason(f"{goal} - never in this run:", missed)]
     else:
         begin = _premise_state(interpreter, broken, names, run)
         begun = Because(interpreter, run.states[begin]).reasons(broken.premise, names)
-        told = [
+        parts = [
             Reason(f"the promise begins in state {begin}:", begun),
             Reason(f"{goal} - never from there on:", missed),
         ]
     return (
         f"What is promised never comes: {headline(run)}.",
         (
-            *told,
+            *parts,
             *may_wait(interpreter, run),
         ),
     )
@@ -257,12 +257,12 @@ def _refused_by(
     for guard, names in group:
         reasons = because.reasons(guard.condition, names)
         alike.setdefault(reasons, []).append(called(action, names))
-    told: list[Reason] = []
+    parts: list[Reason] = []
     for reasons, calls in list(alike.items())[:_LISTED]:
-        told += [Reason(f"{_listed(calls)}:", reasons)] if action.params else reasons
+        parts += [Reason(f"{_listed(calls)}:", reasons)] if action.params else reasons
     more = sum(len(calls) for calls in list(alike.values())[_LISTED:])
     name = group[0][0].name
-    return (*told, Reason(f"(and for {more} more choices by `{name}`)")) if more else tuple(told)
+    return (*parts, Reason(f"(and for {more} more choices by `{name}`)")) if more else tuple(parts)
 
 
 def _listed(calls: list[str]) -> str:

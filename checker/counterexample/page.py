@@ -83,8 +83,8 @@ def _facts(story: Story) -> str:
 def _breach(story: Story) -> str:
     breach = story.breach
     instance = ", ".join(f"{name} = {value}" for name, value in breach.instance)
-    told = f" for {escape(instance)}" if instance else ""
-    parts = [f"<h2>{escape(breach.name)}{told}<small>{escape(breach.place)}</small></h2>"]
+    text = f" for {escape(instance)}" if instance else ""
+    parts = [f"<h2>{escape(breach.name)}{text}<small>{escape(breach.place)}</small></h2>"]
     if breach.promise:
         paragraphs = (" ".join(p.split()) for p in breach.promise.split("\n\n"))
         parts.append(f"<blockquote>{escape(chr(10).join(paragraphs))}</blockquote>")

@@ -43,9 +43,9 @@ def _check_step(interpreter: Interpreter, step: Step, old: State, new: State, nu
             help="the run belongs to another profile, or the definition has changed since",
         ) from None
     if reached != new:
-        told = ", ".join(map(str, changes(new, reached)))
+        text = ", ".join(map(str, changes(new, reached)))
         raise InputError(
             f"step {number}, {step.label}, does not lead to state {number} "
-            f"(there and here: {told})",
+            f"(there and here: {text})",
             help="the run belongs to another profile, or the definition has changed since",
         )

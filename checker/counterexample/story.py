@@ -136,16 +136,16 @@ def tell(definition: Definition, verdict: PropertyVerdict, scope: Scope | None =
 
 
 def _steps(definition: Definition, run: Run) -> tuple[StoryStep, ...]:
-    told = [
+    parts = [
         _step(definition, i + 1, step, run.states[i], run.states[i + 1], looping=_in_loop(run, i))
         for i, step in enumerate(run.steps)
     ]
     if run.loop is not None and run.loop_step is not None:
         last, back = run.states[-1], run.states[run.loop]
-        told.append(
-            _step(definition, len(told) + 1, run.loop_step, last, back, looping=True, closing=True)
+        parts.append(
+            _step(definition, len(parts) + 1, run.loop_step, last, back, looping=True, closing=True)
         )
-    return tuple(told)
+    return tuple(parts)
 
 
 def _seen_at_first(verdict: PropertyVerdict) -> tuple[tuple[str, str], ...]:
@@ -203,13 +203,13 @@ def _actor(definition: Definition, action: Action | None, entities: list[str]) -
 
 def _title(step: Step, actor: str) -> str:
     """The action's name in words, with the arguments that are not the actor itself."""
-    told = [
+    parts = [
         show(v) if isinstance(v, Entity) else f"{spoken(name)} = {show(v)}"
         for name, v in step.arguments.items()
         if show(v) != actor
     ]
     action = spoken(step.action.rpartition(".")[2])  # the arguments say of which part it is
-    return f"{action} ({', '.join(told)})" if told else action
+    return f"{action} ({', '.join(parts)})" if parts else action
 
 
 def _sentence(action: Action | None, step: Step) -> str:

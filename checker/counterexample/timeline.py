@@ -29,13 +29,13 @@ def timeline(story: Story, states: Sequence[State]) -> str:
 
 def legend(story: Story, states: Sequence[State]) -> str:
     """What the drawing shows, and what it leaves out."""
-    told = "A filled dot acts; a line leads to whom it concerns; a bar is a value over time."
+    text = "A filled dot acts; a line leads to whom it concerns; a bar is a value over time."
     if story.loop is not None:
-        told += " The underlined steps repeat for ever."
+        text += " The underlined steps repeat for ever."
     left_out = len(_enum_places(states)) - len(_drawn(states))
     if left_out:
-        told += f" Not drawn: {left_out} more values of enums, which are in the state panel."
-    return told
+        text += f" Not drawn: {left_out} more values of enums, which are in the state panel."
+    return text
 
 
 def _numbers(story: Story, states: Sequence[State]) -> Iterator[str]:

@@ -36,9 +36,9 @@ def render_page(report: MutationReport, path_of: PathOf) -> str:
 def _facts(report: MutationReport) -> str:
     facts = [("fingerprint", report.definition.fingerprint())]
     for original in report.originals:
-        told = f"{original.scope} ({original.count:,} states"
-        told += f", not all: {original.stopped})" if original.stopped else ")"
-        facts.append(("scope", told))
+        text = f"{original.scope} ({original.count:,} states"
+        text += f", not all: {original.stopped})" if original.stopped else ")"
+        facts.append(("scope", text))
         if original.broken:
             facts.append(("breaks by itself", ", ".join(original.broken)))
     facts.append(
@@ -48,7 +48,7 @@ def _facts(report: MutationReport) -> str:
         facts.append(("checked with the part", f"{alone.part.rstrip('.')}: {number:,}"))
     if not report.whole:
         facts.append(("note", "not all mutants were asked for"))
-    rows = (f"<div><dt>{escape(n)}</dt><dd>{escape(told)}</dd></div>" for n, told in facts)
+    rows = (f"<div><dt>{escape(n)}</dt><dd>{escape(text)}</dd></div>" for n, text in facts)
     return "".join(rows)
 
 
@@ -117,8 +117,8 @@ def _sections(report: MutationReport, path_of: PathOf) -> Iterable[str]:
 
 
 def _survivors(group: Group, path_of: PathOf) -> str:
-    told = f'<span class="told">{escape(group.told)}</span>'
-    return _mutant(group.mutant, group.actions, told, path_of)
+    text = f'<span class="told">{escape(group.told)}</span>'
+    return _mutant(group.mutant, group.actions, text, path_of)
 
 
 def _section(name: str, title: str, number: int, items: str, *, shown: bool) -> str:
@@ -129,12 +129,12 @@ def _section(name: str, title: str, number: int, items: str, *, shown: bool) -> 
     )
 
 
-def _mutant(mutant: Mutant, actions: Sequence[str], told: str, path_of: PathOf) -> str:
+def _mutant(mutant: Mutant, actions: Sequence[str], text: str, path_of: PathOf) -> str:
     names = ", ".join(f"<strong>{escape(name)}</strong>" for name in actions if name)
     return (
         f'<li><span class="kind">{mutant.kind.value}</span>{names}{": " if names else ""}'
         f'{escape(mutant.text)} <code class="place">{escape(_place(mutant.where, path_of))}</code>'
-        f"{told}</li>"
+        f"{text}</li>"
     )
 
 

@@ -180,10 +180,10 @@ class MutationReport:
         groups: dict[tuple[str, ...], list[Finding]] = {}
         for finding in findings:
             mutant = finding.mutant
-            told = "; ".join(r.text for r in mutant.reasons) or hint(finding, self.originals)
-            key = (str(mutant.where), mutant.kind.value, mutant.text, told)
+            text = "; ".join(r.text for r in mutant.reasons) or hint(finding, self.originals)
+            key = (str(mutant.where), mutant.kind.value, mutant.text, text)
             groups.setdefault(key, []).append(finding)
-        return tuple(Group(tuple(group), told) for (*_, told), group in groups.items())
+        return tuple(Group(tuple(group), text) for (*_, text), group in groups.items())
 
     def summary(self, kind: Kind | None = None) -> Summary:
         """The numbers of one kind of mutants, or of all."""

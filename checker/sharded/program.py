@@ -52,11 +52,11 @@ class Program:
         )
 
     @classmethod
-    def from_json(cls, told: dict[str, Any]) -> Self:
+    def from_json(cls, data: dict[str, Any]) -> Self:
         """What `json` told."""
-        places = tuple(Place(*place) for place in told["places"])
-        observed = Observed(**told["observed"])
-        return cls(**{**told, "places": places, "observed": observed})
+        places = tuple(Place(*place) for place in data["places"])
+        observed = Observed(**data["observed"])
+        return cls(**{**data, "places": places, "observed": observed})
 
     def json(self) -> dict[str, Any]:
         """All of it, for a file."""

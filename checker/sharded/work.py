@@ -61,11 +61,11 @@ class WorkDirectory:
             InputError: something else lies there, or another search.
             DamagedError: its files are not what was written.
         """
-        told = {**settings, "shards": str(shards)}
+        data = {**settings, "shards": str(shards)}
         path = folder / SEARCH_FILE
         if path.exists():
             before = read_json(path)
-            _compare(folder, before, told, program)
+            _compare(folder, before, data, program)
             return cls(folder, str(before["run"]), program, shards, lasting)
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -85,7 +85,7 @@ class WorkDirectory:
             {
                 "format": _FORMAT,
                 "run": run,
-                "settings": told,
+                "settings": data,
                 "digest": program.digest,
                 "program": program.json(),
             },
@@ -163,11 +163,11 @@ def shards_in(folder: Path) -> int | None:
         raise DamagedError(path) from None
 
 
-def _compare(folder: Path, before: dict[str, Any], told: dict[str, str], program: Program) -> None:
+def _compare(folder: Path, before: dict[str, Any], data: dict[str, str], program: Program) -> None:
     settings = before.get("settings")
     if before.get("format") != _FORMAT or not isinstance(settings, dict):
         raise DamagedError(folder / SEARCH_FILE)
-    for name, value in told.items():
+    for name, value in data.items():
         if settings.get(name) != value:
             raise InputError(
                 f"{folder} holds a search with another {name}: {settings.get(name)}, not {value}",
@@ -175,6 +175,6 @@ def _compare(folder: Path, before: dict[str, Any], told: dict[str, str], program
             )
     if before.get("digest") != program.digest:
         raise InputError(
-            f"{folder} holds a search of another version of {told['machine']}",
+            f"{folder} holds a search of another version of {data['machine']}",
             help="the definition has changed since: name another work directory",
         )

@@ -107,7 +107,7 @@ def terms_of(symmetry: Symmetry) -> Terms:
 
 def _relation(symmetry: Symmetry, cell: int, action: CellAction) -> RelationTerm:
     pattern, keys = action.pattern, action.keys
-    told = [
+    parts = [
         KeyTerm(
             *key,
             # equal keys (`knows[node0][node0]`) are another thing than different ones
@@ -118,7 +118,7 @@ def _relation(symmetry: Symmetry, cell: int, action: CellAction) -> RelationTerm
     ]
     base, held = salt(pattern, _RELATION), salt(pattern, _HELD)
     if action.value is None:
-        return RelationTerm(cell, tuple(told), base, held)
+        return RelationTerm(cell, tuple(parts), base, held)
     equal = tuple(
         sum(
             salt(pattern, _EQUAL + place)
@@ -129,7 +129,7 @@ def _relation(symmetry: Symmetry, cell: int, action: CellAction) -> RelationTerm
         for member in range(symmetry.groups[action.value].size)
     )
     role = salt(pattern, _VALUE_ROLE)
-    return RelationTerm(cell, tuple(told), base, held, action.value, action.first, role, equal)
+    return RelationTerm(cell, tuple(parts), base, held, action.value, action.first, role, equal)
 
 
 def mix(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:

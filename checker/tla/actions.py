@@ -24,8 +24,8 @@ _WITH_REMARK = 60  # columns up to which a formula has its requirement's name be
 
 def called(name: str, params: tuple[Bound, ...], formulas: Formulas) -> str:
     """`learn(n)`: an operator with the action's parameters."""
-    told = ", ".join(formulas.bound[p] for p in params)
-    return f"{name}({told})" if params else name
+    text = ", ".join(formulas.bound[p] for p in params)
+    return f"{name}({text})" if params else name
 
 
 def for_some(name: str, params: tuple[Bound, ...], names: Vocabulary) -> str:

@@ -56,7 +56,7 @@ def folds(names: Vocabulary, mentioned: frozenset[str]) -> Block:
 def sequence_operators(names: Vocabulary, mentioned: frozenset[str]) -> list[str]:
     """What the module Sequences lacks, as far as it is needed."""
     own = names.own
-    told = {
+    data = {
         own.sequences: (
             "\\* The sequences of at most so many elements.",
             f"{own.sequences}(set, most) == UNION {{[1..n -> set] : n \\in 0..most}}",
@@ -82,7 +82,7 @@ def sequence_operators(names: Vocabulary, mentioned: frozenset[str]) -> list[str
             "  ELSE seq",
         ),
     }
-    return [line for name, lines in told.items() if name in mentioned for line in (*lines, "")]
+    return [line for name, lines in data.items() if name in mentioned for line in (*lines, "")]
 
 
 def records(names: Vocabulary) -> list[Block]:
@@ -122,18 +122,18 @@ def _listed(head: str, left: str, items: list[str], right: str) -> Block:
 
 def variables(definition: Definition, names: Vocabulary) -> list[Block]:
     """The variables, all of them together, and their bounds."""
-    told = [names.variables[v.name] for v in definition.variables]
-    widest = max(map(len, told)) + 1
+    parts = [names.variables[v.name] for v in definition.variables]
+    widest = max(map(len, parts)) + 1
     declared = [
         f"  {name + ('' if last else ','):<{widest}}{_said(v, name)}"
         for v, name, last in zip(
-            definition.variables, told, [*([False] * (len(told) - 1)), True], strict=True
+            definition.variables, parts, [*([False] * (len(parts) - 1)), True], strict=True
         )
     ]
-    everything = _listed(f"{names.own.variables} ==", "<<", told, ">>")
+    everything = _listed(f"{names.own.variables} ==", "<<", parts, ">>")
     in_bounds = [
         folded(f"{name} \\in {set_of_values(v.sort, names)}", WIDTH - 5)
-        for v, name in zip(definition.variables, told, strict=True)
+        for v, name in zip(definition.variables, parts, strict=True)
     ]
     said = comment("Assigned values stay in bounds.")
     return [
@@ -147,6 +147,6 @@ def _said(variable: Variable, name: str) -> str:
     """What there is to say of a variable beside its name."""
     plain = " ".join(variable.doc.split())
     original = variable.name if variable.name != name and not plain else ""
-    told = [part for part in (plain, original) if part and part != name.replace("_", " ")]
-    told += ["never changes"] if variable.constant else []
-    return f"  {remark('; '.join(told))}" if told else ""
+    parts = [part for part in (plain, original) if part and part != name.replace("_", " ")]
+    parts += ["never changes"] if variable.constant else []
+    return f"  {remark('; '.join(parts))}" if parts else ""

@@ -197,9 +197,9 @@ def _with_members(old: str, updates: list[_Update], width: int) -> Block:
             block = (f"{_operand(block[0])} {sign} {{{key}}}",)
             continue
         put = update.formulas.names.own.put
-        told = f"{put}({block[0]}, {key}, {update.formulas.text(value)})"
-        if len(block) == 1 and len(told) <= width:
-            block = (told,)
+        text = f"{put}({block[0]}, {key}, {update.formulas.text(value)})"
+        if len(block) == 1 and len(text) <= width:
+            block = (text,)
             continue
         inside = update.formulas.block(value, width - 4)
         lines = (*followed(block, ","), f"{key},", *inside)

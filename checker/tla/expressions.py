@@ -225,8 +225,8 @@ class Formulas:
         own = self.names.own
         if isinstance(node.sort, RecordSort) and node.op is Op.RECORD:
             names = field_names(node.sort).values()
-            told = (f"{n} |-> {self.text(a)}" for n, a in zip(names, node.args, strict=True))
-            return f"[{', '.join(told)}]", Binds.ATOM
+            parts = (f"{n} |-> {self.text(a)}" for n, a in zip(names, node.args, strict=True))
+            return f"[{', '.join(parts)}]", Binds.ATOM
         sequence = self.text(node.args[0])
         if node.op is Op.LENGTH:
             return f"Len({sequence})", Binds.ATOM
@@ -275,8 +275,8 @@ class Formulas:
     def _denied(self, node: Node) -> Phrase:
         match node:
             case Apply(Op.MEMBER, (member, within)) if isinstance(within.sort, SeqSort):
-                told = f"{self.text(member, Binds.SETS)} \\notin {self.collection(within)}"
-                return told, Binds.COMPARE
+                wording = f"{self.text(member, Binds.SETS)} \\notin {self.collection(within)}"
+                return wording, Binds.COMPARE
             case Apply(op, (left, right)) if op in _DENIED:
                 return self._infix(_DENIED[op], Binds.COMPARE, left, right)
             case Select(base, key) if isinstance(base.sort, SetSort):

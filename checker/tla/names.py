@@ -36,11 +36,11 @@ def identifier(name: str) -> str:
 
     A letter that ASCII lacks is written by its nearest one, or else by its number: `größe` is `grosse`.
     """
-    told = _NOT_IN_IDENTIFIERS.sub(_spelled, unicodedata.normalize("NFKD", name.replace("ß", "ss")))
-    plain = bool(re.match(r"[A-Za-z]", told)) and not told.startswith(("WF_", "SF_"))
+    text = _NOT_IN_IDENTIFIERS.sub(_spelled, unicodedata.normalize("NFKD", name.replace("ß", "ss")))
+    plain = bool(re.match(r"[A-Za-z]", text)) and not text.startswith(("WF_", "SF_"))
     if not plain:
-        told = f"x{told}" if told.startswith("_") else f"x_{told}"
-    return f"{told}_" if told in RESERVED else told
+        text = f"x{text}" if text.startswith("_") else f"x_{text}"
+    return f"{text}_" if text in RESERVED else text
 
 
 def _spelled(found: re.Match[str]) -> str:

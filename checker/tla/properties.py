@@ -106,8 +106,8 @@ def _of_steps(
     condition = _for_all(prop, same, names, WIDTH - 4)
     if not prop.params and Formulas(names).phrase(same)[1] is Binds.IMPLIES:
         condition = parenthesised(condition)  # `=>` right of another `=>` is no formula
-    told = (f"{standing} ==", *indented((f"{names.own.idle} =>", *indented(condition, 2)), 2))
-    return Promise((*lines, *said, *told), (standing,), (name,), may_stand=True)
+    parts = (f"{standing} ==", *indented((f"{names.own.idle} =>", *indented(condition, 2)), 2))
+    return Promise((*lines, *said, *parts), (standing,), (name,), may_stand=True)
 
 
 def _never(name: str, about: Block, prop: Property, names: Vocabulary) -> Promise:
@@ -120,24 +120,24 @@ def _never(name: str, about: Block, prop: Property, names: Vocabulary) -> Promis
         block = about_states(block, prop.condition, names)
     if prop.params:
         block = hanging(f"\\E {formulas.ranges(prop.params)} :", block, WIDTH - 4)
-    told = f"{never} == [][~{name}]_{names.own.variables}" if steps else f"{never} == ~{name}"
+    text = f"{never} == [][~{name}]_{names.own.variables}" if steps else f"{never} == ~{name}"
     each = "; it shows one for some values of the parameters" if prop.params else ""
     said = comment(f"(Some run reaches it: TLC shows one as a violation of {never}{each}.)")
-    lines = (*about, *said, *hanging(f"{name} ==", block, WIDTH), told)
+    lines = (*about, *said, *hanging(f"{name} ==", block, WIDTH), text)
     return Promise(lines, witnesses=((never, steps),))
 
 
 def _leading(name: str, prop: Property, names: Vocabulary) -> Block:
     formulas = Formulas(names).within(*prop.params)
     sides = (prop.condition,) if prop.premise is None else (prop.premise, prop.condition)
-    told = " ~> ".join(_side(formulas.text(n, Binds.ATOM), n, names) for n in sides)
+    text = " ~> ".join(_side(formulas.text(n, Binds.ATOM), n, names) for n in sides)
     if prop.premise is None:
-        told = f"<>{told}"
+        text = f"<>{text}"
     if prop.params:
-        told = f"\\A {formulas.ranges(prop.params)} : ({told})"
-    return hanging(f"{name} ==", (told,), WIDTH)
+        text = f"\\A {formulas.ranges(prop.params)} : ({text})"
+    return hanging(f"{name} ==", (text,), WIDTH)
 
 
-def _side(told: str, condition: Node, names: Vocabulary) -> str:
-    block = about_states((told,), condition, names)
-    return told if len(block) == 1 else f"({' '.join(block)})"
+def _side(text: str, condition: Node, names: Vocabulary) -> str:
+    block = about_states((text,), condition, names)
+    return text if len(block) == 1 else f"({' '.join(block)})"

@@ -83,12 +83,12 @@ def _records(sort: RecordSort, scope: Scope) -> Sequence[Value]:
         options.append(values_of(field, scope))
     number = math.prod(map(len, options))
     if number > MAX_RECORDS:
-        told = ", ".join(
+        text = ", ".join(
             f"{name} {len(values):,}"
             for (name, _), values in zip(sort.fields, options, strict=True)
         )
         raise ScopeError(
-            f"{sort} has {number:,} values at this scope (of its fields: {told}), and each is a cell "
+            f"{sort} has {number:,} values at this scope (of its fields: {text}), and each is a cell "
             f"of the state or a choice of a step; at most {MAX_RECORDS:,} can be",
             help="choose a smaller scope, give its numbers narrower bounds, or split it into a record "
             "for each kind of message, which has only the fields that this kind needs",

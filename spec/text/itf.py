@@ -137,12 +137,12 @@ def _sorts(definition: Definition, present: Mapping[str, object]) -> dict[str, S
 def _state(
     definition: Definition, sorts: dict[str, Sort], index: int, state: State, step: Step | None
 ) -> dict[str, Json]:
-    told: dict[str, Json] = {"#meta": {"index": index}}
+    data: dict[str, Json] = {"#meta": {"index": index}}
     for name, sort in sorts.items():
-        told[name] = to_json(state[name], sort)
-    told[ACTION] = step.action if step else INITIAL_ACTION
-    told[PICKS] = _picks(definition, step)
-    return told
+        data[name] = to_json(state[name], sort)
+    data[ACTION] = step.action if step else INITIAL_ACTION
+    data[PICKS] = _picks(definition, step)
+    return data
 
 
 def _picks(definition: Definition, step: Step | None) -> dict[str, Json]:

@@ -83,8 +83,8 @@ def effect(assignment: Assignment, values: Values = _NO_VALUES) -> str:
 
 def requirement(guard: Requirement, values: Values = _NO_VALUES) -> str:
     """A requirement's name and its condition, or only one of them when they say the same."""
-    told = words(guard.condition, values)
-    text = told if _KEY.sub("", told) == guard.name else f"{guard.name}: {told}"
+    phrase = words(guard.condition, values)
+    text = phrase if _KEY.sub("", phrase) == guard.name else f"{guard.name}: {phrase}"
     return f"{text} (a bound of the check)" if guard.bound else text
 
 
@@ -260,14 +260,14 @@ def _quantified(node: Quantified, values: Values) -> _Phrase:
     if node.quantity is Quantity.COUNT and body is None:
         return f"size of {over}", _Binds.ADD
     binder = f"{node.bound.name} in {over}"
-    told = "true" if body is None else words(body, values)
+    text = "true" if body is None else words(body, values)
     match node.quantity:
         case Quantity.EVERY:
-            return f"every {binder}: {told}", _Binds.SENTENCE
+            return f"every {binder}: {text}", _Binds.SENTENCE
         case Quantity.SOME:
-            return f"some {binder}: {told}", _Binds.SENTENCE
+            return f"some {binder}: {text}", _Binds.SENTENCE
         case Quantity.COUNT:
-            return f"(number of {binder} with {told})", _Binds.ATOM
+            return f"(number of {binder} with {text})", _Binds.ATOM
         case _:
             raise AssertionError(f"{node.quantity} is told by `_folded`")
 
@@ -354,10 +354,10 @@ def _made(node: Apply, values: Values) -> _Phrase:
     args = node.args
     match node.op, node.sort:
         case Op.RECORD, RecordSort(_, fields):
-            told = (
+            pieces = (
                 f"{name}: {words(a, values)}" for (name, _), a in zip(fields, args, strict=True)
             )
-            return f"{node.sort}({', '.join(told)})", _Binds.ATOM
+            return f"{node.sort}({', '.join(pieces)})", _Binds.ATOM
         case Op.LENGTH, _:
             return f"length of {_inside(args[0], values, _Binds.ATOM)}", _Binds.ADD
         case Op.ITEM, _:
@@ -414,8 +414,8 @@ def _junction(
     # Phrases of the same joiner need no parentheses, for both are associative. An `and` inside of an
     # `or` gets them although it binds tighter: readers differ.
     parts = (_phrase(a, values) for a in dict.fromkeys(args))
-    told = (t if b is binds or b >= _Binds.NOT else f"({t})" for t, b in parts)
-    return joiner.join(told), binds
+    pieces = (t if b is binds or b >= _Binds.NOT else f"({t})" for t, b in parts)
+    return joiner.join(pieces), binds
 
 
 def _negated(node: Node, values: Values) -> _Phrase:
@@ -451,8 +451,8 @@ def _comparison(node: Apply, values: Values, *, negated: bool) -> str:
         if pair := against_literal(node):
             subject, literal = pair
             verb = "is not" if negated else "is"
-            told = "empty" if literal.value == frozenset() else show(literal.value)
-            return f"{_inside(subject, values, _Binds.ADD)} {verb} {told}"
+            text = "empty" if literal.value == frozenset() else show(literal.value)
+            return f"{_inside(subject, values, _Binds.ADD)} {verb} {text}"
         sign = "≠" if negated else "="
     else:
         sign = _COMPARISONS[node.op]

@@ -61,7 +61,7 @@ def test_recorded_runs_are_ok(spark: "SparkSession", lease: Any, tmp_path: Path)
     report = validate([tmp_path], lease.definition, spark=spark)
     assert report.verdicts[TraceVerdict.OK] == 1
     assert report.exit_code == 0
-    assert report.totals == Totals(lines=22, told=22, events=22, evaluated=22)
+    assert report.totals == Totals(lines=22, with_events=22, events=22, evaluated=22)
 
 
 def test_form_order_and_number_of_files_change_nothing(
@@ -257,6 +257,6 @@ def test_bad_rows_of_parquet_are_told_one_by_one(
 
 def test_counts_that_do_not_add_up_are_a_fault_of_the_program() -> None:
     with pytest.raises(AccountingError):
-        Totals(lines=3, told=2, events=2, evaluated=2).check()
+        Totals(lines=3, with_events=2, events=2, evaluated=2).check()
     with pytest.raises(AccountingError):
-        Totals(lines=3, told=3, events=3, evaluated=2).check()
+        Totals(lines=3, with_events=3, events=3, evaluated=2).check()

@@ -23,8 +23,8 @@ def label(symbol: Symbol) -> str:
 
 def call(action: str, values: Iterable[object]) -> str:
     """An action with its parameters, as plain values."""
-    told = ", ".join(text(v) for v in values)
-    return f"{action}({told})" if told else action
+    phrase = ", ".join(text(v) for v in values)
+    return f"{action}({phrase})" if phrase else action
 
 
 def text(value: object) -> str:

@@ -153,10 +153,10 @@ class Explainer:
         )
 
     def _good_steps(self, finding: Finding, numbers: Sequence[int]) -> list[GoodStep]:
-        told: list[GoodStep] = []
+        steps: list[GoodStep] = []
         for position in range(max(0, len(numbers) - 1 - STEPS_MAX), len(numbers) - 1):
             old, new = self._summary(numbers[position]), self._summary(numbers[position + 1])
-            told.append(
+            steps.append(
                 GoodStep(
                     finding.sequence - len(numbers) + 1 + position,
                     label(parse_symbol(finding.symbols[position])),
@@ -165,7 +165,7 @@ class Explainer:
                     len(self._running.sets[numbers[position + 1]]),
                 )
             )
-        return told
+        return steps
 
     def _summary(self, number: int) -> tuple[tuple[str, str], ...]:
         if number not in self._summaries:

@@ -104,12 +104,12 @@ def _told(
     running: Determinised, path: _Path, decode: Callable[[tuple[int, ...]], State]
 ) -> tuple[LegalStep, ...]:
     steps = running.source.program.steps
-    told: list[LegalStep] = []
+    parts: list[LegalStep] = []
     old, before = path[0][1], summary([decode(running.states[path[0][1]])])
     for step, state in path[1:]:
         after = summary([decode(running.states[state])])
         values = (value for _, value in steps[step].arguments)
         hidden = running.is_hidden(step, old, state)
-        told.append(LegalStep(call(steps[step].action, values), changes(before, after), hidden))
+        parts.append(LegalStep(call(steps[step].action, values), changes(before, after), hidden))
         old, before = state, after
-    return tuple(told)
+    return tuple(parts)

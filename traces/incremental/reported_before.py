@@ -97,7 +97,7 @@ def _of_line(line: NotUnderstood, line_of: LineOf) -> Told | None:
     return Told(*line.key.stream, line.key.entity, _LINE, *line_of(line.place))
 
 
-def save_told(told: Iterable[Told], path: Path) -> None:
+def save_told(reported: Iterable[Told], path: Path) -> None:
     """Write what was told to a file.
 
     Raises:
@@ -106,7 +106,7 @@ def save_told(told: Iterable[Told], path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    rows = [one._asdict() for one in sorted(told)]
+    rows = [one._asdict() for one in sorted(reported)]
     kinds = [(n, pa.int64() if n in ("file", "line") else pa.string()) for n in Told._fields]
     pq.write_table(pa.Table.from_pylist(rows, pa.schema(kinds)), path, compression="zstd")
 

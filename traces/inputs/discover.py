@@ -100,8 +100,8 @@ def find_inputs(
             f"{search.empty[0]} is empty", help="leave it out, or take another copy of it"
         )
     if left_out and not search.files:
-        told = "\n".join(one.reason for one in left_out)
-        raise InputError(told, help="there is nothing else to check: take other copies")
+        text = "\n".join(one.reason for one in left_out)
+        raise InputError(text, help="there is nothing else to check: take other copies")
     files = sorted(search.files.values(), key=lambda f: str(f.path))
     copies = copies_among([f.path for f in files if _says_nothing_twice(f, mapping)])
     return Inputs(

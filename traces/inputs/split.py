@@ -194,10 +194,10 @@ def _take(logs: Logs, form: str, events: Sequence[tuple[int, Event]]) -> None:
         if read is None:
             logs.again += len(of_part)
             continue
-        told = len({event.line for event in of_part} - read.tally.partly)
+        number = len({event.line for event in of_part} - read.tally.partly)
         read.tally.events += len(of_part)
-        read.tally.told += told
-        read.tally.other -= told
+        read.tally.with_events += number
+        read.tally.other -= number
 
 
 def _extracted(engine: Engine, parts: Sequence[Part]) -> list[tuple[PartRead, list[Any]]]:

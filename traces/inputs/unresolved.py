@@ -84,11 +84,11 @@ def as_evaluated(aside: Aside, why: Mapping[MachineKey, StagewrightError]) -> Ev
 def notes(aside: Aside, why: Mapping[MachineKey, StagewrightError]) -> list[str]:
     """What is to be noted of them, the most frequent kinds first."""
     kinds = sorted(aside.counts, key=lambda kind: (-aside.counts[kind], kind))
-    told = [
+    parts = [
         f"{aside.counts[kind]:,} events are not checked: {why[kind].problem}"
         + (f"; {why[kind].help}" if why[kind].help else "")
         for kind in kinds[:_TOLD_MAX]
     ]
-    more = len(kinds) - len(told)
+    more = len(kinds) - len(parts)
     rest = sum(aside.counts[kind] for kind in kinds[_TOLD_MAX:])
-    return [*told, *([f"{rest:,} more events are of {more:,} more such machines"] if more else [])]
+    return [*parts, *([f"{rest:,} more events are of {more:,} more such machines"] if more else [])]

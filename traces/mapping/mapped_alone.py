@@ -60,7 +60,7 @@ def read(part: Part, tally: Tally) -> Iterator[Block]:
         if plan.begins_before:
             begin = [start_of(found[0])] if sequence == 0 else []
             found = [*begin, *map(moved, found)]
-        tally.told += 1
+        tally.with_events += 1
         tally.events += len(found)
         events += found
         if len(events) >= _TOGETHER:

@@ -67,11 +67,11 @@ def follow(
         if follower.error is not None:
             raise follower.error
         if (failed := query.exception()) is not None:
-            told = (
+            text = (
                 str(failed).partition("=== Streaming Query ===")[0].strip()
             )  # its plan is no news
             raise InputError(
-                f"{source} cannot be followed: {told}", help="is it there, and readable?"
+                f"{source} cannot be followed: {text}", help="is it there, and readable?"
             )
         raise InputError(
             f"{source} is not followed any more: Spark has ended the stream without a word",

@@ -161,5 +161,5 @@ def _of_another_profile(key: MachineKey, named: Set[MachineKey]) -> str:
     """What other profiles the same definition is said to have: then it is a profile that is wrong."""
     machine, profile, recorded = key
     others = sorted({p for m, p, d in named if (m, d) == (machine, recorded) and p != profile})
-    told = " or ".join(f"`{one_line(other)}`" if other else "no profile" for other in others)
-    return f"other events of this definition have {told}: mend the profile" if told else ""
+    text = " or ".join(f"`{one_line(other)}`" if other else "no profile" for other in others)
+    return f"other events of this definition have {text}: mend the profile" if text else ""

@@ -73,12 +73,12 @@ class Part:
 
 @dataclass
 class Tally:
-    """What became of every line of a part: `blank`, `other`, `told`, `unparsed`, `lost` add up to `lines`."""
+    """What became of every line of a part: `blank`, `other`, `with_events`, `unparsed`, `lost` add up to `lines`."""
 
     lines: int = 0
     blank: int = 0
     other: int = 0  # lines of a log that say nothing of a machine
-    told: int = 0  # lines that gave at least one event
+    with_events: int = 0  # lines that gave at least one event
     events: int = 0  # the events that they gave
     unparsed: int = 0
     lost: int = 0  # lines in holes, as far as it is known how many these are

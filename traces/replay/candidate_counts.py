@@ -34,15 +34,15 @@ def standings_of(
     names = interner.names
     first = np.full(kinds.shape[1], -1, np.int64)
     _first_names(names.data, names.begin, names.end, settled, kind.ravel(), first)
-    told: dict[Stands, tuple[int, str]] = {}
+    data: dict[Stands, tuple[int, str]] = {}
     for (group, tuple_, is_ok), count, entity in zip(
         kinds.T.tolist(), counts.tolist(), first.tolist(), strict=True
     ):
         if standings := steps.standings(tuple_):
             stream = streams[group]
             stands = Stands(stream.trace, stream[1:], bool(is_ok), standings)
-            told[stands] = added(told.get(stands), (count, names.text(entity)))
-    return told
+            data[stands] = added(data.get(stands), (count, names.text(entity)))
+    return data
 
 
 @compiled

@@ -76,14 +76,14 @@ def read_of(
     # mapping whose expressions fit no line.
     if not may_come and not any(read.tally.events or read.tally.unparsed for read in parts):
         if holes := [hole for read in parts for hole in read.part.holes]:
-            told = "\n".join(dict.fromkeys(hole.reason for hole in holes))
-            raise InputError(told, help="there is nothing else to check: take other copies")
+            text = "\n".join(dict.fromkeys(hole.reason for hole in holes))
+            raise InputError(text, help="there is nothing else to check: take other copies")
         first, *more = dict.fromkeys(read.part.path for read in parts)
         others = f" nor in {len(more)} more files" if more else ""
         of_others = sum(read.tally.other for read in parts)
-        told = f": {of_others:,} lines are unrelated" if of_others else ""
+        text = f": {of_others:,} lines are unrelated" if of_others else ""
         raise InputError(
-            f"there is no event in {first}{others}{told}",
+            f"there is no event in {first}{others}{text}",
             help="check that events were recorded, and that the format was detected correctly (--format)",
         )
     places = list(earlier)
@@ -148,13 +148,13 @@ def _machines(
     evaluated: Sequence[Evaluated], panels: Mapping[MachineKey, Panel]
 ) -> dict[str, dict[TraceVerdict, int]]:
     """How many entities of each machine have each verdict."""
-    told: dict[str, dict[TraceVerdict, int]] = {
+    data: dict[str, dict[TraceVerdict, int]] = {
         str(panel): dict.fromkeys(TraceVerdict, 0) for panel in panels.values()
     }
     for one in evaluated:
         for (machine, verdict), many in one.verdicts.items():
-            told[str(panels[machine])][verdict] += many
-    return told
+            data[str(panels[machine])][verdict] += many
+    return data
 
 
 def _in_order(evaluated: Sequence[Evaluated]) -> Iterator[Finding]:
@@ -230,7 +230,7 @@ def _totals(reading: Read, evaluated: Sequence[Evaluated]) -> Totals:
         blank=sum(t.blank for t in tallies),
         other=sum(t.other for t in tallies),
         unparsed=sum(t.unparsed for t in tallies),
-        told=sum(t.told for t in tallies),
+        with_events=sum(t.with_events for t in tallies),
         lost=sum(t.lost for t in tallies),
         events=sum(t.events for t in tallies),
         evaluated=sum(j.events_evaluated for j in evaluated),

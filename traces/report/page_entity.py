@@ -100,9 +100,9 @@ def _why(entity: EntityReport) -> str:
         )
     ]
     reasons += [f"as {shown(refused_told(one))}" for one in entity.refused]
-    told = f"<b><code>{shown(explanation.event)}</code></b>: {shown(entity.cause.value)}"
-    told += f"; {shown(entity.note)}" if entity.note else ""
-    return f'<div class="why">{told}{_list("ul", reasons)}</div>'
+    text = f"<b><code>{shown(explanation.event)}</code></b>: {shown(entity.cause.value)}"
+    text += f"; {shown(entity.note)}" if entity.note else ""
+    return f'<div class="why">{text}{_list("ul", reasons)}</div>'
 
 
 def _told(entity: EntityReport, explanation: Explanation) -> Iterator[str]:
@@ -180,8 +180,8 @@ def timeline(entity: EntityReport, explanation: Explanation) -> str:
 
 
 def _row(name: str, values: Sequence[str], observed: str | None) -> Iterator[str]:
-    told = shown(name)
-    yield f'<div class="label place" title="{told}">{told}</div>'
+    phrase = shown(name)
+    yield f'<div class="label place" title="{phrase}">{phrase}</div>'
     hues = list(dict.fromkeys(values))
     for value, group in groupby(values):
         span = len(list(group))

@@ -69,15 +69,15 @@ class Damaged:
 class Totals:
     """What became of every line and of every event.
 
-    A line is blank, of other matters (in a log), unparsed, lost in a damaged part, or told at least one event. An event is evaluated, or
-    not evaluated since its trace had a violation or a gap before it, or a duplicate, or not one of its machine.
+    A line is blank, unrelated (in a log), unparsed, lost in a damaged part, or has at least one event. An event is
+    evaluated, or not evaluated since its trace had a violation or a gap before it, or a duplicate, or none of its machine.
     """
 
     lines: int = 0
     blank: int = 0
     other: int = 0  # lines of logs that say nothing of a machine
     unparsed: int = 0
-    told: int = 0
+    with_events: int = 0
     lost: int = 0  # as far as it is known how many lines a damaged part has
     events: int = 0
     earlier: int = 0  # events of earlier runs that waited for one that was missing, or are of logs
@@ -93,7 +93,7 @@ class Totals:
 
     def check(self) -> None:
         """Raise an `AccountingError` unless every line and every event is accounted for."""
-        if self.blank + self.other + self.unparsed + self.told + self.lost != self.lines:
+        if self.blank + self.other + self.unparsed + self.with_events + self.lost != self.lines:
             raise AccountingError(f"{self.lines} lines were read, but {self} accounts for others")
         kinds = self.evaluated + self.not_evaluated + self.duplicates + self.not_understood
         if kinds != self.events + self.earlier:

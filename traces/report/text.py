@@ -108,7 +108,7 @@ def as_json(report: TraceReport) -> dict[str, object]:
             "blank": totals.blank,
             "unrelated": totals.other,
             "unparsed": totals.unparsed,
-            "with_events": totals.told,
+            "with_events": totals.with_events,
             "lost": totals.lost,
         },
         "events": {
@@ -150,11 +150,11 @@ def machine_lines(report: TraceReport) -> list[str]:
     """Each machine with its profile and scope; of several ones how many entities are what."""
     if len(report.machines) == 1:
         return list(report.machines)
-    told: list[str] = []
+    parts: list[str] = []
     for machine, verdicts in report.machines.items():
         counts = ", ".join(f"{n:,} {verdict.value}" for verdict, n in verdicts.items() if n)
-        told.append(f"{machine}: {counts or 'no entity'}")
-    return told
+        parts.append(f"{machine}: {counts or 'no entity'}")
+    return parts
 
 
 def _by_verdict(counts: Mapping[TraceVerdict, int]) -> dict[str, int]:
@@ -176,7 +176,7 @@ def _print_counts(report: TraceReport, console: Console) -> None:
         (totals.not_understood, "not of their machine"),
     ]
     lines = [
-        (totals.told, "with events"),
+        (totals.with_events, "with events"),
         (totals.unparsed, "unparsed"),
         (totals.other, "unrelated"),
         (totals.blank, "blank"),
@@ -187,8 +187,8 @@ def _print_counts(report: TraceReport, console: Console) -> None:
         ("events", f"{totals.events:,}{earlier}", events),
         ("lines", f"{totals.lines:,}", lines),
     ):
-        told = ", ".join(f"{n:,} {what}" for n, what in kinds if n)
-        text = f"{name:<9} {total} = {told or 'none'}"
+        phrase = ", ".join(f"{n:,} {what}" for n, what in kinds if n)
+        text = f"{name:<9} {total} = {phrase or 'none'}"
         _print(text, console)
 
 
@@ -297,8 +297,8 @@ def nearest_told(nearest: Nearest) -> str:
     if nearest.by_action and many > 1:
         between = "1 step" if many == 2 else f"{many - 1} steps"
         return f"{between} would have had to happen between, then the event is legal"
-    told = "1 step" if many == 1 else f"{many} steps"
-    return f"a legal run of {told} leads to what was observed"
+    text = "1 step" if many == 1 else f"{many} steps"
+    return f"a legal run of {text} leads to what was observed"
 
 
 def _changes(changes: Iterable[tuple[str, str, str]]) -> list[str]:
@@ -332,7 +332,7 @@ def _entity(entity: EntityReport, *, whole: bool) -> dict[str, object]:
 def _candidates_data(candidates: tuple[CandidateReport, ...]) -> dict[str, object]:
     if not candidates:
         return {}
-    told = [
+    parts = [
         {
             "trace": one.trace,
             "candidate": one.candidate,
@@ -344,12 +344,12 @@ def _candidates_data(candidates: tuple[CandidateReport, ...]) -> dict[str, objec
         }
         for one in candidates
     ]
-    return {"candidates": told}
+    return {"candidates": parts}
 
 
 def _refused(refused: Refused) -> dict[str, object]:
-    told: dict[str, object] = {"candidate": refused.candidate, "sequence": refused.sequence}
-    return told | ({} if refused.explanation is None else _brief(refused.explanation))
+    data: dict[str, object] = {"candidate": refused.candidate, "sequence": refused.sequence}
+    return data | ({} if refused.explanation is None else _brief(refused.explanation))
 
 
 def _brief(explanation: Explanation) -> dict[str, object]:

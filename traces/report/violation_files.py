@@ -71,8 +71,8 @@ def as_itf(entity: EntityReport, window: ViolationWindow) -> dict[str, Json]:
         "expected": dict(explanation.expected),
         "observed": dict(explanation.observed),
     }
-    told = f"{entity.key}: {entity.cause.value}; all states but the last are a legal run"
-    meta |= {"description": told, "trace": str(entity.key), "refused": refused}
+    text = f"{entity.key}: {entity.cause.value}; all states but the last are a legal run"
+    meta |= {"description": text, "trace": str(entity.key), "refused": refused}
     states = expect_list(document["states"], "states")
     for state, sequence in zip(states, window.marks, strict=True):
         expect_object(expect_object(state, "state")["#meta"], "#meta")["event"] = sequence
@@ -83,16 +83,16 @@ def as_itf(entity: EntityReport, window: ViolationWindow) -> dict[str, Json]:
 def _observed(window: ViolationWindow, like: dict[str, object]) -> dict[str, Json]:
     """The state after the violation as far as it was observed; all else is as it was before."""
     bad = window.events[-1]
-    told: dict[str, Json] = {
+    data: dict[str, Json] = {
         "#meta": {"index": len(window.run.states), "event": bad.sequence, "legal": False}
     }
     sorts = {v.name: v.sort for v in window.definition.variables}
     for name, value in window.observed.items():
-        told[name] = to_json(value, sorts.get(name, IntSort(0, 2**31)))
-    told[ACTION] = bad.action or "unknown"
+        data[name] = to_json(value, sorts.get(name, IntSort(0, 2**31)))
+    data[ACTION] = bad.action or "unknown"
     names = expect_object(like[PICKS], PICKS)
-    told[PICKS] = {name: _pick(bad.parameters, name) for name in names}
-    return told
+    data[PICKS] = {name: _pick(bad.parameters, name) for name in names}
+    return data
 
 
 def _pick(given: Mapping[str, object], name: str) -> Json:
@@ -178,8 +178,8 @@ def machine_name(definition: Definition, folder: Path) -> str:
 
 def _docstring(*sentences: str) -> list[str]:
     """A docstring whose text, which a trace may have written, cannot end it."""
-    told = [s.replace("\\", "\\\\").replace('"', '\\"') for s in map(one_line, sentences)]
-    first, *rest = told
+    parts = [s.replace("\\", "\\\\").replace('"', '\\"') for s in map(one_line, sentences)]
+    first, *rest = parts
     lines = [f'"""{first}', ""]
     for sentence in rest:
         lines += [sentence, ""] if sentence.startswith("    ") else [sentence]

@@ -59,8 +59,8 @@ def closure_of(model: GroundModel, symmetry: Symmetry, branches: int = BRANCHES)
         for name, images in generators(group.size).items():
             broken = _Comparison(_Equality(model, symmetry, (images,), branches)).broken()
             if broken:
-                told = f"swapping {_first_two(model, symmetry)}" if name == "swap" else name
-                return Closure(Answer.BROKEN, f"{told} {broken}")
+                text = f"swapping {_first_two(model, symmetry)}" if name == "swap" else name
+                return Closure(Answer.BROKEN, f"{text} {broken}")
     except (TooLargeError, RecursionError):
         return Closure(Answer.UNDECIDED)
     return Closure(Answer.CLOSED)

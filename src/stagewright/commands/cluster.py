@@ -34,7 +34,7 @@ examples:
 
 Each node is a process with its rows in RocksDB; the log that they agree on is one SQLite file, or lies in
 etcd (--etcd). Nodes listen on the loopback unless --listen names another address; callers must know the
-secret that lies in the directory, but what is said is not hidden.
+secret that lies in the directory, but traffic is not encrypted.
 
 exit codes of `status`: 0 all is well, 1 a node is not. Of the others: 1 the cluster refused or failed.
 """
@@ -79,17 +79,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     tail.add_argument("--table", default="", metavar="NAME", help="of this table (rows)")
     tail.add_argument("--until-now", action="store_true", help="end at what is old enough now")
-    action("status", "say how each node is")
+    action("status", "report how each node is doing")
     watch = action("watch", "serve a page on the loopback that follows the cluster")
     watch.add_argument("--port", type=count, default=0, metavar="N", help="default: any free one")
     watch.add_argument("--browser", action="store_true", help="open the page in a browser")
     action("add", "let a new node join")
     for name, summary in (
-        ("decommission", "let a node give its rows away and leave"),
-        ("remove", "give up a dead node"),
+        ("decommission", "let a node hand over its rows and leave"),
+        ("remove", "remove a dead node for good"),
         ("replace", "let a new node take the place of a dead one"),
         ("rebuild", "let a node fetch its rows anew"),
-        ("abort", "take a request to let a node go back, if it has not begun"),
+        ("abort", "withdraw the request for a node to leave, if it has not begun"),
         ("kill", "end a node's process without warning"),
     ):
         action(name, summary).add_argument("node", metavar="NODE", help="such as n2")

@@ -23,7 +23,7 @@ leaves and one is replaced.
 
 faults (a comma between):
   loss, delay, duplicate   of messages, each maybe with =SHARE from 0 to 1
-  action                   calls break by which a coordinator has rows streamed or removed, =SHARE of them
+  action                   the coordinator's calls to stream or remove rows fail, =SHARE of them
   crash                    of nodes, which come back with what is on their disks, =TIMES a minute
   failover                 another topology coordinator, =TIMES a minute
   election                 of group0's leader, =TIMES a minute
@@ -59,10 +59,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--cdc", action="store_true", help="log changes, and check what a consumer reads")
     ttl = "with --cdc, for how many milliseconds changes are kept"
     add("--ttl", type=_number, default=0, metavar="MS", help=ttl)
-    add("--images", action="store_true", help="with --cdc, log each row before its change, too")
+    add("--images", action="store_true", help="with --cdc, also log each row as it was before")
     add("--seed", type=int, default=0, metavar="N", help="random seed (0)")
     add("--faults", default="none", metavar="LIST", help="what goes wrong (none)")
-    add("--profile", default="", help="the release of which tablets are (the newest)")
+    add("--profile", default="", help="the release that tablets follow (the newest)")
     add("--out", type=Path, metavar="DIR", help="where files are written (artifacts/run-SEED)")
     add("--json", action="store_true", help="print one JSON object")
 

@@ -35,7 +35,7 @@ commands, one a line or with semicolons between them:
   delete KEY           delete it
   scan [LIMIT]         all rows, in the order of their tokens
   consistency [LEVEL]  one, quorum or all; from now on
-  tables               which there are, with their replicas and tablets
+  tables               list the tables, with their replicas and tablets
   create table NAME [tablets N] rf N [cdc [images] [ttl SECONDS]]   in N tablets (a power of two), or by the
                        token ring; then use it; with cdc its changes are kept in a log (for so many seconds, else
                        for ever), with images what each row was before, too

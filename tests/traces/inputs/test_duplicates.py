@@ -46,7 +46,7 @@ def folder_with(folder: Path, **files: bytes) -> Path:
 def test_a_copy_of_a_mapped_log_is_not_read_again(tmp_path: Path) -> None:
     report = evaluated(folder_with(tmp_path, a_log=LOG.encode(), b_log=LOG.encode()))
     assert report.verdicts[TraceVerdict.OK] == 1
-    assert (report.exit_code, report.totals.lines, report.totals.told) == (0, 3, 3)
+    assert (report.exit_code, report.totals.lines, report.totals.with_events) == (0, 3, 3)
     logs = tmp_path / "logs"
     assert report.notes == (f"passed over {logs}/b.log: it has the content of {logs}/a.log",)
     assert report.files == (f"{logs}/a.log",)

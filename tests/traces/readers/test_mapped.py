@@ -246,7 +246,9 @@ def test_rows_with_numbers_are_checked_where_they_are_read(tmp_path: Path) -> No
         TraceVerdict.OK: 1,
         TraceVerdict.VIOLATION: 1,
     }
-    assert report.totals == Totals(lines=7, blank=1, unparsed=1, told=5, events=7, evaluated=7)
+    assert report.totals == Totals(
+        lines=7, blank=1, unparsed=1, with_events=5, events=7, evaluated=7
+    )
     assert [str(entity.where) for entity in report.entities] == [f"{path}:7"]
 
 
@@ -423,7 +425,7 @@ def test_mapped_files_are_validated(tmp_path: Path) -> None:
     logs = [write(tmp_path / "good.log", GOOD)]
     options = Options(mapping=mapping)
     report = validate(logs, define(LeaseTable), options, engine=Embedded(1))
-    assert (report.exit_code, report.totals.told, report.totals.events) == (0, 7, 9)
+    assert (report.exit_code, report.totals.with_events, report.totals.events) == (0, 7, 9)
     write(logs[0], GOOD.replace("silent for 3 s", "lost"))
     report = validate(logs, define(LeaseTable), options, engine=Embedded(1))
     (entity,) = report.entities

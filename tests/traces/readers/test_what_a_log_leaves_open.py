@@ -104,7 +104,7 @@ def test_records_that_were_exported_again_are_duplicates(tmp_path: Path) -> None
     batch = [record(1, "a", "acquire"), record(2, "a", "go_silent"), record(3, "a", "expire")]
     report = evaluated([otlp(tmp_path / "a.json", batch, batch)])
     assert (report.exit_code, report.verdicts[OK]) == (0, 1)
-    assert (report.totals.duplicates, report.totals.events, report.totals.told) == (3, 7, 2)
+    assert (report.totals.duplicates, report.totals.events, report.totals.with_events) == (3, 7, 2)
     (note,) = report.notes
     assert "3 records equal another one in everything, of a:" in note
     other = dict(batch[2], body={"stringValue": "another time"})
@@ -116,7 +116,7 @@ def test_a_wrong_record_is_told_and_the_others_of_its_request_are_checked(tmp_pa
     batch = [record(1, "a", "acquire"), wrong, record(3, "a", "go_silent")]
     report = evaluated([otlp(tmp_path / "a.json", batch, [record(4, "a", "expire")])])
     assert report.verdicts[OK] == 1
-    assert (report.totals.lines, report.totals.unparsed, report.totals.told) == (2, 1, 1)
+    assert (report.totals.lines, report.totals.unparsed, report.totals.with_events) == (2, 1, 1)
     assert [(u.where.line, u.reason) for u in report.unparsed] == [
         (1, "record 2: `stagewright.entity` is missing")
     ]

@@ -327,7 +327,7 @@ def _told(
     lists: Mapping[str, frozenset[int]], when: str, *, with_pending: bool
 ) -> dict[str, frozenset[int]]:
     """The partitions of which something is so, before or after, by the leaf that says it."""
-    told = {
+    data = {
         "abit": lists[f"active partitions {when}"],
         "pbit": lists[f"passive partitions {when}"],
         "cbit": lists[f"cleanup partitions {when}"],
@@ -335,10 +335,10 @@ def _told(
     for state in ("active", "passive", "unindexable"):
         ids = lists.get(f"pending transition {when}/{state}")  # older versions have not all of them
         if with_pending and ids is not None:
-            told[f"pending_{state}"] = ids
-    return told
+            data[f"pending_{state}"] = ids
+    return data
 
 
-def _of(told: Mapping[str, frozenset[int]], p: int) -> _State:
+def _of(data: Mapping[str, frozenset[int]], p: int) -> _State:
     """What is told of one partition."""
-    return _State(**{name: p in ids for name, ids in told.items()})
+    return _State(**{name: p in ids for name, ids in data.items()})

@@ -179,12 +179,12 @@ def _leaves(*, on_transfer: bool) -> dict[str, object]:
 
 def _main(record: Record, p: int) -> dict[str, object]:
     """What the record says of the partition in the main index, after it."""
-    told = {
+    data = {
         _in(R.main, Entry.abit): "active",
         _in(R.main, Entry.pbit): "passive",
         _in(R.main, Entry.content, Content.cbit): "cleanup",
     }
-    return {name: p in record.lists[f"{state} partitions after"] for name, state in told.items()}
+    return {name: p in record.lists[f"{state} partitions after"] for name, state in data.items()}
 
 
 def _is_added(record: Record, p: int, when: str) -> bool:

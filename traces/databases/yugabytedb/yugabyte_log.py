@@ -87,8 +87,8 @@ def interpret(files: Sequence[Sequence[tuple[int, LogRecord]]], profile: str = "
     for one in placed:
         reading.take(one)
     reading.finish()
-    told = frozenset(reading.told)
-    hidden = hidden_but({PERMISSION: told}) if told else ALL_HIDDEN
+    written = frozenset(reading.told)
+    hidden = hidden_but({PERMISSION: written}) if written else ALL_HIDDEN
     recordings = {
         PERMISSIONS: Recording(hidden, from_start=False, end_marked=False, numbered=_NUMBERED),
         JOB: JOB_RECORDING,

@@ -60,15 +60,15 @@ def _node(records: Sequence[tuple[int, LogRecord]]) -> str:
 
 def _years(files: Sequence[Sequence[tuple[int, LogRecord]]]) -> list[int]:
     """The year in which each file begins; where its head does not say, the one next to the others."""
-    told = [_told_year(records) for records in files]
+    parts = [_told_year(records) for records in files]
     months = [_first_month(records) for records in files]
-    near = next(((y, m) for y, m in zip(told, months, strict=True) if y and m), None)
+    near = next(((y, m) for y, m in zip(parts, months, strict=True) if y and m), None)
     if near is None:
         # No file says it: the first month after the longest pause of the year is where they begin.
         near = (1, _begin(sorted({m for m in months if m})))
     return [
         year or (_nearest(month, near) if month else near[0])
-        for year, month in zip(told, months, strict=True)
+        for year, month in zip(parts, months, strict=True)
     ]
 
 

@@ -69,9 +69,9 @@ def extract(part: Part, tally: Tally) -> list[Told]:
         refused[data.count(b"\n", 0, error.start) + 1] = "not UTF-8 text"
     except (ValueError, WrongValueError) as error:
         refused[1] = str(error)
-    told = {one.event.line for one in found}
+    good_lines = {one.event.line for one in found}
     for line, reason in refused.items():
-        if line not in told:  # a line with a good state counts as told
+        if line not in good_lines:  # a line with a good state has an event
             tally.other -= 1
             tally.refuse(min(line, len(rows)), reason)
     return found

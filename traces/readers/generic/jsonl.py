@@ -52,7 +52,7 @@ def read(part: Part, tally: Tally) -> Iterator[Block]:
             tally.refuse(lines.first, f"the line has more than {LINE_MAX:,} bytes")
             continue
         if block := _block(lines, part.number, meanings, tally):
-            tally.told += len(block)
+            tally.with_events += len(block)
             tally.events += len(block)
             yield block
 

@@ -86,11 +86,11 @@ def extract(part: Part, tally: Tally) -> list[Telling]:
     return found
 
 
-def _refuse_wrong(told: Sequence[Telling], tally: Tally) -> None:
+def _refuse_wrong(distinct: Sequence[Telling], tally: Tally) -> None:
     """Lines with wrong records are no longer of other matters; what else they tell is still told."""
-    good = {one.line for one in told if not one.wrong}
+    good = {one.line for one in distinct if not one.wrong}
     refused: set[int] = set()
-    for one in told:
+    for one in distinct:
         if one.wrong and one.line not in refused:
             refused.add(one.line)
             tally.other -= 1
@@ -180,18 +180,20 @@ def _in_time(
     for one in given:
         first.setdefault(one.told.same, one)
     again = [one for one in given if first[one.told.same] is not one]
-    told = sorted(first.values(), key=_moment)
-    events = _by_time(told, again)
-    ties = len(told) - len({one.told.time for one in told})
+    distinct = sorted(first.values(), key=_moment)
+    events = _by_time(distinct, again)
+    ties = len(distinct) - len({one.told.time for one in distinct})
     unsure: list[Unsure] = []
     if lost:
-        after = (i for i, one in enumerate(told) if (one.told.time or 0) >= min(lost))
+        after = (i for i, one in enumerate(distinct) if (one.told.time or 0) >= min(lost))
         at = next(after, None)
-        number = events[-1][1].sequence + 1 if at is None else _number(events, told[at])
+        number = events[-1][1].sequence + 1 if at is None else _number(events, distinct[at])
         unsure.append(Unsure(events, number, lost=True))
-    elif (orders := orders_of([_moment(o) for o in told], [o.file for o in told])) is not None:
-        others = [_by_time([told[i] for i in order], again) for order in orders.others]
-        unsure.append(Unsure(events, _number(events, told[orders.first]), others))
+    elif (
+        orders := orders_of([_moment(o) for o in distinct], [o.file for o in distinct])
+    ) is not None:
+        others = [_by_time([distinct[i] for i in order], again) for order in orders.others]
+        unsure.append(Unsure(events, _number(events, distinct[orders.first]), others))
     return events, unsure, len(again), ties
 
 
@@ -208,12 +210,12 @@ def _number(events: Sequence[tuple[int, Event]], one: _Placed) -> int:
     )
 
 
-def _by_time(told: Sequence[_Placed], again: Sequence[_Placed]) -> list[tuple[int, Event]]:
+def _by_time(distinct: Sequence[_Placed], again: Sequence[_Placed]) -> list[tuple[int, Event]]:
     """The events in a given order; those that are told again have the numbers that they had."""
     numbers: dict[bytes, int] = {}
     placed: list[_Placed] = []
     number = 0
-    for one in told:
+    for one in distinct:
         numbers[one.told.same] = number
         placed.append(one._replace(told=one.told._replace(sequence=number)))
         number += 1 + (one.told.end and _says_more(one.told))

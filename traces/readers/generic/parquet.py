@@ -139,7 +139,7 @@ def _blocks(
         piece = batch.slice(begin, _SLICE_ROWS)
         block = _block(piece, _Rows(named, said, rows, source, lines[rows]), tally)
         if block:
-            tally.told += len(block)
+            tally.with_events += len(block)
             tally.events += len(block)
             yield block
 

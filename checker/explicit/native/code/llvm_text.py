@@ -54,8 +54,8 @@ class Function:
         self._result = result
         self._ended = False
         linkage = "internal " if local else ""
-        told = ", ".join(f"{type_} %{name}" for name, type_ in parameters)
-        self._head = f"define {linkage}{result} @{name}({told}) nounwind"
+        text = ", ".join(f"{type_} %{name}" for name, type_ in parameters)
+        self._head = f"define {linkage}{result} @{name}({text}) nounwind"
         self.arguments = {name: Value(f"%{name}", type_) for name, type_ in parameters}
 
     def __getitem__(self, parameter: str) -> Value:
@@ -131,11 +131,11 @@ class Function:
 
     def call(self, name: str, arguments: Sequence[Value], result: str = I64) -> Value:
         """Call a function by name, `@name`, or through a pointer, `%name`."""
-        told = ", ".join(str(a) for a in arguments)
+        text = ", ".join(str(a) for a in arguments)
         if result == "void":
-            self._body.append(f"  call void {name}({told})")
+            self._body.append(f"  call void {name}({text})")
             return Value("void", "void")
-        return self.op(f"call {result} {name}({told})", result)
+        return self.op(f"call {result} {name}({text})", result)
 
     # Memory
 

@@ -87,7 +87,7 @@ def print_summary(results: Sequence[Result]) -> None:
     from stagewright.spec.verdict import Outcome
 
     counts = {o: sum(r.report.outcome is o for r in results) for o in Outcome}
-    told = ", ".join(f"{n} {_WORDS[o.name]}" for o, n in counts.items() if n)
+    text = ", ".join(f"{n} {_WORDS[o.name]}" for o, n in counts.items() if n)
     states = sum(r.report.states for r in results)
     seconds = sum(r.report.seconds for r in results)
-    console().print(f"{len(results)} checks: {told}; {states:,} states, {seconds:.1f} s")
+    console().print(f"{len(results)} checks: {text}; {states:,} states, {seconds:.1f} s")

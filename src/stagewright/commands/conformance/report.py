@@ -47,8 +47,8 @@ class AimReport:
     @property
     def left_out(self) -> tuple[Thing, ...]:
         """What a suite could do that was not asked for, or that would take more moves."""
-        told = {*self.reached, *self.unreachable}
-        return tuple(thing for thing in self.aim.things if thing not in told)
+        parts = {*self.reached, *self.unreachable}
+        return tuple(thing for thing in self.aim.things if thing not in parts)
 
 
 @dataclass(frozen=True)

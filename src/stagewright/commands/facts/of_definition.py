@@ -117,11 +117,11 @@ def _cell(value: object) -> str:
 
 def _variable(variable: Variable) -> VariableFacts:
     initial = variable.initial
-    told = "any" if isinstance(initial, AnyValue) else _initial(initial)
+    text = "any" if isinstance(initial, AnyValue) else _initial(initial)
     return VariableFacts(
         variable.name,
         str(variable.sort),
-        told,
+        text,
         variable.constant,
         _kept(variable),
         variable.doc.strip(),
@@ -137,8 +137,8 @@ def _initial(value: Value) -> str:
     if not isinstance(value, FrozenMap):
         return show(value)
     # A record's field may start as any value: then it holds the mark instead of a value.
-    told = (f"{k}: {'any' if isinstance(v, AnyValue) else _initial(v)}" for k, v in value.items())
-    return "{" + ", ".join(told) + "}"
+    parts = (f"{k}: {'any' if isinstance(v, AnyValue) else _initial(v)}" for k, v in value.items())
+    return "{" + ", ".join(parts) + "}"
 
 
 def _action(definition: Definition, action: Action) -> ActionFacts:
@@ -159,8 +159,8 @@ def _action(definition: Definition, action: Action) -> ActionFacts:
 
 def _fair(fair: Fair) -> str:
     """`weakly fair`, or `weakly fair as one of turn` where the fairness is shared."""
-    told = f"{fair.strength.name.lower()}ly fair"
-    return f"{told} as one of {fair.name}" if fair.name else told
+    text = f"{fair.strength.name.lower()}ly fair"
+    return f"{text} as one of {fair.name}" if fair.name else text
 
 
 def shared(assumption: Assumption) -> str:
@@ -173,9 +173,9 @@ def shared(assumption: Assumption) -> str:
         free = ", ".join(p.name for p in action.params if p not in mine)
         given = f"({', '.join(called.values())})" if called else ""
         ways.append(f"{action.name}{given}{f' for some {free}' if free else ''}")
-    told = f"{assumption.strength.name.lower()}ly fair"
+    text = f"{assumption.strength.name.lower()}ly fair"
     each = ", ".join(f"{key.name}: {key.sort}" for key in keys)
-    return f"{told}{f' for each {each}' if each else ''}: {', or '.join(ways)}"
+    return f"{text}{f' for each {each}' if each else ''}: {', or '.join(ways)}"
 
 
 def _property(prop: Property) -> PropertyFacts:

@@ -56,8 +56,8 @@ def _parts(report: MutationReport, *, verbose: bool) -> Iterator[RenderableType]
         if original.stopped:
             yield Text(f"    not all of them: {original.stopped}", style="yellow")
         if original.broken:
-            told = f"    it breaks {', '.join(original.broken)} there by itself, so these promises decide nothing"
-            yield Text(told, style="yellow")
+            text = f"    it breaks {', '.join(original.broken)} there by itself, so these promises decide nothing"
+            yield Text(text, style="yellow")
     if verbose:
         caught = [f for f in report.findings if f.evaluation.fate is Fate.CAUGHT]
         yield from _section("caught", caught, "green", _caught)
@@ -74,12 +74,12 @@ def _parts(report: MutationReport, *, verbose: bool) -> Iterator[RenderableType]
     yield from _survivors("survive without a reason", report.unexplained, report, "bold red")
     for reason in report.stale:
         about = f" of {reason.subject}" if reason.subject else ""
-        told = f"stale: every mutant{about} is caught, of which {_place(reason.where)} says: {reason.text}"
-        yield Text(told, style="bold red")
+        text = f"stale: every mutant{about} is caught, of which {_place(reason.where)} says: {reason.text}"
+        yield Text(text, style="bold red")
     for reason in report.unmatched:
         about = f" of {reason.subject}" if reason.subject else ""
-        told = f"matches nothing{about}: {_place(reason.where)} says: {reason.text}"
-        yield Text(told, style="bold red")
+        text = f"matches nothing{about}: {_place(reason.where)} says: {reason.text}"
+        yield Text(text, style="bold red")
     yield Text("")
     yield _numbers(report)
     catchers = ", ".join(f"{n:,} by {kind.value}" for kind, n in report.catchers.items() if n)
@@ -125,8 +125,8 @@ def _needs(report: MutationReport) -> Iterator[RenderableType]:
 
 def _fairness(assumed: Assumed) -> Iterator[RenderableType]:
     yield Text("")
-    told = f"{assumed.number} assumptions of fairness, {len(assumed.excess)} of them beyond need"
-    yield Text(told + (", each by itself" if len(assumed.excess) > 1 else ""))
+    text = f"{assumed.number} assumptions of fairness, {len(assumed.excess)} of them beyond need"
+    yield Text(text + (", each by itself" if len(assumed.excess) > 1 else ""))
     for excess in assumed.excess:
         yield Text(f"  {_place(excess.where)}  {excess.name}: {excess.text}")
     if assumed.undecided:
@@ -212,6 +212,6 @@ def _promises(report: MutationReport) -> RenderableType:
     for name, number in report.catches.items():
         if not (number or report.whole):
             continue
-        told = f"{name} (repeats a guard)" if name in report.restated else name
-        table.add_row(told, f"{number:,}", style="" if number else "dim")
+        text = f"{name} (repeats a guard)" if name in report.restated else name
+        table.add_row(text, f"{number:,}", style="" if number else "dim")
     return table

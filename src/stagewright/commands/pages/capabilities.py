@@ -82,8 +82,8 @@ def capability_table() -> str:
         [c.name, c.written, *(_cell(c, backend, notes) for backend in Backend)] for c in CONSTRUCTS
     ]
     lines = [_row(head), _row(["---"] * len(head)), *map(_row, rows)]
-    told = [f"{number}. {note}" for number, note in enumerate(notes, 1)]
-    return "\n".join([*lines, *(["", *told] if told else [])]) + "\n"
+    parts = [f"{number}. {note}" for number, note in enumerate(notes, 1)]
+    return "\n".join([*lines, *(["", *parts] if parts else [])]) + "\n"
 
 
 def _cell(construct: Construct, backend: Backend, notes: list[str]) -> str:

@@ -58,10 +58,10 @@ def diagram_dot(diagram: Diagram, looks: Looks | None = None) -> str:
 
 def _told(diagram: Diagram) -> str:
     """What the edges are, in lines that are no wider than a picture."""
-    told = [diagram.basis, *diagram.notes]
+    parts = [diagram.basis, *diagram.notes]
     if diagram.elsewhere:
-        told.append("dashed: at other scopes only")
-    return "\n".join(line for text in told for line in wrap(text, _LABEL_WIDTH))
+        parts.append("dashed: at other scopes only")
+    return "\n".join(line for text in parts for line in wrap(text, _LABEL_WIDTH))
 
 
 def _class(name: str | None) -> str:

@@ -65,8 +65,8 @@ def _head(
     yield from (prose(reflowed(facts.doc)), "")
     yield f"Definition: [`{file}`](../../{file}), class `{definition.name}`. "
     if facts.profiles:
-        told = ", ".join(f"`{p}`" for p in facts.profiles)
-        yield f"Profiles, oldest first: {told}. "
+        text = ", ".join(f"`{p}`" for p in facts.profiles)
+        yield f"Profiles, oldest first: {text}. "
     yield f"Default scope: {plain(str(scope_of(definition)))}."
     yield from (
         "",
@@ -90,13 +90,13 @@ def _drawing(name: str, diagram: Diagram | None) -> Iterator[str]:
 
 def _basis(diagram: Diagram) -> str:
     """What the edges of the picture are, in sentences."""
-    told = [diagram.basis, *diagram.notes]
+    parts = [diagram.basis, *diagram.notes]
     if diagram.elsewhere:
-        told.append("dashed ones are taken at other scopes only")
+        parts.append("dashed ones are taken at other scopes only")
     if diagram.untaken:
         edges = "one more" if len(diagram.untaken) == 1 else f"{len(diagram.untaken)} more"
-        told.append(f"the guards by themselves would allow {edges}, which no run takes")
-    return plain(" ".join(f"{text[0].upper()}{text[1:]}." for text in told))
+        parts.append(f"the guards by themselves would allow {edges}, which no run takes")
+    return plain(" ".join(f"{text[0].upper()}{text[1:]}." for text in parts))
 
 
 def _tables(facts: MachineFacts) -> Iterator[str]:
@@ -124,16 +124,16 @@ def _steps(facts: MachineFacts, parts: Mapping[str, str]) -> Iterator[str]:
     yield from of_parts(facts.actions, parts, "Steps")
 
 
-def _name_of_requirement(told: str) -> str:
+def _name_of_requirement(text: str) -> str:
     """`barrier done: barrier is done` is told by its name; one without a name by its words."""
-    return told.split(": ", 1)[0]
+    return text.split(": ", 1)[0]
 
 
 def _promises(facts: MachineFacts, parts: Mapping[str, str]) -> Iterator[str]:
     if facts.assumptions:
         yield from ("## Assumptions", "")
-        told = [(plain(name), plain(place), prose(why)) for name, place, why in facts.assumptions]
-        yield from table(("assumption", "of", "why it may be assumed"), told)
+        pieces = [(plain(name), plain(place), prose(why)) for name, place, why in facts.assumptions]
+        yield from table(("assumption", "of", "why it may be assumed"), pieces)
     yield from ("## Promises", "")
     rows = [(f"`{p.name}`", p.kind, _sentence(p.doc)) for p in own(facts.properties, parts)]
     yield from table(("promise", "kind", "in the words of the document"), rows)

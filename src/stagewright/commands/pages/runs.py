@@ -58,7 +58,7 @@ def _section(name: str, definition: Definition, report: Report, scope: str) -> I
     yield f"`stagewright check {name} --profile {definition.profile}` at {scope}: "
     yield f"{report.states:,} states, {report.note or 'all of them'}."
     yield ""
-    told = {p.name: " ".join(p.doc.split()) for p in definition.properties}
+    data = {p.name: " ".join(p.doc.split()) for p in definition.properties}
     open_ones = [v for v in report.verdicts if v.outcome is not Outcome.HOLDS]
     if not open_ones:
         yield from ("Every promise is kept.", "")
@@ -67,7 +67,7 @@ def _section(name: str, definition: Definition, report: Report, scope: str) -> I
         (
             _linked(definition.profile, v.name, shown=v.run is not None),
             v.outcome.name.lower(),
-            prose(told.get(v.name, "")),
+            prose(data.get(v.name, "")),
         )
         for v in open_ones
     ]

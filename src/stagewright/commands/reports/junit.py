@@ -68,8 +68,8 @@ def _properties(element: ET.Element, suite: Suite) -> None:
         "reproduce": suite.reproduce,
     }
     for name, value in facts.items():
-        told = str(value).lower() if isinstance(value, bool) else str(value)
-        _set(ET.SubElement(properties, "property"), name=name, value=told)
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        _set(ET.SubElement(properties, "property"), name=name, value=text)
 
 
 def _case(parent: ET.Element, suite: Suite, case: Case) -> None:

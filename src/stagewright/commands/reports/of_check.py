@@ -86,7 +86,7 @@ def _case(result: Result, verdict: PropertyVerdict) -> Case:
     where = (place_of(made.where) if made else None) or class_place(definition)
     if (refined := verdict.refined) is not None:
         kind, promise, where = REFINEMENT, refined.doc, place_of(refined.where)
-    headline = why = told = ""
+    headline = why = text = ""
     flow: tuple[FlowStep, ...] = ()
     if verdict.run is not None:
         from stagewright.checker.counterexample import tell
@@ -94,7 +94,7 @@ def _case(result: Result, verdict: PropertyVerdict) -> Case:
 
         story = tell(definition, verdict, result.scope)
         headline, why = story.headline, _why(story, verdict)
-        told = plain_text(definition, verdict, result.scope)
+        text = plain_text(definition, verdict, result.scope)
         flow = tuple(_flow(definition, story, where))
     elif verdict.outcome is not Outcome.HOLDS:
         profile = f" ({definition.profile})" if definition.profile else ""
@@ -111,7 +111,7 @@ def _case(result: Result, verdict: PropertyVerdict) -> Case:
         where,
         headline,
         why,
-        told,
+        text,
         verdict.seconds,
         verdict.vacuous,
         flow,

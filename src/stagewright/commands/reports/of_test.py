@@ -60,11 +60,11 @@ def _case(definition: Definition, result: SuiteResult) -> Case:
     failure = result.failure
     outcome = Outcome.UNDECIDED if result.stopped else Outcome.HOLDS
     headline = f"{definition.name}: {result.name} was not played to its end"
-    told = ""
+    text = ""
     flow: tuple[FlowStep, ...] = ()
     where = class_place(definition)
     if failure is not None:
-        outcome, headline, told = Outcome.VIOLATED, failure.headline, failure.story()
+        outcome, headline, text = Outcome.VIOLATED, failure.headline, failure.story()
         flow = tuple(_flow(definition, failure))
         where = flow[-1].where or where
     return Case(
@@ -78,7 +78,7 @@ def _case(definition: Definition, result: SuiteResult) -> Case:
         where,
         headline,
         "" if failure is None else _why(failure),
-        told,
+        text,
         flow=flow,
     )
 

@@ -116,7 +116,7 @@ def _together_case(prop: PropertyReport, report: TogetherReport) -> Case:
     from stagewright.traces.cross_entity.format import group_lines
 
     groups = [g for g in report.broken if (g.system, g.name) == (prop.system, prop.name)]
-    told = ["\n".join(map(one_line, group_lines(group))) for group in groups[:_GROUPS_MAX]]
+    parts = ["\n".join(map(one_line, group_lines(group))) for group in groups[:_GROUPS_MAX]]
     first = groups[0].where if groups else prop.first_open
     many = f"{prop.evaluated:,} checked, {prop.broken:,} broke it, {prop.open:,} undecided"
     return Case(
@@ -128,9 +128,9 @@ def _together_case(prop: PropertyReport, report: TogetherReport) -> Case:
         _TOGETHER[prop.verdict],
         "; ".join((many, *prop.why)),
         None if first is None else line_place(first.file, first.line),
-        told[0].splitlines()[0] if told else "",
+        parts[0].splitlines()[0] if parts else "",
         "\n".join(prop.why),
-        "\n\n".join(told),
+        "\n\n".join(parts),
     )
 
 

@@ -187,14 +187,14 @@ def _fingerprint(suite: Suite, finding: _Finding) -> str:
 def _code_flow(case: Case) -> Json:
     steps = case.flow
     gap = len(steps) - MOST_LOCATIONS
-    told = f"{len([s for s in steps if 'step' in s.kinds]):,} steps"
+    text = f"{len([s for s in steps if 'step' in s.kinds]):,} steps"
     if gap > 0:
         resumes = _FIRST_LOCATIONS + gap
-        told += f", of which the steps {_FIRST_LOCATIONS} to {resumes - 1} are left out here"
+        text += f", of which the steps {_FIRST_LOCATIONS} to {resumes - 1} are left out here"
         steps = (*steps[:_FIRST_LOCATIONS], *steps[resumes:])
     essential = {0, *range(max(0, len(steps) - _ESSENTIAL), len(steps))}
     locations = [_flow_location(step, i, essential=i in essential) for i, step in enumerate(steps)]
-    return {"message": _text(told), "threadFlows": [{"locations": locations}]}
+    return {"message": _text(text), "threadFlows": [{"locations": locations}]}
 
 
 def _flow_location(step: FlowStep, order: int, *, essential: bool) -> Json:

@@ -18,5 +18,5 @@ def shortened(text: str, most: int) -> str:
     """The text, or its beginning and how many characters more there are: at most `most` in all."""
     if len(text) <= most:
         return text
-    told = f" … ({len(text):,} characters in all)"
-    return text[: max(0, most - len(told))] + told
+    phrase = f" … ({len(text):,} characters in all)"
+    return text[: max(0, most - len(phrase))] + phrase

@@ -191,8 +191,8 @@ def _tell_github(suites: list[Suite]) -> None:
     if named := os.environ.get("GITHUB_STEP_SUMMARY", ""):
         wrong = _append_summary(suites, Path(named))
         if wrong:  # the environment's fault, not the user's input: the verdict stands
-            told = f"nothing was added to the job's summary {named}: {wrong}"
-            print(github.command("warning", {"title": "stagewright"}, told), file=sys.stderr)
+            text = f"nothing was added to the job's summary {named}: {wrong}"
+            print(github.command("warning", {"title": "stagewright"}, text), file=sys.stderr)
 
 
 def _append_summary(suites: list[Suite], path: Path) -> str:

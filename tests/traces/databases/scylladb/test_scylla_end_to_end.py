@@ -31,7 +31,7 @@ def test_one_log_is_checked_by_several_machines() -> None:
     report = evaluated(SAMPLES / "topology.log")
     assert report.exit_code == 0
     assert report.verdicts[TraceVerdict.OK] == sum(report.verdicts.values()) == 7
-    assert (report.totals.lines, report.totals.told) == (85, 73)
+    assert (report.totals.lines, report.totals.with_events) == (85, 73)
 
 
 def test_a_log_of_another_version_is_a_violation_at_the_line_that_shows_it() -> None:

@@ -74,8 +74,8 @@ def _told(
     *, life: Life | None = None, call: Call | None = None, work: Work | None = None
 ) -> dict[str, str]:
     """What a line tells of a task, by the variables of its machine."""
-    told = {LIFE: life, CALL: call, WORK: work}
-    return {name: value.name for name, value in told.items() if value is not None}
+    values_by_leaf = {LIFE: life, CALL: call, WORK: work}
+    return {name: value.name for name, value in values_by_leaf.items() if value is not None}
 
 
 def _sees(

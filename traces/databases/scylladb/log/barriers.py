@@ -40,12 +40,12 @@ class _Tenure:
 class Barriers:
     """The entities of barriers, fences and tenures."""
 
-    def __init__(self, book: Book, placed: Sequence[Placed], told: Sequence[str]) -> None:
+    def __init__(self, book: Book, placed: Sequence[Placed], parts: Sequence[str]) -> None:
         self._book = book
         self._full = _full_fences(placed)
         done = any(p.record.says == barriers.DONE for p in placed)
-        self._says_done = done and len(told) <= 1  # releases of which some do not say it: unknown
-        known = [v for v in map(versions.version_of, told) if v is not None]
+        self._says_done = done and len(parts) <= 1  # releases of which some do not say it: unknown
+        known = [v for v in map(versions.version_of, parts) if v is not None]
         executes = any(p.record.says == barriers.EXECUTED for p in placed)
         self._executes = min(known) >= _EXECUTES_IN_LOG if known else executes
         self._shards: dict[tuple[str, str], _Shard] = {}

@@ -20,9 +20,9 @@ _ON_THEIR_SHARD = (2026, 1)  # before that, the lines of all batches are written
 class Batches:
     """The entities of shards and of tasks that were removed."""
 
-    def __init__(self, book: Book, told: Sequence[str]) -> None:
+    def __init__(self, book: Book, releases: Sequence[str]) -> None:
         self._book = book
-        known = [v for v in map(versions.version_of, told) if v is not None]
+        known = [v for v in map(versions.version_of, releases) if v is not None]
         self._by_shard = not known or min(known) >= _ON_THEIR_SHARD
         self._life: Counter[str] = Counter()  # starts of a node
         self._whole: set[str] = set()  # nodes whose logs begin with a start

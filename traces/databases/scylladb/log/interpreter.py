@@ -107,8 +107,8 @@ class Reading:
         """As what is evaluated where nobody says which release it is."""
         notes = []
         if len(self._versions) > 1:
-            told = ", ".join(self._versions)
-            oldest = f"the logs are of versions {told}: checked as the oldest of them"
+            text = ", ".join(self._versions)
+            oldest = f"the logs are of versions {text}: checked as the oldest of them"
             notes.append(f"{oldest} (--profile any: by each)")
         if not self._profile and self._told_of_topology:
             notes.append(
