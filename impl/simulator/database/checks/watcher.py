@@ -91,7 +91,7 @@ class Watcher:
         self._passed_at = 0
         self._entered: dict[str, tuple[Stage, int]] = {}  # stages of tablets, and in which versions
         self._absent: dict[str, frozenset[str]] = {}  # given up since a tablet's session is open
-        self._fences: dict[int, int] = {}  # when each was committed
+        self._versions: dict[int, int] = {}  # when each was committed
         self._knows: dict[str, int] = {}  # the last fence that each node has said it knows
         self.views: ViewWatcher | None = None
         self.tasks: ViewCheck | None = None
@@ -381,8 +381,8 @@ class Watcher:
                 self._take("barriers", entity, "", "end")
 
     def _enter(self, after: View) -> None:
-        """Note since which version each stage of a tablet lasts, since when each fence is there, and who was absent."""
-        self._fences.setdefault(after.fence_version, self.recording.now())
+        """Note since which version each stage of a tablet lasts, since when each version is there, and who was absent."""
+        self._versions.setdefault(after.version, self.recording.now())
         self._absent = {
             row.session: self._absent.get(row.session, frozenset()) | after.given_up
             for row in after.moving
@@ -400,11 +400,11 @@ class Watcher:
     def _passed(self, tablet: str, before: View, hosts: dict[str, Host]) -> None:
         """The barrier of a tablet's stage is taken for passed: by whom it was acknowledged, each by each."""
         entered = self._entered[tablet][1]
-        since = min((t for fence, t in self._fences.items() if fence >= entered), default=None)
+        since = min(t for version, t in self._versions.items() if version >= entered)
         for name in sorted(set(before.participants) - before.given_up):
             host = hosts[name]
-            if host.node is None or (since is not None and host.started_at >= since):
-                continue  # it learns the fence before it answers anything
+            if host.node is None or host.started_at >= since:
+                continue  # it learns the version before it asks or answers anything
             version = max(entered, self._knows.get(name, 0))
             self._take("barriers", f"version{version}@{name}", "", "end")
 
