@@ -51,6 +51,7 @@ def test_a_full_disk_for_what_waits_is_told(
     lease: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a.jsonl").write_text(text(lease, 200))
+    evaluated(lease, tmp_path / "a.jsonl")  # what is compiled is kept on the disk, too
     monkeypatch.setattr(engine, "KEPT_MAX", -1)
     with pytest.raises(InputError, match="cannot hold what waits") as caught, room_for(2000):
         evaluated(lease, tmp_path / "a.jsonl")
@@ -63,6 +64,7 @@ def test_a_full_disk_for_the_state_leaves_it_as_it_was(lease: Any, tmp_path: Pat
     content = text(lease, 200).splitlines(keepends=True)
     half, whole, state = tmp_path / "a.jsonl", tmp_path / "b.jsonl", tmp_path / "state"
     half.write_text("".join(content[:1005]))
+    evaluated(lease, half)  # what is compiled is kept on the disk, too
     with pytest.raises(InputError, match=r"state.* cannot be written") as caught, room_for(500):
         evaluated(lease, half, state=state)
     assert caught.value.help
