@@ -15,3 +15,7 @@ class ClusterError(StagewrightError):
     """The cluster of a directory cannot do what is asked: there is none, or no node answers, or the cluster refuses."""
 
     code = "SW419"
+
+
+class OperationFailedError(ClusterError):
+    """The cluster refused, or could not do, what was asked of it; the message says why."""

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import stagewright
 from stagewright.impl.node.messages import (
     Ask,
     ClientRead,
@@ -30,8 +24,9 @@ from stagewright.impl.node.messages import (
 )
 from stagewright.impl.node.port import Identity
 from stagewright.impl.processes.builds import Build
+from stagewright.impl.processes.children import LOOK, Children
 from stagewright.impl.processes.client import Conversation, Session
-from stagewright.impl.processes.errors import ClusterError, WireError
+from stagewright.impl.processes.errors import ClusterError, OperationFailedError, WireError
 from stagewright.impl.processes.layout import Layout, NodeFile, Settings
 
 TABLE = "ks.rows"
@@ -39,11 +34,6 @@ LOOPBACK = "127.0.0.1"
 PATIENCE = 120.0  # seconds for nodes to start, and for what an operator asks for
 
 _PORTS = range(20_000, 32_000)  # below those that systems give to callers
-_LOOK = 0.1
-
-
-class OperationFailedError(ClusterError):
-    """The cluster refused, or could not do, what was asked of it; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +78,8 @@ class Supervisor:
         patience: float = PATIENCE,
     ) -> None:
         self.layout = layout
-        self._tell = tell
-        self._patience = patience
-        self._children: dict[str, subprocess.Popen[bytes]] = {}
+        program = ("-m", "stagewright.impl.processes.node")
+        self._children = Children(layout, tell, patience, program)
 
     # -- starting --------------------------------------------------------------------------------------
 
@@ -116,15 +105,17 @@ class Supervisor:
         names = [n for n in layout.names() if not layout.stopped(n)]
         missing = [n for n in names if layout.running(n) is None]
         for name in missing:
-            self._spawn(name)
-        self._wait(
+            self._children.spawn(name)
+        self._children.wait(
             "the cluster to begin",
             lambda: self._create_table(names, replicas, cdc, images),
             missing,
         )
         for name in names:
-            self._wait(f"{name} to serve", lambda n=name: self.serves(n), [name])  # type: ignore[misc]
-        self._wait("the nodes to see each other", lambda: self._see_each_other(names), names)
+            self._children.wait(f"{name} to serve", lambda n=name: self.serves(n), [name])  # type: ignore[misc]
+        self._children.wait(
+            "the nodes to see each other", lambda: self._see_each_other(names), names
+        )
         return missing
 
     def _see_each_other(self, names: list[str]) -> bool:
@@ -151,62 +142,24 @@ class Supervisor:
         answer = self._ask(name, message)
         return answer is not None and bool(getattr(answer, granted))
 
-    def _spawn(self, name: str) -> None:
-        directory = self.layout.node(name)
-        words = ["-m", "stagewright.impl.processes.node", "--dir", str(self.layout.directory)]
-        with (directory / "log").open("ab") as log:
-            self._children[name] = subprocess.Popen(
-                [sys.executable, "-P", *words, "--name", name],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                env=environment(),
-            )
-        self._tell(f"{name} starts")
-
     # -- stopping --------------------------------------------------------------------------------------
 
     def kill(self, name: str) -> int:
         """End a node's process without warning (SIGKILL); its number."""
-        process = self._process(name)
-        os.kill(process, signal.SIGKILL)
-        self._wait(f"{name} to be gone", lambda: self.running(name) is None)
-        return process
+        self.layout.node_file(name)  # refuses a name that nobody has
+        return self._children.kill(name)
 
     def stop(self, names: Iterable[str] | None = None) -> list[str]:
         """Let nodes, or all, end what they do and stop; those that did not run are passed over."""
-        chosen = self.layout.names() if names is None else list(names)
-        running = {n: p for n in chosen if (p := self.running(n)) is not None}
-        for process in running.values():
-            os.kill(process, signal.SIGTERM)
-        until = time.monotonic() + 15
-        while any(self.running(n) for n in running) and time.monotonic() < until:
-            time.sleep(_LOOK)
-        for name in running:
-            if self.running(name) is not None:
-                self._tell(f"{name} does not stop and is killed")
-                self.kill(name)
-        for name in chosen:
-            child = self._children.get(name)
-            if child is not None and child.poll() is None and name not in running:
-                child.terminate()  # it has not come so far as to say that it runs
-                child.wait(15)
-        return list(running)
+        return self._children.stop(self.layout.names() if names is None else names)
 
     def running(self, name: str) -> int | None:
         """The number of a node's process, if it lives."""
-        child = self._children.get(name)
-        if child is not None:
-            child.poll()  # lets a process that has ended be forgotten by the system
-        return self.layout.running(name)
+        return self._children.running(name)
 
     def _process(self, name: str) -> int:
-        self.layout.node_file(name)  # refuses a name that nobody has
-        process = self.running(name)
-        if process is None:
-            raise ClusterError(f"{name} does not run", help="see `stagewright cluster status`")
-        return process
+        self.layout.node_file(name)
+        return self._children.process(name)
 
     # -- what operators ask for ------------------------------------------------------------------------
 
@@ -225,8 +178,8 @@ class Supervisor:
         host = HostInfo(f"n{number}", address=_free_addresses(1, address)[0])
         book = {n: layout.node_file(n).identity.host.address for n in contacts}
         layout.add_node(NodeFile(Identity(host, contacts=tuple(contacts), replaces=replaces), book))
-        self._spawn(host.name)
-        self._wait(f"{host.name} to join", lambda: self.serves(host.name), [host.name])
+        self._children.spawn(host.name)
+        self._children.wait(f"{host.name} to join", lambda: self.serves(host.name), [host.name])
         self._settled(host.name, {"normal"})
         if replaces:
             self._holds_none(replaces)
@@ -242,7 +195,7 @@ class Supervisor:
                 host == name for t in said.tablets for host, _ in t.replicas
             )
 
-        self._wait(f"the tablets of {name} to be rebuilt", rebuilt)
+        self._children.wait(f"the tablets of {name} to be rebuilt", rebuilt)
 
     def decommission(self, name: str) -> None:
         """A node gives its rows to the others and leaves; its process ends."""
@@ -250,7 +203,7 @@ class Supervisor:
         self._settled(name, {"left"}, self._request(Ask.leave, name))
         until = time.monotonic() + 10
         while self.running(name) is not None and time.monotonic() < until:
-            time.sleep(_LOOK)
+            time.sleep(LOOK)
         self.stop([name])
         self.layout.stop_for_good(name, self.layout.stopped(name) or "it has left the cluster")
 
@@ -286,7 +239,7 @@ class Supervisor:
                 raise _given_up(node)
             return True
 
-        self._wait(f"{name} to be done", look)
+        self._children.wait(f"{name} to be done", look)
 
     def _refuse_living(self, name: str) -> None:
         self.layout.node_file(name)
@@ -330,7 +283,7 @@ class Supervisor:
                 raise _given_up(node)
             return False
 
-        self._wait(f"{name} to be {' or '.join(sorted(states))}", look)
+        self._children.wait(f"{name} to be {' or '.join(sorted(states))}", look)
 
     def _node_since(self, name: str, since: int) -> NodeStatus | None:
         """How a node is to another that has learned at least so much of group0, else to itself.
@@ -413,37 +366,12 @@ class Supervisor:
         except (OSError, WireError):
             return None
 
-    def _wait(self, what: str, done: Callable[[], bool], processes: Iterable[str] = ()) -> None:
-        """Look again and again, while the processes that are to do it live."""
-        until = time.monotonic() + self._patience
-        while not done():
-            for name in processes:
-                child = self._children.get(name)
-                if child is not None and child.poll() is not None:
-                    why = self.layout.stopped(name) or self.layout.last_words(name)
-                    raise OperationFailedError(
-                        f"{name} has ended: {why}", help=f"see {self.layout.node(name) / 'log'}"
-                    )
-            if time.monotonic() > until:
-                raise OperationFailedError(
-                    f"waited {self._patience:g} s in vain for {what}",
-                    help="see `stagewright cluster status`, and the logs of the nodes",
-                )
-            time.sleep(_LOOK)
-
 
 def _given_up(node: NodeStatus) -> OperationFailedError:
     return OperationFailedError(
         f"{node.name}: the cluster gave up what it was asked for: {node.outcome}",
         help="see `stagewright cluster status`; mend that first, and ask again",
     )
-
-
-def environment() -> dict[str, str]:
-    """In which a node runs the code that its supervisor does."""
-    here = str(Path(stagewright.__file__).parent.parent)
-    paths = [here, *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 def _free_addresses(count: int, host: str) -> list[str]:

@@ -22,7 +22,8 @@ from tests.browser import visit
 from tests.impl.processes.clusters import cluster
 from tests.interrupts import interrupts_ignored
 
-from stagewright.impl.processes.supervisor import Supervisor, environment
+from stagewright.impl.processes.children import environment
+from stagewright.impl.processes.supervisor import Supervisor
 from stagewright.live.watch import Watch, server
 from stagewright.loopback import LoopbackServer
 

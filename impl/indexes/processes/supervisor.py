@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from stagewright.impl.indexes.messages import Build
 from stagewright.impl.indexes.port import Settings
@@ -17,14 +13,13 @@ from stagewright.impl.indexes.processes.layout import MASTER, REAL, IndexLayout,
 from stagewright.impl.indexes.processes.wire import AskServer, Leads, outer_codec
 from stagewright.impl.indexes.schema import table_tablet
 from stagewright.impl.indexes.transactions import ADDRESS as RECORDS
+from stagewright.impl.processes.children import Children
 from stagewright.impl.processes.client import Conversation
 from stagewright.impl.processes.errors import ClusterError, WireError
-from stagewright.impl.processes.supervisor import OperationFailedError, environment
 
 PATIENCE = 120.0  # seconds for processes to start
 MASTERS = 2
 ANSWER = 10.0  # seconds for a process to answer
-_LOOK = 0.05
 
 
 @dataclass(frozen=True)
@@ -62,10 +57,7 @@ class IndexSupervisor:
     ) -> None:
         """`program` is what Python runs as a process."""
         self.layout = layout
-        self._program = program
-        self._tell = tell
-        self._patience = patience
-        self._children: dict[str, subprocess.Popen[bytes]] = {}
+        self._children = Children(layout.layout, tell, patience, program)
 
     def create(
         self, servers: int, settings: Settings = REAL, masters: int = MASTERS
@@ -94,9 +86,12 @@ class IndexSupervisor:
         for name in missing:
             self._spawn(name)
         for name in chosen:
-            self._wait(f"{name} to answer", lambda n=name: self.leads(n) is not None, missing)  # type: ignore[misc]
-        self._wait("the table to be served", self._is_served, missing)
+            self._children.wait(f"{name} to answer", partial(self._answers, name), missing)
+        self._children.wait("the table to be served", self._is_served, missing)
         return missing
+
+    def _answers(self, name: str) -> bool:
+        return self.leads(name) is not None
 
     def _is_served(self) -> bool:
         led = {place for name in self.names for place in self.leads(name) or ()}
@@ -105,54 +100,20 @@ class IndexSupervisor:
 
     def _spawn(self, name: str) -> None:
         (self.layout.node(name) / "address").unlink(missing_ok=True)
-        words = [*self._program, "--name", name]
-        with (self.layout.node(name) / "log").open("ab") as log:
-            self._children[name] = subprocess.Popen(
-                [sys.executable, "-P", *words, "--dir", str(self.layout.directory)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                env=environment(),
-            )
-        self._tell(f"{name} starts")
+        self._children.spawn(name)
 
     def kill(self, name: str) -> int:
         """End a process without warning (SIGKILL); its number."""
         self._refuse_unknown(name)
-        process = self.running(name)
-        if process is None:
-            raise ClusterError(f"{name} does not run", help="see `stagewright cluster status`")
-        os.kill(process, signal.SIGKILL)
-        self._wait(f"{name} to be gone", lambda: self.running(name) is None)
-        return process
+        return self._children.kill(name)
 
     def stop(self, names: Iterable[str] | None = None) -> list[str]:
         """Let processes, or all, end what they do and stop; those that did not run are passed over."""
-        chosen = self.names if names is None else tuple(names)
-        running = {n: p for n in chosen if (p := self.running(n)) is not None}
-        for process in running.values():
-            os.kill(process, signal.SIGTERM)
-        until = time.monotonic() + 15
-        while any(self.running(n) for n in running) and time.monotonic() < until:
-            time.sleep(_LOOK)
-        for name in running:
-            if self.running(name) is not None:
-                self._tell(f"{name} does not stop and is killed")
-                self.kill(name)
-        for name in chosen:
-            child = self._children.get(name)
-            if child is not None and child.poll() is None and name not in running:
-                child.terminate()  # it has not come so far as to say that it runs
-                child.wait(15)
-        return list(running)
+        return self._children.stop(self.names if names is None else names)
 
     def running(self, name: str) -> int | None:
         """The number of a process, if it lives."""
-        child = self._children.get(name)
-        if child is not None:
-            child.poll()  # lets a process that has ended be forgotten by the system
-        return self.layout.layout.running(name)
+        return self._children.running(name)
 
     def _refuse_unknown(self, name: str) -> None:
         if name not in self.names:
@@ -198,21 +159,3 @@ class IndexSupervisor:
             return Report(processes, None)
         finally:
             client.close()
-
-    def _wait(self, what: str, done: Callable[[], bool], processes: Iterable[str] = ()) -> None:
-        """Look again and again, while the processes that are to do it live."""
-        until = time.monotonic() + self._patience
-        while not done():
-            for name in processes:
-                child = self._children.get(name)
-                if child is not None and child.poll() is not None:
-                    raise OperationFailedError(
-                        f"{name} has ended: {self.layout.layout.last_words(name)}",
-                        help=f"see {self.layout.node(name) / 'log'}",
-                    )
-            if time.monotonic() > until:
-                raise OperationFailedError(
-                    f"waited {self._patience:g} s in vain for {what}",
-                    help="see `stagewright cluster status`, and the logs of the processes",
-                )
-            time.sleep(_LOOK)

@@ -108,8 +108,9 @@ def execute(args: argparse.Namespace) -> int:
         return index_cluster.execute(args)
     if args.action == "trace" or (args.action == "start" and args.tablets):
         index_cluster.refuse(args)
+    from stagewright.impl.processes.errors import OperationFailedError
     from stagewright.impl.processes.layout import Layout
-    from stagewright.impl.processes.supervisor import OperationFailedError, Supervisor
+    from stagewright.impl.processes.supervisor import Supervisor
 
     def tell(text: str) -> None:
         print(text, file=sys.stderr, flush=True)

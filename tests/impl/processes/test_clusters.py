@@ -34,14 +34,13 @@ from stagewright.impl.node.messages import (
     StatusReply,
     StatusRequest,
 )
+from stagewright.impl.processes.children import environment
 from stagewright.impl.processes.client import Conversation
-from stagewright.impl.processes.errors import ClusterError, WireError
+from stagewright.impl.processes.errors import ClusterError, OperationFailedError, WireError
 from stagewright.impl.processes.layout import Layout, Settings
 from stagewright.impl.processes.supervisor import (
     TABLE,
-    OperationFailedError,
     Supervisor,
-    environment,
 )
 
 HEAVY = ("numpy", "pandas", "numba", "llvmlite", "pyspark", "pyarrow", "z3", "hypothesis", "rich")

@@ -26,7 +26,7 @@ def execute(args: argparse.Namespace) -> int:
     """Do it; 1 if the cluster fails, or is not well."""
     from stagewright.impl.indexes.processes.layout import IndexLayout
     from stagewright.impl.indexes.processes.supervisor import IndexSupervisor
-    from stagewright.impl.processes.supervisor import OperationFailedError
+    from stagewright.impl.processes.errors import OperationFailedError
     from stagewright.spec.errors import InputError
 
     def tell(text: str) -> None:
