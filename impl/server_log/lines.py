@@ -22,6 +22,7 @@ STORAGE = "storage_service"
 REPAIR = "repair"
 TABLE = "table"
 INIT = "init"
+BALANCER = "load_balancer"
 VIEW_COORDINATOR = "view_building_coordinator"
 VIEW_WORKER = "view_building_worker"
 OWN = "stagewright"  # no logger of ScyllaDB

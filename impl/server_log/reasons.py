@@ -54,6 +54,8 @@ _TEXTS = {
     "cancel": "cancel all topology requests",
     "start_balancing": "Starting tablet migration",
     "start_draining": "Starting tablet migration",
+    "start_resize_finalization": "Starting tablet migration",
+    "finish_resize": "Finished tablet resize finalization",
     "change_stages": "Tablet migration",
     "settle_tablets": "Finished tablet migration",
     "leave_tablet_track": "Finished tablet migration",

@@ -1,4 +1,4 @@
-"""The lines of view building: calls of the coordinator, batches of the worker, tasks that come and that are finished.
+"""The lines of view building as nodes do it: calls of the coordinator, batches of the worker.
 
 The words are those of ScyllaDB's source as of 2026-08; a worker writes on the shard of its batch.
 """
@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 
 from stagewright.impl.catalog.dumps import host_id_of
 from stagewright.impl.catalog.view import View
-from stagewright.impl.group0 import Command
 from stagewright.impl.server_log.lines import (
     VIEW_COORDINATOR,
     VIEW_WORKER,
@@ -18,7 +17,7 @@ from stagewright.impl.server_log.lines import (
     table_id,
 )
 from stagewright.impl.views.building.records import Record, What
-from stagewright.impl.views.building.tasks import BUILD, STAGING, TASKS, Place, task_program
+from stagewright.impl.views.building.tasks import BUILD, Place
 
 Say = Callable[[str, str, Level, int], None]
 """Write a line of a logger: its words, how much it matters, the shard."""
@@ -32,8 +31,6 @@ class ViewLines:
         self._view = view
         self._calls: dict[Place, tuple[str, ...]] = {}
         self._batches: dict[Place, set[str]] = {}
-        self._removing: Command | None = None
-        self._registering: Command | None = None
 
     def told(self, record: Record) -> None:
         """The node records something."""
@@ -102,44 +99,6 @@ class ViewLines:
 
     def _of_worker(self, place: Place, text: str, level: Level = Level.DEBUG) -> None:
         self._say(VIEW_WORKER, text, level, place.replica.shard)
-
-    def commits(self, command: Command) -> None:
-        """The coordinator attempts a commit, maybe once more."""
-        if command is self._removing:
-            return
-        removes = {
-            s.instance
-            for s in command.steps
-            if (s.machine, s.action) == (task_program().definition.name, "remove")
-        }
-        self._removing = command if removes else None
-        for change in command.mutations:
-            if change.table == TASKS and change.key[0] in removes:
-                text = f"Removing finished task with ID: {change.key[0]}"
-                self._say(VIEW_COORDINATOR, text, Level.DEBUG, 0)
-
-    def registers(self, command: Command) -> None:
-        """A worker's node attempts to store a task for what is staged, maybe once more."""
-        if command is self._registering:
-            return
-        self._registering = None
-        for change in command.mutations:
-            row = change.columns or {}
-            if change.table == TASKS and row.get("type") == STAGING:
-                self._registering = command
-                replica = f"{host_id_of(str(row['host_id']))}:{row['shard']}"
-                task = f"{{type: PROCESS_STAGING, base_id: {table_id(str(row['base_id']))}, last_token: {row['last_token']}}}"
-                text = f"Creating process staging task: {task} with ID: {change.key[0]} for replica: {replica}"
-                self._say(VIEW_WORKER, text, Level.DEBUG, 0)
-
-    def lost(self, command: Command) -> None:
-        """It was not committed, as another one was first."""
-        if command is self._registering:
-            text = "Got group0_concurrent_modification while creating staging sstable tasks"
-            self._say(VIEW_WORKER, text, Level.WARN, 0)
-        if command is self._removing:
-            text = "finished_task_gc_fiber got group0_concurrent_modification"
-            self._say(VIEW_COORDINATOR, text, Level.DEBUG, 0)
 
 
 def _list(tasks: Iterable[str]) -> str:

@@ -47,6 +47,7 @@ from stagewright.impl.server_log.reasons import (
 )
 from stagewright.impl.server_log.row_lines import RowLines
 from stagewright.impl.server_log.tablet_lines import TabletLines
+from stagewright.impl.server_log.task_lines import TaskLines
 from stagewright.impl.server_log.view_lines import ViewLines
 from stagewright.machines.scylladb.topology.topology_states import NodeState, TransitionState
 
@@ -93,21 +94,21 @@ class ServerLog:
         self._write = write
         self._life = _Life()
         self._node: DatabaseNode | None = None
-        self._views: ViewLines | None = None
         self._rows: RowLines | None = None
         self._tablets: TabletLines | None = None
+        self._tasks: TaskLines | None = None
 
     # -- what the host says --------------------------------------------------------------------------------
 
     def starts(self, node: DatabaseNode) -> None:
         """A life begins, before anything is asked of it."""
         self._node, self._life = node, _Life()
-        self._views = ViewLines(self._say, lambda: node.context.view)
-        node.views.ears.append(self._views.told)
+        node.views.ears.append(ViewLines(self._say, lambda: node.context.view).told)
         self._write(BANNER)  # printed before there is a logger
         self._say(INIT, BANNER.removesuffix(" ..."))
         self._rows = RowLines(self._say, node)
         self._tablets = TabletLines(self._say, node)
+        self._tasks = TaskLines(self._say, lambda: node.context.catalog)
         node.context.ears.append(self._rows.told)
 
     def heard(self, sender: str, message: Message) -> None:
@@ -141,8 +142,8 @@ class ServerLog:
     def answered(self, request: Commit, outcome: Outcome) -> None:
         """The node is about to hear what became of a commit."""
         self._look()
-        if isinstance(outcome, Conflict):
-            self._views_of.lost(request.command)
+        if isinstance(outcome, Conflict | Deposed):
+            self._tasks_of.lost(request)
         sent = self._life.sent
         if sent is None or sent.request is not request:
             return
@@ -179,9 +180,9 @@ class ServerLog:
         return self._node
 
     @property
-    def _views_of(self) -> ViewLines:
-        assert self._views is not None, "the node has not started"
-        return self._views
+    def _tasks_of(self) -> TaskLines:
+        assert self._tasks is not None, "the node has not started"
+        return self._tasks
 
     @property
     def _rows_of(self) -> RowLines:
@@ -209,6 +210,7 @@ class ServerLog:
     def _see_commit(self) -> None:
         """The log of group0 itself says what became of a commit."""
         sent, head = self._life.sent, self._of.context.member.head
+        self._tasks_of.see(head)
         if sent is not None and head.position >= sent.request.new.position:
             if head.position == sent.request.new.position and head != sent.request.new:
                 self._lose()
@@ -328,11 +330,11 @@ class ServerLog:
         life = self._life
         if life.sent is not None and life.sent.request is request:
             return  # once more: the log of group0 takes it once
+        is_beside = self._tasks_of.attempts(request)
         if request.term is None:
             self._requests(request)
-            self._views_of.registers(request.command)
+        if is_beside:
             return
-        self._views_of.commits(request.command)
         node, action = self._of, action_of(request.command)
         catalog = node.context.catalog
         leads = life.term is not None and life.term == request.term
@@ -346,6 +348,7 @@ class ServerLog:
             failed = f"transition_state::{catalog.view.transition_state.name}, {_FAILED}"
             self._say(TOPOLOGY, failed, Level.ERROR)
         self._tablets_of.plans(request)
+        self._tasks_of.follow_tablets(request.command)
         reason = reason_of(request.command, catalog.view, catalog.tables, node.name)
         if reason:
             self._say(TOPOLOGY, f"updating topology state: {reason}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -62,7 +63,32 @@ SOUND = {
     "tablets, crashes and deposed coordinators": replace(TABLETS, seed=2, faults=BROKEN_OFF),
     # The last barrier of tablets once counted as the one before a cleanup, if it missed a node that was down.
     "a cleanup after a barrier of tablets": replace(TABLETS, seed=45, faults=BROKEN_OFF),
+    # Two coordinators remove the same tasks: the one that is deposed does not succeed.
+    "views and many coordinators": replace(test_views.CHANGED, seed=3),
 }
+
+
+TASKS_FOLLOW = (  # what is told of tasks of tablets that move, split and merge
+    "view_building_coordinator - Selected new base table to process: ",
+    "view_building_coordinator - Finished processing base table ",
+    " is built.",
+    "load_balancer - Finalizing resize decision for table ",
+    "updating topology state: Finished tablet resize finalization",
+    " was migrated from ",
+    " was split into task ",
+    " was merged into task ",
+    "for abandoning replica ",
+)
+
+
+def test_what_becomes_of_tasks_with_their_tablets_is_told(tmp_path: Path) -> None:
+    logs = logs_of(test_view_places.BUILT, tmp_path)
+    assert refused(logs) == set()
+    lines = [line for log in logs.values() for line in log]
+    assert not [text for text in TASKS_FOLLOW if not any(text in line for line in lines)]
+    aborted = {line.rsplit(" ", 1)[1] for line in lines if re.search(r"Aborting task \S+$", line)}
+    assert aborted
+    assert all(sum(task in line for line in lines) > 1 for task in aborted)  # they go on elsewhere
 
 
 @pytest.mark.parametrize("plan", SOUND.values(), ids=SOUND)
@@ -74,7 +100,7 @@ def test_logs_of_a_sound_build_are_accepted(plan: Plan, tmp_path: Path) -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(20))
 def test_logs_of_a_sound_build_are_accepted_whatever_happens(seed: int, tmp_path: Path) -> None:
-    for number, plan in enumerate([*SOUND.values()][:4]):
+    for number, plan in enumerate([*SOUND.values(), test_view_places.BUILT]):
         assert refused(logs_of(replace(plan, seed=seed), tmp_path / str(number))) == set()
 
 
@@ -123,6 +149,7 @@ CAUGHT = (
     Caught(
         D.generations_precede_each_other, "LoggedGenerations", plan=test_cdc_wrong_builds.PRECEDED
     ),
+    Caught(D.aborted_tasks_are_removed, "ViewTask", 1, plan=test_views.MOVED),
     Caught(D.an_answer_counts_for_all, "LoggedTask", 4, plan=test_views.TWO),
     Caught(D.view_building_does_not_flush, "LoggedScan", plan=test_views.BUILT),
     Caught(D.streaming_is_skipped, "LoggedJoin", plan=JOINED),
@@ -146,7 +173,7 @@ NO_REASON_TO_REPAIR = "no line says why a tablet is not repaired before it has f
 NO_LINE_OF_DISKS = "when a row is on the disk no line says"
 NO_LINE_OF_TABLES = "the log says what is committed, not which rows the tables hold: their dumps do"
 NO_LINE_OF_VIEWS = (
-    "lines of view building say which batches run, and nothing of rows, terms or places"
+    "lines of view building say which tasks there are and run, and nothing of rows, terms or places"
 )
 NO_LINE_OF_TIMES = "the readers do not follow which generation operates: a publication may be late"
 LEGAL = "ScyllaDB itself waits for the fence only after a barrier that failed"

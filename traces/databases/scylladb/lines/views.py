@@ -97,6 +97,7 @@ FORMS = (
         "Finished processing base table ",
         rf"Finished processing base table (?P<base>{UUID})$",
     ),
+    form("", COORDINATOR, "is built.", r"View \S+ is built\.$"),
     form(
         SELECTION_IN_DOUBT,
         COORDINATOR,
