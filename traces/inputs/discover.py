@@ -20,6 +20,8 @@ from stagewright.traces.readers.text_lines import beginning
 MAPPED = "mapped"
 MAPPED_ALONE = "mapped-numbered"
 
+_ROCKSDB = ("CURRENT", "IDENTITY")  # files of a database whose `*.log` hold rows
+
 
 @dataclass(frozen=True)
 class InputFile:
@@ -212,7 +214,7 @@ class _Search:
         return len(self.files) + len(self.left_out or ()) + len(self.empty)
 
     def _below(self, directory: Path) -> Iterator[Path]:
-        """The files in a directory and below it, but for what Spark and others leave beside the data."""
+        """The files in a directory and below it, but for what Spark and others leave beside the data, and RocksDB's."""
 
         def unreadable_directory(error: OSError) -> None:
             path = Path(error.filename or directory)
@@ -227,7 +229,9 @@ class _Search:
 
     def _is_searched(self, folder: Path) -> bool:
         hidden = folder.name.startswith((".", "_"))
-        return not hidden and (self._without is None or folder.resolve() != self._without)
+        if hidden or (self._without is not None and folder.resolve() == self._without):
+            return False
+        return not all(os.access(folder / name, os.F_OK) for name in _ROCKSDB)
 
     def _is_wanted(self, path: Path) -> bool:
         if path.is_dir():
@@ -261,7 +265,7 @@ class _Search:
             f"the directory {directory} has no traces"
             + (f" in {self._form}" * (self._form != "auto")),
             help=f"traces end in {', '.join(formats.endings())} (or these with "
-            f"{' or '.join(formats.COMPRESSED)}); name other files one by one",
+            f"{' or '.join(formats.COMPRESSED)}) or are called log; name other files one by one",
         )
 
 

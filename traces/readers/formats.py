@@ -155,7 +155,11 @@ def form_of(file_name: str, begin: bytes) -> Form | None:
 
 def is_of_traces(file_name: str) -> bool:
     """Whether a file in a directory is worth a look: its ending is that of some form, or of any log."""
-    return file_name.endswith(endings()) or _ROTATED_LOG.search(file_name) is not None
+    return (
+        file_name == "log"
+        or file_name.endswith(endings())
+        or _ROTATED_LOG.search(file_name) is not None
+    )
 
 
 def endings() -> tuple[str, ...]:

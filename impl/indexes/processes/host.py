@@ -23,6 +23,7 @@ from stagewright.impl.indexes.messages import Message
 from stagewright.impl.indexes.processes.admission import admit
 from stagewright.impl.indexes.processes.layout import MASTER, IndexLayout
 from stagewright.impl.indexes.processes.lives import Led, Life, SyncedStore
+from stagewright.impl.indexes.processes.log import Log
 from stagewright.impl.indexes.processes.places import Places
 from stagewright.impl.indexes.processes.session import Session
 from stagewright.impl.indexes.processes.stored_catalog import StoredCatalog
@@ -34,6 +35,8 @@ from stagewright.impl.indexes.processes.wire import (
     inner_codec,
     outer_codec,
 )
+from stagewright.impl.indexes.records.notes import Note
+from stagewright.impl.indexes.records.server_lines import MasterLines, TabletServerLines
 from stagewright.impl.indexes.schema import index_tablet, table_tablet
 from stagewright.impl.indexes.times import COUNTS
 from stagewright.impl.indexes.transactions import ADDRESS as RECORDS
@@ -61,8 +64,12 @@ class Host:
         self._secret = layout.layout.secret()
         self._places = Places(layout, name, self._file.servers)
         self._lives: dict[str, Life] = {}
+        self._log = Log(name, "master" if name in self._file.masters else "tablet server")
+        self._lines = TabletServerLines(self._log.say, name)
         self._catalog: StoredCatalog | None = None
-        self._of_master: list[Callable[[], None]] = []  # to be sent when the catalog is saved
+        self._of_master: list[
+            Callable[[], None]
+        ] = []  # to be sent and said when the catalog is saved
         self._giving: set[asyncio.Task[None]] = set()
         self._links: dict[str, Link] = {}
         self._connections: set[Accepted] = set()
@@ -246,7 +253,7 @@ class Host:
                 continue
             path: Path = self._layout.tablet(place) / "rows"
             store = SyncedStore(RocksRows(path, memtable=4 << 20))
-            life = Led(self, place, store, handle)
+            life = Led(self, place, store, handle, lambda note, _: self._lines.hear(note))
             self._lives[place] = life
             life.open(self._settings)
             _LOG.info("%s leads %s", self.name, place)
@@ -277,8 +284,14 @@ class Host:
         if MASTER in self._lives or self._places.claim(MASTER) is None:
             return
         _LOG.info("%s is the master leader", self.name)
-        self._catalog = StoredCatalog(self._layout.directory / "catalog.sqlite")
-        life = Life(self, MASTER, self._catalog.note)
+        self._catalog = stored = StoredCatalog(self._layout.directory / "catalog.sqlite")
+        lines = MasterLines(self._say_when_kept, lambda: stored.catalog)
+
+        def hear(note: Note, at: int) -> None:
+            stored.note(note, at)
+            lines.hear(note)
+
+        life = Life(self, MASTER, hear)
         self._lives[MASTER] = life
         life.process = Master(life, self._catalog.catalog, self._settings)
         self._keep_catalog()
@@ -292,6 +305,10 @@ class Host:
         posts, self._of_master = self._of_master, []
         for post in posts:
             post()
+
+    def _say_when_kept(self, message: str) -> None:
+        """Who ends before that has decided nothing."""
+        self._of_master.append(partial(self._log.say, message))
 
     def _place_tablets(self, catalog: Catalog) -> None:
         tablets = range(self._settings.tablets)

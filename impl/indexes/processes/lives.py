@@ -101,8 +101,15 @@ class Life:
 class Led(Life):
     """The life of a tablet that this process leads, with its rows and the handle that says so."""
 
-    def __init__(self, host: Surroundings, address: str, store: SyncedStore, handle: int) -> None:
-        super().__init__(host, address)
+    def __init__(
+        self,
+        host: Surroundings,
+        address: str,
+        store: SyncedStore,
+        handle: int,
+        listener: Callable[[Note, int], None],
+    ) -> None:
+        super().__init__(host, address, listener)
         self.store = store
         self.flushing: asyncio.Task[None] | None = None
         self._handle = handle

@@ -110,7 +110,7 @@ class Run:
         self.oracle = Oracle()
         self.watcher = Watcher(plan.settings.tablets)
         self.recorder = IndexRecorder(plan.settings, lambda: self.events.now)
-        self.logs = ServerLogs(lambda: self.events.now, self._name_of)
+        self.logs = ServerLogs(lambda: self.events.now, lambda: self.world.catalog)
         self.world.listeners.append(self._hear)
         self.outcomes: list[Outcome] = []
         self.ended: dict[int, Ended] = {}
@@ -153,9 +153,6 @@ class Run:
                 self.world.delete_index(number)
             case _:
                 pass
-
-    def _name_of(self, index: int) -> str:
-        return self.world.catalog.indexes[index].name
 
     def _may_read_again(self) -> None:
         job = self.world.catalog.jobs

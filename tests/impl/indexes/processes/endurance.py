@@ -1,8 +1,8 @@
 """Builds of indexes whose processes are killed at random, for as many builds as one likes.
 
 `python -m tests.impl.indexes.processes.endurance --builds 100`; ends with 1 where an index is not its table at some time
-from its scan on, a constraint was missed or invented, a row that was committed is lost, or a step of a master is none of
-the definitions.
+from its scan on, a constraint was missed or invented, a row that was committed is lost, a step of a master is none of
+the definitions, or the logs of the processes tell what no run explains.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from tests.impl.indexes.processes.clusters import cluster, is_over, kill_one, un
 from tests.impl.indexes.processes.stored import Held
 from tests.impl.indexes.processes.writers import Writer, ended
 
+from stagewright.commands.campaigning.logs import YUGABYTE, check_logs
 from stagewright.impl.indexes.processes.supervisor import IndexSupervisor
 
 KEPT = {key: {"v": key, "w": key % 10} for key in range(240)}  # rows that nobody writes again
@@ -45,6 +46,8 @@ def all_is_well(supervisor: IndexSupervisor, first: Writer, writers: list[Writer
     """Stop, and look at what is stored."""
     ended(writers)
     supervisor.stop()
+    logs = [supervisor.layout.node(name) / "log" for name in supervisor.names]
+    assert check_logs(logs, YUGABYTE)[1] == ""
     held = Held(supervisor.layout)
     assert held.breaches() == []
     assert held.refused() == []

@@ -21,6 +21,7 @@ from tests.impl.indexes.processes.endurance import KEPT, all_is_well, endure, fi
 from tests.impl.indexes.processes.stored import Held
 from tests.impl.indexes.processes.writers import ended
 
+from stagewright.commands import run_command_line
 from stagewright.impl.indexes.processes.layout import MASTER
 from stagewright.impl.processes.errors import ClusterError, WireError
 from stagewright.machines.yugabytedb.indexes.index_states import Status
@@ -125,6 +126,20 @@ def test_what_is_stored_shows_that_processes_are_built_wrongly(
         supervisor.stop()
         found = Held(supervisor.layout).breaches()
     assert any(re.search(said, one) for one in found), found
+
+
+def test_the_logs_in_the_directory_show_that_processes_are_built_wrongly(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong, directory = "tablets_have_times_of_their_own", tmp_path / "c"
+    with cluster(directory, wrong, rows_per_second=0) as supervisor:
+        filled(supervisor)
+        client = supervisor.client(120)
+        client.create("i", "v")
+        until(client, "i", is_over)
+        client.close()
+    assert run_command_line(["validate", str(directory), "--engine", "embedded"]) == 1
+    assert "no other time is chosen for the job" in capsys.readouterr().out
 
 
 @pytest.mark.thorough
