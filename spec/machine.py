@@ -24,7 +24,7 @@ from stagewright.spec.errors import (
 )
 from stagewright.spec.nodes import Node, Read, Select
 from stagewright.spec.sorts import EntitySort, EnumSort, MapSort, Sort, sort_of
-from stagewright.spec.source import here
+from stagewright.spec.source import here, of_function
 from stagewright.spec.terms.symbolic import lift
 from stagewright.spec.terms.terms import Term
 from stagewright.spec.terms.tracing import current
@@ -92,6 +92,17 @@ def profiles(*choices: P) -> Profiles[P]:
 
 class Machine(Holder):
     """Base of definitions. In a body, `self` is the symbolic state before the step."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        constructor = vars(cls).get("__init__")
+        if constructor is not None:
+            raise VariableError(
+                f"{cls.__name__} has an `__init__`, and nobody makes a machine with one",
+                where=of_function(constructor),
+                help="say at each variable how it starts: `x = number(0, 3, init=1)`; what relates "
+                "several of them is a condition under `@initially`",
+            )
 
     def __init__(self, profile: str = "", root: Root | None = None) -> None:
         self._profile = profile

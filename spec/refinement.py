@@ -19,6 +19,7 @@ from typing import TypeVar, cast, get_type_hints
 
 from stagewright.spec.declarations.actions import Member, MemberKind, local_names, member_of
 from stagewright.spec.declarations.exercised import Choice, Scopes, named_choice, scopes
+from stagewright.spec.declarations.mends import mend_in_body
 from stagewright.spec.declarations.parameters import bounds_of
 from stagewright.spec.define import define
 from stagewright.spec.definition import Assignment, Definition, ExercisedAt
@@ -222,7 +223,7 @@ class Refinement:
             raise DefinitionError(
                 f"{self.what} fails while it is traced: {type(error).__name__}: {error}",
                 where=of_traceback(error.__traceback__, self.where.file) or self.where,
-                help="a body is Python that runs once, with symbolic values",
+                help=mend_in_body(error),
             ) from error
         if result is not None:
             raise self._wrong("it returns a value", "assign the seen machine's variables instead")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
 from stagewright.spec.declarations.actions import Member
+from stagewright.spec.declarations.mends import mend_in_body
 from stagewright.spec.errors import DefinitionError, ParameterError, ResultError, TracingError
 from stagewright.spec.nodes import Bound
 from stagewright.spec.source import of_traceback
 from stagewright.spec.terms.conditions_and_numbers import Bool
 from stagewright.spec.terms.symbolic import Symbolic
-from stagewright.spec.terms.terms import Term
+from stagewright.spec.terms.temporal import Eventually, LeadsTo
 
 
 def check_used(own: tuple[Bound, ...], used: set[Bound], member: Member) -> None:
@@ -29,25 +28,7 @@ def body_failed(what: str, error: Exception, member: Member) -> DefinitionError:
     return TracingError(
         f"{what} fails while it is traced: {type(error).__name__}: {error}",
         where=of_traceback(error.__traceback__, member.where.file) or member.where,
-        help=_mend_of(error),
-    )
-
-
-def _mend_of(error: Exception) -> str:
-    """What to write instead of what Python refused in a body."""
-    if (
-        isinstance(error, AttributeError)
-        and isinstance(error.obj, Enum)
-        and hasattr(Term, error.name or "")
-    ):
-        kind, member = type(error.obj).__name__, error.obj
-        return (
-            f"`{member}` is a member of {kind}, as a loop over an enum gives them: call its own "
-            f"methods and columns, or make it symbolic by a parameter: `x: Term[{kind}]`"
-        )
-    return (
-        "a body is Python that runs once, with symbolic values: these compare, combine with "
-        "`&`, `|`, `~`, and numbers calculate with `+`, `-`, `*`, `//`, `%`"
+        help=mend_in_body(error),
     )
 
 
@@ -59,6 +40,11 @@ def wrong_result(what: str, result: object, mend: str, member: Member) -> Defini
         problem = f"{what} returns a condition, and does not say when it comes to hold"
     elif isinstance(result, Symbolic):
         problem = f"{what} returns a value of sort {result.node.sort}, not a condition"
+    elif isinstance(result, LeadsTo | Eventually):
+        problem = f"{what} returns a promise about runs, not a condition"
+        mend = "decorate it with `@liveness` instead"
     else:
         problem = f"{what} returns {result!r}, which does not depend on the state"
+        if isinstance(result, bool):
+            mend += ": `is` and `is not` compare Python's objects, so write `x.is_none()`, `x == y`"
     return ResultError(problem, where=member.where, help=mend)

@@ -150,9 +150,22 @@ def _sort_of(parameter: inspect.Parameter, member: Member) -> ParameterSort:
         raise ParameterError(
             f"parameter `{name}` of {member.what} cannot range over `{shown}`",
             where=where,
-            help=_SORTS_HELP,
+            help=_sort_help(name, annotation),
         )
     return sort
+
+
+def _sort_help(name: str, annotation: object) -> str:
+    """What to write where the annotation shows what is meant, else all that may be written."""
+    if annotation in {int, Number}:
+        return (
+            f"write `{name}: Annotated[Number, between(0, 3)]`, with its least and greatest value"
+        )
+    if annotation is bool:
+        return f"write `{name}: Bool`"
+    if isinstance(annotation, type) and issubclass(annotation, Entity | Enum):
+        return f"write `{name}: Term[{annotation.__name__}]`"
+    return _SORTS_HELP
 
 
 def _resolved(annotation: str, member: Member) -> object:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from enum import Enum
 from typing import NoReturn
 
 from stagewright.spec.errors import ExpressionError
@@ -21,18 +22,25 @@ from stagewright.spec.terms.intervals import (
 from stagewright.spec.terms.symbolic import ANY_INT, Symbolic, apply, lift
 
 
+def _side(other: object, sign: str) -> Node:
+    """What stands at one side of `&` or `|`; a part of a comparison was meant to be the whole."""
+    part = isinstance(other, Enum) or (isinstance(other, Symbolic) and other.node.sort != BOOL)
+    mend = "parenthesise comparisons, `(a == b) & (c == d)`: `&`, `|` and `~` bind tighter"
+    return lift(other, BOOL, f"one side of `{sign}`", help=mend if part else "")
+
+
 class Bool(Symbolic):
     """A symbolic condition."""
 
     __slots__ = ()
 
     def __and__(self, other: Bool | bool) -> Bool:
-        return Bool(apply(Op.AND, BOOL, self.node, lift(other, BOOL, "the right side of `&`")))
+        return Bool(apply(Op.AND, BOOL, self.node, _side(other, "&")))
 
     __rand__ = __and__
 
     def __or__(self, other: Bool | bool) -> Bool:
-        return Bool(apply(Op.OR, BOOL, self.node, lift(other, BOOL, "the right side of `|`")))
+        return Bool(apply(Op.OR, BOOL, self.node, _side(other, "|")))
 
     __ror__ = __or__
 

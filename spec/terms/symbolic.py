@@ -86,11 +86,13 @@ def assign(place: Node, value: object, where: Source) -> None:
     current("an assignment").assign(place, node, where)
 
 
-def lift(value: object, sort: Sort, what: str, where: Source | None = None) -> Node:
+def lift(
+    value: object, sort: Sort, what: str, where: Source | None = None, *, help: str = ""
+) -> Node:
     """The node of a facade or a plain value, which must fit `sort`.
 
     Raises:
-        DefinitionError: it does not; the text names `what` it was for.
+        DefinitionError: it does not; the text names `what` it was for, and `help` if given.
     """
     node = node_of(value, sort)
     if node is not None:
@@ -100,7 +102,7 @@ def lift(value: object, sort: Sort, what: str, where: Source | None = None) -> N
         raise ExpressionError(
             f"{what} is {_described(value)}, but {wanted} is needed here",
             where=where or here(),
-            help=mend(value, sort),
+            help=help or mend(value, sort),
         )
     within = sort.element if isinstance(sort, OptionalSort) else sort
     if _never_within(node.sort, within):
@@ -185,7 +187,7 @@ def mend(value: object, sort: Sort) -> str:
         case IntSort():
             return "write a number" if sort == ANY_INT else f"write a number in {sort}"
         case SetSort(element):
-            return f"write a set of {element}, or `.add(…)`, `.discard(…)`"
+            return f"write a set of {element}, empty `set()`, or `.add(…)`, `.discard(…)`"
         case EntitySort(kind):
             return f"write a parameter `x: Term[{kind.__name__}]` of the action"
         case OptionalSort(element):

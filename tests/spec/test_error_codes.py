@@ -66,7 +66,7 @@ class M(sw.Machine):
         ("", "(fiar=sw.Fairness.WEAK)", "", "SW110", "`action` takes no `fiar`", "`fair`?", 6),
         ("", "", "", "SW107", "budget `crashes` is spent by no action", "spends=crashes", 4),
         (": sw.MapOf[Node, bool]", "", "", "SW109", "wrong number of sorts", "annotation", 5),
-        ("", "(spends=crashes)", "1 / 0", "SW400", "ZeroDivisionError", "fix this line", 9),
+        ("", "(spends=crashes)", "1 / 0", "SW400", "ZeroDivisionError", "correct this line", 9),
     ],
 )
 def test_a_definition_that_fails_names_the_line_and_the_mend(

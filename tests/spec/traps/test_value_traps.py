@@ -72,18 +72,18 @@ def expression(text: str) -> str:
         ),
         (
             "self.ready & self.stage",
-            "the right side of `&` is of sort Stage, but a condition is needed here",
-            "write True, False or a condition",
+            "one side of `&` is of sort Stage, but a condition is needed here",
+            "parenthesise comparisons",
         ),
         (
             "self.ready & 1",
-            "the right side of `&` is 1, but a condition is needed here",
+            "one side of `&` is 1, but a condition is needed here",
             "write True, False or a condition",
         ),
         (
             "self.up == {1, 2}",
             "the right side of `==` is {1, 2} (set), but set of Node is needed here",
-            "write a set of Node, or `.add(…)`, `.discard(…)`",
+            "write a set of Node, empty `set()`, or `.add(…)`, `.discard(…)`",
         ),
         (
             "self.up == self.colours",
