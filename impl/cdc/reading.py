@@ -11,14 +11,11 @@ Page = tuple[Sequence[tuple[bytes, bytes]], bytes | None]
 
 
 def changes_of(
-    stream: bytes, start: int, end: int, page: Callable[[bytes], Page]
+    stream: bytes, start: int, end: int, page: Callable[[bytes, bytes], Page]
 ) -> Iterator[Change]:
-    """The changes of a stream with start <= timestamp < end; `page` reads the log from a stored key on."""
+    """The changes of a stream with start <= timestamp < end; `page` reads the log between two stored keys."""
     place: bytes | None = start_of_time(stream, start)
     last = start_of_time(stream, end)
     while place is not None and place < last:
-        rows, place = page(place)
-        for key, value in rows:
-            if key >= last:
-                return
-            yield change_of(key, value)
+        rows, place = page(place, last)
+        yield from (change_of(key, value) for key, value in rows)

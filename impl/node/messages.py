@@ -114,13 +114,17 @@ class ClientReply:
 
 @dataclass(frozen=True, slots=True)
 class ClientScan:
-    """Read rows in the order of their tokens, from a stored key on (b"": from the first), at a level."""
+    """Read rows in the order of their tokens, from a stored key on (b"": from the first), at a level.
+
+    `end`: up to, not with, this stored key; None: up to the last row.
+    """
 
     number: int
     table: str
     start: bytes = b""
     limit: int = 100
     level: Level = Level.quorum
+    end: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

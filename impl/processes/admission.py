@@ -62,10 +62,11 @@ def _wrong(message: Any) -> str:
             return _wrong_key(key) or _wrong_table(table)
         case ClientRead(_, table, key):
             return _wrong_key(key) or _wrong_table(table)
-        case ClientScan(_, table, start, limit):
+        case ClientScan(_, table, start, limit, _, end):
             if not 0 < limit <= LARGEST_PAGE:
                 return f"a scan of {limit} rows: from 1 to {LARGEST_PAGE} at a time"
-            return _wrong_key(start[8 + BEFORE_KEY :]) or _wrong_table(table)
+            keys = (_wrong_key(key[8 + BEFORE_KEY :]) for key in (start, end or b""))
+            return next(filter(None, keys), "") or _wrong_table(table)
         case (
             CreateTable()
             | RepairTable()

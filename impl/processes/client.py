@@ -361,8 +361,8 @@ class Session:
         """The changes of streams in the table's log with start <= timestamp < end."""
         return [c for s in streams for c in changes_of(s, start, end, self._page_of_log)]
 
-    def _page_of_log(self, start: bytes) -> Page:
-        wanted = ClientScan(self._numbered(), log_of(self.table), start, PAGE, self.level)
+    def _page_of_log(self, start: bytes, end: bytes) -> Page:
+        wanted = ClientScan(self._numbered(), log_of(self.table), start, PAGE, self.level, end)
         reply = self._ask(wanted)
         assert isinstance(reply, ScanReply)
         return [(key, value) for key, _, value in reply.cells if value is not None], reply.following

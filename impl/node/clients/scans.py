@@ -5,7 +5,7 @@ Neighbouring ranges that the same replicas have are read as one: where each node
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -47,6 +47,18 @@ def read_ranges(view: View, table: str) -> Iterator[ReadRange]:
         yield ReadRange(first, end, asked, factor)
 
 
+def within(ranges: Iterable[ReadRange], start: bytes, end: bytes | None) -> list[ReadRange]:
+    """Those of ranges with stored keys from `start` on; they end at `end`, if that is not None."""
+    left = [one for one in ranges if one.end is None or start < one.end]
+    if end is None:
+        return left
+    return [
+        one if one.end is not None and one.end <= end else replace(one, end=end)
+        for one in left
+        if one.first < end
+    ]
+
+
 @dataclass
 class _Open:
     client: str
@@ -69,6 +81,8 @@ class Scans:
     def __init__(self, node: Context) -> None:
         self._node = node
         self._open: dict[int, _Open] = {}
+        self._laid: View | None = None
+        self._of_table: dict[str, list[ReadRange]] = {}  # in that view
 
     def begin(self, client: str, request: ClientScan) -> list[Effect]:
         """Read the first range."""
@@ -84,7 +98,13 @@ class Scans:
         return self._next(_Open(client, request, request.start, node.view, self._ranges(request)))
 
     def _ranges(self, request: ClientScan) -> list[ReadRange]:
-        return [*read_ranges(self._node.view, request.table)]
+        """The ranges of what is asked for, which may end within the last one."""
+        view, table = self._node.view, request.table
+        if self._laid is not view:
+            self._laid, self._of_table = view, {}
+        if table not in self._of_table:
+            self._of_table[table] = [*read_ranges(view, table)]
+        return within(self._of_table[table], request.start, request.end)
 
     def _next(self, scan: _Open) -> list[Effect]:
         """Ask for the range at which the scan stands."""

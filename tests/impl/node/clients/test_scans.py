@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given, strategies as st
 
 from stagewright.impl.catalog.view import Member, View
-from stagewright.impl.node.clients.scans import ReadRange, read_ranges
+from stagewright.impl.node.clients.scans import ReadRange, read_ranges, within
 from stagewright.impl.node.keys import start_of
 from stagewright.machines.scylladb.topology.topology_states import NodeState, TransitionState
 
@@ -60,6 +60,26 @@ def test_neighbouring_ranges_are_read_by_different_replicas(view: View) -> None:
     assert all(left.replicas != right.replicas for left, right in pairwise(ranges))
     if len(view.nodes) <= view.tables[TABLE]:
         assert len(ranges) == 1
+
+
+@given(
+    views(), st.lists(TOKENS, min_size=2, max_size=2, unique=True), st.lists(TOKENS, max_size=20)
+)
+def test_a_scan_that_ends_somewhere_reads_no_range_beyond(
+    view: View, ends: list[int], tokens: list[int]
+) -> None:
+    start, end = sorted(map(start_of, ends))
+    whole = [*read_ranges(view, TABLE)]
+    ranges = within(whole, start, end)
+    assert all(one.end is not None and one.first < end and start < one.end for one in ranges)
+    for token in (*tokens, *ends, *(t for n in view.nodes.values() for t in n.tokens)):
+        found = [r.replicas for r in ranges if _holds(r, token)]
+        (there,) = (r.replicas for r in whole if _holds(r, token))
+        if start_of(token) >= end:
+            assert not found
+        elif start <= start_of(token):
+            assert found == [there]
+    assert within(whole, start, None) == [r for r in whole if r.end is None or start < r.end]
 
 
 def _holds(one: ReadRange, token: int) -> bool:

@@ -65,8 +65,8 @@ class _Reader:
         self.asked.append((tuple(streams), start, end))
         return [c for s in streams for c in changes_of(s, start, end, self._page)]
 
-    def _page(self, start: bytes) -> Page:
-        reply = self._ask(lambda number: ClientScan(number, self._log, start, PAGE))
+    def _page(self, start: bytes, end: bytes) -> Page:
+        reply = self._ask(lambda number: ClientScan(number, self._log, start, PAGE, end=end))
         if not isinstance(reply, ScanReply) or not reply.succeeded:
             raise UnreadableError
         return [(key, value) for key, _, value in reply.cells if value is not None], reply.following
