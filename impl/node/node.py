@@ -41,6 +41,19 @@ from stagewright.impl.node.messages import (
     TabletsRequest,
     Work,
 )
+from stagewright.impl.node.messages.tables import (
+    AlterTable,
+    CreateView,
+    DropView,
+    MoveTablet,
+    RepairTable,
+    Resize,
+    ResizeTable,
+    SetBalancing,
+    ViewsRequest,
+    WorkedOnTasks,
+    WorkOnTasks,
+)
 from stagewright.impl.node.port import (
     Campaign,
     Compact,
@@ -57,19 +70,6 @@ from stagewright.impl.node.port import (
 )
 from stagewright.impl.node.replica import Replica
 from stagewright.impl.node.streams import Streams
-from stagewright.impl.node.table_messages import (
-    AlterTable,
-    CreateView,
-    DropView,
-    MoveTablet,
-    RepairTable,
-    Resize,
-    ResizeTable,
-    SetBalancing,
-    ViewsRequest,
-    WorkedOnTasks,
-    WorkOnTasks,
-)
 from stagewright.impl.node.tablet_streams import TabletStreams
 from stagewright.impl.storage.port import RowStore
 from stagewright.impl.tablets.reports import MoveHistory

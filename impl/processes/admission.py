@@ -15,7 +15,7 @@ from stagewright.impl.node.messages import (
     StatusRequest,
     TabletsRequest,
 )
-from stagewright.impl.node.table_messages import (
+from stagewright.impl.node.messages.tables import (
     AlterTable,
     CreateView,
     DropView,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from stagewright.impl.node.table_messages import ViewStatus
+from stagewright.impl.node.messages.tables import ViewStatus
 from stagewright.impl.views.building.progress import remaining_ms
 
 

@@ -28,7 +28,7 @@ from stagewright.impl.node.messages import (
     TabletsReply,
     TabletsRequest,
 )
-from stagewright.impl.node.table_messages import (
+from stagewright.impl.node.messages.tables import (
     AlterTable,
     CreateView,
     DropView,

@@ -6,11 +6,12 @@ keys are an index. Values are those of the definition: members, entities, number
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stagewright.impl.runtime.present import Live, values_now
+from stagewright.impl.runtime.layout import Layout, spread
+from stagewright.impl.runtime.present import Live
 from stagewright.impl.runtime.shapes import entities_named
 from stagewright.spec.definition import AnyValue, Definition, Variable
 from stagewright.spec.entities import Entity
@@ -117,15 +118,17 @@ def path_of(place: Node) -> tuple[str, tuple[str, ...], tuple[Node, ...]] | None
 class Cells:
     """One state: its columns, the living entities of each sort, and buckets by value of the indexed columns."""
 
-    __slots__ = ("buckets", "columns", "held", "live")
+    __slots__ = ("_shown", "buckets", "columns", "held", "layout", "live")
 
-    def __init__(self, columns: tuple[Column, ...], indexed: Collection[int], live: Live) -> None:
-        self.columns = columns
+    def __init__(self, layout: Layout, live: Live) -> None:
+        self.layout = layout
+        self.columns = columns = layout.columns
+        self._shown: dict[str, Any] = {}  # values of variables that were read since they changed
         self.held: list[Any] = [
             {} if c.keys else set(c.default) if c.is_set else c.default for c in columns
         ]
         self.live: dict[type[Entity], dict[Entity, int]] = {}
-        self.buckets: dict[int, dict[Any, dict[Any, None]]] = {i: {} for i in indexed}
+        self.buckets: dict[int, dict[Any, dict[Any, None]]] = {i: {} for i in layout.indexed}
         for kind, entities in live.items():
             self.live[kind] = {}
             for entity in entities:
@@ -142,8 +145,10 @@ class Cells:
         """Let writes count; what undoes them."""
         undo: Writes = {}
         all_held, columns, buckets = self.held, self.columns, self.buckets
+        names, shown = self.layout.names, self._shown
         for where, value in writes.items():
             i, key = where[0], where[1]
+            shown.pop(names[i], None)
             column, held = columns[i], all_held[i]
             if len(where) == 3:
                 undo[where] = self._put_member(i, key, where[2], value)
@@ -184,6 +189,7 @@ class Cells:
     def reset(self, column: Column) -> None:
         """Let a column be as it starts."""
         i = column.index
+        self._shown.pop(column.variable.name, None)
         if not column.keys:
             self.held[i] = set(column.default) if column.is_set else column.default
             return
@@ -194,6 +200,7 @@ class Cells:
     def add(self, entity: Entity) -> None:
         """An entity comes: everything of it is as at the beginning."""
         kind = type(entity)
+        self._shown.clear()
         members = self.live.setdefault(kind, {})
         members[entity] = next(reversed(members.values()), -1) + 1
         for i, buckets in self.buckets.items():
@@ -202,6 +209,7 @@ class Cells:
 
     def remove(self, entity: Entity) -> None:
         """An entity goes, with all that was said of it."""
+        self._shown.clear()
         del self.live[type(entity)][entity]
         for column, held in zip(self.columns, self.held, strict=True):
             if any(type(entity) in entities_of(key) for key in column.keys):
@@ -227,62 +235,37 @@ class Cells:
 
     # -- whole states --------------------------------------------------------------------------------
 
-    def values(self, sort: KeySort) -> Iterable[Any]:
-        """The keys of a map at present."""
-        return values_now(sort, self.live)
-
-    def state(self, definition: Definition) -> State:
+    def state(self) -> State:
         """The values of all variables, every map over what lives at present."""
-        return FrozenMap({v.name: self.value_of(v) for v in definition.variables})
+        return FrozenMap({name: self.value_of(name) for name in self.layout.readers})
 
-    def value_of(self, variable: Variable) -> Any:
+    def value_of(self, name: str) -> Any:
         """The value of one variable."""
-        of = {c.fields: c for c in self.columns if c.variable.name == variable.name}
-
-        def value(sort: Sort, fields: tuple[str, ...], keys: tuple[Any, ...]) -> Any:
-            match sort:
-                case MapSort(key, inner):
-                    return FrozenMap(
-                        {k: value(inner, fields, (*keys, k)) for k in self.values(key)}
-                    )
-                case RecordSort(_, parts):
-                    return FrozenMap({n: value(s, (*fields, n), keys) for n, s in parts})
-                case _:
-                    column = of[fields]
-                    found = self.read(column.index, key_of(keys))
-                    return frozenset(found) if column.is_set else found
-
-        return value(variable.sort, (), ())
+        if name not in self._shown:
+            self._shown[name] = self.layout.readers[name](self.held, self.live)
+        return self._shown[name]
 
     def load(self, values: Mapping[str, Any]) -> None:
         """Take over values of variables, as `state` gives them; others stay as they are."""
-        for column in self.columns:
-            if column.variable.name in values:
-                sort = column.variable.sort
-                spread = _spread(values[column.variable.name], sort, column.fields, ())
-                self.put({(column.index, key_of(keys)): v for keys, v in spread})
+        for name in values:
+            self._shown.pop(name, None)
+            for column in self.layout.of[name]:
+                self._load(column, spread(values[name], column))
 
-
-def key_of(keys: tuple[Any, ...]) -> Any:
-    """What a column has its value at, for these keys of its maps."""
-    return None if not keys else keys[0] if len(keys) == 1 else keys
+    def _load(self, column: Column, found: Iterable[tuple[Any, Any]]) -> None:
+        i = column.index
+        if i in self.buckets or not column.keys:
+            self.put({(i, key): value for key, value in found})
+            return
+        held, default = self.held[i], column.default
+        for key, value in found:
+            if value == default:
+                held.pop(key, None)
+            else:
+                held[key] = set(value) if column.is_set else value
 
 
 def _parts(column: Column, key: Any) -> tuple[Any, ...]:
     """What a key consists of; of records their fields."""
     keys = (key,) if len(column.keys) == 1 else key
     return tuple(p for k in keys for p in (k.values() if isinstance(k, FrozenMap) else (k,)))
-
-
-def _spread(
-    value: Any, sort: Sort, fields: tuple[str, ...], keys: tuple[Any, ...]
-) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """The values of one leaf in a variable's value, each with its keys."""
-    match sort:
-        case MapSort(_, inner):
-            for key, one in value.items():
-                yield from _spread(one, inner, fields, (*keys, key))
-        case RecordSort():
-            yield from _spread(value[fields[0]], sort.field(fields[0]), fields[1:], keys)
-        case _:
-            yield keys, value

@@ -77,7 +77,7 @@ class Instance:
             state = program.starts.decode(program.starts.initial[0])
         self.cells = program.cells(_living(program, entities, state or {}))
         if state is not None:
-            refuse_misfits(program.running, state, self.cells.live)
+            refuse_misfits(program.running, program.fits, state, self.cells.live)
             self.cells.load(state)
         elif program.unmet(self.cells):
             raise InputError(
@@ -89,7 +89,7 @@ class Instance:
     @property
     def state(self) -> State:
         """The values of all variables; its size is that of the instance."""
-        return self.cells.state(self.program.running)
+        return self.cells.state()
 
     def read(self, name: str) -> Any:
         """The value of one variable, which costs less than all of `state`.
@@ -97,7 +97,7 @@ class Instance:
         Raises:
             KeyError: the machine has no such variable.
         """
-        return self.cells.value_of(self.program.variables[name])
+        return self.cells.value_of(name)
 
     @property
     def control(self) -> Enum | None:
@@ -179,8 +179,12 @@ class Instance:
 
     def choices(self, action: str) -> list[Step]:
         """The enabled steps of one action, in the order of its arguments."""
+        chosen = list(self._choices(action))
+        if not chosen:
+            return []
         params = self.program.actions[action].params
-        found = list(self.search(action))
+        names = [p.name for p in params]
+        found = [Step(action, FrozenMap(dict(zip(names, one, strict=True)))) for one in chosen]
         if len(found) > 1:
             found.sort(key=lambda s: self._rank(params, tuple(s.arguments.values())))
         return found
@@ -191,10 +195,10 @@ class Instance:
         for chosen in self._choices(action):
             yield Step(action, FrozenMap(dict(zip(names, chosen, strict=True))))
 
-    def _choices(self, action: str) -> Iterator[tuple[Any, ...]]:
+    def _choices(self, action: str) -> Iterable[tuple[Any, ...]]:
         cells = self.cells
         compiled = self.program.compiler.actions[action]
-        yield from compiled.choices(cells.held, cells.live, cells.buckets)
+        return compiled.choices(cells.held, cells.live, cells.buckets)
 
     def _rank(self, params: tuple[Bound, ...], chosen: tuple[Any, ...]) -> tuple[int, ...]:
         return tuple(
@@ -324,7 +328,8 @@ def _living(
     if program.scope is not None:
         found += [kind(i) for kind, size in program.scope.sizes.items() for i in range(size)]
     else:
-        found += [e for value in state.values() for e in entities_named(value)]
+        for name, value in state.items():
+            found += program.naming.get(name, entities_named)(value)
     for entity in found:
         if type(entity) not in live:
             raise InputError(

@@ -16,7 +16,9 @@ from typing import Any
 from stagewright.impl.runtime.columns import Cells, Column, Writes
 from stagewright.impl.runtime.compiler import Compiler
 from stagewright.impl.runtime.control import control_column, edges_of, moved_by
+from stagewright.impl.runtime.layout import Layout
 from stagewright.impl.runtime.present import Live
+from stagewright.impl.runtime.shapes import fitting, naming
 from stagewright.impl.runtime.steps import machine_of
 from stagewright.spec.definition import Action, Definition
 from stagewright.spec.entities import Entity
@@ -51,6 +53,9 @@ class Program:
         self.history = frozenset(v.name for v in definition.variables) - self.variables.keys()
         self.compiler = Compiler(self.running)
         self.columns = self.compiler.columns
+        self.layout = Layout(self.running, self.columns, self.compiler.indexed)
+        self.fits = {v.name: fitting(v.sort) for v in self.running.variables}
+        self.naming = {v.name: naming(v.sort) for v in self.running.variables}
         self.actions = {a.name: a for a in self.running.actions}
         self.written = {a.name: a for a in definition.actions}  # also those without a budget
         self.control = control_column(definition, self.columns, control)
@@ -67,7 +72,7 @@ class Program:
     def cells(self, live: Live) -> Cells:
         """A state with these entities in which every variable is as it starts."""
         kinds = {kind: live.get(kind, ()) for kind in self.definition.entities}
-        cells = Cells(self.columns, self.compiler.indexed, kinds)
+        cells = Cells(self.layout, kinds)
         cells.put(self._beginning(cells))
         return cells
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from stagewright.spec.definition import Definition
@@ -19,58 +20,106 @@ from stagewright.spec.sorts import (
     SeqSort,
     SetSort,
     Sort,
+    entities_of,
 )
 from stagewright.spec.values import show
 
 Living = Mapping[type[Entity], Mapping[Entity, Any]]
+Fits = Callable[[Any, Living], bool]
 
 
-def refuse_misfits(definition: Definition, values: Mapping[str, Any], live: Living) -> None:
-    """Refuse a state that is none of the definition.
+def refuse_misfits(
+    definition: Definition, fits: Mapping[str, Fits], values: Mapping[str, Any], live: Living
+) -> None:
+    """Refuse a state that is none of the definition; `fits` says it of each variable.
 
     Raises:
         InputError: names the variable and what it cannot be.
     """
-    sorts = {v.name: v.sort for v in definition.variables}
     for name, value in values.items():
+        if name in fits and fits[name](value, live):
+            continue
+        sorts = {v.name: v.sort for v in definition.variables}
         problem = (
             "there is no such variable" if name not in sorts else misfit(value, sorts[name], live)
         )
-        if problem:
-            raise InputError(
-                f"not a state of {definition.name}: {name}: {problem}",
-                help=f"its variables: {', '.join(f'{n} ({s})' for n, s in sorts.items())}",
+        raise InputError(
+            f"not a state of {definition.name}: {name}: {problem}",
+            help=f"its variables: {', '.join(f'{n} ({s})' for n, s in sorts.items())}",
+        )
+
+
+@cache
+def fitting(sort: Sort, bounds: bool = False) -> Fits:
+    """Whether a value is one of a sort, as a function. `bounds`: numbers must be within theirs."""
+    match sort:
+        case BoolSort():
+            return lambda value, _: type(value) is bool
+        case IntSort(low, high) if bounds:
+            return lambda value, _: type(value) is int and low <= value <= high
+        case IntSort():
+            return lambda value, _: type(value) is int
+        case EnumSort(kind):
+            return lambda value, _: isinstance(value, kind)
+        case EntitySort(kind):
+            return lambda value, live: value in live.get(kind, ())
+        case OptionalSort(element):
+            some = fitting(element, bounds)
+            return lambda value, live: value is None or some(value, live)
+        case SetSort(element):
+            return _all_fit(frozenset | set, fitting(element))
+        case SeqSort(element, capacity):
+            every = _all_fit(tuple, fitting(element, bounds))
+            return lambda value, live: every(value, live) and (not bounds or len(value) <= capacity)
+        case MapSort(key, inner):
+            keys, values = fitting(key), fitting(inner)
+            return lambda value, live: (
+                isinstance(value, Mapping)
+                and all(keys(k, live) and values(v, live) for k, v in value.items())
+            )
+        case RecordSort(_, fields):
+            inside = {name: fitting(one, bounds) for name, one in fields}
+            return lambda value, live: (
+                isinstance(value, Mapping)
+                and value.keys() == inside.keys()
+                and all(one(value[name], live) for name, one in inside.items())
             )
 
 
+def _all_fit(kind: Any, fits: Fits) -> Fits:
+    return lambda value, live: isinstance(value, kind) and all(fits(one, live) for one in value)
+
+
 def misfit(value: Any, sort: Sort, live: Living, *, bounds: bool = False) -> str:
-    """Why a value is none of a sort; empty if it is. `bounds`: numbers must be within theirs."""
-    fits = False
+    """Why a value is none of a sort; empty if it is."""
+    if fitting(sort, bounds)(value, live):
+        return ""
+    inner = ""
     match sort:
-        case BoolSort():
-            fits = type(value) is bool
-        case IntSort(low, high):
-            fits = type(value) is int and (not bounds or low <= value <= high)
-        case EnumSort(kind):
-            fits = isinstance(value, kind)
-        case EntitySort(kind):
-            fits = value in live.get(kind, ())
         case OptionalSort(element):
-            return "" if value is None else misfit(value, element, live, bounds=bounds)
-        case SetSort(element):
-            if isinstance(value, frozenset | set):
-                return _first(misfit(v, element, live) for v in value)
-        case SeqSort(element, capacity):
-            if isinstance(value, tuple) and (not bounds or len(value) <= capacity):
-                return _first(misfit(v, element, live, bounds=bounds) for v in value)
-        case MapSort(key, inner):
-            if isinstance(value, Mapping):
-                keys = _first(misfit(k, key, live) for k in value)
-                return keys or _first(misfit(v, inner, live) for v in value.values())
-        case RecordSort(_, fields):
-            if isinstance(value, Mapping) and set(value) == {n for n, _ in fields}:
-                return _first(misfit(value[n], s, live, bounds=bounds) for n, s in fields)
-    return "" if fits else f"{_shown(value)} is not {_article(sort)}"
+            inner = misfit(value, element, live, bounds=bounds)
+        case SetSort(element) if isinstance(value, frozenset | set):
+            inner = _first(misfit(v, element, live) for v in value)
+        case SeqSort(element) if isinstance(value, tuple):
+            inner = _first(misfit(v, element, live, bounds=bounds) for v in value)
+        case MapSort(key, element) if isinstance(value, Mapping):
+            inner = _first(misfit(k, key, live) for k in value)
+            inner = inner or _first(misfit(v, element, live) for v in value.values())
+        case RecordSort(_, fields) if isinstance(value, Mapping) and {*value} == {*dict(fields)}:
+            inner = _first(misfit(value[n], s, live, bounds=bounds) for n, s in fields)
+        case _:
+            pass
+    return inner or f"{_shown(value)} is not {_article(sort)}"
+
+
+@cache
+def naming(sort: Sort) -> Callable[[Any], Iterable[Entity]]:
+    """The entities in a value that should be one of a sort, as a function."""
+    if not entities_of(sort):
+        return lambda _: ()
+    if isinstance(sort, MapSort) and not entities_of(sort.value):
+        return lambda value: entities_named(tuple(value) if isinstance(value, Mapping) else value)
+    return entities_named
 
 
 def entities_named(value: Any) -> Iterator[Entity]:

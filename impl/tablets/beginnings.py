@@ -6,7 +6,7 @@ from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.catalog.view import View
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
-from stagewright.impl.node.table_messages import Resize
+from stagewright.impl.node.messages.tables import Resize
 from stagewright.impl.tablets.balancer import (
     Drain,
     HostState,

@@ -9,7 +9,7 @@ from stagewright.impl.catalog.columns import ALL, TOPOLOGY
 from stagewright.impl.catalog.tablet_rows import TabletRow, wished
 from stagewright.impl.catalog.view import View
 from stagewright.impl.group0 import Command, Mutation
-from stagewright.impl.node.table_messages import MoveTablet, SetBalancing
+from stagewright.impl.node.messages.tables import MoveTablet, SetBalancing
 from stagewright.impl.ring.tablets import TabletReplica
 from stagewright.impl.tablets.balancer import Asked, Migration, TabletName
 from stagewright.impl.tablets.replication import staying

@@ -8,7 +8,7 @@ from stagewright.impl.catalog.view import View
 from stagewright.impl.group0 import Command, Mutation
 from stagewright.impl.group0.member import Plan
 from stagewright.impl.node.context import Context
-from stagewright.impl.node.table_messages import (
+from stagewright.impl.node.messages.tables import (
     AlterTable,
     MoveTablet,
     RepairTable,

@@ -17,8 +17,8 @@ from stagewright.impl.group0 import Mutation
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.messages import Work
+from stagewright.impl.node.messages.tables import Resize
 from stagewright.impl.node.port import Effect
-from stagewright.impl.node.table_messages import Resize
 from stagewright.impl.ring.tablets import Tablet, TabletMap, TabletReplica
 from stagewright.impl.tablets.balancer import TabletName
 from stagewright.impl.tablets.replication import is_altered, staying

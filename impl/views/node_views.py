@@ -12,8 +12,7 @@ from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.keys import bounds
 from stagewright.impl.node.messages import STARTING, Cell, OperatorReply
-from stagewright.impl.node.port import Drop, Effect, Reason, Send
-from stagewright.impl.node.table_messages import (
+from stagewright.impl.node.messages.tables import (
     CreateView,
     DropView,
     ViewsReply,
@@ -21,6 +20,7 @@ from stagewright.impl.node.table_messages import (
     WorkedOnTasks,
     WorkOnTasks,
 )
+from stagewright.impl.node.port import Drop, Effect, Reason, Send
 from stagewright.impl.storage.port import Put, Version
 from stagewright.impl.views.building.coordinator import ViewBuildingCoordinator
 from stagewright.impl.views.building.destinations import goes_to_staging
@@ -177,10 +177,11 @@ class NodeViews:
             return []
         now = node.view.views
         if now != self._known:
-            for base in {v.base for v in now.values()} - {v.base for v in self._known.values()}:
+            bases, before = ({v.base for v in some.values()} for some in (now, self._known))
+            for base in sorted(bases - before):
                 self.outbox.load(base, stored_hints(node.rows, base))
                 self.registrar.discover(base)
-            for base in {v.base for v in self._known.values()} - {v.base for v in now.values()}:
+            for base in sorted(before - bases):
                 effects += self.registrar.forget_table(base)
             effects += [Drop(name, b"", None) for name in self._known if name not in now]
             self._known = dict(now)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from stagewright.impl.catalog.catalog import Catalog
 from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.node.messages import STARTING, CreateTable, Message
-from stagewright.impl.node.table_messages import (
+from stagewright.impl.node.messages.tables import (
     AlterTable,
     MoveTablet,
     RepairTable,

@@ -16,7 +16,7 @@ from stagewright.impl.node.messages import (
     OperatorReply,
     ScanReply,
 )
-from stagewright.impl.node.table_messages import CreateView, DropView, ViewStatus
+from stagewright.impl.node.messages.tables import CreateView, DropView, ViewStatus
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.checks.staging_watcher import StagingWatcher
 from stagewright.impl.simulator.database.checks.view_check import ViewCheck
@@ -181,7 +181,7 @@ class ViewOperations:
             self._of_rows.broken(f"{count} view updates do not arrive after all was healed")
         if count := self._staged(bases):
             self._of_rows.broken(f"{count} rows are left in staging after all was healed")
-        rows = {table: self._scan(table) for table in {*bases, *views}}
+        rows = {table: self._scan(table) for table in sorted({*bases, *views})}
         for name, expected in views.items():
             base, there = rows[expected.base], rows[name]
             if base is None or there is None:

@@ -13,8 +13,8 @@ from stagewright.impl.group0 import Command, Leadership, Mutation
 from stagewright.impl.group0.member import DeposedError, Ended, Plan
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
+from stagewright.impl.node.messages.tables import WorkedOnTasks, WorkOnTasks
 from stagewright.impl.node.port import Effect, Reason, Send, Wake
-from stagewright.impl.node.table_messages import WorkedOnTasks, WorkOnTasks
 from stagewright.impl.ring.tablets import TabletReplica
 from stagewright.impl.runtime import Instance
 from stagewright.impl.views.building.choices import Sent, choices, shard_entity, tablet_entity

@@ -9,7 +9,7 @@ from stagewright.impl.catalog.columns import Rows
 from stagewright.impl.catalog.view import View
 from stagewright.impl.group0.state_ids import microseconds_of
 from stagewright.impl.node.keys import bounds
-from stagewright.impl.node.table_messages import ViewStatus
+from stagewright.impl.node.messages.tables import ViewStatus
 from stagewright.impl.views.building.choices import places_of
 from stagewright.impl.views.building.tasks import Task, status_in, tasks_in
 from stagewright.impl.views.building.worker import Batch

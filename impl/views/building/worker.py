@@ -14,8 +14,8 @@ from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.keys import bounds
 from stagewright.impl.node.messages import Cell
+from stagewright.impl.node.messages.tables import WorkedOnTasks, WorkOnTasks
 from stagewright.impl.node.port import Effect, Send, Wake
-from stagewright.impl.node.table_messages import WorkedOnTasks, WorkOnTasks
 from stagewright.impl.views.building.records import Record, Tell, What
 from stagewright.impl.views.building.tasks import BUILD, Place, Task, processed_in, tasks_in
 from stagewright.impl.views.maintenance.memtables import Memtables

@@ -20,7 +20,7 @@ from stagewright.impl.catalog.view import View
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.keys import token_in
-from stagewright.impl.node.table_messages import Resize
+from stagewright.impl.node.messages.tables import Resize
 from stagewright.impl.ring.tablets import TabletReplica
 from stagewright.impl.views.maintenance.updates import ViewUpdate
 from stagewright.machines.scylladb.tablets.tablet_stages import Replicas

@@ -200,7 +200,7 @@ class Shell:
                 raise InputError(f"no such command: {verb} {shlex.join(words)}", help=_COMMANDS)
 
     def _change(self, words: list[str]) -> None:
-        from stagewright.impl.node.table_messages import Resize
+        from stagewright.impl.node.messages.tables import Resize
 
         match words:
             case ["repair", name]:

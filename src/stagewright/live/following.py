@@ -11,7 +11,7 @@ from threading import Lock, Thread
 from stagewright.impl.catalog.catalog import Catalog
 from stagewright.impl.catalog.view import View
 from stagewright.impl.group0 import Entry, Group0, MachineStep, Snapshot
-from stagewright.impl.node.table_messages import ViewStatus
+from stagewright.impl.node.messages.tables import ViewStatus
 from stagewright.impl.views.building.progress import statuses
 
 KEPT = 500  # commits that the page can show

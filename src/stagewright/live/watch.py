@@ -12,7 +12,7 @@ from typing import Any
 from stagewright.impl.catalog.columns import text_of
 from stagewright.impl.catalog.view import Member, View
 from stagewright.impl.node.messages import StatusReply, StatusRequest
-from stagewright.impl.node.table_messages import ViewStatus
+from stagewright.impl.node.messages.tables import ViewStatus
 from stagewright.impl.processes.client import Conversation
 from stagewright.impl.processes.errors import WireError
 from stagewright.impl.processes.layout import Layout

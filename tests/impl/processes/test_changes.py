@@ -21,7 +21,7 @@ from tests.impl.processes.clusters import cluster
 from tests.impl.processes.writers import kills
 
 from stagewright.impl.cdc.consumer import Consumer, ExpiredError, Position
-from stagewright.impl.node.table_messages import Resize
+from stagewright.impl.node.messages.tables import Resize
 from stagewright.impl.processes.client import Session
 from stagewright.impl.processes.errors import ClusterError
 from stagewright.impl.processes.layout import REAL, Settings

@@ -6,7 +6,7 @@ from tests.impl.simulator.operators import Operator
 
 from stagewright.impl.group0.simulated import Weather
 from stagewright.impl.node.messages import CreateTable
-from stagewright.impl.node.table_messages import CreateView, DropView, ViewsReply, ViewsRequest
+from stagewright.impl.node.messages.tables import CreateView, DropView, ViewsReply, ViewsRequest
 
 
 def listed(operator: Operator, node: str) -> list[str]:

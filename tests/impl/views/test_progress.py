@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stagewright.impl.node.table_messages import ViewStatus
+from stagewright.impl.node.messages.tables import ViewStatus
 from stagewright.impl.processes.builds import Build, builds
 from stagewright.impl.views.building.progress import remaining_ms
 

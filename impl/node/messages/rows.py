@@ -1,0 +1,163 @@
+"""What clients ask of rows, and what nodes ask of the rows of each other: requests, scans, streams."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+Cell = tuple[bytes, int, bytes | None]
+"""A row at rest: its stored key (`impl.node.keys`), its timestamp, its value or None for a tombstone."""
+
+
+class Level(Enum):
+    """How many replicas must answer a request."""
+
+    one = "one"
+    quorum = "quorum"
+    all = "all"
+
+
+class Outcome(Enum):
+    """What a replica did with a request."""
+
+    done = "done"
+    fenced = "fenced"  # it began under a topology version that is older than the fence
+    unready = "unready"  # the replica has not learned yet what was committed before it started
+
+
+@dataclass(frozen=True, slots=True)
+class ClientWrite:
+    """Write a row, or delete it with the value None; of two writes the one with the later timestamp counts."""
+
+    number: int
+    table: str
+    key: bytes
+    value: bytes | None
+    timestamp: int
+    level: Level = Level.quorum
+
+
+@dataclass(frozen=True, slots=True)
+class ClientRead:
+    """Read the row of a key."""
+
+    number: int
+    table: str
+    key: bytes
+    level: Level = Level.quorum
+
+
+@dataclass(frozen=True, slots=True)
+class ClientReply:
+    """A request is done, or has failed: a write may still have happened. `timestamp` 0: there is no row."""
+
+    number: int
+    succeeded: bool
+    value: bytes | None = None
+    timestamp: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientScan:
+    """Read rows in the order of their tokens, from a stored key on (b"": from the first), at a level.
+
+    `end`: up to, not with, this stored key; None: up to the last row.
+    """
+
+    number: int
+    table: str
+    start: bytes = b""
+    limit: int = 100
+    level: Level = Level.quorum
+    end: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScanReply:
+    """Rows without what is deleted; `following` is where to go on, None at the end."""
+
+    number: int
+    succeeded: bool
+    cells: tuple[Cell, ...] = ()
+    following: bytes | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaWrite:
+    """A client's write for one replica, with the topology version that its coordinator began it under.
+
+    A replica that stores the change's log row, too, gets it `beside` the row: both are written, or neither.
+    """
+
+    number: int
+    version: int
+    table: str
+    cell: Cell
+    beside: tuple[tuple[str, Cell], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaRead:
+    """The same for a read."""
+
+    number: int
+    version: int
+    table: str
+    key: bytes  # as it is stored
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaReply:
+    """What a replica did with it; `timestamp` 0: it has no row."""
+
+    number: int
+    outcome: Outcome
+    timestamp: int = 0
+    value: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaScan:
+    """The rows of a token range, from a stored key on, for a client's scan."""
+
+    number: int
+    version: int
+    table: str
+    start: bytes
+    end: bytes | None
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaRows:
+    """What a replica has of them, tombstones too; `full`: there may be more after the last."""
+
+    number: int
+    outcome: Outcome
+    cells: tuple[Cell, ...] = ()
+    full: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PullRows:
+    """The next rows of token ranges (low, high], in their order, please, from a stored key on."""
+
+    transfer: int
+    session: str
+    table: str
+    ranges: tuple[tuple[int, int], ...]
+    start: bytes
+    position: int  # what the source must have learned
+
+
+@dataclass(frozen=True, slots=True)
+class RowChunk:
+    """Rows in the order of their stored keys; `following` is where to go on, None if there are no more."""
+
+    transfer: int
+    start: bytes
+    cells: tuple[Cell, ...]
+    following: bytes | None
+    refused: str = ""  # why nothing is streamed
