@@ -21,6 +21,7 @@ from stagewright.impl.node.messages import (
 from stagewright.impl.node.port import Drop, Effect, Send, Store, Wake
 from stagewright.impl.storage.port import Put, Version
 from stagewright.impl.views.node_views import NodeViews
+from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 
 
 class Replica:
@@ -119,10 +120,15 @@ class Replica:
         return [*self.views.forget(row), *self._drops(row), *self.store((), then)]
 
     def drop_lost(self, rows: Iterable[TabletRow]) -> list[Effect]:
-        """Remove the rows of tablets that this node has no part in: they were rebuilt while it counted as gone."""
+        """Remove the rows of tablets that this node has no part in: they were rebuilt while it counted as gone.
+
+        Where the rebuild only has to be ended, nobody asks the node for that any more.
+        """
         effects: list[Effect] = []
         for row in rows:
-            if self._node.name not in row.holders and (dropped := self._drops(row)):
+            ends = row.tablet.stage is Stage.end_migration
+            holders = row.chosen.writes if ends else row.holders
+            if self._node.name not in holders and (dropped := self._drops(row)):
                 effects += [*self.views.forget(row), *dropped]
         return effects
 

@@ -1,6 +1,7 @@
 """Streaming and repair of tablets: a node fetches rows of one that it gains or has, in the tablet's session.
 
 A migration fetches from the replica that leaves: what a quorum acknowledged is on as many replicas afterwards.
+What is kept beside rows for views comes before them: the rows that it is of, or newer ones, are then among these.
 A rebuild fetches from all that stay, or from one of them after these have repaired. To repair, each replica
 fetches from all others what it lacks.
 """
@@ -31,6 +32,17 @@ class _Running:
     coordinator: str
     order: Order
     transfers: dict[int, Transfer] = field(default_factory=dict[int, Transfer])
+    later: list[Transfer] = field(default_factory=list[Transfer])  # those that wait for others
+
+    def next(self) -> list[Transfer]:
+        """The transfers that begin now: those of what is beside rows, and then the others."""
+        if not all(t.over or t in self.later for t in self.transfers.values()):
+            return []
+        table = self.row.table
+        found = [t for t in self.later if t.table in (hints_of(table), staging_of(table))]
+        found = found or self.later
+        self.later = [t for t in self.later if t not in found]
+        return found
 
 
 class TabletStreams:
@@ -79,8 +91,11 @@ class TabletStreams:
                 )
         self._running[session] = running
         tell_begin(node, order.work, running.transfers.values(), row)
-        pulls = [e for t in running.transfers.values() for e in self._pull(running, t, 0)]
-        return [*pulls, *self._look(running)]
+        running.later = [*running.transfers.values()]
+        return [*self._go_on(running), *self._look(running)]
+
+    def _go_on(self, running: _Running) -> list[Effect]:
+        return [e for t in running.next() for e in self._pull(running, t, 0)]
 
     def _sources(self, row: TabletRow, repairs: bool) -> list[str]:
         role = Role.leaving if row.kind is Kind.migration else Role.staying
@@ -123,7 +138,7 @@ class TabletStreams:
             running.row, transfer.table, chunk.cells, repairs=repairs
         )
         batch = (*transfer.take(self._node, chunk), *beside)
-        more = [] if transfer.over else self._pull(running, transfer, 0)
+        more = self._go_on(running) if transfer.over else self._pull(running, transfer, 0)
         stored = self._replica.store(batch, *then) if batch else []
         return [*stored, *more, *self._look(running)]
 

@@ -75,6 +75,7 @@ class TabletTrack:
         self._volatile: dict[str, dict[str, Any]] = {}  # after the last commit, by tablet
         self._pending: dict[str, list[Step]] = {}  # inner steps since then
         self._jobs: dict[str, Key] = {}  # what was asked for last
+        self._asked: dict[str, tuple[Stage, frozenset[str]]] = {}  # who, and for which stage
         self._number = 0
         self._planned_at = -1  # the commit after which the balancer found nothing
         self.waited: set[str] = set()  # tablets whose delay is over
@@ -123,6 +124,8 @@ class TabletTrack:
         waits = False
         for row in view.moving:
             instance = self._instance(row)
+            if self._comes_back(view, row):
+                self._pending.pop(row.name, None)
             for step in self._pending.get(row.name, ()):
                 instance.fire(step)
             for step in self._inner(view, row, instance, effects):
@@ -143,6 +146,12 @@ class TabletTrack:
         leaves = {*row.hosts[Role.leaving]} - self._node.view.given_up
         careless = self._node.has(Defect.removed_replicas_keep_rows)
         return bool(leaves) and instance.read("operation") is not Progress.done and not careless
+
+    def _comes_back(self, view: View, row: TabletRow) -> bool:
+        """Whether somebody was given up when a tablet was cleaned up, and is no more: it is asked, too."""
+        stage, asked = self._asked.get(row.name, (Stage.none, frozenset[str]()))
+        cleans = stage is row.tablet.stage and stage.action is Run.cleanup
+        return cleans and not {*_cleaned(row)} - view.given_up <= asked
 
     def _inner(
         self, view: View, row: TabletRow, instance: Instance, effects: list[Effect]
@@ -209,12 +218,13 @@ class TabletTrack:
         if stage.action is Run.repair:
             hosts = row.tablet.hosts(Replicas.previous)
         elif stage.action is Run.cleanup:
-            hosts = tuple(h for h in hosts if h not in row.chosen.writes)
+            hosts = _cleaned(row)
         elif row.kind is not Kind.intranode_migration:
             hosts = row.chosen.pending
         asked = tuple(h for h in hosts if h not in view.given_up)
         if stage.action is Run.repair and self._node.has(Defect.repairs_ask_one_replica):
             asked = asked[:1]
+        self._asked[row.name] = stage, frozenset(asked)
         self._number += 1
         key = stage.name, row.name, self._number
         self._jobs[row.name] = key
@@ -299,6 +309,8 @@ class TabletTrack:
                 node = {"n": Node(drained(view))} if enter == "start_draining" else {}
                 board.take(step_of(enter, **node))
             _refuse_dropped(view, moves, starts)
+            if any(self._comes_back(view, row) for row, _ in moves):
+                raise RefusedError("a node is no longer given up", (), help="look again")
             rows: list[tuple[TabletRow, Mutation | None]] = []
             for row, step in moves:
                 rows.append((row, self._step(board, row, [step], None, after)))
@@ -414,6 +426,12 @@ class TabletTrack:
 
 def _ended(job: Job) -> Step:
     return step_of("finish_operation" if job.succeeded else "fail_operation")
+
+
+def _cleaned(row: TabletRow) -> tuple[str, ...]:
+    """Who is to remove the rows of a tablet that is being cleaned up."""
+    hosts = row.tablet.hosts(row.tablet.stage.storage)
+    return tuple(h for h in hosts if h not in row.chosen.writes)
 
 
 def _refuse_dropped(

@@ -35,6 +35,7 @@ class ChoiceCheck:
         self._over = False
         self._term = 0
         self._restarts: set[machine.Shard] = set()  # after an answer that is on its way
+        self._given_up: set[machine.Shard] = set()  # of which the coordinator has heard nothing
         self._events: list[tuple[Step, State, int]] = []
 
     def end(self) -> None:
@@ -70,6 +71,7 @@ class ChoiceCheck:
             return
         if action == "remove_finished":
             self._restarts.discard(machine.Shard(arguments["s"]))
+            self._given_up.discard(machine.Shard(arguments["s"]))
         self._fire(action, now, **{n: _KINDS[n](v) for n, v in arguments.items()})
 
     def _names(self) -> set[str]:
@@ -117,9 +119,17 @@ class ChoiceCheck:
         if place not in self._places:
             self._over = True
             return
+        if record.what in (What.start, What.attach) and record.term < self._term:
+            # A worker that has not learned of the term since: in the machine calls end with their coordinator.
+            self._over = record.what is What.start
+            return
         shard, tablet = shard_entity(place.replica), tablet_entity(place)
         where = {"s": shard, "t": tablet, "b": machine.Base(self._base)}
         held = self._batch(shard)
+        if record.what is What.give_up and record.term == self._term:
+            self._given_up.add(shard)
+        elif record.what is What.attach:
+            self._given_up.discard(shard)
         match record.what:
             case What.start:
                 self._begin(record, where, now)
@@ -139,10 +149,11 @@ class ChoiceCheck:
         shard = where["s"]
         self._restart_late(shard, now)
         held = self._batch(shard)
-        if held["done"] and shard not in self._called():
-            # The machine's shard keeps what it completed until it is asked for that; a coordinator of a later term
-            # may ask for other tasks first.
+        if held["done"] and (shard not in self._called() or shard in self._given_up):
+            # The machine's shard keeps what it completed until it is asked for that; a coordinator of a later term,
+            # or one that has not heard of it, may ask for other tasks first.
             self._over = True
+        self._given_up.discard(shard)
         if held["tablet"] is not None:
             self._fire("observe_deletion", now, s=shard, t=held["tablet"], b=where["b"])
         tasks = self._stored(record)

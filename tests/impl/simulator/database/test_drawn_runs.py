@@ -113,8 +113,22 @@ def test_a_view_that_is_created_again_has_no_rows_and_tasks_of_the_one_before() 
             workload=Workload(clients=1, keys=1, gap=(0, 2), deletes=0.0),
             cdc=True,
         ),
+        Plan(
+            nodes=4,
+            seed=79,
+            script=parse_script(
+                "table t tablets 4 rf 3; write 60; create view v on t by value; create view w on t by value mod 3; "
+                "write 56; create view x on t by value mod 2"
+            ),
+            faults=parse_faults("failover=200,election=100,storm"),
+            workload=Workload(keys=12, gap=(0, 3)),
+        ),
     ],
-    ids=["a worker has not learned of a drop", "who has left learns no more"],
+    ids=[
+        "a worker has not learned of a drop",
+        "who has left learns no more",
+        "a worker has not learned that a coordinator is gone",
+    ],
 )
 def test_what_a_node_may_not_have_learned_is_not_held_against_it(plan: Plan) -> None:
     report = run(plan)
