@@ -15,9 +15,9 @@ from stagewright.checker.refinement.verdicts import Searching, decide, named
 from stagewright.checker.symmetry.choice import Choice, choose, states_stood_for
 from stagewright.checker.symmetry.reduced import Reduced
 from stagewright.checker.vacuity import premises_of
-from stagewright.checker.verdicts import IN_BOUNDS, METHOD, NO_DEADLOCK, verdicts_of
+from stagewright.checker.verdicts import IN_BOUNDS, METHOD, verdicts_of
 from stagewright.spec.declarations.exercised import scope_of_difference
-from stagewright.spec.definition import Definition, Property
+from stagewright.spec.definition import NO_DEADLOCK, Definition, Property
 from stagewright.spec.errors import InputError
 from stagewright.spec.grounding.ground import GroundModel
 from stagewright.spec.grounding.lowering import ground

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from stagewright.checker.limits import OnProgress, Progress, Stop
-from stagewright.checker.verdicts import IN_BOUNDS, METHOD, NO_DEADLOCK
-from stagewright.spec.definition import Definition
+from stagewright.checker.verdicts import IN_BOUNDS, METHOD
+from stagewright.spec.definition import NO_DEADLOCK, Definition
 from stagewright.spec.grounding.ground import GroundModel
 from stagewright.spec.grounding.initial import Satisfying
 from stagewright.spec.scope import Scope

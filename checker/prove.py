@@ -7,17 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from stagewright.checker.symbolic.certificates import make_directory, write_scripts
-from stagewright.checker.symbolic.claims import (
-    IN_BOUNDS,
-    LOOKED_FOR,
-    NO_DEADLOCK,
-    claims_of,
-    is_handled,
-)
+from stagewright.checker.symbolic.claims import IN_BOUNDS, LOOKED_FOR, claims_of, is_handled
 from stagewright.checker.symbolic.limits import DEFAULT_DEPTH, DEFAULT_K, Limits, Progress
 from stagewright.checker.symbolic.proof import Proof, Stop
 from stagewright.checker.symbolic.z3_terms import Clock
-from stagewright.spec.definition import Definition, Property
+from stagewright.spec.definition import NO_DEADLOCK, Definition, Property
 from stagewright.spec.errors import InputError
 from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.scope import Scope

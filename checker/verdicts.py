@@ -16,14 +16,18 @@ from stagewright.checker.limits import OnProgress, Stop
 from stagewright.checker.liveness import Lasso, fair_steps
 from stagewright.checker.symmetry.lifting import lifted_step, run_of, told
 from stagewright.checker.symmetry.reduced import Reduced
-from stagewright.spec.definition import Definition, Property, PropertyKind
+from stagewright.spec.definition import (
+    NO_DEADLOCK,
+    Definition,
+    Property,
+    PropertyKind,
+)
 from stagewright.spec.grounding.ground import GroundModel, GroundProperty, GroundStep
 from stagewright.spec.grounding.ground_eval import evaluate
 from stagewright.spec.values import FrozenMap
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Run
 
 METHOD = "exhaustive search"
-NO_DEADLOCK = "no deadlock"
 IN_BOUNDS = "assigned values stay in bounds"
 
 _EDGE_BYTES = 32  # of memory, at the most, while a graph is made and walked

@@ -64,8 +64,16 @@ from stagewright.spec.declarations.variables import (
     set_of as set_of,
     volatile as volatile,
 )
+from stagewright.spec.declarations.violations import (
+    known_violations as known_violations,
+    violated as violated,
+)
 from stagewright.spec.define import define as define
-from stagewright.spec.definition import Actor as Actor, Fairness as Fairness
+from stagewright.spec.definition import (
+    NO_DEADLOCK as NO_DEADLOCK,
+    Actor as Actor,
+    Fairness as Fairness,
+)
 from stagewright.spec.entities import (
     Entity as Entity,
     EntityType as _EntityType,
@@ -137,6 +145,7 @@ _EntityType.notation = _NOTATION  # bodies write members as terms, of which enti
 
 __all__ = [
     "ANY",
+    "NO_DEADLOCK",
     "Actor",
     "BagOf",
     "BagVar",
@@ -211,6 +220,7 @@ __all__ = [
     "initially",
     "invariant",
     "known_bug",
+    "known_violations",
     "leads_to",
     "least",
     "lemma",
@@ -242,6 +252,7 @@ __all__ = [
     "total",
     "unexercised",
     "vacuous",
+    "violated",
     "volatile",
     "wording",
 ]

@@ -23,6 +23,7 @@ from stagewright.spec.declarations.parameters import bounds_of
 from stagewright.spec.declarations.unexercised import unexercised_in
 from stagewright.spec.declarations.unused import check_assigned, check_spent
 from stagewright.spec.declarations.variables import Var
+from stagewright.spec.declarations.violations import violations_in
 from stagewright.spec.definition import (
     Action,
     AnyValue,
@@ -159,9 +160,16 @@ def _trace(machine: type[Machine], profile: str) -> Definition:
             for said in equivalents_of(part, prefix, trace.names)
         ),
         unexercised=unexercised_in(machine, trace.machines),
+        known_violations=violations_in([(m, p, *_versions(m, profile)) for m, p in trace.machines]),
         constraints=tuple(trace.constraints),
         deadlock_allowed=trace.deadlock_allowed,
     )
+
+
+def _versions(machine: type[Machine], profile: str) -> tuple[str, list[str]]:
+    """The profile of a part under this one of the whole, and all that it has."""
+    known = profile_names(machine)
+    return profile if profile in known else "".join(known[-1:]), known
 
 
 def _file_of(machine: type[Machine]) -> str:

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cached_property
-from typing import cast
+from typing import Final, cast
 
 from stagewright.spec.entities import Entity
 from stagewright.spec.nodes import Bound, Node
@@ -292,6 +292,18 @@ class Unexercised:
     reason: Reason
 
 
+NO_DEADLOCK: Final = "no deadlock"
+"""What every machine promises, though no method says so."""
+
+
+@dataclass(frozen=True)
+class KnownViolation:
+    """A promise that this profile is known to break, and why."""
+
+    promise: str
+    reason: Reason
+
+
 @dataclass(frozen=True)
 class CheckedAlone:
     """A part of a system that is checked alone: what it says is not changed in the system."""
@@ -320,6 +332,7 @@ class Definition:
     equivalents: tuple[Equivalent, ...] = field(default=(), compare=False)
     # None: the machine gives no list of it.
     unexercised: tuple[Unexercised, ...] | None = field(default=None, compare=False)
+    known_violations: tuple[KnownViolation, ...] = field(default=(), compare=False)
     assumed_initially: tuple[Assumption, ...] = field(default=(), compare=False)
     constraints: tuple[Constraint, ...] = ()
     deadlock_allowed: Reason | None = field(default=None, compare=False)  # then `final` is true
@@ -350,6 +363,10 @@ class Definition:
 
     def property(self, name: str) -> Property:
         return next(p for p in self.properties if p.name == name)
+
+    def known_violation(self, promise: str) -> str:
+        """Why this profile breaks the promise, as its machine says; empty where it does not."""
+        return next((k.reason.text for k in self.known_violations if k.promise == promise), "")
 
     def fingerprint(self) -> str:
         """A hash of everything that has meaning: equal definitions have equal fingerprints.

@@ -117,7 +117,7 @@ class EntityError(DefinitionError):
 
 
 class ReasonError(DefinitionError):
-    """A reason why a change is harmless, or a known bug, does not fit the definition that it speaks of."""
+    """A reason, a known violation or a known bug does not fit the definition that it speaks of."""
 
     code = "SW115"
 

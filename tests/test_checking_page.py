@@ -30,7 +30,7 @@ def file(tmp_path: Path) -> Path:
     blocks = re.findall(
         r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
     )
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     path = tmp_path / "page.py"
     path.write_text(HEAD + "\n\n".join(blocks))
     return path
@@ -60,3 +60,11 @@ def test_the_door_gives_reasons_for_what_its_default_scope_leaves_out(file: Path
         report = check(definition, scope_of(definition, budgets={"keys": keys}))
         assert report.coverage is not None
         assert exercised(report, report.coverage).outcome is outcome
+
+
+def test_the_tank_says_which_version_flows_over(file: Path) -> None:
+    for profile, broken in (("first", {"it_does_not_flow_over"}), ("second", set[str]())):
+        definition = load(f"{file}:Tank", profile)
+        report = check(definition, scope_of(definition))
+        assert {v.name for v in report.verdicts if v.outcome is Outcome.VIOLATED} == broken
+        assert {known.promise for known in definition.known_violations} == broken

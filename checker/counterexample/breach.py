@@ -12,6 +12,7 @@ from typing import assert_never
 from stagewright.checker.counterexample.because import Because, Reason, brief, environment
 from stagewright.checker.counterexample.waiting import called, headline, may_wait
 from stagewright.spec.definition import (
+    NO_DEADLOCK,
     Action,
     Assignment,
     Definition,
@@ -27,7 +28,6 @@ from stagewright.spec.text.words import Values, words
 from stagewright.spec.values import State, show
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Refined, Run
 
-NO_DEADLOCK = "no deadlock"
 _LISTED = (
     2  # of the choices that one requirement refuses, so many are told; of the others the number
 )

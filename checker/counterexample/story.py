@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from stagewright.checker.counterexample.breach import IN_BOUNDS, NO_DEADLOCK, Breach, breach_of
+from stagewright.checker.counterexample.breach import IN_BOUNDS, Breach, breach_of
 from stagewright.checker.counterexample.scopes import scope_of_run
-from stagewright.spec.definition import Action, Definition
+from stagewright.spec.definition import NO_DEADLOCK, Action, Definition
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import InputError
 from stagewright.spec.interpreter import Interpreter

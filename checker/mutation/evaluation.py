@@ -15,8 +15,8 @@ from stagewright.checker.mutation.changes.mutants import Mutant
 from stagewright.checker.mutation.difference import Difference, difference
 from stagewright.checker.mutation.engine import Compiled, MutantEngine
 from stagewright.checker.mutation.original import Original, kept_by
-from stagewright.checker.verdicts import NO_DEADLOCK, verdicts_of
-from stagewright.spec.definition import Definition, PropertyKind
+from stagewright.checker.verdicts import verdicts_of
+from stagewright.spec.definition import NO_DEADLOCK, Definition, PropertyKind
 from stagewright.spec.errors import AssignedTwiceError, StagewrightError
 from stagewright.spec.scope import Scope
 from stagewright.spec.verdict import Outcome, PropertyVerdict

@@ -16,8 +16,9 @@ from stagewright.checker.mutation.changes.reasons import unknown_bodies
 from stagewright.checker.mutation.evaluation import ASSIGNED_ONCE, Evaluation, Fate
 from stagewright.checker.mutation.fairness import Assumed
 from stagewright.checker.mutation.original import Original
-from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
+from stagewright.checker.verdicts import IN_BOUNDS
 from stagewright.spec.definition import (
+    NO_DEADLOCK,
     CheckedAlone,
     Definition,
     Equivalent,

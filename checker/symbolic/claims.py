@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stagewright.spec.definition import Property, PropertyKind
+from stagewright.spec.definition import NO_DEADLOCK, Property, PropertyKind
 from stagewright.spec.grounding.ground import GroundModel, GroundNode, GroundProperty
 
 HANDLES = frozenset({PropertyKind.INVARIANT, PropertyKind.STEP, PropertyKind.ACCEPTS})
@@ -12,7 +12,6 @@ LOOKED_FOR = frozenset({PropertyKind.SOMETIMES, PropertyKind.SOMETIMES_STEP})
 """Decided by the opposite claim, that it is never so, where it has no parameters and no scope of its own."""
 
 IN_BOUNDS = "assigned values stay in bounds"
-NO_DEADLOCK = "no deadlock"
 
 
 @dataclass(frozen=True)

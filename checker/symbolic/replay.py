@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stagewright.checker.symbolic.claims import IN_BOUNDS, LOOKED_FOR, NO_DEADLOCK, Claim
+from stagewright.checker.symbolic.claims import IN_BOUNDS, LOOKED_FOR, Claim
 from stagewright.checker.symbolic.relation import State
-from stagewright.spec.definition import Definition
+from stagewright.spec.definition import NO_DEADLOCK, Definition
 from stagewright.spec.errors import DomainError, RefusedError
 from stagewright.spec.grounding.ground import GroundModel
 from stagewright.spec.interpreter import Interpreter

@@ -95,17 +95,21 @@ def unexercised_in(
         for said in lists
         for idle in said.said
         for member in idle.members
-        for name in _names(machine, member, parts, idle.reason.where)
+        for name in names_in(machine, member, parts, idle.reason.where)
     )
 
 
-def _names(
+def names_in(
     machine: type[object],
     member: Member,
     parts: Sequence[tuple[type[object], str]],
     where: Source,
 ) -> list[str]:
-    """What a method is called in the definition: once for each part that has it."""
+    """What a method is called in the definition: once for each part that has it.
+
+    Raises:
+        ReasonError: it belongs to none of them.
+    """
     names = [
         prefix + member.name
         for part, prefix in parts

@@ -9,7 +9,7 @@ import pytest
 from stagewright.checker.check import check
 from stagewright.checker.engines import EngineKind
 from stagewright.checker.limits import Limits, Progress
-from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
+from stagewright.checker.verdicts import IN_BOUNDS
 from stagewright.machines import SHIPPED
 from stagewright.spec import (
     Bool,
@@ -26,7 +26,7 @@ from stagewright.spec import (
     some,
 )
 from stagewright.spec.define import define
-from stagewright.spec.definition import PropertyKind
+from stagewright.spec.definition import NO_DEADLOCK, PropertyKind
 from stagewright.spec.errors import InputError
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.loading import load

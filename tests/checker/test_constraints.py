@@ -11,7 +11,6 @@ from tests.checker.tla.tlc import Tlc, tlc_in
 from stagewright.checker.check import check
 from stagewright.checker.engines import EngineKind
 from stagewright.checker.prove import prove
-from stagewright.checker.verdicts import NO_DEADLOCK
 from stagewright.commands.facts.of_definition import facts_of
 from stagewright.commands.pages.text import markdown_machine
 from stagewright.impl.runtime import Instance, Program
@@ -40,6 +39,7 @@ from stagewright.spec import (
     scope_of,
     step_property,
 )
+from stagewright.spec.definition import NO_DEADLOCK
 from stagewright.spec.values import FrozenMap
 from stagewright.spec.verdict import Outcome, Report, Step
 

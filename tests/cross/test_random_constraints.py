@@ -14,8 +14,8 @@ from tests.random_machines.explored import Explored, TooLargeError
 from stagewright.checker.check import check
 from stagewright.checker.engines import EngineKind
 from stagewright.checker.symbolic.relation import StepRelation
-from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
-from stagewright.spec.definition import PropertyKind
+from stagewright.checker.verdicts import IN_BOUNDS
+from stagewright.spec.definition import NO_DEADLOCK, PropertyKind
 from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.values import FrozenMap
 from stagewright.spec.verdict import Outcome, Report, Step

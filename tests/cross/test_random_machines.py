@@ -13,9 +13,9 @@ from tests.thorough import THOROUGH
 
 from stagewright.checker.check import check
 from stagewright.checker.symbolic.relation import StepRelation
-from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
+from stagewright.checker.verdicts import IN_BOUNDS
 from stagewright.impl.runtime import Instance, Program
-from stagewright.spec.definition import PropertyKind
+from stagewright.spec.definition import NO_DEADLOCK, PropertyKind
 from stagewright.spec.errors import DomainError, RefusedError, ScopeError
 from stagewright.spec.grounding.ground import GroundModel, GroundStep
 from stagewright.spec.grounding.ground_eval import enabled, evaluate, take

@@ -10,8 +10,8 @@ import pytest
 from tests.cross.conftest import MACHINES
 from tests.random_machines.definitions import count_all
 
-from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
-from stagewright.spec.definition import Fairness, PropertyKind
+from stagewright.checker.verdicts import IN_BOUNDS
+from stagewright.spec.definition import NO_DEADLOCK, Fairness, PropertyKind
 from stagewright.spec.nodes import (
     Apply,
     Bound,

@@ -100,7 +100,6 @@ class IndexCompaction(Machine):
 
     Under `seed` the switch waits for the updater: the compactor repeats "until the updater completes all
     batch of updates". Under `couchbase` the updater is stopped for the switch, and goes on in the new file.
-    Every promise holds under both.
 
     A partition that is still in cleanup is not added again here: `partition-states` has what then happens.
     """

@@ -67,12 +67,7 @@ class Stale(Enum):
 class PartitionQueries(Machine):
     """An index that is queried while its partitions change their states.
 
-    Under `couchbase` every promise holds; the comparison of sequence numbers is the one that the
-    documents want, where the server's code compares two lists.
-
-    Under `seed` there is no pending transition: what a query finds of a partition that came back before it
-    was cleaned up are rows of an earlier time. `index.content_is_that_of_the_sequence_number` fails, as it
-    does for the states alone.
+    The comparison of sequence numbers is the one that the documents want, where the server's code compares two lists.
     """
 
     release = profiles(SEED, COUCHBASE)

@@ -47,6 +47,7 @@ from stagewright.spec import (
     final,
     flag,
     invariant,
+    known_violations,
     leads_to,
     liveness,
     many,
@@ -60,6 +61,7 @@ from stagewright.spec import (
     set_of,
     some,
     step_property,
+    violated,
 )
 
 WEAK = Fairness.WEAK
@@ -96,15 +98,8 @@ class Move(States):
 class PartitionRebalance(Machine):
     """Moves of partitions between nodes, and queries of the cluster.
 
-    Under `couchbase` every promise holds: a query comes to each node with a list of the partitions that are
-    wanted from it.
-
-    Under `seed` every node returns what is active on it. On which node that is changes in one event of the
-    document's table, but on two nodes: a query that comes in between finds a partition twice or not at all, and
-    `each_partition_is_served_once` and `an_answer_is_complete` fail. The old index is paused as soon as the new
-    one starts: `an_index_is_paused_only_while_another_catches_up` fails. And there is no pending transition: a
-    partition that is moved to a node that has not yet removed its rows of an earlier time is indexed among
-    them, and `nodes.content_is_that_of_the_sequence_number` fails.
+    Under `couchbase` a query comes to each node with a list of the partitions that are wanted from it; under `seed`
+    every node returns what is active on it.
     """
 
     release = profiles(SEED, COUCHBASE)
@@ -441,6 +436,23 @@ class PartitionRebalance(Machine):
     def queries_are_answered(self) -> LeadsTo:
         """Every query of the cluster is answered, also when the map changes under it."""
         return leads_to(self.querying, ~self.querying)
+
+    # -- what older versions break ---------------------------------------------------------------------
+
+    left_open = known_violations(
+        violated(
+            each_partition_is_served_once,
+            an_answer_is_complete,
+            under=SEED,
+            because="a partition moves in one event of the document's table, but on two nodes: a query that comes in "
+            "between finds it twice, or not at all",
+        ),
+        violated(
+            an_index_is_paused_only_while_another_catches_up,
+            under=SEED,
+            because="the old index is paused as soon as the new one starts",
+        ),
+    )
 
     # -- what no promise can tell ----------------------------------------------------------------------
 

@@ -36,6 +36,7 @@ from stagewright.spec import (
     final,
     flag,
     invariant,
+    known_violations,
     leads_to,
     liveness,
     number,
@@ -48,6 +49,7 @@ from stagewright.spec import (
     set_of,
     some,
     step_property,
+    violated,
 )
 
 WEAK = Fairness.WEAK
@@ -79,6 +81,12 @@ class Entry(Record):
     pending_passive = flag()
     pending_unindexable = flag()
     content = record(Content)
+
+
+INDEXED_AMONG_OLD_ROWS = (
+    "there is no pending transition: a partition that is wanted again before it was cleaned up is indexed among rows of "
+    "an earlier time"
+)
 
 
 class PartitionGroup(Machine):
@@ -334,6 +342,16 @@ class PartitionGroup(Machine):
         """What has to wait for the cleaner is added in the end, unless the manager thinks again."""
         return leads_to(self._is_pending(p), ~self._is_pending(p))
 
+    # -- what older versions break ---------------------------------------------------------------------
+
+    left_open = known_violations(
+        violated(
+            content_is_that_of_the_sequence_number,
+            under=SEED,
+            because=INDEXED_AMONG_OLD_ROWS,
+        ),
+    )
+
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
@@ -354,15 +372,13 @@ class PartitionGroup(Machine):
 class PartitionStates(PartitionGroup):
     """The states of the partitions of one index.
 
-    Under `couchbase` every promise holds. It follows the server's code but for three defects that we
-    found there by reading, and which it does not have: a change of the pending transition forgot which of
+    `couchbase` follows the server's code but for three defects that we found there by reading, and which it does not have: a change of the pending transition forgot which of
     its partitions are unindexable; a request to clean up a pending partition was overheard while any
     partition was unindexable; and a partition that left the pending transition unindexable had no version.
 
     Under `seed` the text has no pending transition. Cleanup is asynchronous ("Partition will be removed
     during the next cleanup cycle"), and nothing says what becomes of a partition that is wanted again
-    before that: it is indexed from the beginning while its old rows are still there. So
-    `a_partition_starts_empty` and `content_is_that_of_the_sequence_number` fail.
+    before that: it is indexed from the beginning while its old rows are still there.
     """
 
     @action
@@ -385,3 +401,7 @@ class PartitionStates(PartitionGroup):
     def an_unindexable_partition_stays_as_it_is(self, after: Self, p: Term[Partition]) -> Bool:
         """004: "A view query will return the results that are currently indexed"."""
         return self.stays_if_unindexable(after, p)
+
+    left_open = known_violations(
+        violated(a_partition_starts_empty, under=SEED, because=INDEXED_AMONG_OLD_ROWS),
+    )

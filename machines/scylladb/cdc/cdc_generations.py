@@ -43,6 +43,7 @@ from stagewright.spec import (
     flag,
     initially,
     invariant,
+    known_violations,
     leads_to,
     liveness,
     never_happens,
@@ -61,6 +62,7 @@ from stagewright.spec import (
     step_property,
     unexercised,
     vacuous,
+    violated,
 )
 
 # In ticks of the model's clock. A message reaches every node that is not cut off within a tick.
@@ -142,13 +144,8 @@ class CdcGenerations(Machine):
 
     `two-phase` is what 003 announces, "a two-phase-commit approach" after which "the need for this assumption
     will be gone" that nodes learn in time: they have a generation's timestamp before it is committed, and reject
-    writes that may need it until they know. Under `scylla-2026.2` every promise holds as long as nobody is cut off
-    between the phases, which it assumes. Under `seed`, and `seed-code`, whose window is closed, three do
-    not. `log_writes_use_the_generation_that_operates` fails: "if gossip doesn't reach the node in time, some
-    writes might be sent to the wrong (old) generation"; that node takes timestamps from before the switch, too
-    (`timestamps_are_in_the_window`).
-    `decisions_of_paxos_are_applied` fails: a timestamp that was fixed before the switch, and is used
-    after it, is refused for ever.
+    writes that may need it until they know. `scylla-2026.2` is right as long as nobody is cut off between the
+    phases, which it assumes. `seed-code` is `seed` with a window that is closed.
     """
 
     now: NumberVar = number(0, END)
@@ -743,6 +740,23 @@ class CdcGenerations(Machine):
     def time_is_up(self) -> Bool:
         """The run is as long as it was to be."""
         return self.now == END
+
+    # -- what older versions break ---------------------------------------------------------------------
+
+    left_open = known_violations(
+        violated(
+            log_writes_use_the_generation_that_operates,
+            timestamps_are_in_the_window,
+            under=(SEED, SEED_CODE),
+            because="\"if gossip doesn't reach the node in time, some writes might be sent to the wrong (old) "
+            'generation" (003); that node takes timestamps from before the switch, too',
+        ),
+        violated(
+            decisions_of_paxos_are_applied,
+            under=(SEED, SEED_CODE),
+            because="a timestamp that was fixed before the switch, and is used after it, is refused for ever",
+        ),
+    )
 
     # -- what no promise can tell ----------------------------------------------------------------------
 

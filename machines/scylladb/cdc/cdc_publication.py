@@ -13,6 +13,7 @@ from typing import Self
 
 from stagewright.spec import (
     ANY,
+    NO_DEADLOCK,
     Actor,
     Bool,
     Fairness,
@@ -36,6 +37,7 @@ from stagewright.spec import (
     flag,
     initially,
     invariant,
+    known_violations,
     leads_to,
     liveness,
     one_of,
@@ -46,6 +48,7 @@ from stagewright.spec import (
     set_of,
     some,
     step_property,
+    violated,
 )
 
 WEAK = Fairness.WEAK
@@ -96,10 +99,7 @@ SCYLLA_2026_2 = Release("scylla-2026.2", True, True)
 class CdcPublication(Machine):
     """Nodes join, and users ask for new generations; each generation is committed, then published.
 
-    Under `seed` publishing is a state that every topology change goes through, and there is no way back. So
-    `topology_changes_end` and `generations_are_described` fail once the tables for CDC clients cannot be
-    written: their dead replica is to be replaced by a topology change, which waits for the publication, for ever:
-    a deadlock.
+    Under `seed` publishing is a state that every topology change goes through, and there is no way back.
     """
 
     release = profiles(SEED, SCYLLA_2026_2)
@@ -425,6 +425,19 @@ class CdcPublication(Machine):
     def at_rest(self) -> Bool:
         """A cluster may have all the generations that it ever gets."""
         return (self.transition == NONE) & self.writable
+
+    # -- what older versions break ---------------------------------------------------------------------
+
+    left_open = known_violations(
+        violated(
+            topology_changes_end,
+            generations_are_described,
+            NO_DEADLOCK,
+            under=SEED,
+            because="once the tables for CDC clients cannot be written, their dead replica is to be replaced by a "
+            "topology change, which waits for the publication, for ever",
+        ),
+    )
 
     # -- what no promise can tell ----------------------------------------------------------------------
 

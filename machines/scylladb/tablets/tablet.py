@@ -57,6 +57,7 @@ from stagewright.spec import (
     history,
     initially,
     invariant,
+    known_violations,
     leads_to,
     liveness,
     many,
@@ -76,6 +77,7 @@ from stagewright.spec import (
     step_property,
     unexercised,
     vacuous,
+    violated,
 )
 
 WEAK = Fairness.WEAK
@@ -113,21 +115,7 @@ class Chunk(Record):
 
 
 class TabletCluster(Machine):
-    """Tablets that migrate between nodes while clients write and read.
-
-    Under `scylla-2026.2` every promise holds.
-
-    Under `seed` the text leaves three things open, and the check shows a run for each.
-    `only_replicas_hold_data` fails: nothing says how, or that, the cleanup stage removes the rows, so a
-    tablet comes to rest while the node that it left still stores them, and has storage for them
-    (`only_replicas_have_storage`). `migrations_end` fails, and with it
-    `tablets.every_transition_ends`: there is no way back, so streaming is tried again for ever once the
-    node that leaves is lost for good. `tablets.can_come_to_rest` fails for the same reason.
-
-    Under `scylla-2025.4` a bug of that time is found: the cleanup of a pending replica does not wait for
-    coordinators that still write to it, so a late write is stored after it
-    (`cleaned_up_replicas_stay_empty`) or finds no storage (`writes_find_storage`; scylladb #26512).
-    """
+    """Tablets that migrate between nodes while clients write and read."""
 
     release = profiles(SEED, SCYLLA_2025_4, SCYLLA_2026_2)
     writes = budget(1, doc="writes that clients send")
@@ -985,6 +973,32 @@ class TabletCluster(Machine):
     def migrations_end(self, t: Term[Tablet]) -> LeadsTo:
         """Every migration ends, done or reverted, if what can happen for ever happens."""
         return leads_to(self.tablets[t].stage != Stage.none, self.tablets[t].stage == Stage.none)
+
+    # -- what older versions break ---------------------------------------------------------------------
+
+    left_open = known_violations(
+        violated(
+            only_replicas_hold_data,
+            only_replicas_have_storage,
+            under=SEED,
+            because="nothing says how, or that, the cleanup stage removes the rows: a tablet comes to rest while the node "
+            "that it left still stores them, and has storage for them",
+        ),
+        violated(
+            migrations_end,
+            TabletMigration.every_transition_ends,
+            TabletMigration.can_come_to_rest,
+            under=SEED,
+            because="there is no way back: streaming is tried again for ever once the node that leaves is lost for good",
+        ),
+        violated(
+            cleaned_up_replicas_stay_empty,
+            writes_find_storage,
+            under=SCYLLA_2025_4,
+            because="the cleanup of a pending replica does not wait for coordinators that still write to it, so a late "
+            "write is stored after it, or finds no storage (scylladb #26512)",
+        ),
+    )
 
     # -- what no promise can tell ----------------------------------------------------------------------
 

@@ -42,6 +42,7 @@ from stagewright.spec import (
     final,
     flag,
     invariant,
+    known_violations,
     leads_to,
     liveness,
     never_happens,
@@ -58,6 +59,7 @@ from stagewright.spec import (
     step_property,
     unexercised,
     vacuous,
+    violated,
 )
 
 WEAK = Fairness.WEAK
@@ -159,14 +161,11 @@ class Barriers(Profile):
     tablets_drain_everywhere: bool  # the barrier of a stage never falls back on the fence (2026-02)
 
 
-class Fencing(Machine):
-    """A barrier drains requests of older versions, and a fence refuses the rest.
+SCYLLA_2025_4 = Barriers("scylla-2025.4", False)
 
-    Under `scylla-2026.2` every promise holds. Under `scylla-2025.4` the barrier of a tablet's stage falls back
-    on the fence where a node does not drain: `no_coordinator_is_older_than_the_barrier`,
-    `nothing_older_runs_after_the_barrier`, `closed_sessions_are_drained`,
-    `stages_leave_nothing_older_behind` and `transactions_exclude_each_other` fail (scylladb #26864, #26375).
-    """
+
+class Fencing(Machine):
+    """A barrier drains requests of older versions, and a fence refuses the rest."""
 
     writes = budget(1, doc="writes that clients send")
     transactions = budget(0, doc="lightweight transactions that clients send")
@@ -187,7 +186,7 @@ class Fencing(Machine):
     stale_effect: FlagVar = flag()  # a replica stored what is older than its cleanup
     refused_current: FlagVar = flag()  # a request that a client waits for, not below the fence
 
-    release = profiles(Barriers("scylla-2025.4", False), Barriers("scylla-2026.2", True))
+    release = profiles(SCYLLA_2025_4, Barriers("scylla-2026.2", True))
     failures = budget(1, doc="commands to which a node does not answer")
     cleanups = budget(1, doc="replicas that are cleaned up")
     decommissions = budget(0, doc="nodes that are asked to leave")
@@ -742,6 +741,21 @@ class Fencing(Machine):
         """Every barrier ends, passed or given up: nodes that are not excluded answer in the end."""
         going_on = self.phase.any_of(Phase.draining, Phase.fencing, Phase.informing)
         return leads_to(going_on, ~going_on)
+
+    # -- what older versions break ---------------------------------------------------------------------
+
+    left_open = known_violations(
+        violated(
+            no_coordinator_is_older_than_the_barrier,
+            nothing_older_runs_after_the_barrier,
+            closed_sessions_are_drained,
+            stages_leave_nothing_older_behind,
+            transactions_exclude_each_other,
+            under=SCYLLA_2025_4,
+            because="the barrier of a tablet's stage falls back on the fence where a node does not drain "
+            "(scylladb #26864, #26375)",
+        ),
+    )
 
     # -- what no promise can tell ----------------------------------------------------------------------
 

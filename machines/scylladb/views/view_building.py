@@ -110,7 +110,7 @@ SCYLLA_2026_2 = ViewRelease("scylla-2026.2", aborts_at_the_start=False)
 class ViewBuilding(Machine):
     """The tasks of one tablet's view, while the tablet migrates, is rolled back, and changes replicas.
 
-    Every promise holds, under both profiles. One thing is not promised, and is not so: that no batch
+    One thing is not promised, and is not so: that no batch
     works for an aborted task. The worker checks that group0 stores a task, not that it is not aborted, so
     a call that is under way while the task is aborted starts a batch during the transition. It does no
     harm: the answer counts for nothing, as the coordinator removes no aborted task and the task that

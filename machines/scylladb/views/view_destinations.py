@@ -34,6 +34,7 @@ from stagewright.spec import (
     every,
     final,
     invariant,
+    known_violations,
     leads_to,
     liveness,
     one_of,
@@ -45,6 +46,7 @@ from stagewright.spec import (
     some,
     sometimes,
     step_property,
+    violated,
 )
 
 WEAK = Fairness.WEAK
@@ -134,10 +136,7 @@ SCYLLA_2025_4 = DestinationRelease("scylla-2025.4", follows_the_text=False, keep
 class ViewDestinations(Machine):
     """A tablet that gets sstables by repair, and moves, while the views of its table are built.
 
-    Under `seed` `built_views_are_complete` fails, and `rows_reach_built_views` and `replicas_and_views_agree` with
-    it: a repaired sstable waits in staging, the tablet migrates, and as "all views built" and the reason is not repair
-    its copy goes to the normal directory. The new task on the destination finds nothing, and the row never reaches the
-    view. Under `seed-kept`, by which the reference database decides, the copy of a staging sstable is one, too.
+    Under `seed-kept`, by which the reference database decides, the copy of a staging sstable is one, too.
     """
 
     release = profiles(SEED, SEED_KEPT, SCYLLA_2025_4)
@@ -379,6 +378,20 @@ class ViewDestinations(Machine):
     def views_are_built(self, v: Term[View]) -> LeadsTo:
         """Every view is built in the end."""
         return leads_to(self.status[v] != ViewStatus.none, self.status[v] == ViewStatus.success)
+
+    # -- what older versions break ---------------------------------------------------------------------
+
+    left_open = known_violations(
+        violated(
+            built_views_are_complete,
+            rows_reach_built_views,
+            replicas_and_views_agree,
+            under=SEED,
+            because='a repaired sstable waits in staging, the tablet migrates, and as "all views built" and the reason '
+            "is not repair its copy goes to the normal directory: the new task on the destination finds nothing, and "
+            "the row never reaches the view",
+        ),
+    )
 
     # -- what no promise can tell ----------------------------------------------------------------------
 

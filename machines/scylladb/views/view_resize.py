@@ -104,7 +104,7 @@ def _number(tablet: Tablet) -> int:
 class ViewResize(Machine):
     """Tasks follow the tablets that split and merge, and so do the staging sstables of the worker.
 
-    Every promise holds under both profiles: the formulas of `seed` are right where all tablets split or
+    The formulas of `seed` are right where all tablets split or
     merge at once. What the text says otherwise: it has tasks aborted at the start of every tablet
     operation, and a resize has no such phase.
     """

@@ -96,7 +96,7 @@ SCYLLA_2026_2 = StagingRelease("scylla-2026.2", dedupes=True)
 
 
 class ViewStaging(Machine):
-    """One node's staging sstables of one tablet; every promise holds, under both profiles.
+    """One node's staging sstables of one tablet.
 
     What leaves with its tablet is out of sight here: that its rows reach the views is promised by
     `view_destinations.py`, which has the replica that the tablet moves to.

@@ -58,6 +58,7 @@ from stagewright.spec import (
     flag,
     history,
     invariant,
+    known_violations,
     leads_to,
     lemma,
     liveness,
@@ -73,6 +74,7 @@ from stagewright.spec import (
     some,
     sometimes,
     step_property,
+    violated,
     volatile,
     wording,
 )
@@ -86,14 +88,7 @@ def _after(checkpoint: Checkpoint) -> Checkpoint:
 
 
 class BackfillJob(Machine):
-    """Indexes are created and dropped, and one job at a time backfills those that wait for it.
-
-    Under `yugabyte-2026` every promise holds. Under `yugabyte-2.x` `published_indexes_are_left_alone` fails:
-    checkpoints and job are erased in two writes, and a leader that comes in between begins the whole backfill
-    anew (yugabyte-db #33133). Under `seed` `rows_are_scanned_at_one_time` fails: the master keeps the read
-    time to itself, so after a change of the leader the rest of the rows is scanned at another time. That breaks the
-    words of the text, and not its data: each row is scanned once at a safe time.
-    """
+    """Indexes are created and dropped, and one job at a time backfills those that wait for it."""
 
     era = profiles(SEED, YUGABYTE_2, YUGABYTE_2026)
 
@@ -738,6 +733,24 @@ class BackfillJob(Machine):
         )
         running = self.table == TableState.running
         return settled & erased & running & ~self._job_exists() & ~self.is_backfilling
+
+    # -- what older versions break ---------------------------------------------------------------------
+
+    left_open = known_violations(
+        violated(
+            rows_are_scanned_at_one_time,
+            under=SEED,
+            because="the master keeps the read time to itself, so after a change of the leader the rest of the rows is "
+            "scanned at another time. That breaks the words of the text, and not its data: each row is scanned once, at "
+            "a safe time",
+        ),
+        violated(
+            published_indexes_are_left_alone,
+            under=YUGABYTE_2,
+            because="checkpoints and job are erased in two writes, and a leader that comes in between begins the whole "
+            "backfill anew (yugabyte-db #33133)",
+        ),
+    )
 
     # -- what no promise can tell ----------------------------------------------------------------------
 

@@ -48,6 +48,7 @@ from stagewright.spec import (
     history,
     initially,
     invariant,
+    known_violations,
     leads_to,
     liveness,
     one_of,
@@ -60,6 +61,7 @@ from stagewright.spec import (
     some,
     sometimes,
     step_property,
+    violated,
 )
 
 TIMES = list(HybridTime)
@@ -87,11 +89,8 @@ AMENDED = Era("amended", False, True, True, True)
 class BackfillVersions(Machine):
     """Rows are written, scanned and read at several times while an index of them is built.
 
-    `seed` and `seed-own-time` are the two times that the document offers for backfilled entries. It does not speak of
-    readers whose read point is from before: `reads_through_the_index_find_the_rows` fails under both. So it does
-    under `yugabyte-2026` (yugabyte-db #32570), where history of the table could be collected past `t_read`, too, and
-    `the_scan_sees_t_read` and `no_missing_entry` fail (yugabyte-db #32522, #32560). `amended` is the document with
-    what it leaves unsaid.
+    `seed` and `seed-own-time` are the two times that the document offers for backfilled entries; `amended` is the
+    document with what it leaves unsaid.
     """
 
     era = profiles(SEED, SEED_OWN_TIME, YUGABYTE_2026, AMENDED)
@@ -373,6 +372,22 @@ class BackfillVersions(Machine):
     def builds_end(self) -> LeadsTo:
         """Whatever clients and compactions do, the index is built."""
         return leads_to(~self.published(), self.published())
+
+    # -- what older versions break ---------------------------------------------------------------------
+
+    left_open = known_violations(
+        violated(
+            reads_through_the_index_find_the_rows,
+            under=(SEED, SEED_OWN_TIME, YUGABYTE_2026),
+            because="nobody speaks of readers whose read point is from before the index (yugabyte-db #32570)",
+        ),
+        violated(
+            the_scan_sees_t_read,
+            no_missing_entry,
+            under=YUGABYTE_2026,
+            because="history of the table could be collected past `t_read` (yugabyte-db #32522, #32560)",
+        ),
+    )
 
     # -- what no promise can tell ----------------------------------------------------------------------
 

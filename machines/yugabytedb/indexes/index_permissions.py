@@ -46,7 +46,7 @@ class IndexPermissions(IndexLife):
     CREATE INDEX is asynchronous. (Postgres, too, hands the build over; its own statement then waits for the status.)
     An index that is being removed, or is not there any more, has failed, unless a client has dropped it.
 
-    Profiles: as of `IndexLife`. Under `seed` `a_deleted_index_is_not_used` fails: other servers still write to it.
+    Profiles: as of `IndexLife`.
     """
 
     told: OptionalVar[Status] = optional(Status)  # what the client was last answered

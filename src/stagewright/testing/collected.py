@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from stagewright.checker.check import asks_for_deadlock, check
-from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
+from stagewright.checker.verdicts import IN_BOUNDS
 from stagewright.commands.checking.refined import Asked, Dependents, refinements_in_module
 from stagewright.commands.console.machine_flags import numbers_from
 from stagewright.spec.define import define
-from stagewright.spec.definition import Definition
+from stagewright.spec.definition import NO_DEADLOCK, Definition
 from stagewright.spec.errors import StagewrightError
 from stagewright.spec.loading import machines_in
 from stagewright.spec.machine import Machine, profile_names

@@ -11,10 +11,9 @@ from hypothesis import given, strategies as st
 from stagewright.checker.check import check
 from stagewright.checker.counterexample.because import Because, Reason
 from stagewright.checker.counterexample.story import tell
-from stagewright.checker.verdicts import NO_DEADLOCK
 from stagewright.spec import Entity, Machine, Term, action, require, set_of
 from stagewright.spec.define import define
-from stagewright.spec.definition import Definition
+from stagewright.spec.definition import NO_DEADLOCK, Definition
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.nodes import BOOL, Apply, Bound, Node, Op, Quantified, Quantity
 from stagewright.spec.scope import scope_of

@@ -15,8 +15,8 @@ from stagewright.checker.limits import Limits
 from stagewright.checker.mutation.changes.mutants import Mutant, all_mutants
 from stagewright.checker.mutation.evaluation import Fate, evaluate
 from stagewright.checker.mutation.original import original_at
-from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
-from stagewright.spec.definition import PropertyKind
+from stagewright.checker.verdicts import IN_BOUNDS
+from stagewright.spec.definition import NO_DEADLOCK, PropertyKind
 from stagewright.spec.errors import DefinitionError
 from stagewright.spec.verdict import Outcome
 

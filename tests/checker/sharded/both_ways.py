@@ -10,8 +10,7 @@ from stagewright.checker.sharded.check import check_sharded
 from stagewright.checker.sharded.scheduler import InThisProcess, Scheduler
 from stagewright.checker.sharded.search import Place
 from stagewright.checker.sharded.tasks import LevelPart
-from stagewright.checker.verdicts import NO_DEADLOCK
-from stagewright.spec.definition import Definition, PropertyKind
+from stagewright.spec.definition import NO_DEADLOCK, Definition, PropertyKind
 from stagewright.spec.loading import load
 from stagewright.spec.scope import Scope, scope_of
 from stagewright.spec.verdict import Report

@@ -19,11 +19,11 @@ from stagewright.checker.symmetry.canonical import Canonical
 from stagewright.checker.symmetry.compiled import canonical_source
 from stagewright.checker.symmetry.groups import Symmetry
 from stagewright.checker.symmetry.permutations.detection import detect
-from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
+from stagewright.checker.verdicts import IN_BOUNDS
 from stagewright.machines.scylladb.tablets.tablet import TabletCluster
 from stagewright.spec import scope_of
 from stagewright.spec.define import define
-from stagewright.spec.definition import Definition, PropertyKind
+from stagewright.spec.definition import NO_DEADLOCK, Definition, PropertyKind
 from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.loading import load

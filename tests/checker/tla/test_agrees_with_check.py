@@ -14,9 +14,9 @@ from tests.thorough import THOROUGH, some_of
 from stagewright.checker.check import check, only
 from stagewright.checker.limits import Limits
 from stagewright.checker.tla import tla_module
-from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
+from stagewright.checker.verdicts import IN_BOUNDS
 from stagewright.machines import SHIPPED
-from stagewright.spec.definition import Definition, PropertyKind
+from stagewright.spec.definition import NO_DEADLOCK, Definition, PropertyKind
 from stagewright.spec.loading import load
 from stagewright.spec.nodes import TRUE
 from stagewright.spec.scope import Scope, scope_of

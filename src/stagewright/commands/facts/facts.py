@@ -76,3 +76,4 @@ class MachineFacts:
     properties: tuple[PropertyFacts, ...]
     # What the default scope does not exercise, by reason: what becomes of it, names, why.
     unexercised: tuple[tuple[str, str, str], ...]
+    known_violations: tuple[tuple[str, str], ...]  # of this profile, by reason: names, why

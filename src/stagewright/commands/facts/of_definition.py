@@ -65,6 +65,7 @@ def facts_of(definition: Definition, profiles: tuple[str, ...] = ()) -> MachineF
         actions=tuple(_action(definition, action) for action in definition.actions),
         properties=tuple(map(_property, definition.properties)),
         unexercised=tuple(_unexercised(definition)),
+        known_violations=tuple(_known_violations(definition)),
     )
 
 
@@ -74,6 +75,14 @@ def _unexercised(definition: Definition) -> Iterator[tuple[str, str, str]]:
         names.setdefault((said.vacuous, said.reason.text), []).append(said.name)
     for (vacuous, why), listed in names.items():
         yield "vacuous" if vacuous else "never happens", ", ".join(listed), why
+
+
+def _known_violations(definition: Definition) -> Iterator[tuple[str, str]]:
+    names: dict[str, list[str]] = {}
+    for known in definition.known_violations:
+        names.setdefault(known.reason.text, []).append(known.promise)
+    for why, listed in names.items():
+        yield ", ".join(listed), why
 
 
 def enums_of(definition: Definition) -> list[type[Enum]]:

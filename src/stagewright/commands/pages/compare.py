@@ -48,6 +48,7 @@ def changes(old: MachineFacts, new: MachineFacts) -> list[Change]:
         *_section("constraints", old.constraints, new.constraints, _constraint_name, _constraint),
         *_section("actions", old.actions, new.actions, _action_name, _action),
         *_section("promises", old.properties, new.properties, _property_name, _property),
+        *_section("known to break", _broken(old), _broken(new), lambda k: k[0], lambda k: [k[1]]),
     ]
 
 
@@ -116,6 +117,11 @@ def _property_name(prop: PropertyFacts) -> str:
 def _property(prop: PropertyFacts) -> list[str]:
     params = [f"for {prop.signature}"] if prop.signature != prop.name else []
     return [*params, f"{prop.kind}: {prop.condition}"]
+
+
+def _broken(facts: MachineFacts) -> list[tuple[str, str]]:
+    """Each promise that is known to be broken, with the reason."""
+    return [(name, why) for names, why in facts.known_violations for name in names.split(", ")]
 
 
 def _section(

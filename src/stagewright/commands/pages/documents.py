@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stagewright.commands.pages.machine_page import prose, table
-from stagewright.commands.pages.text import plain
+from stagewright.commands.pages.text import plain, prose, table
 from stagewright.machines.documents.document import Document, Section
 from stagewright.spec.define import define
 from stagewright.spec.definition import Property, Role

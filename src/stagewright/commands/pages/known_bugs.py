@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from stagewright.checker.engines import cores
 from stagewright.checker.limits import Limits
 from stagewright.checker.mutation.known import rediscover_all
-from stagewright.commands.pages.machine_page import prose, table
+from stagewright.commands.pages.text import prose, table
 from stagewright.spec.known_bugs import KnownBug, NotFound
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from stagewright.commands.facts.of_definition import facts_of
 from stagewright.commands.pages.parts import of_parts, own, pages_of_parts
 from stagewright.commands.pages.reached_diagram import reached_diagram
 from stagewright.commands.pages.state_diagram import render_diagram
-from stagewright.commands.pages.text import markdown_table, plain, reflowed
+from stagewright.commands.pages.text import markdown_table, plain, prose, reflowed, table
 from stagewright.commands.pages.versions import versions
 from stagewright.spec.define import define
 from stagewright.spec.definition import Definition
@@ -149,19 +149,6 @@ def _promises(facts: MachineFacts, parts: Mapping[str, str]) -> Iterator[str]:
 
 def _sentence(doc: str) -> str:
     return prose(" ".join(doc.split()))
-
-
-def prose(text: str) -> str:
-    """A docstring is Markdown already, but for what breaks a table or reads as a tag."""
-    return re.sub(r"([<>|])", r"\\\1", text)
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """A table whose cells are Markdown."""
-    yield f"| {' | '.join(head)} |"
-    yield f"| {' | '.join('---' for _ in head)} |"
-    yield from (f"| {' | '.join(row)} |" for row in rows)
-    yield ""
 
 
 def _bugs(bugs: Sequence[KnownBug]) -> Iterator[str]:

@@ -9,8 +9,7 @@ from stagewright.checker.check import check
 from stagewright.checker.counterexample.files import file_stem, markdown, write_whole
 from stagewright.checker.counterexample.story import tell
 from stagewright.checker.limits import Limits
-from stagewright.commands.pages.machine_page import prose
-from stagewright.commands.pages.text import plain
+from stagewright.commands.pages.text import plain, prose
 from stagewright.spec.define import define
 from stagewright.spec.definition import Definition
 from stagewright.spec.loading import find
@@ -68,10 +67,12 @@ def _section(name: str, definition: Definition, report: Report, scope: str) -> I
             _linked(definition.profile, v.name, shown=v.run is not None),
             v.outcome.name.lower(),
             prose(data.get(v.name, "")),
+            prose(definition.known_violation(v.name)),
         )
         for v in open_ones
     ]
-    yield from ("| promise | verdict | in the words of the document |", "| --- | --- | --- |")
+    yield "| promise | verdict | in the words of the document | what this version does |"
+    yield "| --- | --- | --- | --- |"
     yield from (f"| {' | '.join(row)} |" for row in rows)
     yield ""
 

@@ -115,6 +115,8 @@ def _states(facts: MachineFacts) -> Iterator[RenderableType]:
         yield _at(f"assumes, of {place}: {name}; {because}", 2)
     for what, names, because in facts.unexercised:
         yield _at(f"{what} at the default scope: {names}; {because}", 2)
+    for names, because in facts.known_violations:
+        yield _at(f"known to break {names}: {because}", 2)
     for enum in facts.enums:
         yield Text("")
         yield _enum(enum)
@@ -201,6 +203,8 @@ def _markdown(facts: MachineFacts) -> Iterator[str]:
         yield from markdown_table(("assumption", "of", "why"), facts.assumptions)
     if facts.unexercised:
         yield from markdown_table(("at the default scope", "what", "why"), facts.unexercised)
+    if facts.known_violations:
+        yield from markdown_table(("known to break", "why"), facts.known_violations)
     for enum in facts.enums:
         yield from (f"## {plain(enum.name)}", "")
         yield from markdown_table((enum.name, *enum.columns), enum.rows)
@@ -229,6 +233,19 @@ def _markdown_property(prop: PropertyFacts) -> Iterator[str]:
     if prop.doc:
         yield from (plain(" ".join(prop.doc.split())), "")
     yield from (f"> {plain(prop.condition)}", "")
+
+
+def prose(text: str) -> str:
+    """A docstring is Markdown already, but for what breaks a table or reads as a tag."""
+    return re.sub(r"([<>|])", r"\\\1", text)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A table whose cells are Markdown."""
+    yield f"| {' | '.join(head)} |"
+    yield f"| {' | '.join('---' for _ in head)} |"
+    yield from (f"| {' | '.join(row)} |" for row in rows)
+    yield ""
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from stagewright.commands.facts.facts import ActionFacts, MachineFacts, PropertyFacts
 from stagewright.commands.facts.of_definition import facts_of
 from stagewright.commands.pages.compare import Change, changes, told
+from stagewright.commands.pages.text import prose, table
 from stagewright.spec.definition import Definition
 
 LONGEST = 140  # characters of a condition that a reader compares by eye
@@ -26,8 +27,19 @@ def versions(name: str, definitions: Sequence[Definition]) -> Iterator[str]:
     yield "Steps that are new or gone are listed by what they do, long conditions by their names. In full:"
     yield f"`stagewright show {name} --profile {oldest} --compare {newest}`."
     yield ""
+    broken = [
+        (definition.profile, _codes(names), prose(why))
+        for definition in definitions
+        for names, why in facts_of(definition).known_violations
+    ]
+    if broken:
+        yield from table(("version", "is known to break", "because"), broken)
     yield f"What the older ones leave open, each with a run that shows it: [{name}/]({name}/README.md)."
     yield ""
+
+
+def _codes(names: str) -> str:
+    return ", ".join(f"`{name}`" for name in names.split(", "))
 
 
 def brief(old: MachineFacts, new: MachineFacts) -> list[str]:

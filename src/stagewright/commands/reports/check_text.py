@@ -73,9 +73,11 @@ def _verdicts(report: Report) -> RenderableType:
 
 
 def _told(definition: Definition, verdict: PropertyVerdict) -> str:
-    """The note of a verdict; a violated promise is first said in its own words."""
+    """The note of a verdict; a violated promise is first said in its own words, and why it is known to be."""
+    known = definition.known_violation(verdict.name)
     if verdict.outcome is not Outcome.VIOLATED:
-        return verdict.note
+        elsewhere = f"known to be violated, though not at this scope: {known}" if known else ""
+        return "\n".join(filter(None, (verdict.note, elsewhere)))
     promises = [p for p in definition.properties if p.name == verdict.name]
     doc = promises[0].doc if promises else verdict.refined.doc if verdict.refined else ""
     said = first_sentence(doc)
@@ -83,7 +85,8 @@ def _told(definition: Definition, verdict: PropertyVerdict) -> str:
     if verdict.run is not None:
         steps = len(verdict.run.steps)
         shown += f" after {steps} step{'' if steps == 1 else 's'}"
-    return "\n".join(filter(None, (f"{shown}: {said}" if said else shown, verdict.note)))
+    as_known = f"as known: {known}" if known else ""
+    return "\n".join(filter(None, (f"{shown}: {said}" if said else shown, as_known, verdict.note)))
 
 
 def first_sentence(doc: str) -> str:

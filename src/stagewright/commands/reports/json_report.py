@@ -68,6 +68,7 @@ def _verdict(definition: Definition, verdict: PropertyVerdict) -> Json:
         "outcome": verdict.outcome.name.lower(),
         "method": verdict.method,
         "note": verdict.note,
+        "known": definition.known_violation(verdict.name),
         "vacuous": verdict.vacuous,
         "seconds": round(verdict.seconds, 3),
         "arguments": _plain(verdict.arguments),

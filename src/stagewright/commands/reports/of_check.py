@@ -87,13 +87,14 @@ def _case(result: Result, verdict: PropertyVerdict) -> Case:
     if (refined := verdict.refined) is not None:
         kind, promise, where = REFINEMENT, refined.doc, place_of(refined.where)
     headline = why = text = ""
+    known = definition.known_violation(verdict.name)
     flow: tuple[FlowStep, ...] = ()
     if verdict.run is not None:
         from stagewright.checker.counterexample import tell
         from stagewright.checker.counterexample.files import plain_text
 
         story = tell(definition, verdict, result.scope)
-        headline, why = story.headline, _why(story, verdict)
+        headline, why = story.headline, _why(story, verdict, known)
         text = plain_text(definition, verdict, result.scope)
         flow = tuple(_flow(definition, story, where))
     elif verdict.outcome is not Outcome.HOLDS:
@@ -126,11 +127,12 @@ def _left_out(definition: Definition, promise: Property, command: str) -> Case:
     return Case(promise.name, rule, kind, MEANING[kind], doc, None, note, where)
 
 
-def _why(story: Story, verdict: PropertyVerdict) -> str:
-    """The reasons, one a line, the nested ones indented."""
+def _why(story: Story, verdict: PropertyVerdict, known: str) -> str:
+    """The reasons, one a line, the nested ones indented; first why it is known, if it is."""
     breach = story.breach
     chosen = ", ".join(f"{name} = {value}" for name, value in breach.instance)
-    lines = [f"for {chosen}"] if chosen else []
+    lines = [f"violated, as known: {known}"] if known else []
+    lines += [f"for {chosen}"] if chosen else []
     lines += [breach.headline] if breach.headline else []
     lines += [
         "  " * (1 + depth) + text for reason in breach.reasons for depth, text in reason.lines()

@@ -18,8 +18,7 @@ from stagewright.checker.explicit.native.visited_set import visited
 from stagewright.checker.explicit.numpy_engine import numpy_engine
 from stagewright.checker.explicit.search import explore as explore_in_batches
 from stagewright.checker.limits import Limits, Progress, Stop
-from stagewright.checker.verdicts import NO_DEADLOCK
-from stagewright.spec.definition import PropertyKind
+from stagewright.spec.definition import NO_DEADLOCK, PropertyKind
 from stagewright.spec.grounding.ground import GroundModel
 from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.loading import load
