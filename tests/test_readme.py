@@ -53,7 +53,8 @@ def test_every_file_it_links_to_exists() -> None:
 
 
 @pytest.mark.parametrize(
-    ("profile", "states"), [("seed", 468), ("scylla-2025.4", 4412), ("scylla-2026.2", 4220)]
+    ("profile", "states"),
+    [("seed", 468), ("scylla-6.0", 4412), ("scylla-2025.4", 4412), ("scylla-2026.2", 4220)],
 )
 def test_its_figures_for_one_tablet_hold(profile: str, states: int) -> None:
     assert f"{states:,}" in README

@@ -20,7 +20,7 @@ from stagewright.traces.events.memory import seldom_collected
 from stagewright.traces.incremental.incremental_run import Continued
 from stagewright.traces.incremental.state_dir import State, alone, load_state
 from stagewright.traces.inputs.ambiguous_order import take_back
-from stagewright.traces.inputs.discover import Inputs, find_inputs
+from stagewright.traces.inputs.discover import InputFile, Inputs, find_inputs
 from stagewright.traces.inputs.split import Logs, read_logs, split_files
 from stagewright.traces.mapping.load import mapping_of
 from stagewright.traces.mapping.plan import Plan
@@ -109,6 +109,7 @@ def _validated(
     size = sum(part.weight for part in parts)
     progress(_begun(len(inputs.files), size, len(parts)))
     logs = _logs(inputs, asked, engine, continued, parts)
+    asked, of_version = _of_which_release(asked, logs, inputs.files)
     run = Run(engine, parts, logs, continued, progress, {one.form for one in left_out})
     notes = run.first_pass(asked.resolve, asked.options)
     parts_read = [*logs.read, *run.read]
@@ -120,7 +121,6 @@ def _validated(
     evaluated, second = run.second_pass(read)
     take_back(evaluated, logs.unsure, {key: panel.source for key, panel in run.panels.items()})
     found_together = run.together(read)
-    of_version = [] if asked.options.candidates else logs.of_version
     report = compose(
         read,
         evaluated,
@@ -136,6 +136,25 @@ def _validated(
     if left is not None:
         report = replace(report, run=left.runs)
     return replace(report, plan=run.plan(read.events, second), together=found_together), left
+
+
+def _of_which_release(
+    asked: _Asked, logs: Logs, files: Sequence[InputFile]
+) -> tuple[_Asked, list[str]]:
+    """Where nothing says which release wrote the logs, each one that may have is a candidate; and what to note.
+
+    Not where other traces are beside them, of which it is known, nor for systems, which have one profile.
+    """
+    options = asked.options
+    if options.candidates or not logs.releases or options.together:
+        return asked, [] if options.candidates else logs.of_version
+    if any(formats.releases_of(file.form) is None for file in files):
+        return asked, logs.of_version
+    note = (
+        "nothing says which release this is of: each one that its times allow is tried, and an entity "
+        "refused only if all of them refuse it (--profile names one)"
+    )
+    return replace(asked, options=replace(options, candidates=logs.releases)), [note]
 
 
 def _logs(

@@ -21,6 +21,10 @@ class Evaluator:
 
     def __str__(self) -> str:
         """Name and profile, and the scope, if there is anything that has one."""
-        profile = f" ({self.definition.profile})" if self.definition.profile else ""
+        return self.of_profile(self.definition.profile)
+
+    def of_profile(self, profile: str) -> str:
+        """The same with a text in place of the profile."""
+        profile = f" ({profile})" if profile else ""
         scope = f", {self.scope}" if self.scope.sizes or self.scope.budgets else ""
         return f"{self.definition.name}{profile}{scope}"

@@ -29,7 +29,13 @@ class Panel:
 
     def __str__(self) -> str:
         """What evaluates, or may: names, profiles and scopes."""
-        return " or ".join(map(str, self.members))
+        first = self.members[0]
+        one = all(m.definition.name == first.definition.name for m in self.members)
+        if not one or any(m.scope != first.scope for m in self.members):
+            return " or ".join(map(str, self.members))
+        profiles = [m.definition.profile for m in self.members]
+        *others, last = profiles
+        return first.of_profile(f"{', '.join(others)} or {last}" if others else last)
 
     @property
     def source(self) -> Source:

@@ -62,7 +62,8 @@ def take_back(
         was = given[one.key]
         early = was.cause is not None and was.sequence < one.about.first
         sure = len(found[one.key]) == 1 and bool(one.about.orders)
-        if not early and not sure:
+        well = one.about.mixed and was.cause is None
+        if not (early or sure or well):
             _replace(evaluated, places.get(one.key), was, _finding(one, was))
 
 
@@ -77,7 +78,8 @@ def _evaluated(
 
 
 def _finding(one: UnsureEntity, was: Finding) -> Finding:
-    cause = Cause.NOT_UNDERSTOOD if one.about.lost else Cause.ORDER
+    cause = Cause.SEVERAL if one.about.mixed else Cause.ORDER
+    cause = Cause.NOT_UNDERSTOOD if one.about.lost else cause
     place = next(
         (Place(part, e.line) for part, e in one.about.events if e.sequence >= one.about.first), None
     )

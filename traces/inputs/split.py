@@ -94,6 +94,7 @@ class Logs:
     unsure: list[UnsureEntity] = field(default_factory=list)
     names: dict[EntityKey, Mapping[str, str]] = field(default_factory=dict)
     of_version: list[str] = field(default_factory=list)  # as which releases they are evaluated
+    releases: tuple[str, ...] = ()  # any of which may have written them; none if one is known
     again: int = 0
     records: dict[int, list[Any]] = field(default_factory=dict)
 
@@ -139,6 +140,7 @@ def read_logs(
     logs.read = [read for read, _ in found]
     refuse_damaged(logs.read)
     logs.records = {read.part.number: records for read, records in found}
+    open_: dict[str, tuple[str, ...]] = {}
     for form in sorted({*(part.form for part in parts), *(log.form for log in known)}):
         files = _files(form, found, known, file_of or {})
         read = formats.log_reader(form).interpret(files, profile)
@@ -147,8 +149,11 @@ def read_logs(
         for (trace, whose, of_profile, entity), names in read.names.items():
             logs.names[EntityKey(Stream(trace, whose, of_profile, form), entity)] = names
         logs.of_version += read.of_version
+        open_[form] = read.releases
         logs.recordings |= {(form, whose): how for whose, how in read.recordings.items()}
         _take(logs, form, _of_one(read.events, machine, logs.notes) if machine else read.events)
+    if open_ and all(open_.values()):
+        logs.releases = tuple(dict.fromkeys(name for names in open_.values() for name in names))
     return logs
 
 

@@ -62,6 +62,7 @@ FORMS = (
         log=True,
         grows=True,
         once=True,
+        shared=(".jsonl", ".ndjson"),  # as collectors wrap it
         releases="databases.scylladb.versions",
     ),
     Form(

@@ -109,13 +109,15 @@ class Unsure:
     """An entity of which a log does not tell all: its events, each with the number of its part.
 
     `first`: the number from which on they are not sure. `orders` are the other orders that they may have had;
-    there are too many to be tried where it is empty. `lost`: an event of it could not be read.
+    there are too many to be tried where it is empty. `lost`: an event of it could not be read. `mixed`: its
+    events may be of several recorders, none of which is named: if all is well in their order, it is.
     """
 
     events: Sequence[tuple[int, Event]]
     first: int
     orders: Sequence[Sequence[tuple[int, Event]]] = ()
     lost: bool = False
+    mixed: bool = False
 
 
 @dataclass
@@ -124,7 +126,8 @@ class Interpreted:
 
     `recordings`: what is known of the recording of each machine, by the name of its class. `notes`: what was
     noticed and is worth telling, such as lines that were not believed. `of_version`: as which release all is
-    evaluated where nobody says it. A line may have given several events.
+    evaluated where nobody says it; `releases`: those that may have recorded it, where nothing says which one did.
+    A line may have given several events.
     `unsure`: the entities of whose events not all is known. `names`: of an entity, by its trace, machine, profile
     and name, the real names in place of which its events have numbered members.
     """
@@ -133,6 +136,7 @@ class Interpreted:
     recordings: dict[str, Recording] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     of_version: list[str] = field(default_factory=list)
+    releases: tuple[str, ...] = ()
     unsure: list[Unsure] = field(default_factory=list)
     names: dict[tuple[str, str, str, str], dict[str, str]] = field(default_factory=dict)
 

@@ -50,6 +50,7 @@ class Cause(Enum):
     NOT_UNDERSTOOD = "an event is not one of this machine"
     BUDGET = "more possible states than --max-states"
     ORDER = "the order of its events of equal time is not known, and the verdict depends on it"
+    SEVERAL = "its events are of several nodes, and nothing says which one is of which"
     LEFT_OUT = "a part of what was recorded is damaged and was left out"
 
 
@@ -62,6 +63,7 @@ VERDICTS = {
     Cause.NOT_UNDERSTOOD: TraceVerdict.UNPARSED,
     Cause.BUDGET: TraceVerdict.UNDECIDED,
     Cause.ORDER: TraceVerdict.UNDECIDED,
+    Cause.SEVERAL: TraceVerdict.UNDECIDED,
     Cause.LEFT_OUT: TraceVerdict.UNDECIDED,
 }
 

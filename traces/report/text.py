@@ -52,7 +52,8 @@ def print_report(report: TraceReport, console: Console, *, whole: bool = False) 
         console.print(
             f"\n… and {hidden:,} more entities that are not ok; --entity NAME shows one, --json has more"
         )
-    for coverage in report.coverage:
+    newest = {one.definition.name: one for one in report.coverage}  # of candidates that fit alike
+    for coverage in newest.values():
         console.print()
         for text in told(coverage):
             _print(text, console)

@@ -16,6 +16,7 @@ from typing import Self
 from stagewright.machines.scylladb.tablets.tablet_stages import (
     BOTH,
     HARMLESS_IN_STAGES,
+    SCYLLA_6_0,
     SCYLLA_2025_4,
     SCYLLA_2026_2,
     SEED,
@@ -81,10 +82,12 @@ class TabletMigration(Machine):
     """The stages of one tablet's transition, with barriers, actions, failures and rollback.
 
     Profiles: `seed` is the design document of 2023-07: six stages, no way back, no session, and a cleanup
-    stage without a cleanup. `scylla-2025.4` and `scylla-2026.2` follow the releases' transition tables.
+    stage without a cleanup. The others follow the releases' transition tables: `scylla-6.0` is all from 6.0 to
+    2025.3, of which one or another took up repair, and gave up the way back from the first stage that skips
+    `cleanup_target`: which of them, is not known.
     """
 
-    release = profiles(SEED, SCYLLA_2025_4, SCYLLA_2026_2)
+    release = profiles(SEED, SCYLLA_6_0, SCYLLA_2025_4, SCYLLA_2026_2)
     failures = budget(1, doc="barriers and actions that fail")
     failovers = budget(1, doc="changes of the topology coordinator")
     exclusions = budget(doc="replicas that are declared gone for good")
@@ -192,6 +195,14 @@ class TabletMigration(Machine):
     def give_up_before_streaming(self) -> None:
         """A replica is gone for good and the barrier failed: undo."""
         only_when(self.release.rollback)
+        require(self.barrier == Progress.failed, "barrier failed")
+        require(~self.excluded.is_empty(), "a replica is excluded")
+        self._enter()
+
+    @stage.step(Stage.allow_write_both_read_old, Stage.revert_migration, by=COORDINATOR, fair=WEAK)
+    def revert_at_once(self) -> None:
+        """The same in older releases: nothing was written to the pending replica, so nothing is cleaned up."""
+        only_when(self.release.reverts_at_once)
         require(self.barrier == Progress.failed, "barrier failed")
         require(~self.excluded.is_empty(), "a replica is excluded")
         self._enter()

@@ -122,10 +122,17 @@ class Release(Profile):
     end_migration: bool  # cleanup is an action, followed by a stage of its own (5.4)
     sessions: bool  # streaming is guarded by a session in group0 (5.4)
     repair: bool  # repair, end_repair (2025.1) and rebuild_repair (2025.2)
+    reverts_at_once: (
+        bool  # from allow_write_both_read_old, without cleanup_target (6.0 to early 2025)
+    )
     fallback_cleanup: bool  # write_both_read_old_fallback_cleanup (2026.2)
     barrier_before_target_cleanup: bool  # in cleanup_target (2025-12)
 
 
-SEED = Release("seed", False, False, False, False, False, False)
-SCYLLA_2025_4 = Release("scylla-2025.4", True, True, True, True, False, False)
-SCYLLA_2026_2 = Release("scylla-2026.2", True, True, True, True, True, True)
+# fmt: off
+#                                        rollb. end_m. sess.  repair at_once fallb. barrier
+SEED          = Release("seed",          False, False, False, False, False, False, False)
+SCYLLA_6_0    = Release("scylla-6.0",    True,  True,  True,  True,  True,  False, False)
+SCYLLA_2025_4 = Release("scylla-2025.4", True,  True,  True,  True,  False, False, False)
+SCYLLA_2026_2 = Release("scylla-2026.2", True,  True,  True,  True,  False, True,  True)
+# fmt: on

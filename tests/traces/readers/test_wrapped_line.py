@@ -1,14 +1,17 @@
 """Lines that a collector has wrapped are read as they were written."""
 
 import csv
+import gzip
 import io
 import json
+from pathlib import Path
 
 import pytest
 from tests.traces.databases.scylladb.scylla_evaluated import interpret
 
 from stagewright.traces.databases.scylladb.log.line import LogRecord, parse_log_line
 from stagewright.traces.databases.scylladb.log.prefix import take_apart
+from stagewright.traces.readers import formats
 
 TABLE = "5a1f4c30-9d0e-11ef-8b4e-2f1a6d3c7e90"
 PLAIN = (
@@ -48,6 +51,8 @@ def test_a_wrapped_line_says_what_the_plain_one_says(wrapped: str) -> None:
         ({"host.name": "n1"}, "n1[0]"),
         ({"kubernetes": {"pod": {"name": "scylla-0"}}}, "scylla-0[0]"),
         ({"kubernetes": {"pod_name": "scylla-0"}}, "scylla-0[0]"),
+        ({"attrs": {"tag": "scylla0"}}, "scylla0[0]"),
+        ({"labels": {"pod": "scylla-0"}}, "scylla-0[0]"),
         ({}, "a.log"),
     ],
 )
@@ -78,3 +83,30 @@ def test_two_nodes_in_one_file_are_told_apart() -> None:
         "scylla-node2-1",
     }
     interpret(lines)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("quoting", [csv.QUOTE_ALL, csv.QUOTE_MINIMAL])
+def test_columns_of_a_table_are_known_by_their_names(
+    tmp_path: Path, delimiter: str, quoting: int
+) -> None:
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter=delimiter, quoting=quoting)  # type: ignore[arg-type]
+    writer.writerow(["@timestamp", "host.name", "message", "more"])
+    for node in ("n1", "n2"):
+        writer.writerow(["Sep 27, 2024", node, PLAIN, 'say "x"'])
+    path = tmp_path / "export.csv.gz"
+    path.write_bytes(gzip.compress(out.getvalue().encode()))
+    _, *rows = out.getvalue().splitlines()
+    found = [parse_log_line(row, 1, str(path)) for row in rows]
+    plain = parse_log_line(PLAIN, 1, "n")
+    assert isinstance(plain, LogRecord)
+    assert [r.node for r in found if isinstance(r, LogRecord)] == ["n1[0]", "n2[0]"]
+    assert [r.words for r in found if isinstance(r, LogRecord)] == [plain.words, plain.words]
+
+
+def test_an_export_of_json_lines_is_a_log() -> None:
+    row = json.dumps({"labels": {"pod": "scylla-0"}, "line": PLAIN})
+    assert formats.form_of("loki.jsonl", row.encode()) == formats.form_named("scylla-log")
+    event = b'{"v":1,"entity":"e","seq":0}'
+    assert formats.form_of("trace.jsonl", event) == formats.form_named("jsonl")

@@ -7,6 +7,7 @@ to the next profile. `seed`, the design document, is taken only when it is asked
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from functools import lru_cache
 
 from stagewright.machines.scylladb.cdc.cdc_generation import CdcGeneration
@@ -61,12 +62,27 @@ OF_SEED = frozenset(m.__name__ for m in READ if _OF_DOCUMENT in profile_names(m)
 
 _VERSION = re.compile(r"(?:scylla-)?(\d+)\.(\d+)")
 _NEXT = (2026, 3)  # the source as it is now, which will be the next release
+_BUILT_BEFORE = 2  # quarters: builds of a release are in use so long before it is out
 
 
 def version_of(text: str) -> tuple[int, int] | None:
     """The release of `2025.1.0-0.20250325.9dca28d2b818`, or of `scylla-2025.1`: (2025, 1)."""
     found = _VERSION.match(text)
     return (int(found[1]), int(found[2])) if found else None
+
+
+def released_by(time: int | None) -> tuple[str, ...]:
+    """The releases that may have written what ends at a time, in microseconds since 1970; all if there is none.
+
+    A release is named for the quarter in which it comes out.
+    """
+    if time is None:
+        return RELEASES
+    date = datetime.fromtimestamp(time // 1_000_000, UTC)
+    quarters = date.year * 4 + (date.month - 1) // 3 + 1 + _BUILT_BEFORE
+    first, *others = RELEASES
+    since = {name: version_of(name) or _NEXT for name in others}
+    return (first, *(name for name, (year, q) in since.items() if year * 4 + q <= quarters))
 
 
 @lru_cache(1 << 10)

@@ -41,6 +41,14 @@ CLEANUP = [("cleanup", "end_migration"), ("end_migration", "none")]
 # The stage edges of each profile, as facts about the real systems list them.
 EDGES = {
     "seed": {*FORWARD, ("cleanup", "none")},
+    "scylla-6.0": {
+        *FORWARD,
+        *CLEANUP,
+        *ROLLBACK,
+        *REPAIR,
+        ("allow_write_both_read_old", "revert_migration"),
+        ("write_both_read_new", "cleanup_target"),
+    },
     "scylla-2025.4": {
         *FORWARD,
         *CLEANUP,

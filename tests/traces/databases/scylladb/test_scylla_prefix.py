@@ -59,6 +59,26 @@ LEADS = "[shard 0: gms] raft_topology - start topology coordinator fiber"
             "2024-09-27 22:15:13.717000",
             "scylla-0",
         ),
+        (
+            "prod dc-rack-1 scylla INFO  2024-09-27 22:15:13,717 ",
+            "2024-09-27 22:15:13.717000",
+            "dc-rack-1",
+        ),
+        (
+            "dc-rack-1 \u203a scylla INFO  2024-09-27 22:15:13,717 ",
+            "2024-09-27 22:15:13.717000",
+            "dc-rack-1",
+        ),
+        (
+            "\x1b[33mscylla-node1-1  | \x1b[0mINFO  2024-09-27 22:15:13,717 ",
+            "2024-09-27 22:15:13.717000",
+            "scylla-node1-1",
+        ),
+        (
+            "<30>1 2024-09-27T22:15:13.717Z db1 scylla 81 - -  ",
+            "2024-09-27 22:15:13.717000",
+            "db1",
+        ),
     ],
 )
 def test_times_and_nodes(head: str, time: str, node: str) -> None:

@@ -1,7 +1,10 @@
 """The version that a ScyllaDB log names chooses the profile of each machine."""
 
+from pathlib import Path
+
 import pytest
 from tests.traces.databases.scylladb.scylla_evaluated import NAMES, interpret, line, violations
+from tests.traces.databases.scylladb.test_scylla_end_to_end import evaluated
 
 from stagewright.machines import SHIPPED
 from stagewright.spec.loading import find
@@ -11,6 +14,7 @@ from stagewright.traces.databases.scylladb.versions import (
     ANY,
     OF_SEED,
     PROFILES,
+    RELEASES,
     profile_for,
 )
 
@@ -26,7 +30,8 @@ def test_the_profiles_are_those_of_the_definitions(machine: str) -> None:
 @pytest.mark.parametrize(
     ("machine", "wanted", "profile"),
     [
-        ("TabletMigration", "2025.1.2-0.20250401.abc", "scylla-2025.4"),
+        ("TabletMigration", "2025.1.2-0.20250401.abc", "scylla-6.0"),
+        ("TabletMigration", "2025.4.0", "scylla-2025.4"),
         ("TabletMigration", "2026.1.0~rc1", "scylla-2025.4"),
         ("TabletMigration", "scylla-2026.2", "scylla-2026.2"),
         ("TabletMigration", "2027.1.0", "scylla-2026.2"),
@@ -94,3 +99,32 @@ def test_the_banner_that_a_server_prints_before_it_logs_gives_the_version(prefix
 def test_a_sentence_about_versions_is_no_banner() -> None:
     sentence = "my Scylla version 2025.4 with build-id is starting"
     assert isinstance(parse_log_line(sentence, 1, "f"), str)
+
+
+def test_a_log_without_a_version_may_be_of_each_release_that_its_times_allow() -> None:
+    def of(month: str) -> tuple[str, ...]:
+        return interpret([text.replace("2025-03", month, 1) for text in DRAINS]).releases
+
+    assert of("2024-10") == ("scylla-6.0",)
+    assert of("2027-01") == RELEASES
+    assert of("2025-11")[-1] == "scylla-2026.2", "as builds are in use half a year before it is out"
+    assert interpret([starts("2025.4.0", "h"), *DRAINS]).releases == ()
+
+
+def test_a_rollback_of_an_old_release_is_no_violation_where_no_line_says_the_release(
+    tmp_path: Path,
+) -> None:
+    def log(year: int) -> Path:
+        table = "5a1f4c30-9d0e-11ef-8b4e-2f1a6d3c7e90:0"
+        text = "DEBUG {}-05-01 10:00:0{},000 [shard 0: gms] raft_topology - {}"
+        stages = ("allow_write_both_read_old", "revert_migration")
+        told = [f"Will set tablet {table} stage to {stage}" for stage in stages]
+        path = tmp_path / f"{year}.log"
+        path.write_text("".join(text.format(year, n, line) + "\n" for n, line in enumerate(told)))
+        return path
+
+    report = evaluated(log(2024))
+    assert report.entities == ()
+    assert [c.candidate for c in report.candidates] == ["scylla-6.0"]
+    newest = evaluated(log(2026), profile="scylla-2026.2")
+    assert [e.verdict.value for e in newest.entities] == ["violation"]

@@ -110,12 +110,18 @@ class Reading:
             text = ", ".join(self._versions)
             oldest = f"the logs are of versions {text}: checked as the oldest of them"
             notes.append(f"{oldest} (--profile any: by each)")
-        if not self._profile and self._told_of_topology:
+        if not self._profile:
             notes.append(
                 "no line says which version of ScyllaDB this is: the topology is checked as that of any "
                 "release, the rest as the newest (--profile says another)"
             )
         return notes
+
+    def releases(self) -> tuple[str, ...]:
+        """Those that may have written the logs, where no line says which one did."""
+        if self._profile:
+            return ()
+        return versions.released_by(max((p.time for p in self._placed if p.time), default=None))
 
     def read(self) -> None:
         """Take all records."""
@@ -218,10 +224,6 @@ class Reading:
         self.book.counts["resize decisions were emitted or revoked"] += 1
 
     # -- the topology ----------------------------------------------------------------------------------
-
-    @property
-    def _told_of_topology(self) -> bool:
-        return any(event.machine == topology.TRANSITION for _, event in self.book.events)
 
     def _topology(self, observed: dict[str, object], source: Source) -> None:
         self.book.add(Effect(topology.TRANSITION, _TOPOLOGY, observed, source))

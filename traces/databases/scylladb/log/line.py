@@ -53,6 +53,7 @@ class LogRecord:
     line: int
     words: Mapping[str, str] = field(default_factory=dict[str, str])
     shard: str = "0"
+    named: bool = True  # the line says which node it is of; else the file may have lines of several
 
 
 def parse_log_line(text: str, line: int, file: str) -> LogRecord | str | None:
@@ -68,6 +69,8 @@ def parse_log_line(text: str, line: int, file: str) -> LogRecord | str | None:
             if not form.says:
                 return None
             words = {**form.words, **{k: v for k, v in found.groupdict().items() if v is not None}}
-            return LogRecord(form.says, parts.time, parts.node, line, words, parts.shard)
+            return LogRecord(
+                form.says, parts.time, parts.node, line, words, parts.shard, parts.named
+            )
         expected = True
     return f"not in a known form: {parts.message[:120]}" if expected else None

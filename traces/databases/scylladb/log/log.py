@@ -13,6 +13,7 @@ from pathlib import Path
 from stagewright.spec.errors import InputError
 from stagewright.traces.databases.scylladb.log.interpreter import Reading
 from stagewright.traces.databases.scylladb.log.line import RELEVANT, LogRecord, parse_log_line
+from stagewright.traces.databases.scylladb.log.mixed import lines_of_several_nodes, unsure
 from stagewright.traces.databases.scylladb.log.order import in_order
 from stagewright.traces.databases.scylladb.log.passed_over import PATTERN, shape_of
 from stagewright.traces.databases.scylladb.log.prefix import has_prefix
@@ -53,9 +54,16 @@ def interpret(files: Sequence[Sequence[tuple[int, LogRecord]]], profile: str = "
     placed, notes = in_order(files)
     reading = Reading(placed, profile)
     reading.read()
+    doubtful, mixed = lines_of_several_nodes(placed)
+    notes += [
+        f"{name} has lines of several nodes, and they do not say of which: what seems wrong is undecided"
+        for name in mixed
+    ]
     return Interpreted(
         reading.book.events,
         reading.recordings(),
         [*notes, *reading.notes()],
         reading.of_version(),
+        reading.releases(),
+        unsure(reading.book.events, doubtful),
     )

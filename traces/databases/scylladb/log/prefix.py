@@ -6,8 +6,9 @@ Sep 05 18:37:22.280578 host scylla[8]:  [shard  0: gms] …            journald:
 node1.log:INFO  2024-09-27 …                                         any of them after grep
 scylla-node1-1  | INFO  2024-09-27 …                                 docker compose
 [pod/scylla-0/scylla] INFO  2024-09-27 …                             kubectl logs --prefix
-scylla-0 scylla INFO  2024-09-27 …                                   stern
-{"log":"INFO  2024-09-27 …","stream":"stderr","time":…}              collectors (`wrapped_line.py`)
+scylla-0 scylla INFO  2024-09-27 …                                   stern, or with the namespace before it
+<30>1 2024-09-27T22:15:13.717Z host scylla 8 - - [shard 0: gms] …    syslog (RFC 5424)
+{"log":"INFO  2024-09-27 …","stream":"stderr","time":…}              collectors, also CSV (`wrapped_line.py`)
 
 The banner with which the server starts is printed before there is a logger: it has no prefix at all.
 """
@@ -31,9 +32,14 @@ _BANNER = re.compile(
 _ISO = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d+))?")
 _JOURNAL = re.compile(r"\b([A-Z][a-z]{2})\s+(\d{1,2}) (\d\d:\d\d:\d\d)(?:\.(\d+))?")
 _HOST = re.compile(r"(\S+)\s+(?:!\w+\s*\|\s*)?scylla(?:\[(\d+)\]:?|:)")
+_SYSLOG = re.compile(r"^<\d+>1 \S+ (?P<host>[^\s-]\S*) scylla\S* ")
 _POD = re.compile(r"\[pod/(?P<pod>[^/\]\s]+)/[^\]]*\]")
 _COMPOSE = re.compile(r"^(?:\S+\s+)?(?P<container>[\w.-]*\w)\s+\|\s")
-_STERN = re.compile(r"^(?P<pod>[a-z0-9][a-z0-9.-]*)\s+scylla[\w.-]*\s+(?!\[)")
+_STERN = re.compile(
+    r"^(?:[a-z][a-z0-9.-]*\s+)?(?P<pod>[a-z][a-z0-9.-]*)\s+(?:\u203a\s+)?[a-z][\w.-]*\s+"
+    r"(?=(?:TRACE|DEBUG|INFO|WARN|ERROR)\s|\d{4}-|Scylla |$)"
+)
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _GREPPED = re.compile(r"(?P<file>[^\s:]+):(?:\d+:)?\s*(?:[A-Z]+\s+)?$")
 
@@ -53,16 +59,19 @@ class Prefixed:
     logger: str
     message: str
     shard: str = "0"
+    named: bool = True  # the line, or its collector, says which node it is of
 
 
 def has_prefix(text: str) -> bool:
     """Whether a line begins as a ScyllaDB log's lines do."""
-    return _TAIL.search(unwrapped(text, "[shard")) is not None
+    return _TAIL.search(unwrapped(text, "[shard", "")) is not None
 
 
 def take_apart(text: str, file: str) -> Prefixed | None:
     """The parts of a line; None if it does not begin as a ScyllaDB log's lines do."""
-    text = unwrapped(text, "Scylla version " if "[shard" not in text else "[shard")
+    text = unwrapped(text, "Scylla version " if "[shard" not in text else "[shard", file)
+    if "\x1b" in text:
+        text = _COLOUR.sub("", text)
     tail = _TAIL.search(text)
     if tail is None:
         return _start_banner(text, file)
@@ -70,7 +79,10 @@ def take_apart(text: str, file: str) -> Prefixed | None:
     message, logger = tail["message"].strip(), tail["logger"]
     if message.startswith(_OLD_TOPOLOGY):  # as of 2023: `storage_service - raft topology: …`
         message, logger = message.removeprefix(_OLD_TOPOLOGY), "raft_topology"
-    return Prefixed(_time(head), _node(head, file), logger, message, tail["shard"])
+    node = _node(head)
+    return Prefixed(
+        _time(head), node or node_of_file(file), logger, message, tail["shard"], bool(node)
+    )
 
 
 def _start_banner(text: str, file: str) -> Prefixed | None:
@@ -79,7 +91,8 @@ def _start_banner(text: str, file: str) -> Prefixed | None:
     if banner is None:
         return None
     head = text[: banner.start()]
-    return Prefixed(_time(head), _node(head, file), "init", banner[0])
+    node = _node(head)
+    return Prefixed(_time(head), node or node_of_file(file), "init", banner[0], named=bool(node))
 
 
 def _time(head: str) -> str:
@@ -94,15 +107,16 @@ def _time(head: str) -> str:
     return f"{date} {clock}.{(fraction or '').ljust(6, '0')[:6]}"
 
 
-def _node(head: str, file: str) -> str:
+def _node(head: str) -> str:
+    """The node that the beginning of a line names; empty if it names none."""
     if found := _HOST.search(head):
         return f"{found[1]}[{found[2]}]" if found[2] else found[1]
-    for collected in (_POD, _COMPOSE, _STERN):
+    for collected in (_SYSLOG, _POD, _COMPOSE, _STERN):
         if found := collected.search(head):
             return found[1]
     begin = _ISO.search(head)
     grepped = _GREPPED.match(head[: begin.start()]) if begin else None
-    return node_of_file(grepped["file"] if grepped else file)
+    return node_of_file(grepped["file"]) if grepped else ""
 
 
 @lru_cache(1 << 10)

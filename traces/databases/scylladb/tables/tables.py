@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stagewright.spec.errors import InputError
+from stagewright.traces.databases.scylladb import versions
 from stagewright.traces.databases.scylladb.tables.rows import (
     Begins,
     Broken,
@@ -154,7 +155,13 @@ def interpret(files: Sequence[Sequence[tuple[int, Line]]], profile: str = "") ->
     dumps = [dump for lines in files for dump in _snapshots(lines)]
     found = Snapshots(profile)
     found.take(dumps)
-    return Interpreted(found.book.events, found.recordings(), found.notes())
+    latest = max((e.time for _, e in found.book.events if e.time is not None), default=None)
+    return Interpreted(
+        found.book.events,
+        found.recordings(),
+        found.notes(),
+        releases=() if profile else versions.released_by(latest),
+    )
 
 
 def _snapshots(lines: Sequence[tuple[int, Line]]) -> list[Snapshot]:
