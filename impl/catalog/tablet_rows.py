@@ -66,6 +66,13 @@ class TabletRow:
             Role.staying: tuple(h for h in now if h in then),
         }
 
+    @cached_property
+    def lost(self) -> frozenset[str]:
+        """The hosts whose places others take as they were given up; also if one of them is back meanwhile."""
+        rebuilt = self.kind is not None and not self.kind.leaving and bool(self.hosts[Role.pending])
+        gone = rebuilt or Role.leaving in self.excluded
+        return frozenset(self.hosts[Role.leaving]) if gone else frozenset()
+
     @property
     def holders(self) -> frozenset[str]:
         """The hosts that have storage for it, or may have."""

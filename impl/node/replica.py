@@ -31,6 +31,7 @@ class Replica:
         self._node = node
         self.views = views
         self._unsynced: dict[int, tuple[Effect, ...]] = {}
+        views.store = self.store
         views.worker.synced = partial(self.store, ())
 
     def serve(self, sender: str, request: ReplicaWrite | ReplicaRead | ReplicaScan) -> list[Effect]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from stagewright.impl.catalog.tablet_rows import TabletRow
@@ -34,9 +34,9 @@ from stagewright.impl.views.maintenance.memtables import Memtables
 from stagewright.impl.views.maintenance.outbox import Outbox
 from stagewright.impl.views.maintenance.pairing import is_paired
 from stagewright.impl.views.maintenance.staged import Staged, entry_key, put_staged, staging_of
-from stagewright.impl.views.maintenance.updates import ViewUpdate, updates_of
+from stagewright.impl.views.maintenance.updates import ViewUpdate, taken_back, updates_of
 from stagewright.impl.views.statements import create_view, drop_view
-from stagewright.machines.scylladb.tablets.tablet_stages import Kind
+from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Role
 
 Request = CreateView | DropView | ViewsRequest | WorkOnTasks | WorkedOnTasks
 
@@ -53,6 +53,8 @@ class NodeViews:
         self.worker = ViewBuildingWorker(node, self.outbox, self._memtables, self._tell)
         self.registrar = StagingRegistrar(node)
         self._known: dict[str, ViewDefinition] = {}  # the views that were there last
+        self._lost = frozenset[tuple[str, frozenset[str]]]()  # tablets, with whom they lose
+        self.store: Callable[..., list[Effect]] = lambda _, *then: [*then]  # as the replica does
 
     def _tell(self, record: Record) -> None:
         for ear in self.ears:
@@ -185,8 +187,28 @@ class NodeViews:
                 effects += self.registrar.forget_table(base)
             effects += [Drop(name, b"", None) for name in self._known if name not in now]
             self._known = dict(now)
+        effects += self._take_back()
         effects += [*self.outbox.learned(), *self.worker.learned(), *self.registrar.learned()]
         return effects if self.coordinator is None else [*effects, *self.coordinator.learned()]
+
+    def _take_back(self) -> list[Effect]:
+        """Take out of views what a replica may have put there that is lost: rows that it had not seen replaced.
+
+        Whoever stays has seen so of those versions that it had, maybe before it knew of the view.
+        """
+        node, effects = self._node, list[Effect]()
+        lose = [row for row in node.view.moving if row.lost and node.view.views_of(row.table)]
+        known, self._lost = self._lost, frozenset((row.name, row.lost) for row in lose)
+        for row in lose if not node.has(Defect.nothing_is_taken_back) else ():
+            if (row.name, row.lost) in known or node.name not in row.hosts[Role.staying]:
+                continue
+            snapshot = node.rows.snapshot()
+            updates = [*taken_back(snapshot, node.view.views_of(row.table), row.table, row.range)]
+            snapshot.close()
+            hints, then = self._hints(row.table, updates)
+            if hints:
+                effects += self.store(hints, *then)
+        return effects
 
     # -- what arrives --------------------------------------------------------------------------------------
 

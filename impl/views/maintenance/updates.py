@@ -5,11 +5,12 @@ An update has the timestamp of the base row's version that it follows from, so i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from stagewright.impl.node.keys import bounds
 from stagewright.impl.node.messages import Cell
-from stagewright.impl.storage.port import Version
+from stagewright.impl.storage.port import Snapshot, Version
 from stagewright.impl.views.maintenance.definition import ViewDefinition
 
 
@@ -42,3 +43,18 @@ def updates_of(view: ViewDefinition, before: Version | None, cell: Cell) -> Iter
     gone = None if before is None else view.row_of(key, before.value)
     if gone is not None and gone != there:
         yield ViewUpdate(view.name, key, gone, time, None)
+
+
+def taken_back(
+    rows: Snapshot, views: Iterable[ViewDefinition], base: str, range_: tuple[int, int]
+) -> Iterator[ViewUpdate]:
+    """The deletions of the view rows of all versions of a range that are replaced here."""
+    newest: Version | None = None
+    for version in rows.versions(base, *bounds(*range_)):
+        if newest is None or newest.key != version.key:
+            newest = version
+            continue
+        for view in views:
+            gone = view.row_of(version.key, version.value)
+            if gone is not None and gone != view.row_of(version.key, newest.value):
+                yield ViewUpdate(view.name, version.key, gone, newest.time, None)

@@ -63,6 +63,15 @@ GIVEN_UP = Plan(
     workload=Workload(keys=12, gap=(0, 2), reads=0.1),
 )
 """A node comes back with hints of tablets that others have rebuilt meanwhile, and gets some of these again."""
+STALE = Plan(
+    nodes=4,
+    script=parse_script(
+        "table t tablets 2 rf 3; write 60; wait 200; kill n1; write 60; wait 200; restart n1; wait 300; "
+        "create view v on t by value mod 7; await v; remove n1; write 5"
+    ),
+    workload=Workload(keys=30, gap=(0, 2), reads=0),
+)
+"""A view is built also by a node that has missed writes, and gets them no more."""
 
 
 @pytest.mark.parametrize(
@@ -95,6 +104,13 @@ def test_a_hint_moves_before_its_row_so_that_its_successor_has_both() -> None:
     assert (report.breaches, report.refused) == ([], [])
 
 
+@pytest.mark.parametrize("seed", some_of([0, 1, 2]))
+def test_what_a_replica_that_is_lost_had_put_into_a_view_is_taken_out_of_it(seed: int) -> None:
+    report = run(replace(STALE, seed=seed))
+    assert (report.breaches, report.refused) == ([], [])
+    assert "view rows of lost versions" not in report.counted
+
+
 def test_a_view_has_as_many_replicas_as_its_table() -> None:
     script = "table t tablets 1 rf 2; create view v on t by value; alter v rf 3; alter t rf 3"
     report = run(Plan(script=parse_script(script)))
@@ -118,6 +134,7 @@ SHOWN = (
         "it goes to the paired view replica, or to one that comes",
     ),
     Shown(D.view_updates_change_sides, FEWER, "", 1, oracle=True),
+    Shown(D.nothing_is_taken_back, STALE, "", oracle=True),
     Shown(
         D.view_rows_are_deleted_in_pairs,
         FOLLOWED,
