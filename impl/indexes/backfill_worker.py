@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import TYPE_CHECKING
 
+from stagewright.impl.indexes.bulk.columns import PAUSE, TURN, EntryColumns, keys_of
 from stagewright.impl.indexes.defects import Defect
 from stagewright.impl.indexes.messages import (
     BackfillBatch,
@@ -18,10 +15,9 @@ from stagewright.impl.indexes.messages import (
     Violation,
 )
 from stagewright.impl.indexes.records.notes import ChunkBegun, ChunkEnded, RowsScanned
-from stagewright.impl.indexes.schema import EntryChange, IndexInfo, by_tablet, entry_key, key_of
 from stagewright.impl.indexes.tablet import ROWS
 from stagewright.impl.indexes.throttle import TokenBucket
-from stagewright.impl.storage.port import Snapshot, Version, live
+from stagewright.impl.storage.port import Page
 from stagewright.machines.yugabytedb.indexes.index_states import Permission
 
 if TYPE_CHECKING:
@@ -42,17 +38,11 @@ class _Chunk:
     batches: dict[tuple[str, int], BackfillBatch] = field(
         default_factory=dict[tuple[str, int], BackfillBatch]
     )
-    until: bytes | None = None  # after the batch
+    until: bytes | None = None  # after what was read last
     over: bool = False
-    snapshot: Snapshot | None = None
-    upcoming: Iterator[Version] = field(default_factory=lambda: iter(()))
-    ahead: deque[Version] = field(
-        default_factory=deque[Version]
-    )  # rows that were read, not yet written
-
-    def fill(self, most: int) -> None:
-        """Have so many rows ahead, if there are."""
-        self.ahead.extend(islice(self.upcoming, max(most - len(self.ahead), 0)))
+    page: Page | None = None  # rows that were read, for which there are no tokens yet
+    gathered: int = 0  # rows of the batch
+    entries: EntryColumns = field(default_factory=lambda: EntryColumns(0))
 
 
 class BackfillWorker:
@@ -123,33 +113,40 @@ class BackfillWorker:
             return
         chunk.has_slot = True
         pending = {i.transaction for i in self._tablet.intents.values()}
-        self._tablet.resolve(pending, chunk.asked.read_time, lambda: self._read(chunk))
+        self._tablet.resolve(pending, chunk.asked.read_time, lambda: self._begin_batch(chunk))
 
     # -- reading -------------------------------------------------------------------------------------------------
 
-    def _read(self, chunk: _Chunk) -> None:
+    def _begin_batch(self, chunk: _Chunk) -> None:
         """Nothing commits at the time of the scan or before any more: read the next rows."""
+        chunk.until, chunk.gathered = chunk.at, 0
+        chunk.entries = EntryColumns(self._tablet.settings.tablets)
+        self._read(chunk)
+
+    def _read(self, chunk: _Chunk) -> None:
         if chunk.over:
             return
-        settings = self._tablet.settings
-        if chunk.snapshot is None:
-            chunk.snapshot = self._tablet.store.snapshot()
-            at = chunk.asked.read_time
-            chunk.upcoming = live(chunk.snapshot, ROWS, chunk.at, at=at)
-        chunk.fill(settings.batch + 1)
-        count = min(settings.batch, len(chunk.ahead))
-        bucket = self._bucket(chunk.asked.job)
-        if bucket is not None and count:
-            count = min(count, bucket.burst)
-            wait = bucket.wait(count, self._tablet.port.now())
+        bucket, batch = self._bucket(chunk.asked.job), self._tablet.settings.batch
+        if chunk.page is None:
+            most = min(batch - chunk.gathered, bucket.burst if bucket else TURN)
+            at, start = chunk.asked.read_time, chunk.until or b""
+            chunk.page = self._tablet.store.page(ROWS, start, at, most)
+        page = chunk.page
+        if bucket is not None and page.values:
+            wait = bucket.wait(len(page.values), self._tablet.port.now())
             if wait:
                 self._tablet.port.after(wait, self._read, chunk)
                 return
-        rows = [chunk.ahead.popleft() for _ in range(count)]
-        chunk.until = chunk.ahead[0].key if chunk.ahead else None
-        chunk.rows += len(rows)
-        self._note(chunk, rows)
-        self._write(chunk, rows)
+        chunk.page, chunk.until = None, page.following
+        chunk.rows += len(page.values)
+        chunk.gathered += len(page.values)
+        self._note(chunk, page.keys)
+        wanted = [i for i in self._tablet.schema.indexes if i.number in chunk.asked.indexes]
+        chunk.entries.add(keys_of(page.keys), page.values, wanted)
+        if chunk.until is None or bucket is not None or chunk.gathered >= batch:
+            self._write(chunk)
+        else:
+            self._tablet.port.after(PAUSE, self._read, chunk)
 
     def _bucket(self, job: int) -> TokenBucket | None:
         settings = self._tablet.settings
@@ -162,8 +159,8 @@ class BackfillWorker:
             )
         return self._buckets[job]
 
-    def _note(self, chunk: _Chunk, rows: list[Version]) -> None:
-        asked, keys = chunk.asked, tuple(key_of(v.key) for v in rows)
+    def _note(self, chunk: _Chunk, keys: bytes) -> None:
+        asked = chunk.asked
         scans = [asked.indexes]
         if Defect.one_scan_an_index in self._tablet.settings.defects:
             scans = [(i,) for i in asked.indexes]
@@ -174,17 +171,17 @@ class BackfillWorker:
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
-    def _write(self, chunk: _Chunk, rows: list[Version]) -> None:
-        asked, settings = chunk.asked, self._tablet.settings
-        now = Defect.entries_are_written_now in settings.defects
-        time = self._tablet.clock.now() if now else asked.read_time
-        wanted = {i.number: i for i in self._tablet.schema.indexes if i.number in asked.indexes}
-        entries = [e for row in rows for e in _entries(row, tuple(wanted.values()))]
-        for place, some in by_tablet(entries, settings.tablets).items():
-            for batch in _split(some):
+    def _write(self, chunk: _Chunk) -> None:
+        asked, tablet = chunk.asked, self._tablet
+        now = Defect.entries_are_written_now in tablet.settings.defects
+        time = tablet.clock.now() if now else asked.read_time
+        known = {i.number for i in tablet.schema.indexes}
+        for place, entries in chunk.entries.entries():
+            if entries.index in known:
                 self._number += 1
-                message = BackfillBatch(asked.job, self._number, time, asked.read_time, batch)
+                message = BackfillBatch(asked.job, self._number, time, asked.read_time, entries)
                 chunk.batches[place, self._number] = message
+        chunk.entries = EntryColumns(0)
         self._send(chunk)
         if not chunk.batches:
             self._advance(chunk)
@@ -195,7 +192,7 @@ class BackfillWorker:
         for (place, _), batch in chunk.batches.items():
             self._tablet.port.send(place, batch)
         at = chunk.at
-        self._tablet.port.after(self._tablet.settings.retry, self._send_again, chunk, at)
+        self._tablet.port.after(4 * self._tablet.settings.retry, self._send_again, chunk, at)
 
     def _send_again(self, chunk: _Chunk, at: bytes) -> None:
         if chunk.at == at:
@@ -204,7 +201,7 @@ class BackfillWorker:
     def on_batch_done(self, sender: str, done: BatchDone) -> None:
         """A tablet of an index has written a batch, or not."""
         chunk = self._chunk
-        if chunk is None or (sender, done.number) not in chunk.batches or done.again:
+        if chunk is None or (sender, done.number) not in chunk.batches:
             return
         del chunk.batches[sender, done.number]
         if done.violation is not None:
@@ -220,7 +217,7 @@ class BackfillWorker:
             self._finish(chunk, chunk.until)
         else:
             chunk.at = chunk.until
-            self._read(chunk)
+            self._begin_batch(chunk)
 
     def _finish(
         self, chunk: _Chunk, until: bytes | None, violation: Violation | None = None
@@ -239,8 +236,6 @@ class BackfillWorker:
     def _close(self, chunk: _Chunk) -> None:
         chunk.over = True
         chunk.batches.clear()
-        if chunk.snapshot is not None:
-            chunk.snapshot.close()
         self._chunk = None
         if chunk.has_slot:
             self._tablet.port.free_slot()
@@ -249,26 +244,3 @@ class BackfillWorker:
 def _same(a: BackfillChunk, b: BackfillChunk) -> bool:
     """Whether the rows and indexes are the same, whoever asks."""
     return (a.job, a.start, a.indexes, a.read_time) == (b.job, b.start, b.indexes, b.read_time)
-
-
-def _split(entries: tuple[EntryChange, ...]) -> list[tuple[EntryChange, ...]]:
-    """Batches with one operation a key: a second one has to see the first."""
-    batches: list[dict[bytes, EntryChange]] = []
-    for entry in entries:
-        for batch in batches:
-            if entry.entry not in batch:
-                batch[entry.entry] = entry
-                break
-        else:
-            batches.append({entry.entry: entry})
-    return [tuple(batch.values()) for batch in batches]
-
-
-def _entries(row: Version, indexes: tuple[IndexInfo, ...]) -> Iterator[EntryChange]:
-    """What indexes have for a row."""
-    values, key = json.loads((row.value or b"{}").decode()), key_of(row.key)
-    for index in indexes:
-        value = values.get(index.column)
-        if value is not None:
-            entry = entry_key(index.unique, value, key)
-            yield EntryChange(index.number, index.unique, entry, key)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from stagewright.impl.indexes.bulk.columns import Entries
 from stagewright.impl.indexes.schema import EntryChange, Schema, Values
 from stagewright.machines.yugabytedb.indexes.index_states import Status
 
@@ -234,16 +235,15 @@ class BackfillBatch(Message):
     number: int
     time: int
     read_time: int
-    entries: tuple[EntryChange, ...]
+    entries: Entries
 
 
 @dataclass(frozen=True)
 class BatchDone(Message):
-    """They are written, or one violates the constraint, or (`again`) a transaction has to end first."""
+    """They are written, or one violates the constraint."""
 
     job: int
     number: int
-    again: bool = False
     violation: Violation | None = None
 
 

@@ -51,11 +51,12 @@ from stagewright.impl.indexes.schema import (
 )
 from stagewright.impl.indexes.tablet import META, ROWS, Intent, Tablet
 from stagewright.impl.indexes.transactions import ADDRESS as RECORDS
-from stagewright.impl.storage.port import Put, RowStore, Version, live
+from stagewright.impl.storage.port import LAST_TIME, Put, RowStore, Version, live
 from stagewright.machines.yugabytedb.indexes.index_states import Permission
 
 _MASTER = "master"
 _COUNT = b"rows"
+_PAGE = 1_000
 
 
 @dataclass
@@ -134,9 +135,11 @@ class TableTablet(Tablet):
         found = self.store.get(META, _COUNT)
         if found is not None:
             return int(found.value or b"0")
-        snapshot = self.store.snapshot()
-        count = sum(1 for _ in live(snapshot, ROWS))
-        snapshot.close()
+        page = self.store.page(ROWS, b"", LAST_TIME, _PAGE)
+        count = len(page.values)
+        while page.following is not None:
+            page = self.store.page(ROWS, page.following, LAST_TIME, _PAGE)
+            count += len(page.values)
         return count
 
     def versions(self, time: int, versions: Mapping[bytes, bytes | None]) -> list[Put]:

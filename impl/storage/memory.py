@@ -7,10 +7,11 @@ the system's page cache as it is).
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
-from stagewright.impl.storage.port import LAST_TIME, Put, Version, forgettable
+from stagewright.impl.storage.port import LAST_TIME, Page, Put, Version, forgettable, live
 
 Batch = tuple[Put, ...]
 _Family = dict[bytes, dict[int, bytes | None]]
@@ -55,6 +56,17 @@ class MemoryRows:
 
     def sync(self) -> None:
         self.disk.synced = len(self.disk.log)
+
+    def load(self, family: str, time: int) -> MemoryLoad:
+        return MemoryLoad(self, family, time)
+
+    def page(self, family: str, low: bytes, at: int, most: int) -> Page:
+        snapshot = self.snapshot()
+        rows = list(islice(live(snapshot, family, low, at=at), most + 1))
+        snapshot.close()
+        following = rows.pop().key if len(rows) > most else None
+        keys = b"".join(row.key for row in rows)
+        return Page(keys, [row.value or b"" for row in rows], following)
 
     def snapshot(self) -> MemorySnapshot:
         self._views += 1
@@ -157,3 +169,24 @@ class MemorySnapshot:
         if self._on_close is not None:
             self._on_close(self._families)
             self._on_close = None
+
+
+class MemoryLoad:
+    """What is put in with one record of the log."""
+
+    def __init__(self, rows: MemoryRows, family: str, time: int) -> None:
+        self._rows = rows
+        self._family = family
+        self._time = time
+        self._batch: list[Put] = []
+
+    def add(self, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
+        pairs = zip(keys, values, strict=True)
+        self._batch += (Put(self._family, Version(k, self._time, v)) for k, v in pairs)
+
+    def finish(self) -> None:
+        self._rows.write(self._batch)
+        self._rows.sync()
+
+    def abandon(self) -> None:
+        self._batch.clear()

@@ -5,7 +5,7 @@ What is written survives the process at once, and the machine after the next `sy
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -37,6 +37,18 @@ class Put:
     version: Version
 
 
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Rows of a family as of a time, in the order of their keys, and the key of the row after them, if there is one.
+
+    The keys are one after the other: whoever reads pages has keys of one width.
+    """
+
+    keys: bytes
+    values: list[bytes]
+    following: bytes | None
+
+
 class Snapshot(Protocol):
     """A consistent view: nothing that is written later shows. To be closed."""
 
@@ -53,6 +65,22 @@ class Snapshot(Protocol):
         ...
 
 
+class Load(Protocol):
+    """Versions of one time that are put in together, beside the log: all of them show when they are on the disk."""
+
+    def add(self, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
+        """More of them: the keys are in their order, and after those that were added before."""
+        ...
+
+    def finish(self) -> None:
+        """They are there, on the disk, when this returns; they count as written now. May be called from any thread."""
+        ...
+
+    def abandon(self) -> None:
+        """None of them is to be there."""
+        ...
+
+
 class RowStore(Protocol):
     """A node's rows."""
 
@@ -62,6 +90,14 @@ class RowStore(Protocol):
 
     def sync(self) -> None:
         """Everything written before is on the disk when this returns. May be called from any thread."""
+        ...
+
+    def load(self, family: str, time: int) -> Load:
+        """Begin to put in many versions of one time."""
+        ...
+
+    def page(self, family: str, low: bytes, at: int, most: int) -> Page:
+        """What `live` has from a key on as of a time, as it is now: so many rows, and fast."""
         ...
 
     def snapshot(self) -> Snapshot:

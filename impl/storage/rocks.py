@@ -13,17 +13,20 @@ hold the interpreter's lock while the disk works.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
-from stagewright.impl.storage.port import LAST_TIME, Put, StorageError, Version, forgettable
+from stagewright.impl.storage.port import LAST_TIME, Page, Put, StorageError, Version, forgettable
 
 _END = b"\0\0"
 _PAGE = 256
+_LIVE = ord("+")  # what a value begins with; that of a tombstone is a dash
+_LOAD = ".load"  # what a file ends with that is made to be put in
 
 
 class RocksRows:
@@ -49,10 +52,14 @@ class RocksRows:
         options.set_max_background_jobs(2)
         options.set_max_open_files(64)
         options.set_keep_log_file_num(1)
+        options.set_level_zero_file_num_compaction_trigger(12)  # each load is a file, in order
         # The last record of the log may be torn by a crash; anything worse is an error.
         options.set_wal_recovery_mode(rocksdict.DBRecoveryMode.tolerate_corrupted_tail_records())
+        self._loads = (directory / f"{n}{_LOAD}" for n in count())
         with _named(f"{directory} cannot be opened"):
             self._db: Any = rocksdict.Rdict(str(directory), options)
+        for left in directory.glob(f"*{_LOAD}"):
+            left.unlink()
 
     def write(self, batch: Iterable[Put]) -> None:
         together = self._rocks.WriteBatch(raw_mode=True)
@@ -66,6 +73,33 @@ class RocksRows:
     def sync(self) -> None:
         with _named("the log cannot be synced"):  # `WriteOptions.sync` holds the interpreter's lock
             self._db.flush_wal(True)
+
+    def load(self, family: str, time: int) -> RocksLoad:
+        return RocksLoad(self._rocks, self._db, next(self._loads), family, time)
+
+    def page(self, family: str, low: bytes, at: int, most: int) -> Page:
+        prefix, bound = _prefix(family), (LAST_TIME - at).to_bytes(8, "big")
+        found, start = _Found(prefix, bound), prefix + _escaped(low)
+        while start and len(found.keys) <= most:
+            wanted = most + 1 - len(found.keys)
+            with _named("rows cannot be read"):  # the binding's fastest way, a view of its own
+                pairs = list(islice(self._db.items(from_key=start), wanted))
+            found.add(pairs)
+            if len(pairs) < wanted:
+                self._check_end(pairs[-1][0] + b"\0" if pairs else start)
+                break
+            start = pairs[-1][0] + b"\0" if pairs[-1][0].startswith(prefix) else b""
+        following = None
+        if len(found.keys) > most:
+            following, _ = _plain(found.keys.pop()), found.values.pop()
+        return Page(_plain(b"".join(found.keys)), [v[1:] for v in found.values], following)
+
+    def _check_end(self, start: bytes) -> None:
+        """An iterator that meets an error looks as if it had come to the end."""
+        iterator = self._db.iter()
+        with _named("rows cannot be read"):
+            iterator.seek(start)
+            iterator.status()
 
     def snapshot(self) -> RocksSnapshot:
         self._views += 1
@@ -114,6 +148,44 @@ class RocksRows:
                 f"{self._views} snapshots are open", help="close them before the store"
             )
         self._db.close()
+
+
+class RocksLoad:
+    """A file with the versions in the order of their keys, which becomes one of the store's own."""
+
+    def __init__(self, rocksdict: Any, db: Any, path: Path, family: str, time: int) -> None:
+        self._ingest = rocksdict.IngestExternalFileOptions
+        self._db = db
+        self._path = path
+        self._prefix = _prefix(family)
+        self._end = _END + (LAST_TIME - time).to_bytes(8, "big")
+        options = rocksdict.Options(raw_mode=True)
+        options.set_compression_type(rocksdict.DBCompressionType.none())
+        self._file: Any = rocksdict.SstFileWriter(options)
+        self._is_empty = True
+        with _named("a file of rows cannot be begun"):
+            self._file.open(str(path))
+
+    def add(self, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
+        file, prefix, end = self._file, self._prefix, self._end
+        with _named("a file of rows cannot be written"):
+            for key, value in zip(keys, values, strict=True):
+                file[prefix + key.replace(b"\0", b"\0\xff") + end] = b"+" + value
+        self._is_empty = self._is_empty and not keys
+
+    def finish(self) -> None:
+        if self._is_empty:
+            self.abandon()
+            return
+        options = self._ingest()
+        options.set_move_files(True)
+        with _named("a file of rows cannot be put in"):
+            self._file.finish()
+            self._db.ingest_external_file([str(self._path)], options)
+
+    def abandon(self) -> None:
+        self._file = None
+        self._path.unlink(missing_ok=True)
 
 
 class RocksSnapshot:
@@ -197,11 +269,56 @@ def _escaped(key: bytes) -> bytes:
     return key.replace(b"\0", b"\0\xff")
 
 
+def _plain(escaped: bytes) -> bytes:
+    return escaped.replace(b"\0\xff", b"\0")
+
+
 def _stored(family: str, key: bytes, time: int) -> bytes:
     return _prefix(family) + _escaped(key) + _END + (LAST_TIME - time).to_bytes(8, "big")
 
 
+class _Found:
+    """Keys and values of a page as they are stored: of each key the newest version at a bound, unless a tombstone."""
+
+    def __init__(self, prefix: bytes, bound: bytes) -> None:
+        self.keys: list[bytes] = []
+        self.values: list[bytes] = []
+        self._prefix = prefix
+        self._bound = bound
+        self._last = b""
+
+    def add(self, pairs: list[tuple[bytes, bytes]]) -> None:
+        """What comes next in the store."""
+        if not pairs or not self._add_all(pairs):
+            self._add_some(pairs)
+
+    def _add_all(self, pairs: list[tuple[bytes, bytes]]) -> bool:
+        """Mostly all of them are of the page, which is found out by a few calls for all of them."""
+        stored, skip = [key for key, _ in pairs], len(self._prefix)
+        if stored[-1][:skip] != self._prefix or min([s[-8:] for s in stored]) < self._bound:
+            return False
+        keys, values = [s[skip:-10] for s in stored], [value for _, value in pairs]
+        if len({*keys}) < len(keys) or keys[0] == self._last or max(values)[0] != _LIVE:
+            return False
+        self.keys += keys
+        self.values += values
+        self._last = keys[-1]
+        return True
+
+    def _add_some(self, pairs: list[tuple[bytes, bytes]]) -> None:
+        skip = len(self._prefix)
+        for stored, value in pairs:
+            if stored[:skip] != self._prefix:
+                return
+            key = stored[skip:-10]
+            if stored[-8:] >= self._bound and key != self._last:
+                self._last = key
+                if value[0] == _LIVE:
+                    self.keys.append(key)
+                    self.values.append(value)
+
+
 def _version(stored: bytes, value: bytes, skip: int) -> Version:
-    key = stored[skip:-10].replace(b"\0\xff", b"\0")
+    key = _plain(stored[skip:-10])
     time = LAST_TIME - int.from_bytes(stored[-8:], "big")
     return Version(key, time, value[1:] if value[:1] == b"+" else None)

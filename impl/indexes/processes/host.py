@@ -103,8 +103,7 @@ class Host:
         for life in self._lives.values():
             life.end()
         led = [life for life in self._lives.values() if isinstance(life, Led)]
-        flushing = [life.flushing for life in led if life.flushing is not None]
-        await asyncio.gather(*flushing, *self._giving)
+        await asyncio.gather(*(task for life in led for task in life.busy()), *self._giving)
         for link in self._links.values():
             link.close()
         for connection in list(self._connections):
@@ -262,8 +261,7 @@ class Host:
         """Lead a tablet no more, or remove it; after the sync that may be going on."""
 
         async def give() -> None:
-            if life.flushing is not None:
-                await life.flushing
+            await asyncio.gather(*life.busy())
             try:
                 life.close()
                 if remove is not None:

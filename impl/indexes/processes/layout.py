@@ -29,8 +29,8 @@ from stagewright.impl.processes.layout import Layout
 
 MASTER = "master"
 REAL = Settings(
-    batch=128,
-    chunk_rows=4_000,
+    batch=131_072,
+    chunk_rows=262_144,
     retry=200,
     wait_for_old=2_000,
     transaction_timeout=10_000,

@@ -62,6 +62,7 @@ class Life:
         self.process: Process | None = None
         self.is_over = False
         self.host = host
+        self.asides: set[asyncio.Task[None]] = set()  # what threads do for it
         self._listener = listener
         self._slots = 0
 
@@ -72,6 +73,20 @@ class Life:
     def after(self, milliseconds: int, action: Callable[..., None], *arguments: Any) -> None:
         loop = asyncio.get_running_loop()
         loop.call_later(milliseconds / 1000, self.host.act, self, action, *arguments)
+
+    def aside(self, work: Callable[[], None], then: Callable[..., None], *arguments: Any) -> None:
+        async def do() -> None:
+            try:
+                await asyncio.to_thread(work)
+            except Exception as error:  # noqa: BLE001 - a disk has failed
+                self.host.fail(error)
+            else:
+                self.host.act(self, then, *arguments)
+            finally:
+                self.asides.discard(task)
+
+        task = asyncio.get_running_loop().create_task(do())
+        self.asides.add(task)
 
     def now(self) -> int:
         return time.time_ns() // 1_000_000
@@ -127,6 +142,10 @@ class Led(Life):
             index = int(kind.removeprefix("index"))
             self.process = IndexTablet(index, port, self.store, settings)
 
+    def busy(self) -> list[asyncio.Task[None]]:
+        """What threads do with its store."""
+        return [*self.asides, *([self.flushing] if self.flushing is not None else [])]
+
     @property
     def has_unsynced(self) -> bool:
         """Whether it has written what may not be on the disk yet, or sent what waits for that."""
@@ -154,7 +173,7 @@ class Led(Life):
 
     def close(self) -> None:
         """Give the rows back; the tablet may be led elsewhere after `release`."""
-        if isinstance(self.process, TableTablet):
+        if isinstance(self.process, TableTablet | IndexTablet):
             self.process.close()
         self.store.close()
 
@@ -169,6 +188,8 @@ class SyncedStore:
     def __init__(self, rows: RowStore) -> None:
         self.rows = rows
         self.write = rows.write
+        self.load = rows.load
+        self.page = rows.page
         self.snapshot = rows.snapshot
         self.get = rows.get
         self.drop = rows.drop

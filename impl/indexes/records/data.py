@@ -78,7 +78,7 @@ class DataRecords:
                 )
 
     def _backfilled(self, note: EntriesBackfilled) -> None:
-        unique = [e for e in note.entries if e.unique]
+        unique = [e for e in note.entries.changes() if e.unique]
         decided = all(self._known.holder_of(note.address, e.entry) is None for e in unique)
         at_scan = note.time == note.read_time
         self._recording.take(

@@ -6,7 +6,13 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from stagewright.impl.indexes.records.notes import IntentsEnded, IntentsHeld, Note, Stored
+from stagewright.impl.indexes.records.notes import (
+    EntriesStored,
+    IntentsEnded,
+    IntentsHeld,
+    Note,
+    Stored,
+)
 from stagewright.impl.indexes.schema import Values
 
 
@@ -30,6 +36,8 @@ class KnownVersions:
             case Stored(address, time, versions):
                 for key, value in versions.items():
                     self._versions[address][key][time] = value
+            case EntriesStored():
+                self.hear(note.stored())
             case IntentsHeld(address, transaction, keys):
                 self._held[address] |= dict.fromkeys(keys, transaction)
             case IntentsEnded(address, transaction):

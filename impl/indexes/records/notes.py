@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from stagewright.impl.indexes.bulk.columns import Entries, keys_of
 from stagewright.impl.indexes.schema import EntryChange, Schema
 
 
@@ -158,13 +160,18 @@ class ChunkBegun(Note):
 
 @dataclass(frozen=True)
 class RowsScanned(Note):
-    """A tablet has read rows for a job."""
+    """A tablet has read rows for a job; `stored`: their keys, one after the other."""
 
     job: int
     tablet: int
-    keys: tuple[int, ...]
+    stored: bytes
     indexes: tuple[int, ...]
     read_time: int
+
+    @cached_property
+    def keys(self) -> tuple[int, ...]:
+        """Their keys."""
+        return tuple(keys_of(self.stored).tolist())
 
 
 @dataclass(frozen=True)
@@ -230,10 +237,23 @@ class EntriesBackfilled(Note):
     """A tablet of an index is about to store entries of a scan, with a time."""
 
     address: str
-    index: int
     read_time: int
     time: int
-    entries: tuple[EntryChange, ...]
+    entries: Entries
+
+
+@dataclass(frozen=True)
+class EntriesStored(Note):
+    """It has."""
+
+    address: str
+    time: int
+    entries: Entries
+
+    def stored(self) -> Stored:
+        """The same in other words."""
+        versions = {e.entry: str(e.row).encode() for e in self.entries.changes()}
+        return Stored(self.address, self.time, versions)
 
 
 @dataclass(frozen=True)

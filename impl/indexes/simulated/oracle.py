@@ -10,7 +10,13 @@ from dataclasses import dataclass
 from stagewright.impl.indexes.catalog import IndexRow
 from stagewright.impl.indexes.client import Client, IndexRead
 from stagewright.impl.indexes.messages import Answer
-from stagewright.impl.indexes.records.notes import LockAwaited, Note, RowsScanned, Stored
+from stagewright.impl.indexes.records.notes import (
+    EntriesStored,
+    LockAwaited,
+    Note,
+    RowsScanned,
+    Stored,
+)
 from stagewright.impl.indexes.schema import Values, key_of, row_key, tablet_of, value_of
 from stagewright.impl.indexes.times import COUNTS, shown
 
@@ -54,6 +60,8 @@ class Oracle:
                 at = self.entries[number].setdefault(time, {})
                 for key, value in versions.items():
                     at[key] = None if value is None else int(value.lstrip(b"*"))
+            case EntriesStored():
+                self.hear(note.stored())
             case RowsScanned():
                 self.scanned.append((self.now, note))
             case LockAwaited(transaction, milliseconds):

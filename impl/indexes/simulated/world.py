@@ -27,6 +27,7 @@ from stagewright.impl.storage.port import RowStore
 MASTER = "master"
 SKEW = 10  # milliseconds that a server's clock is ahead or behind, at most
 ELECTION = (60, 150)  # longer than two clocks are apart: the old leader's lease has run out
+DISK = 2  # milliseconds
 LATENCY, LATE = (1, 4), (20, 260)
 
 
@@ -79,6 +80,13 @@ class _Life:
     def _act(self, action: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         if not self.is_over:
             action(*arguments)
+
+    def aside(self, work: Callable[[], None], then: Callable[..., None], *arguments: Any) -> None:
+        def done() -> None:
+            work()
+            then(*arguments)
+
+        self.after(DISK, done)
 
     def now(self) -> int:
         return max(self.world.events.now + self.world.skew.get(self.server, 0), 0)

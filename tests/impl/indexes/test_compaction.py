@@ -32,6 +32,9 @@ class Alone:
     def after(self, milliseconds: int, action: Callable[..., None], *arguments: Any) -> None:
         self.later.append((milliseconds, action, arguments))
 
+    def aside(self, work: Callable[[], None], then: Callable[..., None], *arguments: Any) -> None:
+        """Nothing takes long."""
+
     def now(self) -> int:
         return 1_000_000
 

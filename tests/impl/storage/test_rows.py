@@ -81,6 +81,43 @@ class AnyRows(RuleBasedStateMachine):
         if high is None:
             assert view.get(family, low, at) == newest.get(low)
 
+    @rule(family=families, time=times, rows=st.dictionaries(keys, st.binary(max_size=2)), cut=keys)
+    def load(self, family: str, time: int, rows: dict[bytes, bytes], cut: bytes) -> None:
+        loading = self.store.load(family, time)
+        first, second = [k for k in sorted(rows) if k < cut], [k for k in sorted(rows) if k >= cut]
+        for some in (first, second):
+            loading.add(some, [rows[key] for key in some])
+        before = self.store.snapshot()
+        assert list(before.versions(family, b"", None)) == self._versions(family)
+        loading.finish()  # it is on the disk, and with it what was written before
+        assert list(before.versions(family, b"", None)) == self._versions(family)
+        before.close()
+        self.now |= {(family, key, time): value for key, value in rows.items()}
+        self.unsynced.clear()
+
+    @rule(family=families, time=times, rows=st.dictionaries(keys, st.binary(max_size=2)))
+    def abandon(self, family: str, time: int, rows: dict[bytes, bytes]) -> None:
+        loading = self.store.load(family, time)
+        loading.add(sorted(rows), [rows[key] for key in sorted(rows)])
+        loading.abandon()
+
+    @rule(family=families, low=keys, at=times, most=st.integers(1, 4))
+    def page(self, family: str, low: bytes, at: int, most: int) -> None:
+        newest: dict[bytes, Version] = {}
+        for version in self._versions(family):
+            if version.time <= at and version.key >= low:
+                newest.setdefault(version.key, version)
+        rows = [(v.key, v.value) for v in newest.values() if v.value is not None]
+        found = self.store.page(family, low, at, most)
+        assert found.keys == b"".join(key for key, _ in rows[:most])
+        assert found.values == [value for _, value in rows[:most]]
+        assert found.following == (rows[most][0] if len(rows) > most else None)
+
+    def _versions(self, family: str) -> list[Version]:
+        """All of them, in the order of a view."""
+        found = [Version(k, t, v) for (f, k, t), v in self.now.items() if f == family]
+        return sorted(found, key=lambda v: (v.key, -v.time))
+
     @rule(family=families, before=times, low=st.just(b"") | keys, high=st.none() | keys)
     def forget(self, family: str, before: int, low: bytes, high: bytes | None) -> None:
         self.unsynced.append(dict(self.now))
@@ -172,3 +209,16 @@ def test_a_forgotten_sync_shows_in_a_crash() -> None:
     disk.crash()
     after = MemoryRows(disk).snapshot()
     assert [v.key for v in after.versions("t", b"", None)] == [b"a"]
+
+
+@pytest.mark.skipif(not has_rocks, reason="without rocksdict")
+def test_a_page_that_is_read_in_two_goes_has_no_row_twice(tmp_path: Path) -> None:
+    """Versions that a page does not show make it look further: an old one of the last row may come next."""
+    store = RocksRows(tmp_path / "rows")
+    times = {b"a": (2, 3, 4, 5), b"b": (1,), b"c": (1,)}
+    store.write(
+        Put("t", Version(key, time, b"%d" % time)) for key, some in times.items() for time in some
+    )
+    page = store.page("t", b"", 9, 2)
+    assert (page.keys, page.values, page.following) == (b"ab", [b"5", b"1"], b"c")
+    store.close()

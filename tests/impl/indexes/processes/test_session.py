@@ -44,6 +44,9 @@ class Heard:
         if milliseconds < 100:  # what is asked once more after longer than that was answered
             self.later.append(lambda: action(*arguments))
 
+    def aside(self, work: Callable[[], None], then: Callable[..., None], *arguments: Any) -> None:
+        """Nothing takes long."""
+
     def now(self) -> int:
         return NOW
 

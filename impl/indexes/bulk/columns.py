@@ -1,0 +1,155 @@
+"""Columns: the keys of rows and their values as numbers, and the tablets that their entries are for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stagewright.impl.indexes.schema import EntryChange, IndexInfo, entry_key, index_tablet
+
+TURN = 500  # rows that are handled at once, in less than a millisecond
+PAUSE = 1  # milliseconds between two turns, for statements: they never wait for more than one
+Numbers = NDArray[np.int64]
+_SIGN = np.uint64(1 << 63)
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Entries of an index for rows as columns, 8 bytes each: the values, and the keys of the rows."""
+
+    index: int
+    unique: bool
+    values: bytes
+    rows: bytes
+
+    def __len__(self) -> int:
+        return len(self.rows) // 8
+
+    def columns(self) -> tuple[Numbers, Numbers]:
+        """The values, and the keys of the rows."""
+        return np.frombuffer(self.values, np.int64), np.frombuffer(self.rows, np.int64)
+
+    def changes(self) -> Iterator[EntryChange]:
+        """One by one."""
+        values, rows = self.columns()
+        for value, row in zip(values.tolist(), rows.tolist(), strict=True):
+            yield EntryChange(self.index, self.unique, entry_key(self.unique, value, row), row)
+
+
+class EntryColumns:
+    """Entries of a batch by the tablet that they are for, gathered page by page."""
+
+    def __init__(self, tablets: int) -> None:
+        self._tablets = tablets
+        self._parts: dict[tuple[int, bool, int], list[tuple[Numbers, Numbers]]] = {}
+
+    def add(self, keys: Numbers, rows: Sequence[bytes], indexes: Sequence[IndexInfo]) -> None:
+        """What indexes have for rows, whose columns are JSON; where a column is null there is no entry."""
+        if not indexes or not rows:
+            return
+        names = tuple(sorted({index.column for index in indexes}))
+        columns = dict(zip(names, column_values(rows, names), strict=True))
+        for index in indexes:
+            found, there = columns[index.column], keys
+            if None in found:
+                there = keys[[value is not None for value in found]]
+                found = [value for value in found if value is not None]
+            self._route(index, np.array(found, np.int64), there)
+
+    def _route(self, index: IndexInfo, values: Numbers, keys: Numbers) -> None:
+        places = tablets_of(values, self._tablets)
+        for tablet in range(self._tablets):
+            here = places == tablet
+            if here.any():
+                place = index.number, index.unique, tablet
+                self._parts.setdefault(place, []).append((values[here], keys[here]))
+
+    def entries(self) -> Iterator[tuple[str, Entries]]:
+        """The address of a tablet, and what is for it."""
+        for (number, unique, tablet), parts in self._parts.items():
+            values = np.concatenate([v for v, _ in parts]).tobytes()
+            rows = np.concatenate([r for _, r in parts]).tobytes()
+            yield index_tablet(number, tablet), Entries(number, unique, values, rows)
+
+
+def keys_of(stored: bytes) -> Numbers:
+    """The keys of rows, which a store has one after the other."""
+    return (np.frombuffer(stored, ">u8").astype(np.uint64) ^ _SIGN).view(np.int64)
+
+
+def ordered(numbers: Numbers) -> NDArray[np.uint8]:
+    """Numbers as a store has them: 8 bytes each, in the order of numbers."""
+    big = (numbers.view(np.uint64) ^ _SIGN).astype(">u8")
+    return big.view(np.uint8).reshape(-1, 8)
+
+
+def keys_of_entries(unique: bool, values: Numbers, rows: Numbers) -> list[bytes]:
+    """As `entry_key` makes them."""
+    columns = [ordered(values)] if unique else [ordered(values), ordered(rows)]
+    together = np.hstack(columns)
+    keys: list[bytes] = together.view(f"V{together.shape[1]}").ravel().tolist()
+    return keys
+
+
+# -- values -------------------------------------------------------------------------------------------------------
+
+
+def column_values(rows: Sequence[bytes], names: tuple[str, ...]) -> list[list[int | None]]:
+    """The values of columns; a column that a row does not have is null."""
+    decode = _decoder(names)
+    return decode(b"[" + b",".join(rows) + b"]")
+
+
+@lru_cache(maxsize=64)
+def _decoder(names: tuple[str, ...]) -> Callable[[bytes], list[list[int | None]]]:
+    try:
+        msgspec: Any = import_module("msgspec")
+    except ImportError:
+        return lambda text: _decoded(text, names)
+    fields = [(f"c{n}", int | None, None) for n in range(len(names))]
+    renamed = {f"c{n}": name for n, name in enumerate(names)}
+    kind: Any = msgspec.defstruct("Columns", fields, rename=renamed, gc=False)
+    decode = msgspec.json.Decoder(list[kind]).decode
+
+    def decoded(text: bytes) -> list[list[int | None]]:
+        rows = decode(text)
+        return [[getattr(row, name) for row in rows] for name, _, _ in fields]
+
+    return decoded
+
+
+def _decoded(text: bytes, names: tuple[str, ...]) -> list[list[int | None]]:
+    rows: list[dict[str, int]] = json.loads(text)
+    return [[row.get(name) for row in rows] for name in names]
+
+
+# -- tablets ------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def _tables() -> NDArray[np.uint32]:
+    """What a byte adds to the CRC, by how many come after it."""
+    tables = np.empty((8, 256), np.uint32)
+    for byte in range(256):
+        tables[0, byte] = crc32(bytes([byte])) ^ crc32(b"\0")
+    for after in range(1, 8):
+        before = tables[after - 1]
+        tables[after] = (before >> np.uint32(8)) ^ tables[0][before & np.uint32(0xFF)]
+    return tables
+
+
+def tablets_of(values: Numbers, tablets: int) -> NDArray[np.uint32]:
+    """`tablet_of` of many."""
+    stored, tables = ordered(values), _tables()
+    found = np.full(len(values), crc32(bytes(8)), np.uint32)
+    for place in range(8):
+        found ^= tables[7 - place][stored[:, place]]
+    return found % np.uint32(tablets)

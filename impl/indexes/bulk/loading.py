@@ -1,0 +1,274 @@
+"""The backfill at the leader of a tablet of an index: one batch after the other is checked, sorted and put in at once.
+
+A batch takes many short turns, and statements go on between them: once it is sorted, they see its entries.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stagewright.impl.indexes.bulk.columns import PAUSE, TURN, Entries, Numbers, keys_of_entries
+from stagewright.impl.indexes.bulk.sieve import Sieve
+from stagewright.impl.indexes.defects import Defect
+from stagewright.impl.indexes.messages import BackfillBatch, BatchDone, Violation
+from stagewright.impl.indexes.records.notes import EntriesBackfilled, EntriesStored, ViolationFound
+from stagewright.impl.indexes.schema import EntryChange, entry_key, value_of
+from stagewright.impl.indexes.tablet import ROWS
+from stagewright.impl.storage.port import Load, Snapshot, Version
+
+if TYPE_CHECKING:
+    from stagewright.impl.indexes.index_tablet import IndexTablet
+
+_AGAIN = 20
+
+
+@dataclass
+class _Batch:
+    """The batch that is under way, in the order of its entries."""
+
+    sender: str
+    message: BackfillBatch
+    values: Numbers
+    rows: Numbers
+    is_sorted: bool = False  # statements see what it has
+    rest: tuple[Numbers, Numbers] | None = None  # entries that come later
+
+    def sort(self) -> None:
+        """By values; rows come in the order of their keys."""
+        order = np.argsort(self.values, kind="stable")
+        self.values, self.rows = self.values[order], self.rows[order]
+
+    def entries(self) -> Entries:
+        """Without those that come later."""
+        said = self.message.entries
+        return Entries(said.index, said.unique, self.values.tobytes(), self.rows.tobytes())
+
+    def row_of(self, value: int) -> int | None:
+        """The row that it has for a value in a unique index."""
+        place = int(np.searchsorted(self.values, value, "right")) - 1
+        there = place >= 0 and int(self.values[place]) == value
+        return int(self.rows[place]) if there else None
+
+
+class EntryLoader:
+    """One batch at a time; others wait for their turn."""
+
+    def __init__(self, tablet: IndexTablet) -> None:
+        self._tablet = tablet
+        self._waiting: deque[tuple[str, BackfillBatch]] = deque()
+        self._batch: _Batch | None = None
+        self._done: dict[str, tuple[BackfillBatch, BatchDone]] = {}  # the last of each sender
+        self._load: Load | None = None
+        self._sieve: Sieve | None = (
+            None  # of values that entries in the store have, if keys are to be unique
+        )
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether entries are being put in."""
+        return self._batch is not None
+
+    def ask(self, sender: str, message: BackfillBatch) -> None:
+        """Put in a batch and answer; one that is here already is not taken twice."""
+        batch, (last, done) = self._batch, self._done.get(sender, (None, None))
+        if batch is not None and (batch.sender, batch.message) == (sender, message):
+            return
+        if done is not None and last == message:
+            self._tablet.port.send(sender, done)  # the answer may be lost
+            return
+        if (sender, message) not in self._waiting:
+            self._waiting.append((sender, message))
+        self._begin()
+
+    def close(self) -> None:
+        """Give up what is under way."""
+        self._waiting.clear()
+        self._done.clear()
+        self._batch = self._sieve = None
+        if self._load is not None:
+            self._load.abandon()
+
+    def know(self, keys: Iterable[bytes]) -> None:
+        """Entries are about to be stored."""
+        if self._sieve is not None:
+            self._sieve.add(np.array([value_of(key) for key in keys], np.int64))
+
+    def holder(self, value: int) -> tuple[int, int] | None:
+        """The row that has a value in a unique index by the batch that is under way, and since when."""
+        batch = self._batch
+        if batch is None or not batch.is_sorted:
+            return None
+        row = batch.row_of(value)
+        return None if row is None else (row, batch.message.time)
+
+    # -- checking ----------------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        if self._batch is not None or not self._waiting:
+            return
+        sender, message = self._waiting.popleft()
+        self._tablet.clock.observe(message.read_time)
+        values, rows = message.entries.columns()
+        self._batch = batch = _Batch(sender, message, values, rows)
+        self._tablet.port.aside(batch.sort, self._sorted, batch)
+
+    def _sorted(self, batch: _Batch) -> None:
+        if batch is not self._batch:
+            return
+        batch.is_sorted = True
+        if not batch.message.entries.unique:
+            self._store(batch)
+        elif self._sieve is None:
+            self._sieve = Sieve()
+            self._fill(batch, b"")
+        else:
+            self._check(batch)
+
+    def _fill(self, batch: _Batch, low: bytes) -> None:
+        """The first batch that this leader sees: learn which values there are."""
+        if batch is not self._batch:
+            return
+        snapshot = self._tablet.store.snapshot()
+        keys = [v.key for v in islice(snapshot.versions(ROWS, low, None), TURN)]
+        snapshot.close()
+        self.know(keys)
+        if len(keys) < TURN:
+            self._check(batch)
+        else:
+            self._tablet.port.after(PAUSE, self._fill, batch, keys[-1] + b"\0")
+
+    def _check(self, batch: _Batch) -> None:
+        """Check all but a second entry of a key, which has to see the first, and what a transaction holds.
+
+        Whether that commits decides about the entry.
+        """
+        if batch is not self._batch:
+            return
+        ignored = Defect.intents_are_not_looked_at in self._tablet.settings.defects
+        values = {value_of(k): i.transaction for k, i in self._tablet.intents.items()}
+        taken = [v for v in values if batch.row_of(v) is not None and not ignored]
+        later = np.isin(batch.values, np.array(taken, np.int64))
+        later[1:] |= batch.values[1:] == batch.values[:-1]
+        if later.any():
+            batch.rest = batch.values[later], batch.rows[later]
+            batch.values, batch.rows = batch.values[~later], batch.rows[~later]
+        if taken:
+            transactions = {values[value] for value in taken}
+            self._tablet.resolve(transactions, batch.message.read_time, lambda: None)
+        self._look_up(batch, 0)
+
+    def _go_on(self, batch: _Batch) -> None:
+        """A part is done: take what was to come later, or answer."""
+        if batch.rest is None:
+            self._answer(batch, BatchDone(batch.message.job, batch.message.number))
+            return
+        (batch.values, batch.rows), batch.rest = batch.rest, None
+        self._tablet.port.after(_AGAIN, self._check, batch)
+
+    def _look_up(self, batch: _Batch, begin: int) -> None:
+        if batch is not self._batch:
+            return
+        message, end = batch.message, begin + TURN
+        snapshot = self._tablet.store.snapshot()
+        for entry in self._suspects(batch, begin, end):
+            assert entry.row is not None
+            rival = self._rival(snapshot, entry, message.read_time)
+            if rival is not None:
+                snapshot.close()
+                self._violated(batch, entry, (entry.row, rival))
+                return
+        snapshot.close()
+        if end >= len(batch.values):
+            self._store(batch)
+        else:
+            self._tablet.port.after(PAUSE, self._look_up, batch, end)
+
+    def _suspects(self, batch: _Batch, begin: int, end: int) -> Iterator[EntryChange]:
+        """Entries that may have a rival: the store may have their values."""
+        assert self._sieve is not None
+        values, rows = batch.values[begin:end], batch.rows[begin:end]
+        for place in np.flatnonzero(self._sieve.holds(values)).tolist():
+            value, row = int(values[place]), int(rows[place])
+            yield EntryChange(batch.message.entries.index, True, entry_key(True, value, row), row)
+
+    def _violated(self, batch: _Batch, entry: EntryChange, rows: tuple[int, int]) -> None:
+        message, port = batch.message, self._tablet.port
+        port.note(ViolationFound(port.address, message.read_time, entry))
+        violation = Violation(entry.index, value_of(entry.entry), rows)
+        self._answer(batch, BatchDone(message.job, message.number, violation=violation))
+
+    def _rival(self, snapshot: Snapshot, entry: EntryChange, at: int) -> int | None:
+        """002, "Detecting constraint violations": the entries just before and just after the time of the scan.
+
+        Both times of an entry count as before, and of one time the first write is the next one.
+        """
+        defects = self._tablet.settings.defects
+        high = entry.entry + b"\0"
+        versions = list(snapshot.versions(ROWS, entry.entry, high))  # newest first
+        found: list[int | None] = []
+        if Defect.no_check_backwards not in defects:
+            found.append(next((row_in(v.value) for v in versions if v.time <= at), None))
+        if Defect.no_check_forwards not in defects:
+            found.append(_next_row(versions, at, Defect.last_write_of_a_time in defects))
+        if Defect.row_itself_is_a_duplicate in defects:
+            return next((r for r in found if r is not None), None)
+        return next((r for r in found if r is not None and r != entry.row), None)
+
+    # -- storing -----------------------------------------------------------------------------------------------
+
+    def _store(self, batch: _Batch) -> None:
+        if not len(batch.values):
+            self._go_on(batch)
+            return
+        message, port = batch.message, self._tablet.port
+        note = EntriesBackfilled(port.address, message.read_time, message.time, batch.entries())
+        port.note(note)
+        self._load = self._tablet.store.load(ROWS, message.time)
+        self._add(batch, 0)
+
+    def _add(self, batch: _Batch, begin: int) -> None:
+        if batch is not self._batch:
+            return
+        assert self._load is not None
+        values, rows = batch.values[begin:][:TURN], batch.rows[begin:][:TURN]
+        keys = keys_of_entries(batch.message.entries.unique, values, rows)
+        self._load.add(keys, [b"%d" % row for row in rows.tolist()])
+        if self._sieve is not None:
+            self._sieve.add(values)
+        if begin + TURN < len(batch.values):
+            self._tablet.port.after(PAUSE, self._add, batch, begin + TURN)
+        else:
+            self._tablet.know_time(batch.message.time)
+            self._tablet.port.aside(self._load.finish, self._stored, batch)
+
+    def _stored(self, batch: _Batch) -> None:
+        self._load = None
+        port = self._tablet.port
+        port.note(EntriesStored(port.address, batch.message.time, batch.entries()))
+        self._go_on(batch)
+
+    def _answer(self, batch: _Batch, done: BatchDone) -> None:
+        self._batch = None
+        self._done[batch.sender] = batch.message, done
+        self._tablet.port.send(batch.sender, done)
+        self._begin()
+
+
+def row_in(stored: bytes | None) -> int | None:
+    """The row of a stored entry; None of a delete marker."""
+    return None if stored is None else int(stored.lstrip(b"*"))
+
+
+def _next_row(versions: list[Version], at: int, last: bool) -> int | None:
+    """The row of the first write after a time; where a deletion comes first at its time, none (`last`: that is overlooked)."""
+    following = [v.value for v in versions if v.time > at]
+    if not following or following[-1] is None:
+        return None
+    handed_over = following[-1].startswith(b"*")
+    return None if handed_over and not last else row_in(following[-1])
