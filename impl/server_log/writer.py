@@ -335,6 +335,8 @@ class ServerLog:
             self._requests(request)
         if is_beside:
             return
+        if request.term is not None and life.term is not None and request.term < life.term:
+            return  # of a coordinator that was deposed: its fiber is over when the next one starts on this node
         node, action = self._of, action_of(request.command)
         catalog = node.context.catalog
         leads = life.term is not None and life.term == request.term

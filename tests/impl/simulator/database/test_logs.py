@@ -29,6 +29,7 @@ from tests.traces.databases.scylladb.scylla_evaluated import interpret, violatio
 from stagewright.commands import run_command_line
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.server_log.files import LOGS
+from stagewright.impl.simulator.database.clients import Workload
 from stagewright.impl.simulator.database.run import Plan, run
 from stagewright.impl.simulator.database.script import parse_script
 from stagewright.impl.simulator.database.weather import parse_faults
@@ -56,6 +57,34 @@ BROKEN_OFF = parse_faults("crash,failover,loss,delay")
 # Barriers follow each other so soon that a request goes on through two of them.
 SEEDS = 8  # in which a wrong build is looked for
 DEPOSED = replace(CHANGES, faults=parse_faults("failover=60,delay=0.6"))
+APART = Plan(
+    nodes=5,
+    seed=42,
+    script=parse_script(
+        "write 48; isolate n2; replace n2 by n6; write 23; join n7; replace n7 by n8; join n9; write 23; rebuild n3"
+    ),
+    faults=parse_faults("loss=0.12,crash=20,failover=10,election=40,skew=1200"),
+    workload=Workload(keys=40, gap=(0, 2)),
+)
+ASKED_TWICE = Plan(
+    nodes=5,
+    seed=83,
+    script=parse_script("write 126; rebuild n2; join n6; cleanup; generation; generation"),
+    faults=parse_faults(
+        "loss=0.03,delay=0.05,duplicate=0.03,crash=20,failover=20,election=10,storm,action=0.03,skew=300"
+    ),
+    workload=Workload(keys=40, gap=(1, 6), deletes=0.05),
+)
+ELECTED_AGAIN = Plan(
+    nodes=4,
+    seed=63,
+    script=parse_script(
+        "table t tablets 2 rf 2; write 130; alter t rf 2; create view v on t by value; replace n3 by n5; split t; "
+        "merge t; remove n1"
+    ),
+    faults=parse_faults("failover=120,election=60,storm,skew=2000"),
+    workload=Workload(keys=12, gap=(0, 3), deletes=0.3),
+)
 SOUND = {
     "every fault, clocks off by 50 ms": replace(CHANGES, seed=3, faults=SKEWED),
     "a cleanup": replace(CLEANED, seed=1),
@@ -64,6 +93,9 @@ SOUND = {
     # The last barrier of tablets once counted as the one before a cleanup, if it missed a node that was down.
     "a cleanup after a barrier of tablets": replace(TABLETS, seed=45, faults=BROKEN_OFF),
     # Two coordinators remove the same tasks: the one that is deposed does not succeed.
+    "clocks of coordinators more than a second apart": APART,
+    "a barrier of a cleanup serves a generation": ASKED_TWICE,
+    "a coordinator is deposed and elected again while it commits": ELECTED_AGAIN,
     "views and many coordinators": replace(test_views.CHANGED, seed=3),
 }
 

@@ -25,8 +25,8 @@ def entered(state: str, second: float = 1, host: str = "h") -> str:
     return line(f"entered `{state}` transition state", second, host)
 
 
-def found(node: str, state: str, second: float = 1) -> str:
-    return line(f"coordinator fiber found a node to work on id={node} state={state}", second)
+def found(node: str, state: str, second: float = 1, host: str = "h") -> str:
+    return line(f"coordinator fiber found a node to work on id={node} state={state}", second, host)
 
 
 def committed(generation: str) -> str:
@@ -222,14 +222,74 @@ def test_timestamps_that_cannot_be_read_are_counted() -> None:
     assert [machine for machine, *_ in told(read_, "LoggedGenerations")] == []
 
 
-def test_generations_follow_each_other_whoever_commits_them() -> None:
-    text = "committed new CDC generation, ID: (2025/11/05 {}, {})"
-    one = [START, commit(text.format("10:01:05", FIRST)), commit("start decommission")]
-    other = [
-        line("start topology coordinator fiber", 5, "other"),
-        commit(text.format("09:59:05", SECOND), 6, "other"),
+def in_term(term: int, second: int, node: str = "h") -> list[str]:
+    """A coordinator asks itself, which tells its term."""
+    command = "topology cmd rpc barrier_and_drain index=1: starting read_barrier, term="
+    return [
+        line("start topology coordinator fiber", second, node),
+        line(
+            "executing global topology command barrier_and_drain, excluded nodes: {}", second, node
+        ),
+        line(f"{command}{term}", second, node),
     ]
-    assert violations(interpret(one, other)) == [("LoggedGenerations", "generations", 2)]
+
+
+@pytest.mark.parametrize("seconds", [5, 0])
+def test_generations_follow_each_other_whoever_commits_them(seconds: int) -> None:
+    text = "committed new CDC generation, ID: (2025/11/05 {}, {})"
+    one = [
+        *in_term(1, 2),
+        commit(text.format("10:01:05", FIRST), 3),
+        commit("start decommission", 4),
+    ]
+    commits = commit(text.format("09:59:05", SECOND), seconds, "other")
+    for term, wrong in ((2, [("LoggedGenerations", "generations", 4)]), (0, [])):
+        # Whatever the clocks say, terms do; and where they are not told, nothing is concluded.
+        begins = (
+            in_term(term, seconds, "other")
+            if term
+            else [line("start topology coordinator fiber", seconds, "other")]
+        )
+        assert violations(interpret(one, [*begins, commits])) == wrong
+
+
+def without_terms(log: list[str]) -> list[str]:
+    return [text for text in log if "term=" not in text]
+
+
+def test_clocks_of_two_coordinators_accuse_nobody() -> None:
+    """A node is accepted by a coordinator whose clock is ahead, and streams under the next one."""
+    ahead = [*in_term(1, 20), found(HOSTS[0], "none", 21), commit("bootstrap: accept node", 22)]
+    behind = [*in_term(2, 3, "other"), found(HOSTS[0], "bootstrapping", 4, "other")]
+    read_ = interpret(ahead, behind)
+    assert violations(read_) == []
+    assert {entity for entity, _ in told(read_, NODE)} == {HOSTS[0]}
+    read_ = interpret(without_terms(ahead), without_terms(behind))
+    assert violations(read_) == []
+    assert {entity for entity, _ in told(read_, NODE)} == {
+        f"{HOSTS[0]} at {n}[7]" for n in ("h", "other")
+    }
+
+
+def test_who_left_does_not_come_back_in_a_later_term() -> None:
+    left = [*in_term(1, 20), line(f"node {HOSTS[0]} moved to left state", 21)]
+    back = [*in_term(2, 3, "other"), found(HOSTS[0], "normal", 4, "other")]
+    assert violations(interpret(left, back)) == [(NODE, HOSTS[0], 4)]
+    assert violations(interpret(without_terms(left), without_terms(back))) == []
+    earlier = [*in_term(1, 3, "other"), found(HOSTS[0], "normal", 4, "other")]
+    assert violations(interpret([*in_term(2, 20), *left[3:]], earlier)) == []
+
+
+def test_terms_that_several_claim_or_that_fall_say_nothing() -> None:
+    left = [*in_term(1, 20), line(f"node {HOSTS[0]} moved to left state", 21)]
+    claimed = [*in_term(1, 30, "other"), found(HOSTS[0], "normal", 31, "other")]
+    assert violations(interpret(left, claimed)) == []
+    falls = [
+        *in_term(3, 30, "other"),
+        found(HOSTS[0], "normal", 31, "other"),
+        *in_term(2, 40, "other"),
+    ]
+    assert violations(interpret(left, falls)) == []
 
 
 def test_a_node_uses_no_generation_that_is_not_committed() -> None:

@@ -24,6 +24,7 @@ GOT = "barrier begun"
 DONE = "barrier done"
 FENCED = "fence learned"
 LOST = "leadership lost"
+TERM = "term told"
 
 _TOPOLOGY = ("raft_topology",)
 _GROUP0 = ("raft_group0",)
@@ -65,6 +66,12 @@ FORMS = (
         r"update_fence_version: new fence_version (?P<version>\d+) is set"
         r"(?:, prev fence_version (?P<before>\d+))?",
     ),
+    form(
+        TERM,
+        _TOPOLOGY,
+        ": starting read_barrier, term=",
+        r"topology cmd rpc \w+ index=\d+: starting read_barrier, term=(?P<term>\d+)",
+    ),
     form(LOST, _GROUP0, "losing leadership", r"losing leadership"),
 )
 
@@ -72,6 +79,7 @@ TABLETS_MOVE_IN = ("tablet migration", "tablet draining")  # as the log names th
 
 RECORDING = Recording(end_marked=False)
 _ADVANCED = re.compile(r"advance fence version to (\d+)")
+_ACCEPTS = re.compile(r"(?:bootstrap|replace): accept node")
 _LEAVES = re.compile(r"\w+: (?:streaming completed for node|read fence completed)")
 _STALE = re.compile(r"(\d+): \d+")
 
@@ -80,6 +88,11 @@ def fenced_by(reason: str) -> int | None:
     """The version to which a commit for a reason sets the fence."""
     found = _ADVANCED.match(reason)
     return int(found[1]) if found else None
+
+
+def accepts_a_node(reason: str) -> bool:
+    """Whether a node takes part from a commit for a reason on."""
+    return _ACCEPTS.match(reason) is not None
 
 
 def leaves_a_state(reason: str) -> bool:

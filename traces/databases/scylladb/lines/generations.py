@@ -20,7 +20,8 @@ class Generations:
         self._committed: list[str] = []
         self._life: dict[str, object] = {}  # as it was told last
         self._cleared: set[str] = set()
-        self._order = GenerationOrder()
+        self._orders: dict[str, GenerationOrder] = {}  # by teller
+        self.teller = ""  # the node whose coordinators are followed apart
 
     def begin_anew(self) -> None:
         """Another coordinator: it may have missed generations of a third."""
@@ -49,10 +50,12 @@ class Generations:
         """Whether it is to operate after those that were committed before; the effect without its timestamp."""
         observed = dict(effect.observed)
         time = observed.pop(STARTS, None)
-        found = self._order.commit(effect.key, str(time)) if time is not None else Found()
+        order = self._orders.setdefault(self.teller, GenerationOrder())
+        found = order.commit(effect.key, str(time)) if time is not None else Found()
         for action in found.actions:
             of = generation_order
-            self._book.add(Effect(of.MACHINE, of.ENTITY, {}, effect.source, action))
+            entity = of.ENTITY + self.teller
+            self._book.add(Effect(of.MACHINE, entity, {}, effect.source, action))
         self._book.counts[generation_order.UNREAD] += found.unread
         return replace(effect, observed=observed)
 

@@ -35,6 +35,8 @@ class _Tenure:
     evaluated: bool = True
     lost_at: int | None = None
     entered: str = ""  # the state that it entered last
+    fence: int = 0  # to which it has advanced
+    grown: bool = False  # a node has been accepted since
 
 
 class Barriers:
@@ -182,9 +184,15 @@ class Barriers:
         if one.unknown or one.left_open or one.tenure == -1:
             tenure.evaluated = False
             return
-        if barriers.fenced_by(reason) is not None:
-            self._act(node, "advance_fence", source)
-        elif barriers.leaves_a_state(reason):
+        if (version := barriers.fenced_by(reason)) is not None:
+            if (
+                version != tenure.fence or tenure.grown
+            ):  # else it stays, and all have acknowledged it
+                self._act(node, "advance_fence", source)
+            tenure.fence, tenure.grown = version, False
+            return
+        tenure.grown |= barriers.accepts_a_node(reason)
+        if barriers.leaves_a_state(reason):
             self._act(node, "leave_state", source)
         elif barriers.changes_who_takes_part(reason):
             self._act(node, "change", source)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from stagewright.machines.scylladb.topology.topology_states import NodeState
 from stagewright.machines.scylladb.views.view_task import Life
@@ -48,6 +49,11 @@ class Reading:
         self.book = Book(self._profile)
         self.book.tenured = frozenset(
             machine for machine, recording in self.recordings().items() if recording.hidden.visible
+        )
+        # Followed over all coordinators, where it is known how these followed each other.
+        self._across = {topology.NODE, topology.TRANSITION} - self.book.tenured
+        self._teller = (
+            ""  # beside the name of what is followed over the coordinators of one node alone
         )
         self._generations = Generations(self.book)
         self._turns = Turns(self.book)
@@ -148,6 +154,8 @@ class Reading:
             self._working, self._commits = "", False
             self._generations.begin_anew()
         self._coordinator = one.record.node
+        self._teller = f" at {one.record.node}" if one.apart else ""
+        self._generations.teller = self._teller
 
     def _take(self, one: Placed) -> None:
         record = one.record
@@ -196,7 +204,12 @@ class Reading:
             if effect.machine == cdc.MACHINE:
                 self._generations.happen(effect)
             else:
-                self.book.add(effect)
+                self._add(effect)
+
+    def _add(self, effect: Effect) -> None:
+        if effect.machine in self._across:
+            effect = replace(effect, key=effect.key + self._teller)
+        self.book.add(effect)
 
     # -- tablets ---------------------------------------------------------------------------------------
 
@@ -226,10 +239,10 @@ class Reading:
     # -- the topology ----------------------------------------------------------------------------------
 
     def _topology(self, observed: dict[str, object], source: Source) -> None:
-        self.book.add(Effect(topology.TRANSITION, _TOPOLOGY, observed, source))
+        self._add(Effect(topology.TRANSITION, _TOPOLOGY, observed, source))
 
     def _node(self, node: str, state: str, source: Source) -> None:
-        self.book.add(Effect(topology.NODE, node, {topology.NODE_STATE: state}, source))
+        self._add(Effect(topology.NODE, node, {topology.NODE_STATE: state}, source))
 
     def _enter(self, one: Placed, source: Source) -> None:
         state = topology.state_named(one.record.words["state"])

@@ -1,6 +1,7 @@
 """In which order the lines of several ScyllaDB logs are taken, and which of them are believed.
 
-All files are merged by time; the lines of one file keep their order, whatever its clock says. Only one
+All files are merged by time; the lines of one file keep their order, whatever its clock says, and coordinators
+follow each other as their terms do, where these are known. Only one
 node at a time is the topology coordinator: its tenure begins with its own line, and ends where another's
 begins; what the old one writes later is not believed. A commit is lost if a later line of the same tenure
 says so, and in doubt if the tenure ends before anything shows that it succeeded.
@@ -16,6 +17,7 @@ from stagewright.traces.databases.scylladb.lines import tablets, topology, views
 from stagewright.traces.databases.scylladb.log.copies import as_written
 from stagewright.traces.databases.scylladb.log.line import LogRecord
 from stagewright.traces.databases.scylladb.log.prefix import NO_YEAR
+from stagewright.traces.databases.scylladb.log.terms import reigns_in
 
 COORDINATORS = frozenset(
     {
@@ -52,16 +54,18 @@ class Placed:
     lost: bool = False  # by a race
     unknown: bool = False  # the coordinator itself does not know what became of its commit
     left_open: bool = False  # the tenure ended before anything showed that it succeeded
+    apart: bool = False  # where its tenure belongs among those of other nodes only clocks say
 
 
 def in_order(files: Iterable[Sequence[tuple[int, LogRecord]]]) -> tuple[list[Placed], list[str]]:
     """All records, merged, with what is known of each; and what was noticed of their clocks."""
-    keyed: list[tuple[tuple[str, int, int], int, LogRecord]] = []
+    times: list[list[str]] = []
     turns = back = 0
     written, notes = as_written(files)
-    for number, records in enumerate(written):
+    for records in written:
         latest, year = "", 0
-        for position, (part, record) in enumerate(records):
+        times.append([])
+        for _, record in records:
             time = record.time
             if time.startswith(NO_YEAR):
                 if latest[5:7] == "12" and time[5:7] == "01":
@@ -69,18 +73,48 @@ def in_order(files: Iterable[Sequence[tuple[int, LogRecord]]]) -> tuple[list[Pla
                 time = f"{year:04}{time[4:]}"
             back += bool(time) and time < latest
             latest = max(latest, time)
-            keyed.append(((latest, number, position), part, record))
-    keyed.sort(key=lambda k: k[0])
-    placed = [Placed(part, record, _microseconds(key[0])) for key, part, record in keyed]
+            times[-1].append(latest)
+    placed = _merged(written, times)
     if back:
         notes.append(f"{back} lines have an earlier time than the line before: their place counts")
     if turns:
         notes.append("there is no year in the times: January after December is taken for the next")
-    _set_tenures(placed)
     _find_lost_commits(placed)
     _find_lost_runs(placed, views.GC_WILL, views.GC_RACE)
     _find_lost_runs(placed, views.CREATE_STAGING, views.STAGING_RACE)
     return placed, notes
+
+
+def _merged(
+    files: Sequence[Sequence[tuple[int, LogRecord]]], times: Sequence[Sequence[str]]
+) -> list[Placed]:
+    """All records by their times, with their tenures; a reign is moved behind those of earlier terms."""
+    moved = [[*of_file] for of_file in times]
+    terms = [[0] * len(of_file) for of_file in times]
+    reigns = reigns_in([[record for _, record in records] for records in files], COORDINATORS)
+    ended = ""
+    for reign in reigns:
+        here = moved[reign.file]
+        for place in range(reign.first, len(here)):
+            here[place] = max(here[place], ended)
+            terms[reign.file][place] = reign.term
+        ended = max(ended, here[reign.last])
+    places = [
+        (moved[n][i], terms[n][i], n, i)
+        for n, records in enumerate(files)
+        for i in range(len(records))
+    ]
+    found: dict[tuple[int, int], Placed] = {}
+    for _, _, number, i in sorted(places):
+        part, record = files[number][i]
+        found[number, i] = Placed(part, record, _microseconds(times[number][i]))
+    placed = [*found.values()]
+    _set_tenures(placed)
+    known = {found[r.file, i].tenure for r in reigns for i in range(r.first, r.last + 1)}
+    leaders = {one.record.node for one in placed if one.tenure not in (None, -1)}
+    for one in placed:
+        one.apart = len(leaders) > 1 and one.tenure not in known
+    return placed
 
 
 def _microseconds(time: str) -> int | None:
