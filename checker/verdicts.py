@@ -240,7 +240,7 @@ class _Questions:
     def _without_budgets(self) -> str:
         """What a deadlock leaves out of account, if there is any."""
         spends = any(step.action.spends for step in self._model.steps)
-        return ", beside those that spend a budget," if spends else ""
+        return ", not counting those that spend a budget," if spends else ""
 
     @cached_property
     def fair_runs(self) -> FairRuns:
@@ -320,7 +320,9 @@ class _Questions:
             return PropertyVerdict(prop.name, Outcome.VIOLATED, METHOD, note, arguments=arguments)
         if not found.kept:
             return PropertyVerdict(prop.name, Outcome.HOLDS, METHOD, "some run reaches it")
-        several = f"; so it is for each of {len(mine)} choices" if len(mine) > 1 else ""
+        several = (
+            f"; all {len(mine)} choices of its parameters are reached" if len(mine) > 1 else ""
+        )
         at = [(found.witness(i, step=step), p) for i, p in mine]
         seen = [
             _Breach(a.source, several, p, a, witness=True)

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from enum import Enum
-from typing import TypeVar, cast
+from typing import Protocol, TypeVar, cast
 
 from stagewright.spec.entities import Entity
 
 K = TypeVar("K")
 V_co = TypeVar("V_co", covariant=True)
+
+_KEY = re.compile(r"\[[^\]]*\]")
+
+
+class Printer(Protocol):
+    """What Hypothesis and notebooks give to an object that shows itself."""
+
+    def text(self, text: str) -> object:
+        """Show text."""
+
+    def pretty(self, obj: object) -> object:
+        """Show another object."""
 
 
 class FrozenMap(Mapping[K, V_co]):
@@ -20,6 +33,11 @@ class FrozenMap(Mapping[K, V_co]):
     def __init__(self, items: Mapping[K, V_co]) -> None:
         self._items = dict(items)
         self._hash: int | None = None
+
+    def _repr_pretty_(self, printer: Printer, cycle: bool) -> None:
+        """How Hypothesis and notebooks show it: as a dictionary."""
+        assert not cycle, "what is immutable does not contain itself"
+        printer.pretty(self._items)
 
     def __getitem__(self, key: K) -> V_co:
         return self._items[key]
@@ -93,6 +111,18 @@ def flatten(name: str, value: Value) -> Iterator[tuple[str, Value]]:
             )
     else:
         yield name, value
+
+
+def summarised(leaves: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Leaves and their values as texts; `learned[*]` where all keys have one value."""
+    families: dict[str, dict[str, str]] = {}
+    for place, value in leaves.items():
+        families.setdefault(_KEY.sub("[*]", place), {})[place] = value
+    for pattern, values in families.items():
+        if len(values) > 1 and len(set(values.values())) == 1:
+            yield pattern, next(iter(values.values()))
+        else:
+            yield from values.items()
 
 
 def plain(value: Value) -> object:

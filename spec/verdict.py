@@ -8,7 +8,7 @@ from enum import Enum
 from stagewright.spec.definition import Definition
 from stagewright.spec.scope import Scope
 from stagewright.spec.source import Source
-from stagewright.spec.values import FrozenMap, State, Value
+from stagewright.spec.values import FrozenMap, Printer, State, Value, flatten, show, summarised
 
 REFINEMENT = "refinement"
 """The kind of a verdict on one, beside the kinds of properties."""
@@ -31,8 +31,6 @@ class Step:
 
     @property
     def label(self) -> str:
-        from stagewright.spec.values import show
-
         if not self.arguments:
             return self.action
         return f"{self.action}({', '.join(map(show, self.arguments.values()))})"
@@ -53,6 +51,25 @@ class Run:
     def __post_init__(self) -> None:
         assert len(self.states) == len(self.steps) + 1
         assert (self.loop is None) == (self.loop_step is None)
+
+    def _repr_pretty_(self, printer: Printer, cycle: bool) -> None:
+        """How Hypothesis and notebooks show it: where it begins, and what each step changes."""
+        assert not cycle, "what is immutable does not contain itself"
+        now = _shown(self.states[0])
+        told = ", ".join(f"{place} = {value}" for place, value in summarised(now))
+        printer.text(f"Run from {told}")
+        for number, (step, state) in enumerate(zip(self.steps, self.states[1:], strict=True), 1):
+            before, now = now, _shown(state)
+            changed = [f"{p}: {before[p]} → {v}" for p, v in now.items() if before[p] != v]
+            told = ", ".join(changed) or "changes nothing"
+            printer.text(f"\n    {number:>2}  {step.label}   {told}")
+        if self.loop_step is not None:
+            printer.text(f"\n        {self.loop_step.label}   back to state {self.loop}")
+
+
+def _shown(state: State) -> dict[str, str]:
+    leaves = (leaf for name, value in state.items() for leaf in flatten(name, value))
+    return {place: show(value) for place, value in leaves}
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from enum import Enum
 
 from stagewright.spec.scope import BUDGET_PREFIX
-from stagewright.spec.values import State, Value, flatten, show
+from stagewright.spec.values import State, Value, flatten, show, summarised
 from stagewright.spec.verdict import Step
 
 _FIRST_TOLD = 3  # moves of a long run that are told before the gap
 _LAST_TOLD = 27  # and after it
+_WIDTH = 100  # columns, of which one change may take more
 
 
 class Fault(Enum):
@@ -88,20 +89,20 @@ class Divergence:
 
     def _steps(self) -> Iterator[str]:
         width = max((len(move.step.label) for move in self.moves), default=0)
-        yield f"  initially  {_all_of(self.states[0])}"
+        yield from _wrapped("  initially  ", _all_of(self.states[0]))
         gap = len(self.moves) - _FIRST_TOLD - _LAST_TOLD
         for i, move in enumerate(self.moves):
             if gap > 1 and _FIRST_TOLD <= i < _FIRST_TOLD + gap:
                 if i == _FIRST_TOLD:
                     yield f"       ... {gap} more steps ..."
                 continue
-            yield f"  {i + 1:>3}  {move.step.label:<{width}}  {self._told(i, move)}"
+            yield from _wrapped(f"  {i + 1:>3}  {move.step.label:<{width}}  ", self._told(i, move))
 
-    def _told(self, index: int, move: Move) -> str:
+    def _told(self, index: int, move: Move) -> list[str]:
         if move.refused:
             last = index == len(self.moves) - 1
-            return "must be refused" if last else "is refused, as it must be"
-        return _changes(self.states[index], self.states[index + 1]) or "changes nothing"
+            return ["must be refused" if last else "is refused, as it must be"]
+        return _changes(self.states[index], self.states[index + 1]) or ["changes nothing"]
 
     def _wrong(self) -> Iterator[str]:
         if self.error:
@@ -130,17 +131,30 @@ class ConformanceError(AssertionError):
         super().__init__(divergence.story())
 
 
-def _changes(old: State, new: State) -> str:
+def _wrapped(head: str, texts: list[str]) -> Iterator[str]:
+    """Texts with commas between them, in lines that are broken after a comma and begin below each other."""
+    line = head + texts[0]
+    for text in texts[1:]:
+        if len(line) + len(text) + 3 > _WIDTH:
+            yield f"{line},"
+            line = " " * len(head) + text
+        else:
+            line += f", {text}"
+    yield line
+
+
+def _changes(old: State, new: State) -> list[str]:
     before = dict(_leaves(old))
-    return ", ".join(
+    return [
         f"{name}: {show(before[name])} → {show(value)}"
         for name, value in _leaves(new)
         if before[name] != value
-    )
+    ]
 
 
-def _all_of(state: State) -> str:
-    return ", ".join(f"{name} {show(value)}" for name, value in _leaves(state))
+def _all_of(state: State) -> list[str]:
+    shown = {name: show(value) for name, value in _leaves(state)}
+    return [f"{place} {value}" for place, value in summarised(shown)]
 
 
 def _leaves(state: State) -> Iterator[tuple[str, Value]]:

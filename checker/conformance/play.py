@@ -14,6 +14,8 @@ from stagewright.checker.conformance.suites import Suite
 from stagewright.checker.conformance.trial import Trial
 from stagewright.spec.values import State
 
+__tracebackhide__ = True  # pytest shows a failure in the test and the implementation, not here
+
 OnMoves = Callable[[int], None]
 """Told how many moves more have been made."""
 

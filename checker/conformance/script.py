@@ -1,5 +1,7 @@
 """A suite written as a pytest file: the walks as text, the adapter and the definition by name.
 
+__tracebackhide__ = True  # pytest shows a failure in the test and the implementation, not here
+
 The file needs nothing but stagewright and the adapter; what each move must lead to is decided by the
 definition when the tests run, so the file says by which definition it was made.
 """

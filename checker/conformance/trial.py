@@ -32,6 +32,8 @@ from stagewright.spec.text.words import requirement as in_words
 from stagewright.spec.values import State, show
 from stagewright.spec.verdict import Step
 
+__tracebackhide__ = True  # pytest shows a failure in the test and the implementation, not here
+
 
 class Trial:
     """An implementation and the state its definition says it is in.

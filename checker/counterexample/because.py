@@ -8,6 +8,7 @@ from typing import assert_never
 
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.nodes import (
+    BOOL,
     Apply,
     Bound,
     Column,
@@ -157,7 +158,7 @@ class Because:
             one, other = show(names[left]), show(names[right])
             if holds:
                 return f"{left.name} and {right.name} are both {one}"
-            return f"{left.name} is {one}, but {right.name} is {other}"
+            return f"{left.name} ({one}) ≠ {right.name} ({other})"
         if isinstance(left, Bound):
             left, right = right, left
         if isinstance(right, Bound):
@@ -165,7 +166,9 @@ class Because:
         if holds:
             both = show(self.value(left, names))
             return f"{words(left, names)} and {words(right, names)} are both {both}"
-        return f"{self._is(left, names)}, but {self._is(right, names)}"
+        if left.sort == BOOL:  # of two conditions, which may be long, each is said by itself
+            return f"{self._is(left, names)}, but {self._is(right, names)}"
+        return f"{self._told(left, names)} ≠ {self._told(right, names)}"
 
     def _against(self, subject: Node, wanted: tuple[Value, ...], names: Values, holds: bool) -> str:
         text = self._is(subject, names)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
 from stagewright.checker.counterexample.breach import IN_BOUNDS, Breach, breach_of
@@ -13,12 +12,11 @@ from stagewright.spec.errors import InputError
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.scope import Scope
 from stagewright.spec.text.words import spoken, variable_name
-from stagewright.spec.values import State, Value, flatten, show
+from stagewright.spec.values import State, Value, flatten, show, summarised
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Run, Step
 
 SEEN = "seen: "
 """How the places of the machine begin that a run is seen as."""
-_KEY = re.compile(r"\[[^\]]*\]")
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,8 @@ class Story:
         if self.verdict.outcome is not Outcome.VIOLATED:
             return f"{self.machine}: the induction for {self.verdict.name} fails {after}"
         if (refined := self.verdict.refined) is not None:
-            return f"{self.machine} is not seen as {_machine(refined.seen)} {after}"
+            said = "no longer refines" if many else "does not refine"
+            return f"{self.machine} {said} {_machine(refined.seen)} {after}"
         what = {NO_DEADLOCK: "comes to a deadlock", IN_BOUNDS: "can leave the bounds of a variable"}
         return (
             f"{self.machine} {what.get(self.verdict.name, f'breaks {self.verdict.name}')} {after}"
@@ -152,7 +151,8 @@ def _seen_at_first(verdict: PropertyVerdict) -> tuple[tuple[str, str], ...]:
     """Of a refinement, what is seen of the first state."""
     if verdict.refined is None:
         return ()
-    return tuple((f"{SEEN}{place}", value) for place, value in verdict.refined.looks[0].items())
+    looks = summarised(verdict.refined.looks[0])
+    return tuple((f"{SEEN}{place}", value) for place, value in looks)
 
 
 def with_seen(verdict: PropertyVerdict, step: StoryStep) -> StoryStep:
@@ -250,18 +250,7 @@ def leaves(state: State) -> dict[str, Value]:
 
 def summary(state: State) -> tuple[tuple[str, str], ...]:
     """The leaves of a state and their values; `learned[*]` where all keys have one value."""
-    alike: dict[str, dict[str, str]] = {}
-    for place, value in leaves(state).items():
-        alike.setdefault(_KEY.sub("[*]", place), {})[place] = show(value)
-    return tuple(
-        pair
-        for pattern, values in alike.items()
-        for pair in (
-            [(pattern, next(iter(values.values())))]
-            if len(values) > 1 and len(set(values.values())) == 1
-            else values.items()
-        )
-    )
+    return tuple(summarised({place: show(value) for place, value in leaves(state).items()}))
 
 
 def _machine(definition: Definition) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.text import Text
 
@@ -26,7 +27,25 @@ def render_text(
     return Group(*_title(story), *_start(story), *_steps(story), *_breach(story.breach))
 
 
-def _at(text: Text, indent: int) -> RenderableType:
+@dataclass(frozen=True)
+class _Listed:
+    """Texts with commas between them; a line is broken only after a comma."""
+
+    texts: Sequence[str]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        line = ""
+        for number, text in enumerate(self.texts, start=1):
+            piece = text + ("," if number < len(self.texts) else "")
+            if line and len(line) + 1 + len(piece) > options.max_width:
+                yield Text(line, style="dim")
+                line = piece
+            else:
+                line = f"{line} {piece}" if line else piece
+        yield Text(line, style="dim")
+
+
+def _at(text: RenderableType, indent: int) -> RenderableType:
     return Padding(text, (0, 0, 0, indent), expand=False)
 
 
@@ -40,8 +59,7 @@ def _start(story: Story) -> Iterator[RenderableType]:
     told = Text("0".rjust(_NUMBER_WIDTH), style="dim")
     told.append("  " + story.opening, style="default")
     yield told
-    values = ", ".join(f"{place} = {value}" for place, value in story.start)
-    yield _at(Text(values, style="dim"), _INDENT + 2)
+    yield _at(_Listed([f"{place} = {value}" for place, value in story.start]), _INDENT + 2)
 
 
 def _steps(story: Story) -> Iterator[RenderableType]:

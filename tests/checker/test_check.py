@@ -99,7 +99,7 @@ def test_a_promise_put_off_for_ever_is_shown_by_a_fair_loop(report: Report) -> N
 
 def test_a_state_that_only_a_budgeted_step_leads_out_of_is_a_deadlock(report: Report) -> None:
     assert steps(report, "no deadlock") == ["start", "tick", "finish"]
-    note = "no step is enabled, beside those that spend a budget, and the state is not final"
+    note = "no step is enabled, not counting those that spend a budget, and the state is not final"
     assert verdict(report, "no deadlock").note == note
 
 

@@ -112,6 +112,9 @@ def test_wrong_implementation_is_violated_with_its_story(
     out = capsys.readouterr().out
     assert "Counter: in step 4, `up`, the implementation accepts what must be refused" in out
     assert "- not full: count < 3" in out
+    found_by = "refusals and hypothesis" if suite == "all" else suite
+    assert out.count(f"found by {found_by}\nCounter: in step 4") == 1
+    assert out.count("Counter: in step 4") == 1  # what several suites find is told once
 
 
 def test_json_has_the_story_and_what_was_exercised(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 from stagewright.checker.check import check
 from stagewright.spec.loading import load
 from stagewright.spec.scope import scope_of
-from stagewright.spec.verdict import Outcome
+from stagewright.spec.verdict import Outcome, Report
 
 PAGE = Path(__file__).parents[2] / "docs" / "language" / "README.md"
+SYSTEMS = PAGE.with_name("systems.md")
 
 
 def test_the_machine_of_the_page_holds(tmp_path: Path) -> None:
@@ -19,6 +20,29 @@ def test_the_machine_of_the_page_holds(tmp_path: Path) -> None:
     report = check(definition, scope_of(definition))
     assert report.outcome is Outcome.HOLDS
     assert report.states == 718
+
+
+def _system(tmp_path: Path, old: str = "", new: str = "") -> Report:
+    """The check of the system that the page on systems shows, with a part of its text exchanged."""
+    (block,) = re.findall(r"```python\n(.*?)```", SYSTEMS.read_text("utf-8"), re.DOTALL)
+    assert old in block
+    file = tmp_path / "storage.py"
+    file.write_text(block.replace(old, new))
+    definition = load(f"{file}:Storage")
+    return check(definition, scope_of(definition))
+
+
+def test_the_system_of_the_page_on_systems_holds(tmp_path: Path) -> None:
+    report = _system(tmp_path)
+    assert report.outcome is Outcome.HOLDS
+    assert report.states == 33
+    assert [a.name for a in report.definition.actions] == ["lease.end", "acquire", "write"]
+
+
+def test_a_part_keeps_its_promise_only_by_its_own_guard(tmp_path: Path) -> None:
+    guard = 'sw.require(token >= self.newest, "the store has seen no newer token")'
+    broken = [v.name for v in _system(tmp_path, guard, "").verdicts if v.run is not None]
+    assert broken == ["store.newest_stays_newest"]
 
 
 def test_the_links_of_the_page_lead_to_files() -> None:

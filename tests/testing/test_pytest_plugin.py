@@ -114,3 +114,4 @@ def test_the_fixture_drives_an_implementation(pytester: pytest.Pytester) -> None
     result = run(pytester, "--stagewright-examples", "5")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["*the implementation accepts what must be refused*"])
+    result.stdout.no_fnmatch_line("*testing/conformance.py:*")  # our own frames are left out

@@ -1,6 +1,7 @@
 """Runs and states that are drawn are those of the definition."""
 
 from hypothesis import find, given, settings
+from hypothesis.vendor.pretty import pretty
 from tests.models.lease import Lease, LeaseTable
 
 from stagewright.spec.define import define
@@ -34,6 +35,16 @@ def test_a_drawn_state_satisfies_the_invariants(state: State) -> None:
 def test_a_run_shrinks_to_the_fewest_steps_and_the_first_values() -> None:
     expiring = find(runs(LEASE), lambda run: run.states[-1]["lease"] is Lease.expiring)
     assert [step.label for step in expiring.steps] == ["acquire(node0)", "go_silent"]
+
+
+def test_what_fails_is_shown_as_a_person_reads_it() -> None:
+    expiring = find(runs(LEASE), lambda run: run.states[-1]["lease"] is Lease.expiring)
+    assert pretty(expiring).splitlines() == [
+        "Run from lease = free, holder = none, epoch = 0",
+        "     1  acquire(node0)   lease: free → held, holder: none → node0, epoch: 0 → 1",
+        "     2  go_silent   lease: held → expiring",
+    ]
+    assert pretty(expiring.states[0]) == "{'lease': Lease.free, 'holder': None, 'epoch': 0}"
 
 
 def test_initial_states_are_those_of_the_definition() -> None:

@@ -13,6 +13,8 @@ from stagewright.spec.scope import Scope
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Report
 from stagewright.testing.subject import Budgets, Sizes, resolved
 
+__tracebackhide__ = True  # pytest shows a failure in the test and the implementation, not here
+
 _WIDTH = 100  # columns of a counterexample
 
 

@@ -24,6 +24,8 @@ from stagewright.spec.errors import InputError
 from stagewright.spec.machine import Machine
 from stagewright.testing.subject import Budgets, Sizes, resolved
 
+__tracebackhide__ = True  # pytest shows a failure in the test and the implementation, not here
+
 SUITES = ("tour", "refusals", "hypothesis")
 """Every transition; every event that must be refused; random runs."""
 

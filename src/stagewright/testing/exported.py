@@ -6,6 +6,8 @@ from stagewright.checker.conformance.script import Script
 from stagewright.commands.conformance.adapter_loading import adapter_factory, relative_to
 from stagewright.commands.console.machine_flags import machine_from
 
+__tracebackhide__ = True  # pytest shows a failure in the test and the implementation, not here
+
 
 class ExportedTests:
     """The walks of a definition, against an implementation.

@@ -51,12 +51,14 @@ def runs(
     definition, scope = resolved(machine, profile, sizes, budgets)
     interpreter = Interpreter(definition, scope)
     starts = list(interpreter.initial_states())
+    goes_on = st.sampled_from([False] + [True] * max_steps)
 
     @st.composite
     def run(draw: st.DrawFn) -> Run:
         visited = [draw(st.sampled_from(starts))]
         taken: list[Step] = []
-        for _ in range(draw(st.integers(0, max_steps))):
+        # Whether it goes on is drawn before each step: so any step can be left out when a run shrinks.
+        while len(taken) < max_steps and draw(goes_on):
             chosen = _step(draw, interpreter, visited[-1])
             if chosen is None:
                 break
@@ -77,7 +79,12 @@ def states(
 ) -> st.SearchStrategy[State]:
     """States that a machine reaches in at most `max_steps` steps."""
     made = runs(machine, profile=profile, sizes=sizes, budgets=budgets, max_steps=max_steps)
-    return made.map(lambda run: run.states[-1])
+
+    @st.composite
+    def state(draw: st.DrawFn) -> State:
+        return draw(made).states[-1]
+
+    return state()
 
 
 def _step(draw: st.DrawFn, interpreter: Interpreter, state: State) -> tuple[Step, State] | None:

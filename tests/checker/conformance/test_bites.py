@@ -178,21 +178,17 @@ def test_story_says_what_happened_and_which_requirement_should_have_refused() ->
         "TabletMigration (scylla-2026.2): in step 5, `start_operation`, "
         "the implementation is changed by what it refuses"
     )
-    assert story[3].split() == [
-        "1",
-        "start(migration)",
-        "stage:",
-        "none",
-        "→",
-        "allow_write_both_read_old,",
-        "kind:",
-        "none",
-        "→",
-        "migration",
+    assert story[2:4] == [
+        "  initially  stage none, kind none, session no, excluded {}, unwanted no, barrier none,",
+        "             operation none",
     ]
-    assert story[7].split() == ["5", "start_operation", "must", "be", "refused"]
-    assert "barrier done before the target is cleaned up" in story[10]
-    assert story[11] == "  operation: expected none, observed running"
+    assert story[4] == (
+        "    1  start(migration)          "
+        "stage: none → allow_write_both_read_old, kind: none → migration"
+    )
+    assert story[9].split() == ["5", "start_operation", "must", "be", "refused"]
+    assert "barrier done before the target is cleaned up" in story[12]
+    assert story[13] == "  operation: expected none, observed running"
 
 
 def test_failure_of_a_tour_is_told_by_the_shortest_way() -> None:

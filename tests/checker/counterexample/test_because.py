@@ -44,7 +44,7 @@ def test_an_instance_is_told_with_the_values_of_both_sides(
     migration: Definition, find_violation: Finder
 ) -> None:
     verdict = find_violation(migration, "no_lag")
-    assert told(migration, verdict) == ["learned[node0] is rest, but stage is write_both"]
+    assert told(migration, verdict) == ["learned[node0] (rest) ≠ stage (write_both)"]
     assert tell(migration, verdict).breach.instance == (("n", "node0"),)
 
 
@@ -70,7 +70,7 @@ def test_of_a_disjunction_every_part_is_told(workers: Definition, find_violation
     verdict = find_violation(workers, "leader_works")
     assert told(workers, verdict) == [
         "owner[task0] is node1, not none",
-        "owner[task0] is node1, but leader is node0",
+        "owner[task0] (node1) ≠ leader (node0)",
     ]
 
 
@@ -194,7 +194,7 @@ def test_of_nested_implications_all_premises_hold_but_the_last_conclusion_does_n
     told_twice = Apply(Op.NOT, (lags.condition,), BOOL)
     inner = Apply(Op.OR, (Apply(Op.NOT, (told_twice,), BOOL), lags.condition), BOOL)
     outer = Apply(Op.OR, (Apply(Op.NOT, (told_twice,), BOOL), inner), BOOL)
-    lag = "learned[node1] is rest, but stage is read_new"
+    lag = "learned[node1] (rest) ≠ stage (read_new)"
     assert [r.text for r in because.reasons(outer, node1)] == [lag, lag, f"but {lag}"]
 
 
@@ -230,4 +230,4 @@ def test_parameters_that_are_compared_have_their_names() -> None:
     )
     lines = "\n".join(told(definition, deadlock))
     assert "p and q are both peer0" in lines
-    assert "p is peer0, but q is peer1" in lines
+    assert "p (peer0) ≠ q (peer1)" in lines

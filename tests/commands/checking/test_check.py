@@ -37,6 +37,30 @@ def test_a_command_to_copy_is_one_line_however_long_the_path(
     assert f"reproduce: stagewright check {file} --size manager=3" in printed
 
 
+def test_lines_end_with_what_they_say_and_states_break_between_variables(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "wide.py"
+    variables = [f"quite_a_long_name_{i}" for i in range(8)]
+    declared = "".join(f"    {name} = number(0, 3)\n" for name in variables)
+    changed = "".join(f"        self.{name} = 1\n" for name in variables)
+    head = "from stagewright.spec import *\n\nclass Wide(Machine):\n"
+    fine = (
+        "    @invariant\n    def fine(self) -> Bool:\n        return self.quite_a_long_name_0 < 1\n"
+    )
+    body = f"{declared}    @action\n    def go(self) -> None:\n{changed}{fine}"
+    file.write_text(head + body, "utf-8")
+    assert run_command_line(["check", str(file), "--property", "fine"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line != line.rstrip()] == []
+    start = lines.index("  0  initially") + 1
+    state = lines[start : lines.index("  1  Wide: go")]
+    assert len(state) == 3
+    assert ", ".join(line.strip(" ,") for line in state) == ", ".join(
+        f"{name} = 0" for name in variables
+    )
+
+
 def test_symmetry_can_be_left_aside(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command_line(["check", COMMIT, "--no-symmetry"]) == 0
     out = capsys.readouterr().out

@@ -138,7 +138,7 @@ def test_a_run_that_is_none_is_shown_and_exits_with_1(
 ) -> None:
     assert run_command_line(["check", f"{wrong}:Worker"]) == 1
     out = capsys.readouterr().out
-    assert "Worker is not seen as Job (new) after 1 step" in out
+    assert "Worker no longer refines Job (new) after 1 step" in out
     assert "seen: phase: idle → done" in out
     assert "stop is no step of Job (new): phase: idle → done." in out
     assert "where phase = idle, Job could do:\n      start: phase: idle → running" in out

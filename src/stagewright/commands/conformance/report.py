@@ -222,10 +222,14 @@ def _parts(tested: Tested) -> Iterator[RenderableType]:
         mark, style = marks[_outcome(result)]
         table.add_row(Text(f"  {mark}", style=style), result.name, Text(_counts(result)))
     yield table
+    stories: dict[str, list[str]] = {}
     for result in tested.results:
         if result.failure is not None:
-            yield Text("")
-            yield Text(result.failure.story())
+            stories.setdefault(result.failure.story(), []).append(result.name)
+    for story, suites in stories.items():
+        yield Text("")
+        yield Text(f"found by {' and '.join(suites)}", style="dim")
+        yield Text(story)
     yield Text("")
     if tested.aimed is None:  # else it is plain that much is not exercised
         yield from (Text(line, style="yellow") for line in _missing(tested.gaps))
@@ -253,7 +257,7 @@ def _missing(left: Gaps) -> Iterator[str]:
         ("actions that never happened", left.actions),
         ("requirements that never refused", pairs),
         ("requirements that never refused alone", alone),
-        ("leaves that the adapter does not observe", left.leaves),
+        ("variables that the adapter does not observe", left.leaves),
     ):
         if names:
             more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, TextIO, cast
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
 PLAIN_WIDTH = 100  # columns, where the output is no terminal
+_FILLED = re.compile(r" +(?=\n)")
 
 
 def prepare_streams() -> None:
@@ -43,9 +45,35 @@ def console() -> Console:
     """The terminal at its width; plain text of 100 columns elsewhere, and no styles with NO_COLOR."""
     from rich.console import Console
 
-    width = None if sys.stdout.isatty() else PLAIN_WIDTH
     plain = bool(os.environ.get("NO_COLOR"))
-    return Console(width=width, highlight=False, color_system=None if plain else "auto")
+    terminal = sys.stdout.isatty()
+    return Console(
+        file=None if terminal else cast("IO[str]", _Trimmed(sys.stdout)),
+        width=None if terminal else PLAIN_WIDTH,
+        highlight=False,
+        color_system=None if plain else "auto",
+    )
+
+
+class _Trimmed(io.TextIOBase):
+    """What is no terminal, written to without the blanks with which tables fill their lines."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """That of the stream itself."""
+        return self._stream.encoding
+
+    def write(self, text: str, /) -> int:
+        """Write whole lines without the blanks at their ends."""
+        self._stream.write(_FILLED.sub("", text))
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush the stream itself."""
+        self._stream.flush()
 
 
 def to_copy(text: str) -> Text:

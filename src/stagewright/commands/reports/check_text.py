@@ -147,7 +147,8 @@ def _counts(report: Report) -> Text:
         text = Text(f"{report.states:,} distinct {what}, {report.transitions:,} steps, ")
         text.append(f"depth {report.depth}, {report.seconds:.1f} s{rate}")
     else:  # a proof visits no states
-        text = Text(f"searched to depth {report.depth}, {report.seconds:.1f} s")
+        searched = f"searched to depth {report.depth}, " if report.depth else ""
+        text = Text(f"{searched}{report.seconds:.1f} s")
     if report.note:
         text.append(f"; {report.note}", style="yellow")
     return text
