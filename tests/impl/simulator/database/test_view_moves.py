@@ -1,0 +1,68 @@
+"""Views whose tablets, or whose table's, move between shards of a node, are repaired, or come back, while they are built."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from stagewright.impl.node.port import Timing
+from stagewright.impl.server_log.files import LOGS
+from stagewright.impl.simulator.database.clients import Workload
+from stagewright.impl.simulator.database.report import Report
+from stagewright.impl.simulator.database.run import COMPACT_AFTER, Plan, run
+from stagewright.impl.simulator.database.script import parse_script
+from stagewright.impl.simulator.database.weather import parse_faults
+
+WITHIN = Plan(
+    nodes=4,
+    script=parse_script(
+        "table t tablets 1 rf 3; balancing off; write 250; wait 700; create view v on t by value mod 7; "
+        "move t 0 from n1:0 to n1:1; repair t; write 60; await v; move v 0 from n4:0 to n4:1; repair v; write 40"
+    ),
+    faults=parse_faults("delay,loss=0.2,crash=60"),
+    workload=Workload(keys=120, gap=(0, 2)),
+    timing=Timing(compact_after=COMPACT_AFTER, chunk=2),
+)
+BACK = replace(
+    WITHIN,
+    script=parse_script(
+        "table t tablets 1 rf 3; balancing off; write 250; wait 700; create view v on t by value mod 7; "
+        "move t 0 from n1 to n4; write 60; await v; write 40"
+    ),
+)
+FAILED = "failed: it has come to rest without n4"
+
+
+def done(plan: Plan, directory: Path) -> Report:
+    """Each replica of the view has what its base table says, in the end."""
+    report = run(plan, directory)
+    assert (report.breaches, report.refused) == ([], [])
+    assert not {o.result for o in report.outcomes} - {"done", "begun", "built", FAILED}
+    assert report.counted["view rows compared"] > 40
+    return report
+
+
+def told(directory: Path, words: str) -> int:
+    """How many lines of the nodes' logs have these words."""
+    return sum(path.read_text("utf-8").count(words) for path in (directory / LOGS).iterdir())
+
+
+@pytest.mark.parametrize("seed", [0, 6])
+def test_replicas_move_between_shards_and_are_repaired(seed: int, tmp_path: Path) -> None:
+    report = done(replace(WITHIN, seed=seed), tmp_path)
+    assert len([m for m in report.moves if m.startswith("intranode migration of")]) == 2
+    assert report.counted["staged rows processed"] > 0  # which the repair has brought
+    assert told(tmp_path, "was migrated from ") > 0
+
+
+@pytest.mark.parametrize(("stage", "seed"), [("streaming", 0), ("write_both_read_old", 2)])
+def test_a_migration_that_is_broken_off_gives_its_tasks_back(
+    stage: str, seed: int, tmp_path: Path
+) -> None:
+    faults = parse_faults(f"dead@tablet.{stage},action@tablet.{stage}")
+    report = done(replace(BACK, seed=seed, faults=faults), tmp_path)
+    assert FAILED in {o.result for o in report.outcomes}
+    assert ("tablet", "cleanup_target", "revert_migration") in report.edges
+    assert told(tmp_path, "was recreated with new id") > 0
