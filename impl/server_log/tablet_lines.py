@@ -17,7 +17,10 @@ Say = Callable[[str, str, Level, int], None]
 """Write a line of a logger: its words, how much it matters, the shard."""
 
 _OF_TABLETS = (Work.stream_tablet, Work.repair_tablet, Work.clean_tablet)
-_UNSAID = ("", Stage.none.name, Stage.allow_write_both_read_old.name)  # upstream logs none of these
+_UNSAID = (
+    "",
+    Stage.none.name,
+)  # upstream logs neither of these, nor the stage that a transition begins with
 
 
 class TabletLines:
@@ -72,6 +75,8 @@ class TabletLines:
                 continue
             table, last = change.key
             row = next(r for r in rows.get(table, ()) if str(r.range[1]) == last)
+            if row.tablet.stage is Stage.none:
+                continue
             if row.tablet.stage is Stage.cleanup:
                 self._nobody_cleans(row)
             text = f"Will set tablet {tablet_id(table, row.number)} stage to {stage}"

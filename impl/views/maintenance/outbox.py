@@ -1,13 +1,16 @@
 """View updates on their way: sent to whom they concern now, and again until all of these have them.
 
 Those that follow from a request or a stream are hints on the disk, too, and are not sent before they are synced.
-Those of a build are in memory alone: a task that was not finished is done again.
+Those of a build are in memory alone: a task that was not finished is done again. A node that does not keep up is
+sent no more until it answers: what it was sent twice it would have to write twice.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
@@ -18,6 +21,7 @@ from stagewright.impl.views.maintenance.pairing import targets_of
 from stagewright.impl.views.maintenance.updates import ViewUpdate
 
 AGAIN = ("views", "again")
+WINDOW = 128  # updates on their way to one node
 Key = tuple[int, bytes]
 """Of which batch of a build an update is, 0 for hints, and the key of its hint."""
 
@@ -33,12 +37,24 @@ class _Sending:
     targets: tuple[str, ...] = ()
     have: set[str] = field(default_factory=set[str])
     numbers: dict[str, int] = field(default_factory=dict[str, int])  # of messages, by target
-    sent_at: int = -1
 
     def is_of(self, base: str, low: bytes, high: bytes | None) -> bool:
         """Whether its base row is in low <= stored key < high of a table."""
         at = self.update.base_key
         return self.base == base and low <= at and (high is None or at < high)
+
+
+@dataclass
+class _Lane:
+    """What is for one node: updates that it was sent, and when, and those that wait for its answers."""
+
+    sent: dict[Key, int] = field(default_factory=dict[Key, int])
+    waits: dict[Key, None] = field(default_factory=dict[Key, None])  # in their order
+
+    def forget(self, key: Key) -> None:
+        """It is of no use there, or has arrived."""
+        self.sent.pop(key, None)
+        self.waits.pop(key, None)
 
 
 class Outbox:
@@ -48,6 +64,7 @@ class Outbox:
         self._node = node
         self._sending: dict[Key, _Sending] = {}
         self._messages: dict[int, Key] = {}
+        self._lanes: dict[str, _Lane] = defaultdict(_Lane)
         self._stored = 0  # batches that were given to the store
         self._synced = 0
         self._fresh: list[Key] = []  # not sent yet, in their order
@@ -122,7 +139,11 @@ class Outbox:
     def again(self) -> list[Effect]:
         """Some time is over: what has not arrived is sent again."""
         self._ticks = False
-        return self._send([*self._sending])
+        effects = self._send_fresh()
+        for target, lane in self._lanes.items():
+            for key in (*lane.sent, *lane.waits):
+                effects += self._offer(key, target)
+        return [*effects, *self._tick()]
 
     def learned(self) -> list[Effect]:
         """Something was committed: updates may concern others now, or nobody."""
@@ -139,7 +160,6 @@ class Outbox:
     def _send(self, keys: Iterable[Key]) -> list[Effect]:
         """Send what is due, and look again after a while if something is left."""
         node, effects = self._node, list[Effect]()
-        now = node.around.now() // 1000
         early = node.has(Defect.view_updates_are_sent_unsynced)
         for key in keys:
             one = self._sending.get(key)
@@ -149,14 +169,16 @@ class Outbox:
                 self._fresh.append(key)
                 continue
             effects += self._retarget(key, one)
-            if key in self._sending and (
-                one.sent_at < 0 or now - one.sent_at >= node.timing.resend
-            ):
-                effects += self._post(key, one, now)
-        if self._sending and not self._ticks:
-            self._ticks = True
-            effects.append(Wake(node.timing.resend, AGAIN))
-        return effects
+            if key in self._sending:
+                for target in one.targets:
+                    effects += self._offer(key, target)
+        return [*effects, *self._tick()]
+
+    def _tick(self) -> list[Effect]:
+        if not self._sending or self._ticks:
+            return []
+        self._ticks = True
+        return [Wake(self._node.timing.resend, AGAIN)]
 
     def _retarget(self, key: Key, one: _Sending) -> list[Effect]:
         """Look whom an update is for now; who was not one of them before has it not."""
@@ -164,26 +186,32 @@ class Outbox:
         targets = targets_of(node, one.base, update, one.targets, everyone=one.everyone)
         if (targets or ()) != one.targets:
             one.have &= {*(targets or ())}
-            one.targets, one.sent_at = targets or (), -1
+            for target in {*one.targets} - {*(targets or ())}:
+                self._lanes[target].forget(key)
+            one.targets = targets or ()
         if targets is None and key[0] and node.has(Defect.staging_is_processed_early):
             return self._arrived(key, one)
         if targets and one.have >= {*targets}:
             return self._arrived(key, one)
         return []
 
-    def _post(self, key: Key, one: _Sending, now: int) -> list[Effect]:
-        node, update = self._node, one.update
-        one.sent_at = now
-        effects: list[Effect] = []
-        for target in one.targets:
-            if target in one.have or target in node.down:
-                continue
-            number = one.numbers.setdefault(target, node.number())
-            self._messages[number] = key
-            cell = (update.key, update.time, update.value)
-            message = ReplicaWrite(number, node.view.version, update.view, cell)
-            effects.append(Send(target, message))
-        return effects
+    def _offer(self, key: Key, target: str) -> list[Effect]:
+        """Send an update to one of its targets, unless that has it, or has too much to do, or was sent it just now."""
+        node, one, lane = self._node, self._sending[key], self._lanes[target]
+        now = node.around.now() // 1000
+        sent_at = lane.sent.get(key)
+        if target in one.have or (sent_at is not None and now - sent_at < node.timing.resend):
+            return []
+        if target in node.down or (sent_at is None and len(lane.sent) >= WINDOW):
+            if sent_at is None:
+                lane.waits[key] = None
+            return []
+        lane.waits.pop(key, None)
+        lane.sent[key] = now
+        number = one.numbers.setdefault(target, node.number())
+        self._messages[number] = key
+        cell = (one.update.key, one.update.time, one.update.value)
+        return [Send(target, ReplicaWrite(number, node.view.version, one.update.view, cell))]
 
     def owns(self, number: int) -> bool:
         """Whether an answer is to one of these updates."""
@@ -196,7 +224,15 @@ class Outbox:
         if reply.outcome is not Outcome.done:
             return []
         one.have.add(sender)
-        return self._retarget(key, one)
+        self._lanes[sender].forget(key)
+        return [*self._retarget(key, one), *self._go_on(sender)]
+
+    def _go_on(self, target: str) -> list[Effect]:
+        """A node has answered: it gets what waits, as much as it may have."""
+        lane, effects = self._lanes[target], list[Effect]()
+        for key in list(islice(lane.waits, max(0, WINDOW - len(lane.sent)))):
+            effects += self._offer(key, target)
+        return effects
 
     def _arrived(self, key: Key, one: _Sending) -> list[Effect]:
         """All have an update: its hint goes; of a build the next rows are read, if it was the last."""
@@ -207,7 +243,10 @@ class Outbox:
         return self.built(batch) if self._left.get(batch) == 0 else []
 
     def _close(self, key: Key) -> None:
-        for number in self._sending.pop(key).numbers.values():
+        one = self._sending.pop(key)
+        for number in one.numbers.values():
             del self._messages[number]
+        for target in one.targets:
+            self._lanes[target].forget(key)
         if key[0] in self._left:
             self._left[key[0]] -= 1

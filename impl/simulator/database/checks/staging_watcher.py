@@ -26,9 +26,11 @@ from stagewright.impl.views.maintenance.staged import (
     staging_of,
 )
 from stagewright.impl.views.maintenance.updates import ViewUpdate
-from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Role, Run
+from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Role, Run, Stage
 
 KIND = "staging"
+# Whoever comes may not have been meant when the update was sent: it gets from the others what these have by now.
+_UNSTREAMED = (Stage.allow_write_both_read_old, Stage.write_both_read_old)
 Where = tuple[str, int, str]
 """A base table, the last token of one of its tablets, a host."""
 
@@ -155,7 +157,9 @@ class StagingWatcher:
         targets = (
             paired(node, base, update) if update.value is not None else due(node, base, update)
         )
-        return all(self._has(target, update) for target in targets)
+        row = node.context.view.tablet_with(update.view, token_in(update.key))
+        comes = row.chosen.pending if row is not None and row.tablet.stage in _UNSTREAMED else ()
+        return all(t in comes or self._has(t, update) for t in targets)
 
 
 def _may_lack(node: DatabaseNode, base: str, *, repairs: bool) -> bool:

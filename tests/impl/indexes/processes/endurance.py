@@ -71,10 +71,11 @@ def endure(directory: Path, builds: int, seed: int) -> Counter[str]:
                     time.sleep(chance.random())
                     kill_one(supervisor, chance)
                     done["kills"] += 1
-                if chance.random() < 0.2:
+                dropped = chance.random() < 0.2
+                if dropped:
                     client.drop(name)
                     done["dropped"] += 1
-                until(client, name, is_over)
+                until(client, name, (lambda b: b.gone) if dropped else is_over)
             for build in client.builds():
                 done["" if build.status is None else build.status.name.upper()] += 1
             client.close()
