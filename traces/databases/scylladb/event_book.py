@@ -42,6 +42,7 @@ class Book:
         self._profile = profile
         self._restarts: Counter[tuple[str, str]] = Counter()
         self._sequences: Counter[tuple[str, str]] = Counter()
+        self._last: dict[tuple[str, str, str], object] = {}
 
     def add(self, effect: Effect) -> None:
         """One more event of its entity."""
@@ -63,6 +64,12 @@ class Book:
             line=source.line,
         )
         self.events.append((source.part, event))
+        for name, value in effect.observed.items():
+            self._last[machine, entity, name] = value
+
+    def last(self, effect: Effect, name: str) -> object:
+        """What was observed of the same entity last; None if nothing was since it is followed."""
+        return self._last.get((effect.machine, self._entity(effect.machine, effect.key), name))
 
     def forget(self, effect: Effect) -> None:
         """Nobody knows whether this has happened: follow the entity anew."""

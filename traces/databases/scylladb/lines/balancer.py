@@ -32,6 +32,12 @@ FORMS = (
     form(
         DECISION,
         _LOGGER,
+        "Generating resize decision for table ",
+        rf"Generating resize decision for table {_TABLE} of type ",
+    ),
+    form(
+        DECISION,
+        _LOGGER,
         "Revoking resize decision for table ",
         rf"Revoking resize decision for table {_TABLE}",
     ),

@@ -27,6 +27,13 @@ FORMS = (
         rf"Started using generation \(.*, (?P<generation>{UUID})\)",
     ),
     form("", ("cdc",), "Started using generation ", r"Started using generation [^,]*$"),  # 2020
+    form(  # up to 5.2
+        STARTED_USING,
+        ("cdc",),
+        "Starting to use generation ",
+        rf"Starting to use generation \(.*, (?P<generation>{UUID})\)",
+    ),
+    form("", ("cdc",), "Starting to use generation ", r""),
     form(
         LEARNED_LATE,
         ("cdc",),

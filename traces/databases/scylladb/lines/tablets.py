@@ -16,6 +16,8 @@ STAGE = TabletMigration.stage.name
 KIND = TabletMigration.kind.name
 WILL_SET = "will set stage"  # the coordinator intends to commit this stage
 IS_IN = "is in stage"
+CLEANS_UP = "is cleaned up"  # in one of the two stages of that
+BARRIER_FAILED = "barrier of a stage failed"
 CLEANUP_FAILED = "cleanup failed"
 CLEANUP_ENDED = "cleanup ended"  # it may have failed
 
@@ -24,12 +26,23 @@ _GID = r"(?P<table>[0-9a-f-]{36}):(?P<tablet>\d+)"
 _STAGE = r"(?P<stage>[a-z]\w*)"
 _INITIATING = "Initiating tablet "
 _CLEANUP = "Tablet cleanup of "
-_FAILED = "streaming for tablet "
 _CLEANED = "cleanup for tablet "
+_BARRIER = "barrier for tablet "
+_STILL = " still doing "
+_OPERATIONS = {s.name: s for s in (Stage.streaming, Stage.rebuild_repair, Stage.repair)}
 
 
 def _is_in(stage: Stage, mark: str, pattern: str) -> LineForm:
     return form(IS_IN, LOGGERS, mark, pattern, stage=stage.name)
+
+
+def _operation(name: str, stage: Stage) -> tuple[LineForm, ...]:
+    """What the coordinator says of an operation while the tablet is in its stage."""
+    mark = f"{name} for tablet "
+    return (
+        _is_in(stage, mark, rf"{name} for tablet {_GID} (?:failed: |resolved)"),
+        _is_in(stage, _STILL, rf"Tablet {_GID} still doing {name}$"),
+    )
 
 
 FORMS = (
@@ -93,8 +106,12 @@ FORMS = (
         "Active tablet ",
         rf"Active tablet [\w ]+: tablet={_GID}, stage={_STAGE}(?:,|$)",
     ),
-    _is_in(Stage.streaming, _FAILED, rf"streaming for tablet {_GID} failed: "),
-    form("", LOGGERS, _FAILED, r".*streaming for tablet "),
+    *(one for name, stage in _OPERATIONS.items() for one in _operation(name, stage)),
+    *(form("", LOGGERS, f"{name} for tablet ", r"") for name in _OPERATIONS),
+    form(CLEANS_UP, LOGGERS, _STILL, rf"Tablet {_GID} still doing cleanup$"),
+    form("", LOGGERS, _STILL, r""),
+    form(BARRIER_FAILED, LOGGERS, _BARRIER, rf"barrier for tablet {_GID} failed: "),
+    form("", LOGGERS, _BARRIER, r""),
     form(CLEANUP_FAILED, LOGGERS, _CLEANED, rf"cleanup for tablet {_GID} failed: "),
     form(CLEANUP_ENDED, LOGGERS, _CLEANED, rf"cleanup for tablet {_GID} resolved"),
     form("", LOGGERS, _CLEANED, r""),
@@ -104,6 +121,9 @@ FORMS = (
         rf"Skipping tablet repair for tablet={_GID} which is cancelled",
     ),
 )
+
+CLEANUPS = frozenset({Stage.cleanup.name, Stage.cleanup_target.name})
+FAILS_BARRIER = TabletMigration.fail_barrier.__name__
 
 # A transition is made and deleted without a line, so its first stage and `none` are not among these; nor is
 # `end_repair`, which follows a failed repair without one.

@@ -219,13 +219,26 @@ class Reading:
     def _is_in(self, one: Placed, source: Source) -> None:
         self.book.add(self._stage(one, source))
 
+    def _cleans_up(self, one: Placed, source: Source) -> None:
+        """The line does not say in which stage; only where each stage leaves a line, the last one says it."""
+        effect = self._stage(one, source)
+        last = self.book.last(effect, tablets.STAGE)
+        if last in tablets.CLEANUPS:
+            self.book.add(replace(effect, observed={tablets.STAGE: last}))
+        elif last is not None and self._levels.debug and not self._levels.info:
+            self.book.add(replace(effect, observed={tablets.STAGE: min(tablets.CLEANUPS)}))
+
+    def _fail_barrier(self, one: Placed, source: Source) -> None:
+        effect = self._stage(one, source)
+        self.book.add(replace(effect, observed={}, action=tablets.FAILS_BARRIER))
+
     def _stage(self, one: Placed, source: Source) -> Effect:
         words = one.record.words
         self._resized.discard(words["table"])
         key = f"{words['table']}:{words['tablet']}"
         if resize := self._resizes[words["table"]]:
             key += f"@{resize}"
-        return Effect(tablets.MACHINE, key, {tablets.STAGE: words["stage"]}, source)
+        return Effect(tablets.MACHINE, key, {tablets.STAGE: words.get("stage")}, source)
 
     def _resize(self, one: Placed, _: Source) -> None:
         table = one.record.words["table"]
@@ -326,6 +339,10 @@ _Take = Callable[[Reading, Placed, Source], None]
 _TAKES: dict[str, _Take] = {
     tablets.WILL_SET: Reading._will_set,
     tablets.IS_IN: Reading._is_in,
+    tablets.CLEANS_UP: Reading._cleans_up,
+    tablets.CLEANUP_FAILED: Reading._cleans_up,
+    tablets.CLEANUP_ENDED: Reading._cleans_up,
+    tablets.BARRIER_FAILED: Reading._fail_barrier,
     balancer.RESIZE: Reading._resize,
     balancer.DECISION: Reading._decide_resize,
     topology.COMMIT: Reading._commit,

@@ -32,6 +32,10 @@ COORDINATORS = frozenset(
         topology.LEFT,
         tablets.WILL_SET,
         tablets.IS_IN,
+        tablets.CLEANS_UP,
+        tablets.CLEANUP_FAILED,
+        tablets.CLEANUP_ENDED,
+        tablets.BARRIER_FAILED,
     }
 )
 """Lines that only the topology coordinator writes."""
