@@ -68,6 +68,7 @@ class Interpreter:
 
     source: Definition
     scope: Scope
+    bounded: bool = True  # what is `bounded(...)` is a requirement, as it is in checks
 
     @cached_property
     def definition(self) -> Definition:
@@ -92,9 +93,15 @@ class Interpreter:
             if all(self.evaluate(condition, state) for condition in own):
                 yield value
 
-    def instances(self, params: tuple[Bound, ...]) -> Iterator[Environment]:
-        """Every assignment of values to parameters."""
-        for chosen in product(*(values_of(p.sort, self.scope) for p in params)):
+    def instances(
+        self, params: tuple[Bound, ...], given: Mapping[str, Value] | None = None
+    ) -> Iterator[Environment]:
+        """Every assignment of values to parameters; of those that are `given`, this value alone."""
+        known = given or {}
+        values = (
+            (known[p.name],) if p.name in known else values_of(p.sort, self.scope) for p in params
+        )
+        for chosen in product(*values):
             yield dict(zip(params, chosen, strict=True))
 
     def successors(self, state: State) -> Iterator[tuple[Step, State]]:
@@ -225,7 +232,9 @@ class Interpreter:
 
     def _failed(self, action: Action, env: Environment, state: State) -> tuple[Requirement, ...]:
         return tuple(
-            r for r in action.requirements if not self._value(r.condition, state, None, env)
+            r
+            for r in action.requirements
+            if (self.bounded or not r.bound) and not self._value(r.condition, state, None, env)
         )
 
     def _apply(self, action: Action, env: Environment, state: State) -> State:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import overload
 
 from stagewright.spec.definition import Action, Definition
 from stagewright.spec.entities import Entity
@@ -123,16 +124,32 @@ def things_of(definition: Definition, scope: Scope, cells: Sequence[Cell]) -> It
                 yield RequirementOf(action.name, requirement.name, told)
 
 
-def value_names(cells: Sequence[Cell], scope: Scope) -> list[tuple[int, int, list[Thing]]]:
+class Names(Sequence[Thing]):
+    """What the values of a cell are called, made when it is asked for: numbers have very many."""
+
+    def __init__(self, place: str, values: Sequence[Value]) -> None:
+        self._place = place
+        self._values = values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    @overload
+    def __getitem__(self, index: int) -> Thing: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Thing]: ...
+    def __getitem__(self, index: int | slice) -> Thing | Sequence[Thing]:
+        if isinstance(index, slice):
+            return Names(self._place, self._values[index])
+        return ValueOf(self._place, _value(self._values[index]))
+
+
+def value_names(cells: Sequence[Cell], scope: Scope) -> list[tuple[int, int, Names]]:
     """For each cell its lowest code and what each code is called."""
     from stagewright.spec.grounding.domains import values_of
 
     return [
-        (
-            cell.index,
-            cell.low,
-            [ValueOf(_place(cell), _value(v)) for v in values_of(cell.sort, scope)],
-        )
+        (cell.index, cell.low, Names(_place(cell), values_of(cell.sort, scope)))
         for cell in cells
         if not cell.variable.startswith(BUDGET_PREFIX)
     ]

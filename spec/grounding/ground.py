@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
+from stagewright.spec.grounding.families import Input
 from stagewright.spec.terms.intervals import (
     Interval,
     greatest_of,
@@ -146,6 +147,11 @@ class Builder:
         low, high, boolean = self._ranges[index]
         op = GroundOp.NEXT if new else GroundOp.CELL
         return self._make(op, (), low, high, boolean, index)
+
+    def input(self, low: int, high: int) -> GroundNode:
+        """A number that is given from outside, in place of a cell beyond those of the state."""
+        self._ranges.append((low, high, False))
+        return self.cell(len(self._ranges) - 1)
 
     def not_(self, a: GroundNode) -> GroundNode:
         if a.op is GroundOp.CONST:
@@ -357,6 +363,7 @@ class GroundStep:
     guard: GroundNode
     updates: Mapping[int, GroundNode]
     overflows: GroundNode
+    inputs: tuple[Input, ...] = ()  # of a template: what it leaves open (`families.py`)
 
     @property
     def label(self) -> str:
@@ -399,7 +406,7 @@ class GroundModel:
     scope: Scope
     cells: tuple[Cell, ...]
     initial: Sequence[tuple[int, ...]]  # every initial state, distinct, in a fixed order
-    steps: tuple[GroundStep, ...]
+    steps: Sequence[GroundStep]
     invariants: tuple[GroundProperty, ...]
     step_properties: tuple[GroundProperty, ...]
     reachable: tuple[GroundProperty, ...]

@@ -13,6 +13,7 @@ from itertools import product
 from stagewright.spec.definition import Action, Definition, Property, PropertyKind
 from stagewright.spec.errors import ScopeError
 from stagewright.spec.grounding.domains import assigned_twice, values_of
+from stagewright.spec.grounding.families import WIDE, Families, Input
 from stagewright.spec.grounding.ground import (
     Builder,
     GroundModel,
@@ -32,7 +33,7 @@ from stagewright.spec.grounding.initial import (
 from stagewright.spec.grounding.layout import Layout, Place
 from stagewright.spec.nodes import Bound
 from stagewright.spec.scope import Scope, within_budgets
-from stagewright.spec.sorts import BoolSort
+from stagewright.spec.sorts import BoolSort, IntSort
 from stagewright.spec.values import Value
 
 FOUND_AT_ONCE = 1 << 12  # candidates: that there is no initial state is then known early
@@ -46,11 +47,13 @@ def ground(
     premises: Sequence[Property] = (),
     *,
     bounded: bool = True,
+    wide: bool = False,
 ) -> GroundModel:
     """The ground form of a definition at a scope.
 
-    `bounded`: no step leaves a state beyond the definition's constraints, as it is in checks. They say
-    nothing of running systems and of traces.
+    `bounded`: no step leaves a state beyond the definition's constraints, and each holds to what is
+    `bounded(...)`, as it is in checks. Both say nothing of running systems and of traces. `wide`: the steps of an action with very many choices of a
+    number are made when they are asked for; `GroundModel.steps` is then a `Families`.
 
     Raises:
         AssignedTwiceError: a step assigns one place twice.
@@ -59,15 +62,22 @@ def ground(
     """
     if not bounded:
         definition = replace(definition, constraints=())
-    return Lowering(definition, scope, premises).model()
+    return Lowering(definition, scope, premises, bounded=bounded, wide=wide).model()
 
 
 class Lowering:
     """A definition at a scope on its way to the ground form, and others that differ from it in little."""
 
     def __init__(
-        self, definition: Definition, scope: Scope, premises: Sequence[Property] = ()
+        self,
+        definition: Definition,
+        scope: Scope,
+        premises: Sequence[Property] = (),
+        *,
+        bounded: bool = True,
+        wide: bool = False,
     ) -> None:
+        self._bounded, self._wide = bounded, wide
         self.premises = premises  # "never P", of its properties: whether they were put to the test
         self.definition = definition = within_budgets(definition, scope)
         self.scope = scope
@@ -141,7 +151,7 @@ class Lowering:
             scope=self.scope,
             cells=tuple(self.cells),
             initial=self._initial_states(condition),
-            steps=steps,
+            steps=Families(steps) if self._wide else steps,
             invariants=kinds[PropertyKind.INVARIANT],
             step_properties=kinds[PropertyKind.STEP],
             reachable=kinds[PropertyKind.REACHABLE],
@@ -158,7 +168,8 @@ class Lowering:
             constraint=self._within if self.definition.constraints else None,
             wellformed=wellformed,
         )
-        self._keep(model)
+        if not self._wide:
+            self._keep(model)
         return model
 
     def _keep(self, model: GroundModel) -> None:
@@ -182,10 +193,22 @@ class Lowering:
         return tuple(steps)
 
     def _made(self, action: Action) -> Iterator[GroundStep]:
-        for chosen in self._instances(action.params):
-            step = self._step(0, action, chosen)
+        open_ = self._left_open(action)
+        inputs = [
+            self.builder.input(b.sort.low, b.sort.high)
+            for b in open_
+            if isinstance(b.sort, IntSort)
+        ]
+        for chosen in self._instances(tuple(p for p in action.params if p not in open_)):
+            step = self._step(0, action, chosen, dict(zip(open_, inputs, strict=True)))
             if step.guard is not self.builder.false:
                 yield step
+
+    def _left_open(self, action: Action) -> tuple[Bound, ...]:
+        """The numbers of which there are too many to make a step of each."""
+        if not self._wide or self._choices(action.params) < WIDE:
+            return ()
+        return tuple(p for p in action.params if isinstance(p.sort, IntSort))
 
     def _of_kinds(
         self, properties: Sequence[Property]
@@ -210,9 +233,13 @@ class Lowering:
             raise too_many_starts(self.definition.name, candidates)
 
     def _refuse_too_many_steps(self) -> None:
-        steps = sum(self._choices(a.params) for a in self.definition.actions)
+        made = {
+            a.name: self._choices([p for p in a.params if p not in self._left_open(a)])
+            for a in self.definition.actions
+        }
+        steps = sum(made.values())
         work = steps + sum(
-            self._choices(a.params) * self._choices(e.binders)
+            made[a.name] * self._choices(e.binders)
             for a in self.definition.actions
             for e in a.assignments
         )
@@ -240,8 +267,14 @@ class Lowering:
         for chosen in product(*(values_of(p.sort, self.scope) for p in params)):
             yield dict(zip(params, chosen, strict=True))
 
-    def _step(self, index: int, action: Action, chosen: Mapping[Bound, Value]) -> GroundStep:
-        env = self.expressions.constants(chosen)
+    def _step(
+        self,
+        index: int,
+        action: Action,
+        chosen: Mapping[Bound, Value],
+        open_: Mapping[Bound, GroundNode],
+    ) -> GroundStep:
+        env = {**self.expressions.constants(chosen), **open_}
         requirements = tuple(
             # Beyond the constraint it is not asked: there it refuses nothing.
             GroundRequirement(
@@ -249,6 +282,7 @@ class Lowering:
                 self.builder.or_((self._beyond, self.expressions.scalar(r.condition, env))),
             )
             for r in action.requirements
+            if self._bounded or not r.bound
         )
         guard = self.builder.and_((self._within, *(r.condition for r in requirements)))
         updates: dict[int, GroundNode] = {}
@@ -269,9 +303,10 @@ class Lowering:
                                 path = (self.cells[cell].variable, *self.cells[cell].path)
                                 raise assigned_twice(action.name, path, assignment)
                             self._update(updates, overflows, cell, condition, node)
-        arguments = tuple((p.name, v) for p, v in chosen.items())
+        arguments = tuple((p.name, chosen.get(p)) for p in action.params)
         overflow = self.builder.or_(overflows)
-        return GroundStep(index, action, arguments, requirements, guard, updates, overflow)
+        inputs = tuple(Input(p.name, n.low, n.high, n.value) for p, n in open_.items())
+        return GroundStep(index, action, arguments, requirements, guard, updates, overflow, inputs)
 
     def _update(
         self,

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from stagewright.traces.automaton.nfa import Automaton
-from stagewright.traces.automaton.step_code import by_action
+from stagewright.traces.automaton.nfa import Automaton, Numbers
 from stagewright.traces.events.symbols import Symbol, value_key
 
 _ELEMENT = re.compile(r"\[([0-9]+)\]")
 _LISTED_MAX = 12  # values that a reason names
+TRIED_MAX = 100_000  # steps that one event may be
 
 
 @dataclass(frozen=True)
 class Constraint:
     """A symbol in terms of one automaton: what it asks of the step and of the state after it."""
 
-    steps: tuple[int, ...] | None  # any step if None
+    steps: Sequence[int] | None  # any step if None
     cells: tuple[tuple[int, int], ...] = ()  # (cell, code) after the step
     end: bool = False
     action: str | None = None
+    too_many: bool = False  # steps that it may be, to be tried one by one
 
 
 class Alphabet:
@@ -32,7 +33,10 @@ class Alphabet:
         self._by_values: dict[
             tuple[str, tuple[str, ...]], Mapping[tuple[str, ...], tuple[int, ...]]
         ] = {}
-        self._by_action: Mapping[str, tuple[int, ...]] = by_action(source.program.steps)
+        self._steps = source.program.steps
+        self._by_action: dict[str, list[int]] = {}  # its templates
+        for number, template in enumerate(self._steps.templates):
+            self._by_action.setdefault(template.action, []).append(number)
 
     def constraint(self, symbol: Symbol) -> Constraint | str:
         """A symbol in the machine's terms, or why it is none of this machine's."""
@@ -43,7 +47,7 @@ class Alphabet:
                 if said
                 else Constraint((), end=True)
             )
-        steps = self._matching_steps(symbol)
+        steps, number = self._matching_steps(symbol)
         if isinstance(steps, str):
             return steps
         cells: list[tuple[int, int]] = []
@@ -56,34 +60,56 @@ class Alphabet:
             if (why := _beyond_the_end(name, symbol.observed)) is not None:
                 return why
             cells += found
-        return Constraint(steps, tuple(cells), action=symbol.action)
+        too_many = number > TRIED_MAX
+        return Constraint(
+            () if too_many else steps, tuple(cells), action=symbol.action, too_many=too_many
+        )
 
-    def _matching_steps(self, symbol: Symbol) -> tuple[int, ...] | str | None:
+    def _matching_steps(self, symbol: Symbol) -> tuple[Sequence[int] | str | None, int]:
+        """The steps that an event may be, or why it is none; and how many these are."""
         if symbol.action is None:
-            return "parameters without an action" if symbol.parameters else None
+            return "parameters without an action" if symbol.parameters else None, 0
         known = self.source.parameters.get(symbol.action)
         if known is None:
-            return f"{self._machine} has no action `{symbol.action}`"
+            return f"{self._machine} has no action `{symbol.action}`", 0
         wanted = {name: value_key(value) for name, value in symbol.parameters.items()}
         for name, value in wanted.items():
             if name not in known:
-                return f"action `{symbol.action}` has no parameter `{name}`"
+                return f"action `{symbol.action}` has no parameter `{name}`", 0
             if value not in known[name]:
                 return (
                     f"parameter `{name}` of `{symbol.action}` cannot be {value}, "
                     f"only {_listed(known[name])}"
-                )
-        names = tuple(wanted)
-        return self._by_arguments(symbol.action, names).get(tuple(wanted.values()), ())
+                ), 0
+        open_ = {
+            i.name
+            for n in self._by_action.get(symbol.action, ())
+            for i in self._steps.templates[n].inputs
+        }
+        names = tuple(name for name in wanted if name not in open_)
+        found = self._by_arguments(symbol.action, names).get(tuple(wanted[n] for n in names), ())
+        if not open_:
+            return found, len(found)
+        given = {name: int(wanted[name]) for name in wanted if name in open_}
+        having = [self._steps.having(template, given) for template in found]
+        number = sum(count for count, _ in having)
+        return (
+            [i for _, indices in having for i in indices] if number <= TRIED_MAX else ()
+        ), number
 
     def _by_arguments(
         self, action: str, names: tuple[str, ...]
     ) -> Mapping[tuple[str, ...], tuple[int, ...]]:
-        """The steps of an action by the values of some of its parameters: there may be many thousands."""
+        """The steps of an action by the values of some of its parameters: there may be many thousands.
+
+        Of an action with inputs these are its templates.
+        """
         if (action, names) not in self._by_values:
             found: dict[tuple[str, ...], list[int]] = {}
-            for step in self._by_action.get(action, ()):
-                values = dict(self.source.program.steps[step].arguments)
+            for number in self._by_action.get(action, ()):
+                template = self._steps.templates[number]
+                values = dict(template.arguments)
+                step = number if template.inputs else self._steps.first(number)
                 found.setdefault(tuple(value_key(values[name]) for name in names), []).append(step)
             self._by_values[action, names] = {key: tuple(steps) for key, steps in found.items()}
         return self._by_values[action, names]
@@ -123,5 +149,7 @@ def _beyond_the_end(name: str, observed: Mapping[str, object]) -> str | None:
 
 def _listed(values: Iterable[str]) -> str:
     """Some values as an error lists them."""
+    if isinstance(values, Numbers) and len(values) > _LISTED_MAX:
+        return f"{values.low} … {values.high}"
     known = sorted(values, key=lambda v: (len(v), v))  # numbers by size
     return ", ".join(known[:_LISTED_MAX]) + ", …" * (len(known) > _LISTED_MAX)

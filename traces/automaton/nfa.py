@@ -6,14 +6,14 @@ An `Automaton` is plain data that any process can use; `determinised.Determinise
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from stagewright.spec.definition import Definition
 from stagewright.spec.errors import InputError
 from stagewright.spec.grounding.ground import Cell, GroundModel
 from stagewright.spec.scope import BUDGET_PREFIX, Scope
-from stagewright.spec.sorts import BoundSort, SetSort, Sort
+from stagewright.spec.sorts import BoundSort, IntSort, SetSort, Sort
 from stagewright.spec.values import plain, show
 from stagewright.traces.automaton.step_code import (
     Program,
@@ -24,6 +24,30 @@ from stagewright.traces.events.observability import HiddenSteps, Recording
 from stagewright.traces.events.symbols import value_key
 
 MAX_STATES = 50_000  # that one event may ask to look at; about a kilobyte each
+
+
+@dataclass(frozen=True)
+class Numbers(Mapping[str, int]):
+    """The codes of whole numbers by `value_key`, without a list of them."""
+
+    low: int
+    high: int
+    first: int  # the code of `low`
+
+    def __getitem__(self, key: str) -> int:
+        try:
+            value = int(key)
+        except ValueError:
+            raise KeyError(key) from None
+        if str(value) != key or not self.low <= value <= self.high:
+            raise KeyError(key)
+        return self.first + value - self.low
+
+    def __iter__(self) -> Iterator[str]:
+        return map(str, range(self.low, self.high + 1))
+
+    def __len__(self) -> int:
+        return self.high - self.low + 1
 
 
 @dataclass(frozen=True)
@@ -42,7 +66,9 @@ class Automaton:
     profile: str
     program: Program
     initial: tuple[State, ...]
-    parameters: Mapping[str, Mapping[str, frozenset[str]]]  # the values of each action's parameters
+    parameters: Mapping[
+        str, Mapping[str, Collection[str]]
+    ]  # the values of each action's parameters
     leaves: Mapping[str, Leaf]
     cells: int  # of a state
     ignored: frozenset[str]  # leaves of budgets that are without bound here
@@ -67,7 +93,9 @@ def automaton(
     from stagewright.spec.grounding.lowering import ground
 
     return of_model(
-        ground(definition, scope, bounded=False), recording or Recording(), max_states=max_states
+        ground(definition, scope, bounded=False, wide=True),
+        recording or Recording(),
+        max_states=max_states,
     )
 
 
@@ -95,9 +123,11 @@ def of_model(
     )
 
 
-def _value_keys(sort: BoundSort, scope: Scope) -> frozenset[str]:
+def _value_keys(sort: BoundSort, scope: Scope) -> Collection[str]:
     from stagewright.spec.grounding.domains import values_of
 
+    if isinstance(sort, IntSort):
+        return Numbers(sort.low, sort.high, 0)
     return frozenset(value_key(plain(v)) for v in values_of(sort, scope))
 
 
@@ -112,6 +142,8 @@ def _leaves(model: GroundModel) -> Iterable[tuple[str, Leaf]]:
         if _within_set(sorts[cell.variable], cell):
             name = path_name((cell.variable, *cell.path[:-1]))
             sets.setdefault(name, {})[show(cell.path[-1])] = cell.index
+        elif isinstance(cell.sort, IntSort):
+            yield cell.name, Leaf(cell.index, Numbers(cell.sort.low, cell.sort.high, cell.low))
         else:
             values = values_of(cell.sort, model.scope)
             codes = {value_key(plain(v)): cell.low + i for i, v in enumerate(values)}

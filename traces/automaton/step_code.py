@@ -5,16 +5,21 @@ A `Program` is plain data: it can be sent to a Spark worker, which has never see
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from stagewright.spec.grounding.ground import GroundModel, GroundNode, GroundOp
+from stagewright.spec.grounding.families import Families, Input
+from stagewright.spec.grounding.ground import GroundModel, GroundNode, GroundOp, GroundStep
 
 State = tuple[int, ...]
 StepFunction = Callable[[State], State | None]
 
 # operation, argument ids, value, table: the fields of a `GroundNode` that say what it computes
 Instruction = tuple[str, tuple[int, ...], int, tuple[int, ...]]
+
+
+class BeyondBoundsError(Exception):
+    """A number leaves its bounds, though the system has none there."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,10 @@ class StepCode:
     guard: int
     overflows: int
     updates: tuple[tuple[int, int], ...]
+    inputs: tuple[Input, ...] = ()  # of a template
+    within: bool = (
+        False  # in checks, a guard that says nothing of the system keeps it within its bounds
+    )
 
 
 @dataclass(frozen=True)
@@ -33,15 +42,22 @@ class Program:
     """The steps of a model over one list of shared instructions, arguments before their users."""
 
     instructions: tuple[Instruction, ...]
-    steps: tuple[StepCode, ...]
+    steps: Families[StepCode]
 
 
 def program(model: GroundModel) -> Program:
     """The steps of a ground model as plain data."""
-    from stagewright.spec.values import plain
-
     return Program(
         tuple(_instruction(node) for node in model.builder.nodes),
+        _codes(model.steps),
+    )
+
+
+def _codes(steps: Sequence[GroundStep]) -> Families[StepCode]:
+    from stagewright.spec.values import plain
+
+    templates = steps.templates if isinstance(steps, Families) else steps
+    return Families(
         tuple(
             StepCode(
                 step.action.name,
@@ -49,30 +65,41 @@ def program(model: GroundModel) -> Program:
                 step.guard.id,
                 step.overflows.id,
                 tuple((cell, node.id) for cell, node in step.updates.items()),
+                step.inputs,
+                any(r.bound for r in step.action.requirements),
             )
-            for step in model.steps
-        ),
+            for step in templates
+        )
     )
 
 
-def compile_step(instructions: tuple[Instruction, ...], step: StepCode) -> StepFunction:
+def compile_step(
+    instructions: tuple[Instruction, ...], step: StepCode
+) -> Callable[..., State | None]:
     """A function from a state to the state after the step; None where the step is not enabled.
 
-    A step that would assign a value out of its bounds leads to no state: it is not enabled either.
+    That of a template has its inputs as further arguments. A step that would assign a value out of its bounds
+    leads to no state: it is not enabled either. But where a check alone keeps it within them, it is an error.
+
+    Raises (the function):
+        BeyondBoundsError: the step is enabled, and nobody knows the state after it.
     """
     lines: list[str] = []
     known: set[int] = set()
-    _emit(instructions, [step.guard], known, lines)
+    open_ = frozenset(one.cell for one in step.inputs)
+    _emit(instructions, [step.guard], known, lines, open_)
     lines.append(f"if not v{step.guard}: return None")
-    _emit(instructions, [step.overflows], known, lines)
-    lines.append(f"if v{step.overflows}: return None")
-    _emit(instructions, [node for _, node in step.updates], known, lines)
+    _emit(instructions, [step.overflows], known, lines, open_)
+    lines.append(f"if v{step.overflows}: {'raise Beyond' if step.within else 'return None'}")
+    _emit(instructions, [node for _, node in step.updates], known, lines, open_)
     lines.append("n = list(s)")
     lines += [f"n[{cell}] = int(v{node})" for cell, node in step.updates]
-    source = "def step(s):\n    " + "\n    ".join(lines) + "\n    return tuple(n)\n"
+    inputs = "".join(f", i{one.cell}" for one in step.inputs)
+    source = f"def step(s{inputs}):\n    " + "\n    ".join(lines) + "\n    return tuple(n)\n"
     tables = {f"T{i}": instructions[i][3] for i in known if instructions[i][3]}
-    namespace: dict[str, StepFunction] = {}
-    exec(source, {"__builtins__": {"int": int, "list": list, "tuple": tuple}, **tables}, namespace)  # noqa: S102 - our own text
+    namespace: dict[str, Callable[..., State | None]] = {}
+    names = {"int": int, "list": list, "tuple": tuple, "Beyond": BeyondBoundsError}
+    exec(source, {"__builtins__": names, **tables}, namespace)  # noqa: S102 - our own text
     return namespace["step"]
 
 
@@ -101,9 +128,16 @@ def _instruction(node: GroundNode) -> Instruction:
 
 
 def _emit(
-    instructions: tuple[Instruction, ...], wanted: Iterable[int], known: set[int], lines: list[str]
+    instructions: tuple[Instruction, ...],
+    wanted: Iterable[int],
+    known: set[int],
+    lines: list[str],
+    inputs: Collection[int] = (),
 ) -> None:
-    """Add one line for each node that the wanted ones need and that is not known yet."""
+    """Add one line for each node that the wanted ones need and that is not known yet.
+
+    `inputs`: the cells that are arguments of the function, not of the state.
+    """
     needed: set[int] = set()
     waiting = list(wanted)
     while waiting:
@@ -111,7 +145,11 @@ def _emit(
         if node not in known and node not in needed:
             needed.add(node)
             waiting += instructions[node][1]
-    lines += [f"v{node} = {_expression(node, instructions[node])}" for node in sorted(needed)]
+    for node in sorted(needed):
+        name, _, value, _ = instructions[node]
+        given = name == GroundOp.CELL.name and value in inputs
+        text = f"i{value}" if given else _expression(node, instructions[node])
+        lines.append(f"v{node} = {text}")
     known |= needed
 
 
@@ -148,11 +186,3 @@ def _expression(node: int, instruction: Instruction) -> str:
             return f"T{node}[{names[0]}]"
         case operation:
             return _TEXTS[operation].format(*names)  # NEXT is not there: a step reads the old state
-
-
-def by_action(steps: tuple[StepCode, ...]) -> Mapping[str, tuple[int, ...]]:
-    """The indices of the steps of each action that has any."""
-    found: dict[str, list[int]] = {}
-    for index, step in enumerate(steps):
-        found.setdefault(step.action, []).append(index)
-    return {name: tuple(indices) for name, indices in found.items()}

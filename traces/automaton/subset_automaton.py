@@ -6,13 +6,21 @@ depends on the set and the event alone, and on nothing that was numbered before.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
+from itertools import islice, product
 
+from stagewright.spec.grounding.families import Families
 from stagewright.traces.automaton.event_constraints import Alphabet, Constraint
 from stagewright.traces.automaton.nfa import Automaton
 from stagewright.traces.automaton.possible_states import PossibleStates
-from stagewright.traces.automaton.step_code import State, StepFunction, compile_step
+from stagewright.traces.automaton.step_code import (
+    BeyondBoundsError,
+    State,
+    StepCode,
+    StepFunction,
+    compile_step,
+)
 from stagewright.traces.automaton.unknown_start import LOST, UnknownStart
 from stagewright.traces.events.symbols import parse_symbol, value_key
 
@@ -27,6 +35,7 @@ LIVE = 6
 UNKNOWN_START = -1  # the same, but what follows may tell where they led; so is every number below
 
 
+_TRIED = 1_000  # steps of one template that stand for all of them
 _STATE_SIZE = 16  # in `Determinised.size`, beside what leads on from a state
 
 
@@ -52,6 +61,7 @@ class Determinised:
         self._state_numbers: dict[State, int] = {}
         self._set_numbers: dict[tuple[int, ...], int] = {}
         self._functions: dict[int, StepFunction] = dict(functions or {})
+        self._templates: dict[int, Callable[..., State | None]] = {}
         self._alphabet = Alphabet(source)
         self._unseen: dict[int, tuple[frozenset[int], frozenset[int]]] = {}
         self._closures: dict[tuple[int, ...], frozenset[int]] = {}
@@ -105,6 +115,8 @@ class Determinised:
         Raises:
             SpentError: these, or those on the way to them, are more than the budget allows.
         """
+        if constraint.too_many and number != START:
+            raise SpentError
         hidden = self.source.recording.hidden.exist
         if number == START:
             first = self._initial
@@ -114,7 +126,7 @@ class Determinised:
             here = self._closure(self.sets[number])
         if constraint.steps is not None:
             return self._few(
-                n for s in here for i in constraint.steps if (n := self._take(i, s)) >= 0
+                n for s in here for i in constraint.steps if (n := self._own(i, s)) >= 0
             )
         if not hidden:
             return self._few(n for s in here for n in self._every_step(s))
@@ -135,8 +147,22 @@ class Determinised:
         Raises:
             SpentError: there are more states than the budget allows.
         """
+        if self.source.program.steps.wide:
+            raise SpentError
+        return self.tried_from(state)
+
+    def tried_from(self, state: int) -> tuple[tuple[int, int], ...]:
+        """The same; where a number may be one of very many, a few of these stand for all.
+
+        Raises:
+            SpentError: there are more states than the budget allows.
+        """
         if state not in self._steps:
-            every = range(len(self.source.program.steps))
+            steps = self.source.program.steps
+            every: Iterable[int] = range(len(steps))
+            if steps.wide:
+                known = frozenset(self.states[state])
+                every = (i for t in range(len(steps.templates)) for i in _few_of(steps, t, known))
             self._steps[state] = tuple((i, n) for i in every if (n := self._take(i, state)) >= 0)
         return self._steps[state]
 
@@ -146,7 +172,7 @@ class Determinised:
         Raises:
             SpentError: there are more states than the budget allows.
         """
-        if steps is None or state in self._steps:
+        if steps is None or (state in self._steps and not self.source.program.steps.wide):
             wanted = None if steps is None else set(steps)
             return [p for p in self.steps_from(state) if wanted is None or p[0] in wanted]
         return [(i, n) for i in steps if (n := self._take(i, state)) >= 0]
@@ -227,7 +253,9 @@ class Determinised:
         try:
             chosen = self.matching(self.before_observation(number, constraint), constraint)
         except SpentError:
-            return UNDECIDED
+            anywhere = number == START and not self.source.recording.from_start
+            found = self._after_any(constraint) if anywhere else ANY
+            return UNDECIDED if found == ANY else found
         return self._number_of_set(chosen)
 
     def number_of(self, states: Iterable[State]) -> int:
@@ -284,10 +312,37 @@ class Determinised:
         """The number of the state after a step; -1 where it is not enabled."""
         function = self._functions.get(step)
         if function is None:
-            code = self.source.program
-            function = self._functions[step] = compile_step(code.instructions, code.steps[step])
-        after = function(self.states[state])
+            function = self._functions[step] = self._compiled(step)
+        try:
+            after = function(self.states[state])
+        except BeyondBoundsError:
+            return -1  # an event may say that it happened: then it is not known what comes of it
         return -1 if after is None else self._number(after)
+
+    def _own(self, step: int, state: int) -> int:
+        """The same of a step that an event says."""
+        found = self._take(step, state)
+        if found < 0 and self._within(step):
+            try:
+                self._functions[step](self.states[state])
+            except BeyondBoundsError:
+                raise SpentError from None
+        return found
+
+    def _within(self, step: int) -> bool:
+        steps = self.source.program.steps
+        return steps.templates[steps.located(step)[0]].within
+
+    def _compiled(self, step: int) -> StepFunction:
+        code = self.source.program
+        number, inputs = code.steps.located(step)
+        template = code.steps.templates[number]
+        if not inputs:
+            return compile_step(code.instructions, template)
+        if number not in self._templates:
+            self._templates[number] = compile_step(code.instructions, template)
+        whole = self._templates[number]
+        return lambda state: whole(state, *inputs)
 
     def _every_step(self, state: int) -> frozenset[int]:
         hidden, visible = self._expand(state)
@@ -298,7 +353,10 @@ class Determinised:
         if state not in self._unseen:
             hidden: set[int] = set()
             visible: set[int] = set()
-            for index, step in enumerate(self.source.program.steps):
+            steps = self.source.program.steps
+            if steps.wide:
+                raise SpentError
+            for index, step in enumerate(steps.templates):
                 after = self._take(index, state)
                 if after >= 0:
                     (hidden if self._is_hidden(step.action, state, after) else visible).add(after)
@@ -352,6 +410,18 @@ class Determinised:
     def _check(self, states: set[int]) -> None:
         if len(states) > self.source.max_states:
             raise SpentError
+
+
+def _few_of(steps: Families[StepCode], template: int, known: frozenset[int]) -> Iterator[int]:
+    """Some steps of a template: with the ends of each range, and what is near to the numbers of a state."""
+    inputs = steps.templates[template].inputs
+    near = {value + step for value in known for step in (-1, 0, 1)}
+    choices = [
+        sorted(v for v in {one.low, one.low + 1, one.high, *near} if one.low <= v <= one.high)
+        for one in inputs
+    ]
+    for values in islice(product(*choices), _TRIED):
+        yield steps.index(template, values)
 
 
 class SpentError(Exception):

@@ -250,13 +250,10 @@ class _Things:
         self._evaluator = evaluator
         self._running = running
         self._parts = parts_of(evaluator.definition) if parts else {}
-        self._interpreter = Interpreter(evaluator.definition, evaluator.scope)
+        self._interpreter = Interpreter(evaluator.definition, evaluator.scope, bounded=False)
         self.named: list[Thing] = []
         self._numbers: dict[Thing, int] = {}
-        self._values = [
-            (cell, low, [self._number(one) for one in names])
-            for cell, low, names in value_names(evaluator.model.cells, evaluator.scope)
-        ]
+        self._values = value_names(evaluator.model.cells, evaluator.scope)
         self._always = {
             a.name: self._all(
                 [ActionOf(a.name), *(RequirementOf(a.name, r.name) for r in a.requirements)]
@@ -300,7 +297,7 @@ class _Things:
     def _of_state(self, state: int) -> frozenset[int]:
         if state not in self._of_states:
             codes = self._running.states[state]
-            self._of_states[state] = frozenset(
+            self._of_states[state] = self._all(
                 names[codes[cell] - low] for cell, low, names in self._values
             )
         return self._of_states[state]

@@ -129,7 +129,8 @@ def _way(
     for state in waiting:
         if looked and state == target:
             return _back(came, state)
-        for step, after in running.steps_from(state):
+        steps = running.steps_from(state) if hidden else running.taken(constraint.steps, state)
+        for step, after in steps:
             unseen = hidden and running.is_hidden(step, state, after)
             own = not (looked and unseen) if constraint.steps is None else step in constraint.steps
             if own and after == target:

@@ -45,7 +45,7 @@ class Explainer:
         self._evaluator = evaluator
         most = evaluator.automaton.max_states + _STATES_BESIDE
         self._running = beside(evaluator.automaton, "explanations", most)
-        self._interpreter = Interpreter(evaluator.definition, evaluator.scope)
+        self._interpreter = Interpreter(evaluator.definition, evaluator.scope, bounded=False)
         self._known: dict[tuple[int, str], Explanation] = {}
         self._summaries: dict[int, tuple[tuple[str, str], ...]] = {}
 
@@ -180,7 +180,7 @@ class Explainer:
         """The steps that could have happened instead, in the order of the definition."""
         steps = self._running.source.program.steps
         try:
-            found = {i for s in numbers[:_STATES_MAX] for i, _ in self._running.steps_from(s)}
+            found = {i for s in numbers[:_STATES_MAX] for i, _ in self._running.tried_from(s)}
         except SpentError:
             return ()
         return tuple(

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 
+from stagewright.spec.definition import Action
 from stagewright.spec.errors import DomainError
+from stagewright.spec.grounding.families import WIDE
 from stagewright.spec.interpreter import Interpreter, step_of
+from stagewright.spec.sorts import IntSort
 from stagewright.spec.trace import observation
-from stagewright.spec.values import State, plain
+from stagewright.spec.values import State, Value, plain
 from stagewright.spec.verdict import Step
 from stagewright.traces.events.format_event import alternatives, text
 from stagewright.traces.events.symbols import Symbol, value_key
@@ -20,11 +24,17 @@ def steps_meant(interpreter: Interpreter, symbol: Symbol) -> Iterator[Step]:
     wanted = {name: value_key(value) for name, value in symbol.parameters.items()}
     for action in interpreter.definition.actions:
         if symbol.action in (None, action.name):
-            for environment in interpreter.instances(action.params):
+            for environment in interpreter.instances(action.params, _given(action, symbol)):
                 step = step_of(action, environment)
                 given = {n: value_key(plain(v)) for n, v in step.arguments.items()}
                 if all(given.get(name) == value for name, value in wanted.items()):
                     yield step
+
+
+def _given(action: Action, symbol: Symbol) -> dict[str, Value]:
+    """The numbers among an event's parameters: there may be very many others."""
+    numbers = {p.name for p in action.params if isinstance(p.sort, IntSort)}
+    return {n: v for n, v in symbol.parameters.items() if n in numbers and isinstance(v, int)}
 
 
 def taken(interpreter: Interpreter, step: Step, state: State) -> State | None:
@@ -93,11 +103,11 @@ def differing(after: Iterable[State], observed: Mapping[str, object]) -> dict[st
 
 
 def enabled(interpreter: Interpreter, possible: Iterable[State]) -> tuple[str, ...]:
-    """The steps that could have happened in one of the states."""
+    """The steps that could have happened in one of the states; of very many of one action, the first."""
     every = [
         step_of(action, environment)
         for action in interpreter.definition.actions
-        for environment in interpreter.instances(action.params)
+        for environment in islice(interpreter.instances(action.params), WIDE)
     ]
     labels = dict.fromkeys(
         step.label

@@ -64,6 +64,7 @@ class _Search:
         `first`: the event is the first one, so that any step may be the last.
         """
         self.came = dict.fromkeys(starts, (-1, -1))
+        self.exhausted = not self.running.source.program.steps.wide
         wanted = (
             None if first or self.constraint.steps is None else frozenset(self.constraint.steps)
         )
@@ -71,7 +72,7 @@ class _Search:
         while level:
             following: list[int] = []
             for state in level:
-                for step, after in self.running.steps_from(state):
+                for step, after in self.running.tried_from(state):
                     last, known = wanted is None or step in wanted, after in self.came
                     fits = (last or not known) and self._fits(after)
                     if fits and last:

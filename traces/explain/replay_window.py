@@ -103,7 +103,9 @@ class Window:
     def interpreter(self) -> Interpreter:
         """What decides."""
         return Interpreter(
-            self.definition, scope_of(self.definition, dict(self.sizes), self.budgets)
+            self.definition,
+            scope_of(self.definition, dict(self.sizes), self.budgets),
+            bounded=False,
         )
 
     def _after(self, possible: list[State] | None, event: Seen) -> list[State]:

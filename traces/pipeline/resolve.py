@@ -126,7 +126,7 @@ class Definitions:
         scope = recording.scope(self.options.scope(definition))
         known = definition.name, definition.fingerprint(), scope
         if known not in self._models:
-            self._models[known] = ground(definition, scope, bounded=False)
+            self._models[known] = ground(definition, scope, bounded=False, wide=True)
         model = self._models[known]
         automaton = of_model(model, recording, max_states=self.options.max_states)
         return Evaluator(definition, scope, model, automaton)

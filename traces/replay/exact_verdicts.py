@@ -48,7 +48,7 @@ class Cause(Enum):
     MISSING = "events are missing"
     NO_END = "the end marker is missing"
     NOT_UNDERSTOOD = "an event is not one of this machine"
-    BUDGET = "more possible states than --max-states"
+    BUDGET = "more possible states than --max-states, or a number beyond its bounds"
     ORDER = "the order of its events of equal time is not known, and the verdict depends on it"
     SEVERAL = "its events are of several nodes, and nothing says which one is of which"
     LEFT_OUT = "a part of what was recorded is damaged and was left out"

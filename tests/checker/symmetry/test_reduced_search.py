@@ -72,7 +72,7 @@ def test_violations_are_found_at_the_same_depth(compared: Compared) -> None:
 def test_the_same_actions_fire_and_the_same_requirements_fail(compared: Compared) -> None:
     steps = compared.model.steps
     fired = [
-        {steps[i].action.name for i in np.flatnonzero(found.fired)}
+        {steps[int(i)].action.name for i in np.flatnonzero(found.fired)}
         for found in (compared.full, compared.reduced)
     ]
     assert fired[0] == fired[1]
