@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from stagewright.impl.indexes.bulk.columns import PAUSE, TURN, EntryColumns, keys_of
+from stagewright.impl.indexes.bulk.columns import TURN, EntryColumns, keys_of
 from stagewright.impl.indexes.defects import Defect
 from stagewright.impl.indexes.messages import (
     BackfillBatch,
@@ -146,7 +146,7 @@ class BackfillWorker:
         if chunk.until is None or bucket is not None or chunk.gathered >= batch:
             self._write(chunk)
         else:
-            self._tablet.port.after(PAUSE, self._read, chunk)
+            self._tablet.port.turn(self._read, chunk)
 
     def _bucket(self, job: int) -> TokenBucket | None:
         settings = self._tablet.settings

@@ -49,6 +49,10 @@ class Port(Protocol):
         """Do something later, unless the process is gone by then."""
         ...
 
+    def turn(self, action: Callable[..., None], *arguments: Any) -> None:
+        """Go on with something long, when others have had their turn, unless the process is gone by then."""
+        ...
+
     def aside(self, work: Callable[[], None], then: Callable[..., None], *arguments: Any) -> None:
         """Do what waits for a disk, while others go on; then go on, unless the process is gone by then."""
         ...

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from stagewright.impl.indexes.schema import EntryChange, IndexInfo, entry_key, index_tablet
 
 TURN = 500  # rows that are handled at once, in less than a millisecond
-PAUSE = 1  # milliseconds between two turns, for statements: they never wait for more than one
 Numbers = NDArray[np.int64]
 _SIGN = np.uint64(1 << 63)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stagewright.impl.indexes.bulk.columns import PAUSE, TURN, Entries, Numbers, keys_of_entries
+from stagewright.impl.indexes.bulk.columns import TURN, Entries, Numbers, keys_of_entries
 from stagewright.impl.indexes.bulk.sieve import Sieve
 from stagewright.impl.indexes.defects import Defect
 from stagewright.impl.indexes.messages import BackfillBatch, BatchDone, Violation
@@ -141,7 +141,7 @@ class EntryLoader:
         if len(keys) < TURN:
             self._check(batch)
         else:
-            self._tablet.port.after(PAUSE, self._fill, batch, keys[-1] + b"\0")
+            self._tablet.port.turn(self._fill, batch, keys[-1] + b"\0")
 
     def _check(self, batch: _Batch) -> None:
         """Check all but a second entry of a key, which has to see the first, and what a transaction holds.
@@ -187,7 +187,7 @@ class EntryLoader:
         if end >= len(batch.values):
             self._store(batch)
         else:
-            self._tablet.port.after(PAUSE, self._look_up, batch, end)
+            self._tablet.port.turn(self._look_up, batch, end)
 
     def _suspects(self, batch: _Batch, begin: int, end: int) -> Iterator[EntryChange]:
         """Entries that may have a rival: the store may have their values."""
@@ -242,7 +242,7 @@ class EntryLoader:
         if self._sieve is not None:
             self._sieve.add(values)
         if begin + TURN < len(batch.values):
-            self._tablet.port.after(PAUSE, self._add, batch, begin + TURN)
+            self._tablet.port.turn(self._add, batch, begin + TURN)
         else:
             self._tablet.know_time(batch.message.time)
             self._tablet.port.aside(self._load.finish, self._stored, batch)

@@ -27,6 +27,7 @@ from stagewright.impl.indexes.processes.log import Log
 from stagewright.impl.indexes.processes.places import Places
 from stagewright.impl.indexes.processes.session import Session
 from stagewright.impl.indexes.processes.stored_catalog import StoredCatalog
+from stagewright.impl.indexes.processes.turns import Turns
 from stagewright.impl.indexes.processes.wire import (
     QUESTIONS,
     AskServer,
@@ -61,6 +62,7 @@ class Host:
         self._layout = layout
         self._settings = replace(self._file.settings, defects=defects)
         self.slots = self._settings.slots
+        self.turns = Turns()
         self._secret = layout.layout.secret()
         self._places = Places(layout, name, self._file.servers)
         self._lives: dict[str, Life] = {}

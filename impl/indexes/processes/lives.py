@@ -6,11 +6,13 @@ import asyncio
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 from stagewright.impl.indexes.index_tablet import IndexTablet
 from stagewright.impl.indexes.messages import Message
 from stagewright.impl.indexes.port import Port, Settings
+from stagewright.impl.indexes.processes.turns import Turns
 from stagewright.impl.indexes.records.notes import Note
 from stagewright.impl.indexes.table_tablet import TableTablet
 from stagewright.impl.indexes.times import HybridClock
@@ -35,6 +37,7 @@ class Surroundings(Protocol):
     """What a life wants of the process that hosts it."""
 
     slots: int  # for backfills, of those that are free
+    turns: Turns
 
     def deliver(self, life: Life, to: str, at: int, message: Message) -> None:
         """Send what a life says at a hybrid time, when all that it has written before is on the disk."""
@@ -73,6 +76,9 @@ class Life:
     def after(self, milliseconds: int, action: Callable[..., None], *arguments: Any) -> None:
         loop = asyncio.get_running_loop()
         loop.call_later(milliseconds / 1000, self.host.act, self, action, *arguments)
+
+    def turn(self, action: Callable[..., None], *arguments: Any) -> None:
+        self.host.turns.add(partial(self.host.act, self, action, *arguments))
 
     def aside(self, work: Callable[[], None], then: Callable[..., None], *arguments: Any) -> None:
         async def do() -> None:

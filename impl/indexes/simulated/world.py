@@ -81,6 +81,9 @@ class _Life:
         if not self.is_over:
             action(*arguments)
 
+    def turn(self, action: Callable[..., None], *arguments: Any) -> None:
+        self.after(1, action, *arguments)
+
     def aside(self, work: Callable[[], None], then: Callable[..., None], *arguments: Any) -> None:
         def done() -> None:
             work()

@@ -32,8 +32,11 @@ class Alone:
     def after(self, milliseconds: int, action: Callable[..., None], *arguments: Any) -> None:
         self.later.append((milliseconds, action, arguments))
 
-    def aside(self, work: Callable[[], None], then: Callable[..., None], *arguments: Any) -> None:
+    def turn(self, action: Callable[..., None], *arguments: Any) -> None:
         """Nothing takes long."""
+
+    def aside(self, work: Callable[[], None], then: Callable[..., None], *arguments: Any) -> None:
+        """Nor waits for a disk."""
 
     def now(self) -> int:
         return 1_000_000

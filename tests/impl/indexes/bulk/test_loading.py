@@ -51,6 +51,9 @@ class Turns:
         if milliseconds <= 20:  # others are of compactions, and of transactions that are slow
             self.turns.append((action, arguments))
 
+    def turn(self, action: Callable[..., None], *arguments: Any) -> None:
+        self.turns.append((action, arguments))
+
     def aside(self, work: Callable[[], None], then: Callable[..., None], *arguments: Any) -> None:
         def done() -> None:
             work()
@@ -70,7 +73,7 @@ class Turns:
     def free_slot(self) -> None:
         """It has none."""
 
-    def turn(self) -> bool:
+    def step(self) -> bool:
         """Let the next one have its turn, if there is one."""
         if not self.turns:
             return False
@@ -81,7 +84,7 @@ class Turns:
     def run(self) -> None:
         """Until nothing is to be done."""
         for _ in range(10_000):
-            if not self.turn():
+            if not self.step():
                 return
         raise AssertionError("it goes on for ever")
 
@@ -192,7 +195,7 @@ def test_entries_that_a_transaction_holds_wait_for_its_end(
     tablet.receive("table/1", Prepare("t", 0, (change,)))
     tablet.receive("table/0", batch)
     for _ in range(turn):
-        port.turn()
+        port.step()
     assert (change.entry, READ_TIME) not in _in(rows)  # whatever became of the others
     time = tablet.clock.now() if commits else None
     tablet.receive("transactions", Apply("t", time))
@@ -223,7 +226,7 @@ def test_a_statement_sees_the_batch_that_is_under_way(turns: int) -> None:
     tablet, port, _ = _tablet({})
     tablet.receive("table/0", batch)
     for _ in range(turns):
-        port.turn()
+        port.step()
     change = EntryChange(0, True, entry_key(True, 7, 3), 3)
     tablet.receive("table/1", Prepare("t", 0, (change,)))
     (prepared,) = (m for m in port.sent if isinstance(m, Prepared))

@@ -44,8 +44,11 @@ class Heard:
         if milliseconds < 100:  # what is asked once more after longer than that was answered
             self.later.append(lambda: action(*arguments))
 
-    def aside(self, work: Callable[[], None], then: Callable[..., None], *arguments: Any) -> None:
+    def turn(self, action: Callable[..., None], *arguments: Any) -> None:
         """Nothing takes long."""
+
+    def aside(self, work: Callable[[], None], then: Callable[..., None], *arguments: Any) -> None:
+        """Nor waits for a disk."""
 
     def now(self) -> int:
         return NOW
