@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -25,6 +25,7 @@ from stagewright.impl.catalog.columns import (
     microseconds_in,
     state_of,
 )
+from stagewright.impl.catalog.made import Made
 from stagewright.impl.catalog.stream_rows import STREAMS, stream_sets
 from stagewright.impl.catalog.view import View, view_of
 from stagewright.impl.cdc.metadata import Metadata
@@ -60,6 +61,7 @@ class Catalog:
             str, TopologyDescription
         ] = {}  # of generations, which never change
         self._logs: dict[str, Metadata] = {}
+        self._made = Made()
         self.commits = 0  # learned by this life of the node, a snapshot counting as one
 
     def apply(self, entry: Entry) -> None:
@@ -96,6 +98,7 @@ class Catalog:
         self.commits += 1
         self.__dict__.pop("view", None)
         self.__dict__.pop("cdc", None)
+        self.__dict__.pop("_state", None)
         self._logs.clear()
 
     @property
@@ -106,7 +109,7 @@ class Catalog:
     @cached_property
     def view(self) -> View:
         """What requests need of it."""
-        return view_of(self.tables)
+        return view_of(self.tables, self._made)
 
     @cached_property
     def cdc(self) -> Metadata:
@@ -139,8 +142,12 @@ class Catalog:
             self._descriptions[generation] = description_of(generation, rows)
         return self._descriptions[generation]
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> Mapping[str, Any]:
         """The variables of the topology state machine that the tables hold."""
+        return self._state
+
+    @cached_property
+    def _state(self) -> Mapping[str, Any]:
         return state_of(self.tables)
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
+from stagewright.impl.catalog.made import Made
 from stagewright.impl.group0 import Mutation
 from stagewright.impl.ring.tablets import Tablet, TabletMap, TabletReplica
 from stagewright.impl.ring.vnodes import Chosen
@@ -40,7 +41,7 @@ class TabletRow:
         None  # whence and whither an operator moves it
     )
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The table and the number."""
         return f"{self.table}:{self.number}"
@@ -73,7 +74,7 @@ class TabletRow:
         gone = rebuilt or Role.leaving in self.excluded
         return frozenset(self.hosts[Role.leaving]) if gone else frozenset()
 
-    @property
+    @cached_property
     def holders(self) -> frozenset[str]:
         """The hosts that have storage for it, or may have."""
         return frozenset(r.host for r in (*self.tablet.replicas, *(self.tablet.next or ())))
@@ -106,37 +107,50 @@ def rows_of(table: str, layout: TabletMap) -> Iterable[Mutation]:
         yield Mutation("tablets", (table, str(layout.last_token(number))), columns)
 
 
-def tablets_of(tables: Rows, tablets: Rows) -> dict[str, tuple[TabletRow, ...]]:
+def tablets_of(tables: Rows, tablets: Rows, made: Made) -> dict[str, tuple[TabletRow, ...]]:
     """The tablets of each tablet table, in the order of their tokens."""
-    found: dict[str, list[tuple[int, Row]]] = {
+    found: dict[str, list[tuple[str, Row]]] = {
         key[0]: [] for key, row in tables.items() if row.get("tablets")
     }
     for (table, last), row in tablets.items():
-        found[table].append((int(last), row))
-    return {table: tuple(_in_order(table, rows)) for table, rows in found.items()}
-
-
-def _in_order(table: str, rows: list[tuple[int, Row]]) -> Iterable[TabletRow]:
-    low = FIRST
-    for number, (last, row) in enumerate(sorted(rows, key=lambda r: r[0])):
-        new = row["new_replicas"]
-        yield TabletRow(
+        found[table].append((last, row))
+    return {
+        table: made.of(
             table,
-            number,
-            (low, last),
-            Tablet(
-                _replicas(row["replicas"]),
-                Stage[row["stage"] or "none"],
-                None if new is None else _replicas(new),
-            ),
-            Kind[row["transition"]] if row["transition"] else None,
-            row["session"] or "",
-            frozenset(Role[r] for r in row["excluded"]),
-            row["unwanted"],
-            row["repair_task_info"] or "",
-            _wish(row.get("migration_task_info")),
+            [row for _, row in rows],
+            lambda t=table, r=rows: (*_in_order(t, r, made),),  # type: ignore[misc]
         )
+        for table, rows in found.items()
+    }
+
+
+def _in_order(table: str, rows: list[tuple[str, Row]], made: Made) -> Iterable[TabletRow]:
+    low = FIRST
+    numbered = sorted(((int(last), row) for last, row in rows), key=lambda r: r[0])
+    for number, (last, row) in enumerate(numbered):
+        key = table, number, (low, last)
+        yield made.of(key, (row,), partial(_tablet, *key, row))
         low = last
+
+
+def _tablet(table: str, number: int, tokens: tuple[int, int], row: Row) -> TabletRow:
+    new = row["new_replicas"]
+    return TabletRow(
+        table,
+        number,
+        tokens,
+        Tablet(
+            _replicas(row["replicas"]),
+            Stage[row["stage"] or "none"],
+            None if new is None else _replicas(new),
+        ),
+        Kind[row["transition"]] if row["transition"] else None,
+        row["session"] or "",
+        frozenset(Role[r] for r in row["excluded"]),
+        row["unwanted"],
+        row["repair_task_info"] or "",
+        _wish(row.get("migration_task_info")),
+    )
 
 
 def mutation_of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 from stagewright.impl.catalog.columns import (
     ALL,
@@ -19,6 +19,7 @@ from stagewright.impl.catalog.columns import (
     Rows,
     state_of_text,
 )
+from stagewright.impl.catalog.made import Made
 from stagewright.impl.catalog.tablet_rows import TabletRow, tablets_of
 from stagewright.impl.ring.vnodes import Chosen, RingNode, Rings
 from stagewright.impl.views.maintenance.definition import ViewDefinition
@@ -95,7 +96,7 @@ class View:
     @cached_property
     def _ends(self) -> tuple[int, ...]:
         """Where the replicas of a token may change."""
-        return tuple(sorted({*self.rings.old.tokens, *self.rings.new.tokens}))
+        return self.rings.ends
 
     @cached_property
     def _chosen(self) -> dict[tuple[int, int], Chosen]:
@@ -235,32 +236,18 @@ class View:
                 yield low, high
 
 
-def view_of(tables: Mapping[str, Rows]) -> View:
-    """The view of tables."""
+def view_of(tables: Mapping[str, Rows], made: Made) -> View:
+    """The view of tables; `made` has what was made of rows that did not change since."""
     topology, status, requests = tables[TOPOLOGY], tables[STATUS], tables[REQUESTS]
     static = topology.get(ALL)
     if static is None:
         return View(TransitionState.null, 0, 0, "", {}, {}, {})
-    nodes = {
-        key[0]: Member(
-            name=key[0],
-            state=NodeState[row["node_state"]],
-            tokens=frozenset(map(int, row["tokens"] or ())),
-            datacenter=row["datacenter"],
-            rack=row["rack"],
-            replaced=row["replaced_id"],
-            up=status[key]["up"],
-            in_group0=key in tables[MEMBERS],
-            address=row["address"],
-            num_tokens=row["num_tokens"],
-            shards=row["shard_count"],
-            request=requests[row["request_id"],] if row["request_id"] else None,
-            cleanup_needed=row["cleanup_status"] == "needed",
-            asked=row["topology_request"] or "",
-        )
-        for key, row in topology.items()
-        if len(key) == 1
-    }
+    nodes: dict[str, Member] = {}
+    for key, row in topology.items():
+        if len(key) == 1:
+            request = requests[row["request_id"],] if row["request_id"] else None
+            of = row, status[key], request, key in tables[MEMBERS]
+            nodes[key[0]] = made.of(key, of, partial(_member, key[0], *of))
     return View(
         transition_state=state_of_text(static["transition_state"]),
         version=static["version"],
@@ -268,7 +255,7 @@ def view_of(tables: Mapping[str, Rows]) -> View:
         session=static["session"] or "",
         nodes=nodes,
         tables={key[0]: row["replicas"] for key, row in tables[TABLES].items()},
-        tablets=tablets_of(tables[TABLES], tables[TABLETS]),
+        tablets=tablets_of(tables[TABLES], tables[TABLETS], made),
         logs={row["log_of"]: key[0] for key, row in tables[TABLES].items() if row.get("log_of")},
         kept={row["log_of"]: row["ttl"] for row in tables[TABLES].values() if row.get("ttl")},
         images=frozenset(r["log_of"] for r in tables[TABLES].values() if r.get("preimage")),
@@ -283,6 +270,25 @@ def view_of(tables: Mapping[str, Rows]) -> View:
             if row.get("resize_type")
         },
         balances=static.get("tablet_balancing_enabled", True),
+    )
+
+
+def _member(name: str, row: Row, status: Row, request: Row | None, in_group0: bool) -> Member:
+    return Member(
+        name=name,
+        state=NodeState[row["node_state"]],
+        tokens=frozenset(map(int, row["tokens"] or ())),
+        datacenter=row["datacenter"],
+        rack=row["rack"],
+        replaced=row["replaced_id"],
+        up=status["up"],
+        in_group0=in_group0,
+        address=row["address"],
+        num_tokens=row["num_tokens"],
+        shards=row["shard_count"],
+        request=request,
+        cleanup_needed=row["cleanup_status"] == "needed",
+        asked=row["topology_request"] or "",
     )
 
 

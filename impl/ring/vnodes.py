@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from stagewright.machines.scylladb.topology.topology_states import NodeState, Ring, TransitionState
 from stagewright.spec.errors import InputError
@@ -113,20 +113,31 @@ class Rings:
 
     @classmethod
     def of(cls, nodes: Iterable[RingNode]) -> Rings:
-        """The rings of these nodes, by the columns of their states.
+        """The rings of these nodes, by the columns of their states; made once as long as they are in use.
 
         Raises:
             InputError: two nodes own one token.
         """
-        nodes = tuple(nodes)
-        replaced = {n.replaced for n in nodes if n.state is NodeState.replacing}
-        return cls(
-            _ring(n for n in nodes if n.state.owns),
-            _ring(n for n in nodes if n.state.will_own and n.host not in replaced),
-        )
+        return _rings(tuple(nodes))
+
+    @cached_property
+    def ends(self) -> tuple[int, ...]:
+        """Where the replicas of a token may change."""
+        return tuple(sorted({*self.old.tokens, *self.new.tokens}))
+
+    @cached_property
+    def _chosen(self) -> dict[tuple[int, tuple[tuple[str, int], ...], TransitionState], Chosen]:
+        return {}
 
     def chosen(self, token: int, factors: Mapping[str, int], state: TransitionState) -> Chosen:
         """The replicas of a token that requests use in a transition state."""
+        place = self.ends[bisect_left(self.ends, token) % len(self.ends)] if self.ends else token
+        key = place, tuple(factors.items()), state
+        if key not in self._chosen:
+            self._chosen[key] = self._choose(place, factors, state)
+        return self._chosen[key]
+
+    def _choose(self, token: int, factors: Mapping[str, int], state: TransitionState) -> Chosen:
         old, new = self.old.replicas(token, factors), self.new.replicas(token, factors)
         pending = tuple(h for h in new if h not in old)
         writes = {Ring.old: old, Ring.both: (*old, *pending), Ring.new: new}[state.writes]
@@ -136,6 +147,15 @@ class Rings:
             pending=pending if state.writes is Ring.both else (),
             fewer=new if state.writes is Ring.both and len(new) < len(old) else (),
         )
+
+
+@lru_cache(maxsize=128)
+def _rings(nodes: tuple[RingNode, ...]) -> Rings:
+    replaced = {n.replaced for n in nodes if n.state is NodeState.replacing}
+    return Rings(
+        _ring(n for n in nodes if n.state.owns),
+        _ring(n for n in nodes if n.state.will_own and n.host not in replaced),
+    )
 
 
 def _ring(nodes: Iterable[RingNode]) -> TokenRing:

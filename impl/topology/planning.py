@@ -75,8 +75,7 @@ class Board:
     def volatile(self) -> dict[str, Any]:
         """What only the coordinator's memory holds now."""
         kept = [v.name for v in self.instance.program.running.variables if v.kept is Kept.VOLATILE]
-        state = self.instance.state
-        return {name: state[name] for name in kept}
+        return {name: self.instance.read(name) for name in kept}
 
     def command(
         self,
