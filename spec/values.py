@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
 from enum import Enum
 from typing import Protocol, TypeVar, cast
 
@@ -47,6 +47,20 @@ class FrozenMap(Mapping[K, V_co]):
 
     def __len__(self) -> int:
         return len(self._items)
+
+    # What `Mapping` makes of the three above, at once.
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._items
+
+    def keys(self) -> KeysView[K]:
+        return self._items.keys()
+
+    def values(self) -> ValuesView[V_co]:
+        return self._items.values()
+
+    def items(self) -> ItemsView[K, V_co]:
+        return self._items.items()
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, FrozenMap):

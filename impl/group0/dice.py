@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections import Counter
+from hashlib import blake2b
 
 
 class Dice:
@@ -11,13 +10,13 @@ class Dice:
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
-        self._thrown: Counter[tuple[str, str]] = Counter()
+        self._thrown: dict[str, int] = {}
 
     def throw(self, kind: str, key: str = "") -> float:
         """A number from 0 up to 1."""
-        self._thrown[kind, key] += 1
-        text = f"{self._seed}/{kind}/{key}/{self._thrown[kind, key]}"
-        digest = hashlib.blake2b(text.encode(), digest_size=7).digest()
+        name = f"{self._seed}/{kind}/{key}/"
+        self._thrown[name] = number = self._thrown.get(name, 0) + 1
+        digest = blake2b(f"{name}{number}".encode(), digest_size=7).digest()
         return int.from_bytes(digest, "big") / (1 << 56)
 
     def chance(self, probability: float, kind: str, key: str = "") -> bool:

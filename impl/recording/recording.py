@@ -32,15 +32,23 @@ class Recording:
     """The steps of a run by kind. An entity that took a refused step is a problem, and is left alone from then on."""
 
     def __init__(
-        self, tables: Mapping[str, TransitionTable], now: Callable[[], int] = lambda: 0
+        self,
+        tables: Mapping[str, TransitionTable],
+        now: Callable[[], int] = lambda: 0,
+        *,
+        keeps: bool = True,
     ) -> None:
-        """`tables` has the definition of each kind, `now` says the time of what is recorded."""
+        """`tables` has the definition of each kind, `now` says the time of what is recorded.
+
+        What is not to be written need not be kept: it is judged alone.
+        """
         self.problems: list[str] = []
         self.now = now
         self._tables = tables
         self._states: dict[tuple[str, str], int | None] = {}  # None: refused
         self._events: dict[str, list[_Event]] = {}
         self._steps = 0
+        self._keeps = keeps
 
     def __len__(self) -> int:
         """How many steps were taken."""
@@ -57,7 +65,8 @@ class Recording:
 
     def take(self, kind: str, entity: str, node: str, action: str, /, **arguments: Any) -> None:
         """Take a step, which is a problem if the definition refuses it."""
-        state = self.start(kind, entity, node)
+        key = kind, entity
+        state = self._states[key] if key in self._states else self.start(kind, entity, node)
         if state is None:
             return
         values = tuple(arguments.items())
@@ -66,18 +75,20 @@ class Recording:
         found = self._tables[kind].step(state, action, values)
         if isinstance(found, str):
             self.problems.append(f"{kind} {entity}: {found}")
-            self._states[kind, entity] = None
+            self._states[key] = None
         else:
-            self._states[kind, entity] = found
+            self._states[key] = found
 
     def _record(
         self, kind: str, entity: str, node: str, action: str | None, values: Arguments
     ) -> None:
-        event = _Event(entity, node, self.now(), action, values)
-        self._events.setdefault(kind, []).append(event)
+        if self._keeps:
+            event = _Event(entity, node, self.now(), action, values)
+            self._events.setdefault(kind, []).append(event)
 
     def write(self, directory: Path, trace: str) -> tuple[Path, ...]:
         """One file for each kind that has events; of the others, what an earlier run has left is deleted."""
+        assert self._keeps, "nothing was kept"
         paths: list[Path] = []
         for kind, table in self._tables.items():
             path = directory / f"{kind}.jsonl"

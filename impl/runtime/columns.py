@@ -134,6 +134,21 @@ class Cells:
             for entity in entities:
                 self.add(entity)
 
+    def copy(self) -> Cells:
+        """The same state, which changes by itself from now on."""
+        made = Cells.__new__(Cells)
+        made.layout, made.columns, made._shown = self.layout, self.columns, dict(self._shown)
+        made.held = [
+            held.copy() if type(held) is dict or type(held) is set else held for held in self.held
+        ]
+        for column in self.layout.sets_by_key:
+            made.held[column] = {k: set(group) for k, group in self.held[column].items()}
+        made.live = {kind: dict(members) for kind, members in self.live.items()}
+        made.buckets = {
+            i: {value: dict(keys) for value, keys in of.items()} for i, of in self.buckets.items()
+        }
+        return made
+
     # -- values --------------------------------------------------------------------------------------
 
     def read(self, column: int, key: Any) -> Any:

@@ -31,6 +31,7 @@ class Layout:
         self.columns = columns
         self.indexed = indexed
         self.names = tuple(c.variable.name for c in columns)  # of the variables, by column
+        self.sets_by_key = tuple(c.index for c in columns if c.is_set and c.keys)
         self.of: dict[str, tuple[Column, ...]] = {
             v.name: tuple(c for c in columns if c.variable.name == v.name)
             for v in definition.variables

@@ -74,6 +74,7 @@ class TabletTrack:
         self._node = driver.node
         self._volatile: dict[str, dict[str, Any]] = {}  # after the last commit, by tablet
         self._pending: dict[str, list[Step]] = {}  # inner steps since then
+        self._made: dict[tuple[Any, ...], Instance] = {}  # in each state that was met, to be copied
         self._jobs: dict[str, Key] = {}  # what was asked for last
         self._asked: dict[str, tuple[Stage, frozenset[str]]] = {}  # who, and for which stage
         self._number = 0
@@ -86,7 +87,10 @@ class TabletTrack:
     def _instance(self, row: TabletRow) -> Instance:
         """A tablet's machine after what is committed; inner steps are not taken yet."""
         state = {**row.state(), **self._volatile.get(row.name, UNKNOWN)}
-        return Instance(self._node.release.tablets, state, name=row.name)
+        key = tuple(state.values())
+        if key not in self._made:
+            self._made[key] = Instance(self._node.release.tablets, state)
+        return self._made[key].copy(row.name)
 
     def take_over(self, board: Board) -> None:
         """What another coordinator knew of barriers and actions is lost."""

@@ -64,6 +64,9 @@ class TopologyCoordinator:
         self._pending: list[Step] = []  # inner steps since then
         self._board: Board | None = None
         self._position = -1  # of the board
+        self._start: tuple[int, dict[str, Any] | None, Board] | None = (
+            None  # before what is pending
+        )
         self._waited: set[Key] = set()  # delays that are over
         self._waiting: set[Key] = set()
         self.track = TabletTrack(self)
@@ -167,11 +170,19 @@ class TopologyCoordinator:
     def _look(self) -> Board:
         """The machine at what is committed, after the inner steps since the last commit."""
         if self._board is None or self._position != self.node.catalog.commits:
-            board = Board(self.node.rules, self.node.catalog, self._volatile)
+            board = self._committed().copy()
             for step in self._pending:
                 board.take(step)
             self._board, self._position = board, self.node.catalog.commits
         return self._board
+
+    def _committed(self) -> Board:
+        """The machine at what is committed."""
+        commits, known = self.node.catalog.commits, self._start
+        if known is None or known[0] != commits or known[1] is not self._volatile:
+            board = Board(self.node.rules, self.node.catalog, self._volatile)
+            self._start = known = commits, self._volatile, board
+        return known[2]
 
     def _steps_down(self) -> bool:
         """A node that leaves lets another one coordinate the end of it."""
@@ -181,7 +192,7 @@ class TopologyCoordinator:
     def _next(self, board: Board, effects: list[Effect]) -> tuple[Rule, Step] | None:
         """The first step that is enabled and waits for nothing; work for those that do goes to `effects`."""
         for rule in self._rules:
-            for step in board.instance.choices(rule.action):
+            for step in board.choices(rule.action):
                 if rule.ready is None or rule.ready(self, step):
                     return rule, step
                 if rule.work is not None:
@@ -215,7 +226,7 @@ class TopologyCoordinator:
         after: dict[str, Any] = {}
 
         def plan() -> Command:
-            board = Board(self.node.rules, self.node.catalog, self._volatile)
+            board = self._committed().copy()
             for one in self._pending:
                 board.take(one)
             made = add(board)

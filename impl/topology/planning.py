@@ -35,7 +35,28 @@ class Board:
         state = {**catalog.state(), **(volatile or {})}
         entities = [Node(newcomer)] if newcomer else []
         self.instance = Instance(rules, state, entities=entities, name=INSTANCE)
+        self._begin()
+
+    def _begin(self) -> None:
         self.taken: list[Taken] = []
+        self._choices: dict[str, list[Step]] = {}  # after so many steps:
+        self._asked_at = 0
+
+    def copy(self) -> Board:
+        """Another board like this one, on which nothing was taken yet."""
+        assert not self.taken, "what was taken belongs to one board"
+        made = Board.__new__(Board)
+        made.instance = self.instance.copy()
+        made._begin()
+        return made
+
+    def choices(self, action: str) -> list[Step]:
+        """The enabled steps of an action; the same are not looked for twice."""
+        if self._asked_at != len(self.taken):
+            self._choices, self._asked_at = {}, len(self.taken)
+        if action not in self._choices:
+            self._choices[action] = self.instance.choices(action)
+        return self._choices[action]
 
     def take(self, *steps: Step) -> None:
         """Take steps, all or none.

@@ -110,7 +110,8 @@ class Requests:
         self, client: str, request: ClientWrite | ClientRead, image: Image | None
     ) -> list[Effect]:
         view = self._node.view
-        request = replace(request, table=view.named(request.table))
+        if (named := view.named(request.table)) != request.table:
+            request = replace(request, table=named)
         refusal = self._refusal(view, request.table) or self._may_write(view, request)
         if refusal:
             return [_failed(client, request.number, refusal)]

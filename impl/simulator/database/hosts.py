@@ -25,6 +25,7 @@ class Host:
     rows: MemoryRows
     node: DatabaseNode | None = None
     life: int = 0
+    named: tuple[int, str] = (-1, "")  # this life
     started_at: int = 0
     cause: Message | None = None  # what the node handles
     syncing: list[int] = field(default_factory=list[int])
@@ -36,7 +37,9 @@ class Host:
 
 def life_of(host: Host) -> str:
     """The name of the life that runs on a host, or that ended last."""
-    return f"{host.identity.name}#{host.life}"
+    if host.named[0] != host.life:
+        host.named = host.life, f"{host.identity.name}#{host.life}"
+    return host.named[1]
 
 
 def rows_of(host: Host, row: TabletRow, families: tuple[str, ...]) -> int:

@@ -117,7 +117,7 @@ class _Run:
         self.world = World(plan.seed, NONE, plan.timing, plan.defects, running)
         self.world.logs = {} if dumps else None
         self.events = self.world.events
-        self.judge = Judge(running, dumps=dumps)
+        self.judge = Judge(running, keeps=dumps)
         self.oracle = Oracle()
         self.rows = RowOracles(self.world.hosts, self.judge.catalog, self.oracle)
         self.clients = Clients(
@@ -130,7 +130,7 @@ class _Run:
             self.world.send,
         )
         self.world.clients = self._hear
-        self.watcher = Watcher(lambda: self.events.now)
+        self.watcher = Watcher(lambda: self.events.now, keeps=dumps)
         self.world.watcher = self.watcher
         self.world.log.ears.append(self._committed)
         self.outcomes: list[Outcome] = []

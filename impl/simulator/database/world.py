@@ -91,6 +91,7 @@ class World:
         self.aimed: frozenset[str] = frozenset()  # at these states
         self.story = Story()
         self.muted: dict[str, int] = {}  # nodes whose answers to barriers are lost, until when
+        self._links: dict[tuple[str, str, type], str] = {}  # their names
         self.watcher: Watcher | None = None
         self.logs: dict[str, list[str]] | None = None  # the lines of each node's log, if kept
         self.isolated: set[str] = (
@@ -324,9 +325,13 @@ class World:
         if to not in self.hosts:
             self.events.after(1, self.clients, to, message)
             return
-        link, dice, faults = f"{sender}>{to}/{type(message).__name__}", self.dice, self.faults
+        kind = type(message)
+        link = self._links.get((sender, to, kind))
+        if link is None:
+            link = self._links[sender, to, kind] = f"{sender}>{to}/{kind.__name__}"
+        dice, faults = self.dice, self.faults
         if sender in self.hosts:
-            if isinstance(message, BarrierAck) and self.events.now < self.muted.get(sender, 0):
+            if kind is BarrierAck and self.events.now < self.muted.get(sender, 0):
                 self.counted["lost"] += 1
                 self.meet("barrier lost")
                 return

@@ -73,15 +73,18 @@ def choices(
     meant = known if bases is None else {*bases}
     views = {name: v for name, v in view.views.items() if v.base in meant}
     tasks = [t for t in tasks if t.place.base in meant and (t.type != BUILD or t.view in views)]
-    places = {*(p for b in meant for p in places_of(view, b)), *(t.place for t in tasks)}
-    places |= {place} if place is not None else set()
+    some = {*(p for b in meant for p in places_of(view, b)), *(t.place for t in tasks)}
+    some |= {place} if place is not None else set()
+    places = sorted(some, key=lambda p: (p.base, p.last_token, p.replica))
     table = {machine.View(name): machine.Base(v.base) for name, v in views.items()}
     status = {machine.View(name): status_in(tables, name) for name in views}
     if coming:
         table[machine.View(coming)] = machine.Base(*meant)
         status[machine.View(coming)] = machine.ViewStatus.none
     building: dict[machine.View, set[machine.Tablet]] = {v: set() for v in table}
-    staging: dict[machine.Base, set[machine.Tablet]] = {machine.Base(b): set() for b in meant}
+    staging: dict[machine.Base, set[machine.Tablet]] = {
+        machine.Base(b): set() for b in sorted(meant)
+    }
     for task in tasks:
         found = (
             building[machine.View(task.view)]
@@ -91,7 +94,7 @@ def choices(
         found.add(tablet_entity(task.place))
     processed = processed_in(tables)
     batches = {shard_entity(r): _batch(one) for r, one in (sent or {}).items()}
-    shards = {shard_entity(p.replica) for p in places} | {*batches}
+    shards = sorted({shard_entity(p.replica) for p in places} | {*batches}, key=lambda s: s.name)
     state: dict[str, Any] = {
         "table": FrozenMap(table),
         "shard": FrozenMap({tablet_entity(p): shard_entity(p.replica) for p in places}),

@@ -99,7 +99,9 @@ def walk(
     for number in range(steps):
         state = running.state
         for step in chance.sample(listed, min(LOOKED_AT, len(listed))):
-            agree(judge, Instance(program, state), step, state)
+            made = running.copy() if chance.random() < 0.5 else Instance(program, state)
+            agree(judge, made, step, state)
+        assert running.copy().state == running.state == state, "a copy changes by itself"
         enabled = running.enabled()
         if number % 10 == 0:
             refused = [s for s in listed if judge.failed_requirements(s, state)]

@@ -29,11 +29,13 @@ from stagewright.spec.verdict import Step
 class Judge:
     """What the log comes to, twice: by its rows, and by its steps."""
 
-    def __init__(self, running: Release, *, dumps: bool = False) -> None:
-        self.dumps = dumps  # after each commit
+    def __init__(self, running: Release, *, keeps: bool) -> None:
+        self._keeps = (
+            keeps  # what is to be written: steps with their states, dumps after each commit
+        )
         self.catalog = Catalog()
         self.problems: list[str] = []
-        self.tablets = TabletJudge(running.tablets, self.problems)
+        self.tablets = TabletJudge(running.tablets, self.problems, keeps=keeps)
         self.edges: set[tuple[str, str, str]] = set()  # taken: of nodes and of the topology
         self._rules = running.topology
         self._instance: Instance | None = None
@@ -44,13 +46,13 @@ class Judge:
     def hear(self, entry: Entry, now: int) -> None:
         """An entry is committed."""
         self.catalog.apply(entry)
-        self._entries.append(entry)
-        if self.dumps:
+        if self._keeps:
+            self._entries.append(entry)
             for table, texts in self._dumps.items():
                 texts.append(dump(self.catalog, table, EPOCH + now))
         if self._instance is None:
             self._instance = Instance(self._rules, self.catalog.state(), name=INSTANCE)
-            self._events.append((None, self._instance.state, "", now))
+            self._record(None, "", now)
             return
         instance = self._instance
         for name in self.catalog.view.nodes:
@@ -67,9 +69,13 @@ class Judge:
             except StagewrightError as error:
                 self.problems.append(f"{entry.id.position}: {error.problem}")
                 return
-            self._events.append((taken, instance.state, entry.command.description, now))
+            self._record(taken, entry.command.description, now)
         self._cover(before, instance.state)
         self._compare(entry, instance.state)
+
+    def _record(self, taken: Step | None, description: str, now: int) -> None:
+        if self._keeps and self._instance is not None:
+            self._events.append((taken, self._instance.state, description, now))
 
     def _compare(self, entry: Entry, state: State) -> None:
         rows = self.catalog.state()

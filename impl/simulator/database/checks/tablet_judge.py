@@ -23,10 +23,11 @@ from stagewright.spec.verdict import Step
 class TabletJudge:
     """The tablets of a run; `problems` is where it says what is wrong."""
 
-    def __init__(self, rules: Program, problems: list[str]) -> None:
+    def __init__(self, rules: Program, problems: list[str], *, keeps: bool) -> None:
         self.moves: list[str] = []  # each with its reason
         self.edges: set[tuple[str, str]] = set()
         self.last_change = 0
+        self._keeps = keeps  # what is to be written
         self._rules = rules
         self._problems = problems
         self._instances: dict[str, Instance] = {}
@@ -42,7 +43,7 @@ class TabletJudge:
                 instance = Instance(self._rules, row.state(), name=name)
                 self._instances[name] = instance
                 self._states[name] = instance.state
-                self._events.append((name, None, self._states[name], now))
+                self._record(name, None, now)
         machine = self._rules.definition.name
         for step in (s for s in entry.command.steps if s.machine == machine):
             self.last_change = now
@@ -75,7 +76,11 @@ class TabletJudge:
         after: Any = self._states[step.instance]["stage"]
         if before is not after:
             self.edges.add((before.name, after.name))
-        self._events.append((step.instance, taken, self._states[step.instance], now))
+        self._record(step.instance, taken, now)
+
+    def _record(self, name: str, taken: Step | None, now: int) -> None:
+        if self._keeps:
+            self._events.append((name, taken, self._states[name], now))
 
     def _compare_maps(self, entry: Entry, view: View) -> None:
         """Where tablets are split or merged, every row of the new ones lies where it lay."""

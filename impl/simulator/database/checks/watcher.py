@@ -74,8 +74,8 @@ def tables() -> dict[str, TransitionTable]:
 class Watcher:
     """All that is recorded of a run, beside the log of group0."""
 
-    def __init__(self, now: Callable[[], int]) -> None:
-        self.recording = Recording(tables(), now)
+    def __init__(self, now: Callable[[], int], *, keeps: bool) -> None:
+        self.recording = Recording(tables(), now, keeps=keeps)
         self._take = self.recording.take
         self._rounds: dict[tuple[int, int], int] = {}  # the versions of barriers
         self._writes: dict[tuple[str, int], int] = {}  # client's number → that of the request
