@@ -75,6 +75,12 @@ RATES = {
 OFTEN = {"join": 4, "decommission": 3, "replace": 3, "remove": 2, "rebuild": 1, "cleanup": 1,
          "generation": 1, "isolate": 1, "restart": 1, "wait": 1}  # fmt: skip
 SMALL_SKEW = 100.0  # milliseconds
+OF_LOGS = {"images": 0.4, "expires": 0.4}
+TTLS = (
+    2_000,
+    5_000,
+    20_000,
+)  # milliseconds: the least that there is, and what is over within a run
 _WAY_OUT = ("decommission", "replace", "remove", "isolate")  # of a node
 
 
@@ -88,7 +94,9 @@ def draw(seed: int) -> Scenario:
     script = _script(dice, found)
     if has_tablets(seed):
         script = with_tables(dice, script, found.nodes)
-    return replace(found, script=script, cdc=cdc, images=cdc and dice.chance(0.4, "images"))
+    images, expires = (cdc and dice.chance(share, kind) for kind, share in OF_LOGS.items())
+    ttl = TTLS[dice.between(0, len(TTLS) - 1, "ttl")] if expires else 0
+    return replace(found, script=script, cdc=cdc, images=images, ttl=ttl)
 
 
 def _swarm(seed: int, dice: Dice) -> Scenario:

@@ -27,6 +27,7 @@ class Scenario:
     strategy: str = ""
     cdc: bool = False
     images: bool = False
+    ttl: int = 0  # milliseconds for which logs keep changes; 0: for ever
 
     def plan(self, defects: frozenset[Defect] = frozenset()) -> Plan:
         """What the simulator is asked for, maybe of a wrong build."""
@@ -41,6 +42,7 @@ class Scenario:
             defects=defects,
             cdc=self.cdc,
             images=self.images,
+            ttl=self.ttl,
         )
 
     @property
@@ -56,4 +58,5 @@ class Scenario:
         words += ["--workload", workload_text(self.workload, self.chunk)]
         words += ["--cdc"] if self.cdc else []
         words += ["--images"] if self.images else []
+        words += ["--ttl", str(self.ttl)] if self.ttl else []
         return shlex.join([*words, "--script", self.script_text])

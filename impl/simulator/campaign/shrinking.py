@@ -140,6 +140,12 @@ def smaller(scenario: Scenario) -> Iterator[Scenario]:
     named = {name for one in script for name in (one.node, one.by)}
     if scenario.nodes > 1 and f"n{scenario.nodes}" not in named:
         yield replace(scenario, nodes=scenario.nodes - 1)
+    if scenario.ttl:
+        yield replace(scenario, ttl=0)
+    if scenario.images:
+        yield replace(scenario, images=False)
+    if scenario.cdc:
+        yield replace(scenario, cdc=False, images=False, ttl=0)
     load = scenario.workload
     for keys in (1, load.keys // 2):
         if 0 < keys < load.keys:

@@ -50,6 +50,7 @@ class _Reader:
         self.ttl = 0  # milliseconds; 0: nothing expires
         self._table, self._log = table, log_of(table)
         self.asked: list[Span] = []
+        self.kept: list[int] = []  # what was said of that
 
     def generations(self) -> Sequence[Generation]:
         reply = self._ask(lambda number: GenerationsRequest(number, self._table))
@@ -59,7 +60,8 @@ class _Reader:
         return [Generation(start, streams) for start, streams in reply.generations]
 
     def kept_from(self) -> int:
-        return self._now() - 1000 * self.ttl + 1000 * CLOCKS_MS if self.ttl else 0
+        self.kept.append(self._now() - 1000 * self.ttl + 1000 * CLOCKS_MS if self.ttl else 0)
+        return self.kept[-1]
 
     def changes(self, streams: Sequence[bytes], start: int, end: int) -> Sequence[Change]:
         self.asked.append((tuple(streams), start, end))
@@ -82,6 +84,9 @@ class Follower:
         self.failed = 0
         self.skipped: list[ExpiredError] = []
         self._behind = 0
+        self._gone = (
+            0  # changes of before that had expired, or were about to, as the consumer began
+        )
         self._reader = _Reader(ask, table, check.now)
         self._table = table
         self._check, self._makes = check, makes
@@ -96,6 +101,7 @@ class Follower:
         most = _MOST_OF_MANY if self._reader.ttl else _MOST
         consumer = self._makes(self._reader, check.now, check.confidence, self._position, most)
         self._reader.asked.clear()
+        self._reader.kept.clear()
         try:
             found = consumer.poll()
         except UnreadableError:
@@ -105,6 +111,8 @@ class Follower:
             return self._skip(error)
         finally:
             before, self._position = self._position, consumer.position
+            if before is None and any(self._reader.kept):
+                self._gone = self._reader.kept[0] + check.confidence
         for span in self._reader.asked:
             if before is None:
                 check.skip(self._table, span[1])
@@ -130,7 +138,9 @@ class Follower:
         self._behind = 0
 
     def _is_skipped(self, timestamp: int) -> bool:
-        return any(e.read <= timestamp < e.kept_from + SLACK for e in self.skipped)
+        return timestamp < self._gone or any(
+            e.read <= timestamp < e.kept_from + SLACK for e in self.skipped
+        )
 
     def has_read(self, timestamp: int) -> bool:
         """Whether all changes up to a time are read."""

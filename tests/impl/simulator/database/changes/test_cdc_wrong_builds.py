@@ -310,3 +310,22 @@ def test_a_wrong_consumer_is_noticed_by_what_it_reads_and_by_its_trace(
         if any(says in s for s in said) and any(refuses in r for r in refused):
             return
     raise AssertionError((said[:3], refused[:3]))
+
+
+class Sleeper(Consumer):
+    """Begins behind changes that are there."""
+
+    def poll(self) -> list[Change]:
+        if self.position is None:
+            first = min(g.start for g in self._source.generations())
+            self.position = Position(first, max(first, self._source.kept_from()) + 2_000_000)
+        return super().poll()
+
+
+SHORT = replace(EXPIRING, script=parse_script("write 60; wait 3000; write 60"), ttl=2_000)
+
+
+def test_what_has_expired_as_a_consumer_begins_is_not_asked_of_it_and_all_else_is() -> None:
+    assert not run(SHORT).breaches
+    asleep = replace(EXPIRING, script=parse_script("write 60"), consumer=Sleeper)
+    assert any(NEVER in text for text in run(asleep).breaches)
