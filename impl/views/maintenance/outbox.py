@@ -186,7 +186,7 @@ class Outbox:
         targets = targets_of(node, one.base, update, one.targets, everyone=one.everyone)
         if (targets or ()) != one.targets:
             one.have &= {*(targets or ())}
-            for target in {*one.targets} - {*(targets or ())}:
+            for target in sorted({*one.targets} - {*(targets or ())}):
                 self._lanes[target].forget(key)
             one.targets = targets or ()
         if targets is None and key[0] and node.has(Defect.staging_is_processed_early):
