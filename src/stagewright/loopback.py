@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -40,9 +41,16 @@ class LoopbackServer(ThreadingHTTPServer):
         """Where a browser finds the page."""
         return f"http://{LOOPBACK}:{self.server_port}/"
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Who has hung up, or says nothing, is no error of the page's."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
 
 class _Handler(BaseHTTPRequestHandler):
     """Answers GET: the page, and what the page asks for."""
+
+    timeout = 10  # seconds that it waits for a request, or for who does not read the answer
 
     def do_GET(self) -> None:
         """The page or JSON; only to those who name the loopback, so that no other site's script gets an answer."""
@@ -51,7 +59,11 @@ class _Handler(BaseHTTPRequestHandler):
             return
         served = self.server
         assert isinstance(served, LoopbackServer)
-        asked = urlsplit(self.path)
+        try:
+            asked = urlsplit(self.path)
+        except ValueError as error:
+            self._json(HTTPStatus.BAD_REQUEST, {"error": str(error)})
+            return
         if asked.path == "/":
             self._answer(HTTPStatus.OK, "text/html", served.page)
             return

@@ -22,6 +22,7 @@ from hypothesis import given, settings
 from tests.impl.group0.ports import NO_ETCD
 from tests.impl.processes.clusters import cluster
 from tests.impl.processes.messages import messages
+from tests.impl.processes.strangers import besiege
 from tests.impl.processes.writers import all_is_there, kills, writing
 from tests.traces.databases.scylladb.scylla_evaluated import read, violations
 
@@ -225,3 +226,8 @@ def test_a_directory_of_something_else_is_not_taken(tmp_path: Path) -> None:
         Supervisor(Layout(tmp_path)).create(1)
     with pytest.raises(ClusterError, match="there is no cluster"):
         Layout(tmp_path / "none").settings()
+
+
+@pytest.mark.thorough
+def test_no_stranger_at_any_door_ends_a_process(tmp_path: Path) -> None:
+    assert besiege(tmp_path, seconds=20, seed=4)["answered"] > 100
