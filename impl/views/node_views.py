@@ -203,7 +203,9 @@ class NodeViews:
             if (row.name, row.lost) in known or node.name not in row.hosts[Role.staying]:
                 continue
             snapshot = node.rows.snapshot()
-            updates = [*taken_back(snapshot, node.view.views_of(row.table), row.table, row.range)]
+            views = node.view.views_of(row.table)
+            found = taken_back(snapshot, views, row.table, row.range)
+            updates = [u for u in found if not self.outbox.has(u)]
             snapshot.close()
             hints, then = self._hints(row.table, updates)
             if hints:

@@ -105,6 +105,11 @@ class Outbox:
         self._fresh.append(key)
         return True
 
+    def has(self, update: ViewUpdate) -> bool:
+        """Whether an update, or a newer one of the same row, is on its way with a hint."""
+        known = self._sending.get((0, hint_key(update)))
+        return known is not None and known.update.time >= update.time
+
     def end(self, batch: int) -> None:
         """A batch of a build is over: what of it has not arrived is of no use."""
         self._left.pop(batch, None)
