@@ -137,6 +137,8 @@ class DatabaseNode:
                 return self.replica.serve(sender, message)
             case ReplicaReply() if self.views.outbox.owns(message.number):
                 return self.views.outbox.reply(sender, message)
+            case ReplicaReply() if self.views.handing.owns(message.number):
+                return self.views.handing.reply(sender, message)
             case ReplicaReply():
                 return [*self.requests.reply(sender, message), *self.drains.look()]
             case ClientWrite() | ClientRead():

@@ -180,6 +180,9 @@ class TabletStreams:
         cleans = row is not None and row.tablet.stage.action is Run.cleanup
         if row is None or not cleans or self._node.name in row.chosen.writes:
             return [_end(coordinator, order, "there is nothing to clean up")]
+        late = self._replica.views.handing.go_on(row)
+        if late is not None:
+            return [*late, _end(coordinator, order, "rows of it are handed over")]
         if self._replica.views.holds(row):
             return [_end(coordinator, order, "view updates of it are on their way")]
         if self._node.has(Defect.tablet_cleanup_leaves_rows):

@@ -29,6 +29,7 @@ from stagewright.impl.views.building.records import Record, Tell, What
 from stagewright.impl.views.building.registrar import StagingRegistrar
 from stagewright.impl.views.building.worker import ViewBuildingWorker
 from stagewright.impl.views.maintenance.definition import ViewDefinition
+from stagewright.impl.views.maintenance.handing_over import HandingOver
 from stagewright.impl.views.maintenance.hints import hints_of, put_hint, stored_hints, update_in
 from stagewright.impl.views.maintenance.memtables import Memtables
 from stagewright.impl.views.maintenance.outbox import Outbox
@@ -46,6 +47,7 @@ class NodeViews:
 
     def __init__(self, node: Context) -> None:
         self.outbox = Outbox(node)
+        self.handing = HandingOver(node)
         self.coordinator: ViewBuildingCoordinator | None = None
         self._node = node
         self._memtables = Memtables()
@@ -67,7 +69,10 @@ class NodeViews:
         if table in self._node.view.tablets and not self._stores(table, cell):
             self._memtables.wrote(table, cell[0], cell[1])
         views = self._node.view.views_of(table)
-        return self._hints(table, self._updates(table, [cell], new=True)) if views else ((), [])
+        if not views:
+            return (), []
+        hints, then = self._hints(table, self._updates(table, [cell], new=True))
+        return (*hints, *self.handing.mark(table, cell)), then
 
     def _stores(self, table: str, cell: Cell) -> bool:
         """Whether the version is here already, as of a write that is repeated."""
@@ -163,12 +168,12 @@ class NodeViews:
 
     def forget(self, row: TabletRow) -> list[Effect]:
         """A tablet is no longer here, and nor are its hints and what was staged of it."""
-        staged = self.registrar.forget(row)
+        beside = [*self.registrar.forget(row), *self.handing.forget(row)]
         if not self._node.view.views_of(row.table):
-            return staged
+            return beside
         low, high = bounds(*row.range)
         self.outbox.forget(row.table, low, high)
-        return [Drop(hints_of(row.table), low, high), *staged]
+        return [Drop(hints_of(row.table), low, high), *beside]
 
     # -- what is committed ---------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Versions of base rows that are lost with the only nodes that had them, which are given up or whom tablets leave.
+"""Versions of base rows that are lost with the only nodes that had them, which are given up.
 
 Nobody was promised such a version, for a write that is acknowledged has a quorum. But a view may have been updated
 from it, and no replica of the base table knows that any more: it shows the lost version's row, or lacks that of the
@@ -13,7 +13,6 @@ from stagewright.impl.node.keys import bounds
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.world import World
 from stagewright.impl.storage.memory import MemoryRows
-from stagewright.machines.scylladb.tablets.tablet_stages import Role, Stage
 
 Found = tuple[int, bytes | None] | None
 """A timestamp and a value, if there is a row."""
@@ -29,15 +28,13 @@ class LostVersions:
         self.times: dict[bytes, set[int]] = {}  # of each base row, by its key
 
     def committed(self, before: View, after: View) -> None:
-        """Something was committed: a tablet may have left nodes that are given up, or be cleaned up on others."""
+        """Something was committed: a tablet may have left nodes that are given up."""
         for earlier in before.moving:
             row = after.tablet(earlier.table, earlier.number)
             if row is None or not after.views_of(row.table):
                 continue
             gone = {r.host for r in earlier.tablet.replicas} - {*row.holders}
             gone &= before.given_up | after.given_up
-            if earlier.tablet.stage is not Stage.cleanup is row.tablet.stage:
-                gone |= {*row.hosts[Role.leaving]}  # whose rows are there a last time
             if gone:
                 self._lose(row, gone, after)
 

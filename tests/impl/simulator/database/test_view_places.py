@@ -134,6 +134,7 @@ SHOWN = (
         "it goes to the paired view replica, or to one that comes",
     ),
     Shown(D.view_updates_change_sides, FEWER, "", 1, oracle=True),
+    Shown(D.late_rows_are_not_handed_over, FEWER, "", 2, oracle=True),
     Shown(D.nothing_is_taken_back, STALE, "", oracle=True),
     Shown(
         D.view_rows_are_deleted_in_pairs,
