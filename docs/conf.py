@@ -40,9 +40,27 @@ suppress_warnings = ["toc.not_included"]  # machines and examples are linked fro
 html_theme = "furo"
 html_title = "Stagewright"
 html_show_copyright = False
+html_extra_path = ["site"]  # the root's page, which leads to docs/index
 
+_MADE_BY_USERS = {"Actor", "Entity", "Profile", "Scope"}
 _INDENTED = re.compile(r"^(\S.*)\n\n(?=    \S)", re.MULTILINE)
 _CODE = re.compile(r"``?([^`]+)``?(\w?)")
+
+
+def without_internals(
+    _app: Any, _kind: str, name: str, _member: Any, skip: bool, _options: Any
+) -> bool:
+    """Methods whose names end with an underscore are between the language and its tracing."""
+    return skip or (name.endswith("_") and not name.startswith("_"))
+
+
+def without_constructors(
+    _app: Any, kind: str, name: str, _object: Any, _options: Any, signature: str, returns: str
+) -> tuple[str, str]:
+    """Nobody makes what the language makes of an expression or a declaration: their arguments are left out."""
+    word = name.rpartition(".")[2]
+    made = kind == "class" and name.startswith("stagewright.spec.") and word not in _MADE_BY_USERS
+    return ("" if made else signature), returns
 
 
 def from_markdown(*event: Any) -> None:
@@ -59,5 +77,7 @@ def _literal(code: re.Match[str]) -> str:
 def setup(app: Sphinx) -> None:
     """Languages of code blocks that Pygments does not know are shown as text; pages have SVG beside Mermaid."""
     app.connect("autodoc-process-docstring", from_markdown, priority=400)
+    app.connect("autodoc-process-signature", without_constructors)
+    app.connect("autodoc-skip-member", without_internals)
     for name in ("mermaid", "tla"):
         app.add_lexer(name, TextLexer)

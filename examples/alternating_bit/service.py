@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 
-from stagewright.spec.values import State
-from stagewright.spec.verdict import Step
-from stagewright.testing import RefusedEvent
+from stagewright.testing import RefusedEvent, State, Step
 
 ROOM = 2  # packets that a channel holds
 Packet = tuple[bool, str]

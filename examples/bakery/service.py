@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stagewright.spec.values import State
-from stagewright.spec.verdict import Step
-from stagewright.testing import RefusedEvent
+from stagewright.testing import RefusedEvent, State, Step
 
 TICKETS = 4
 CUSTOMERS = 2

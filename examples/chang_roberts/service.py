@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from stagewright.spec.trace import observation
-from stagewright.spec.values import State
-from stagewright.spec.verdict import Step
-from stagewright.testing import RefusedEvent
+from stagewright.testing import RefusedEvent, State, Step
 
 SIZE = 4
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from stagewright.spec.values import State
-from stagewright.spec.verdict import Step
-from stagewright.testing import RefusedEvent
+from stagewright.testing import RefusedEvent, State, Step
 
 SERVERS = ("node0", "node1", "node2")
 

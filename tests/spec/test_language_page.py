@@ -48,3 +48,9 @@ def test_a_part_keeps_its_promise_only_by_its_own_guard(tmp_path: Path) -> None:
 def test_the_links_of_the_page_lead_to_files() -> None:
     for target in re.findall(r"\]\(([^)]+\.md)\)", PAGE.read_text("utf-8")):
         assert (PAGE.parent / target).is_file(), target
+
+
+def test_every_page_of_the_language_is_in_the_site() -> None:
+    index = (PAGE.parents[1] / "index.md").read_text("utf-8")
+    for page in PAGE.parent.glob("*.md"):
+        assert f"\nlanguage/{page.stem}\n" in index, page.name

@@ -17,7 +17,7 @@ def label(symbol: Symbol) -> str:
         return "the end marker"
     if symbol.action is None:
         seen = ", ".join(f"{n} = {text(v)}" for n, v in symbol.observed.items())
-        return f"an observation of {seen or 'nothing'}"
+        return f"an observation of {seen or 'no variable'}"
     return call(symbol.action, symbol.parameters.values())
 
 

@@ -71,7 +71,7 @@ def _facts(report: TraceReport) -> str:
     totals = report.totals
     events = [
         (totals.evaluated, "checked"),
-        (totals.not_evaluated, "not checked, after a violation or a gap"),
+        (totals.not_evaluated, "not checked (after a violation or a gap)"),
         (totals.duplicates, "duplicate"),
         (totals.not_understood, "not of their machine"),
         (totals.earlier, "of them of earlier runs"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from stagewright.spec.text.visible import one_line
 from stagewright.spec.trace import TraceVerdict
+from stagewright.spec.values import summarised
 from stagewright.traces.coverage.report import summary, told
 from stagewright.traces.cross_entity.format import together_data, together_lines
 from stagewright.traces.events.where import Where
@@ -142,7 +143,10 @@ def not_events_told(totals: Totals) -> str:
     """How many lines are no event, and how many events, whose lines count as telling some, are nobody's."""
     counts = [
         (totals.unparsed, "unparsed lines"),
-        (totals.not_understood, "events for unknown machines (their lines count as having events)"),
+        (
+            totals.not_understood,
+            "events that no machine knows (their lines count as having events)",
+        ),
     ]
     return "; ".join(f"{what}: {n:,}" for n, what in counts if n)
 
@@ -172,7 +176,7 @@ def _print_counts(report: TraceReport, console: Console) -> None:
     console.print(f"entities  {', '.join(verdicts)}", highlight=False)
     events = [
         (totals.evaluated, "checked"),
-        (totals.not_evaluated, "not checked, after a violation or a gap"),
+        (totals.not_evaluated, "not checked (after a violation or a gap)"),
         (totals.duplicates, "duplicate"),
         (totals.not_understood, "not of their machine"),
     ]
@@ -261,7 +265,7 @@ def _explanation_lines(explanation: Explanation) -> list[str]:
             lines += [f"           {change}" for change in _changes(step.changes)]
     lines.append(f"  event      {explanation.event}")
     if explanation.state:
-        values = ", ".join(f"{name} = {value}" for name, value in explanation.state)
+        values = ", ".join(f"{name} = {v}" for name, v in summarised(dict(explanation.state)))
         many = f" ({explanation.states:,} states are possible)" if explanation.states > 1 else ""
         lines.append(f"  before     {values}{many}")
     lines += [
@@ -294,7 +298,7 @@ def nearest_told(nearest: Nearest) -> str:
                 f"none: from here the definition reaches {nearest.states:,} states, "
                 "and none agrees with what was observed"
             )
-        return f"none within {nearest.states:,} states"
+        return f"none found in {nearest.states:,} states from here on"
     if nearest.by_action and many > 1:
         between = "1 step" if many == 2 else f"{many - 1} steps"
         return f"{between} would have had to happen between, then the event is legal"

@@ -12,6 +12,8 @@ from stagewright.checker.conformance import (
     ConformanceError as ConformanceError,
     RefusedEvent as RefusedEvent,
 )
+from stagewright.spec.values import State as State
+from stagewright.spec.verdict import Run as Run, Step as Step
 from stagewright.testing.checks import PropertyError as PropertyError, assert_holds as assert_holds
 from stagewright.testing.conformance import SUITES as SUITES, assert_conforms as assert_conforms
 from stagewright.testing.exported import ExportedTests as ExportedTests
@@ -28,6 +30,9 @@ __all__ = [
     "ExportedTests",
     "PropertyError",
     "RefusedEvent",
+    "Run",
+    "State",
+    "Step",
     "assert_conforms",
     "assert_holds",
     "initial_states",

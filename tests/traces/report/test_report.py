@@ -117,7 +117,7 @@ def test_events_that_contradict_each_other_are_both_told(lease: Any, tmp_path: P
 def test_an_event_of_no_machine_is_not_called_an_unparsed_line(lease: Any, tmp_path: Path) -> None:
     events = [lamp_event("a", 0), lamp_event("a", 1, "explode")]
     report = report_of(lease, tmp_path, *events)
-    told = "events for unknown machines (their lines count as having events): 1"
+    told = "events that no machine knows (their lines count as having events): 1"
     text = text_of(report)
     assert f"\n{told}\n" in text
     assert "unparsed lines" not in text
