@@ -307,5 +307,5 @@ _SURVIVED = {
     Kind.LOSE: "nothing that is promised depends on it: state what does, or remove it",
     Kind.SWAP: "no promise depends on this entry: state what does",
     Kind.EDGE: "no promise forbids this step: state what goes wrong",
-    Kind.TIGHTEN: "nothing says that it is to happen: promise `accepts`, `sometimes` or liveness",
+    Kind.TIGHTEN: "nothing says that it has to be possible: add an `@accepts`, a `@sometimes` or a liveness property",
 }

@@ -155,6 +155,8 @@ def test_a_machine_is_walked_in_the_terminal(
     assert "0;acquire(node1)" in out
     assert "not: the lease" in out or "not: lease" in out
     assert out.count("after 0 steps") == 2
+    assert "after 1 step\n" in out
+    assert "there is no `what` here; steps: 1 to 3\nnumber: take the step" in out
 
 
 @pytest.fixture(scope="module")

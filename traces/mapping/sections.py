@@ -48,7 +48,11 @@ class Section:
     def text(self, key: str, default: str = "") -> str:
         """A text."""
         value = self.values.get(key, default)
-        return value if isinstance(value, str) else self.fail(key, f"is {value!r}, not a text")
+        if isinstance(value, str):
+            return value
+        whole = ".".join([key, *(value if isinstance(value, dict) else ())][:2])
+        help = f'write a name with dots in quotes: "{whole}" = …' if isinstance(value, dict) else ""
+        return self.fail(key, f"is {value!r}, not a text", help)
 
     def choice(self, key: str, choices: Collection[str], default: str = "") -> str:
         """One of some words."""

@@ -47,14 +47,21 @@ def _followed(
             number.isascii() and number.isdigit() and int(number) < len(explorer.initial)
         ):
             return explorer.look([number])
-        case _:
+        case [] | ["h" | "?"]:
             out(HELP)
+        case _:
+            steps = f"1 to {len(look.enabled)}" if look.enabled else "none"
+            out(f"there is no `{answer}` here; steps: {steps}\n{HELP}")
     return None
 
 
 def _print(look: Look, out: Callable[[str], None]) -> None:
     out("")
-    out(f"after {len(look.path) - 1} steps" + (", a run may end here" if look.final else ""))
+    many = len(look.path) - 1
+    out(
+        f"after {many} step{'' if many == 1 else 's'}"
+        + (", a run may end here" if look.final else "")
+    )
     for leaf in look.leaves:
         out(
             f"  {leaf.place} = {leaf.value}"

@@ -12,6 +12,58 @@ from stagewright.commands import run_command_line
 JUMP = str(Path(__file__).resolve().parents[2] / "traces" / "samples" / "impossible-jump.log")
 
 
+SWAP = """
+from stagewright.spec import *
+
+
+class Node(Entity, scope=2): ...
+
+
+class Place(States):
+    left = ()
+    right = ()
+
+
+class Book(Machine):
+    held = per(Node, flag())
+    place = one_of(Place, init=Place.left)
+
+    @action
+    def give(self, source: Term[Node], target: Term[Node], to: Term[Place]) -> None:
+        require((source != target) & self.held[source], "source has it")
+        self.held[source] = False
+        self.held[target] = True
+        self.place = to
+"""
+MAPPING = """
+entity = "book"
+
+[source]
+form = "csv"
+
+[[event]]
+action = "give"
+parameters = {to = "{to}", target = "{target}", source = "{source}"}
+observed = {place = "{to}"}
+"""
+
+
+def test_steps_and_states_are_told_as_the_definition_has_them(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Arguments in the order of the parameters, whatever the mapping's; members of one value together."""
+    for name, text in (("m.py", SWAP), ("m.toml", MAPPING)):
+        (tmp_path / name).write_text(text)
+    trace = tmp_path / "t.csv"
+    trace.write_text("to,target,source\nright,node0,node1\n")
+    words = ["--mapping", str(tmp_path / "m.toml"), "--machine", str(tmp_path / "m.py")]
+    assert run_command_line(["validate", str(trace), *words]) == 1
+    told = capsys.readouterr().out
+    assert "  event      give(node1, node0, right)\n" in told
+    assert "  before     held[*] = no, place = left\n" in told
+    assert "an observation of no variable" in told
+
+
 def test_files_are_written_though_nobody_reads_the_text(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -72,6 +72,7 @@ MISTAKES = (
     ('entity = "{lease}"', 'entity = "{lease"', "m.toml:2: `entity` is no template", "{{ for a brace"),
     ('entity = "{lease}"', 'entity = "{leese}"', "reads `{leese}`, which a line does not have", "`lease`"),
     ('time = "{when}"', "time = 3", "m.toml:3: `time` is 3, not a text", ""),
+    ('{host = "Node"}', '{a.host = "Node"}', "members.a` is {'host': 'Node'}, not a text", '"a.host" ='),
     ('time = "{when}"', 'time = {from = "{when}", format = "ISO"}', "`time.format` is `ISO`", "unix-ms"),
     ('time = "{when}"', 'time = {from = "{when}", zone = "Mars"}', "no time zone `Mars`", "Europe"),
     ('time = "{when}"', 'time = {from = "{when}", format = "%H:%Q"}', "`time.format` cannot be read by: 'Q'", "strptime"),

@@ -125,10 +125,11 @@ def _needs(report: MutationReport) -> Iterator[RenderableType]:
 
 def _fairness(assumed: Assumed) -> Iterator[RenderableType]:
     yield Text("")
-    text = f"{assumed.number} assumptions of fairness, {len(assumed.excess)} of them beyond need"
-    yield Text(text + (", each by itself" if len(assumed.excess) > 1 else ""))
-    for excess in assumed.excess:
-        yield Text(f"  {_place(excess.where)}  {excess.name}: {excess.text}")
+    excess = len(assumed.excess)
+    text = f"fairness is assumed {assumed.number} times; {excess} could be weaker, and every promise still hold"
+    yield Text(text + (" (one at a time)" if excess > 1 else ""))
+    for found in assumed.excess:
+        yield Text(f"  {_place(found.where)}  {found.name}: {found.text}")
     if assumed.undecided:
         yield Text(f"  not all were looked at: {assumed.undecided}", style="yellow")
 
