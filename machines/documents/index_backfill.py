@@ -86,6 +86,7 @@ INDEX_BACKFILL = Document(
             (
                 IndexPermissions.the_status_can_be_asked_for,
                 IndexPermissions.create_index_does_not_wait,
+                BackfillJob.indexes_are_created_at_any_time,
                 IndexPermissions.results_are_final,
                 BackfillJob.every_job_ends,
                 BackfillSplit.results_are_for_good,

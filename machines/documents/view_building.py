@@ -30,6 +30,7 @@ VIEW_BUILDING = Document(
             "View building task",
             (
                 ViewCoordinator.tasks_are_of_views,
+                ViewCoordinator.views_are_created_at_any_time,
                 ViewCoordinator.batches_run_where_the_tablet_is,
                 ViewBuilding.tasks_are_of_replicas,
                 ViewBuilding.one_task_for_a_replica,
@@ -61,6 +62,8 @@ VIEW_BUILDING = Document(
                 ViewTask.answers_are_true,
                 TabletViews.missing_rows_have_a_task,
                 TabletViews.aborted_tasks_are_of_tablets_in_transition,
+                ViewCoordinator.views_are_dropped_at_any_time,
+                ViewWorker.views_are_dropped_at_any_time,
                 ViewCoordinator.tasks_are_finished_by_answers,
                 ViewCoordinator.a_new_coordinator_finds_a_finished_batch,
                 ViewTask.finished_tasks_are_not_called,
@@ -86,6 +89,7 @@ VIEW_BUILDING = Document(
             (
                 ViewCoordinator.batches_are_of_one_table_and_tablet,
                 ViewCoordinator.running_batches_are_not_replaced,
+                ViewCoordinator.shards_work_at_once,
                 ViewCoordinator.batches_end,
                 ViewWorker.one_batch_on_the_shard,
                 ViewBuilding.one_call_for_a_replica,

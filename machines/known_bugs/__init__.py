@@ -1,6 +1,6 @@
 """Bugs that the real systems had, and mistakes that a document rules out, each put back into a machine.
 
-A file for each machine, in the room of its database. Every row of the list of 77 historical bugs is here, found or
+A file for each machine, in the room of its database, and one for those by which somebody waits who need not. Every row of the list of 77 historical bugs is here, found or
 with the reason why not.
 """
 
@@ -13,6 +13,7 @@ from stagewright.machines.known_bugs.couchbase import (
     index_tree,
     index_triggers,
     index_update,
+    locked_out as locked_out_of_indexes,
     partition_data,
     partition_lists,
     partitions,
@@ -23,6 +24,7 @@ from stagewright.machines.known_bugs.scylladb import (
     fencing,
     group0,
     load_balancer,
+    locked_out,
     resize,
     stream_session,
     tablet_repair,
@@ -58,6 +60,8 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *index_build.BUGS,
     *index_rows.BUGS,
     *load_balancer.BUGS,
+    *locked_out.BUGS,
+    *locked_out_of_indexes.BUGS,
     *unique_index.BUGS,
     *partition_data.BUGS,
     *partition_lists.BUGS,

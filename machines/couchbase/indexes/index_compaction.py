@@ -30,6 +30,7 @@ from stagewright.spec import (
     OptionalVar,
     Record,
     Term,
+    accepts,
     action,
     bounded,
     budget,
@@ -470,6 +471,19 @@ class IndexCompaction(Machine):
         """004: a partition in cleanup "will be removed during the next cleanup cycle", or by a compaction."""
         to_clean = self.state[p] == PartitionState.cleanup
         return leads_to(to_clean, ~to_clean)
+
+    @accepts(write)
+    def documents_change_at_any_time(self, p: Term[Partition]) -> Bool:
+        """004: "While doing the compaction, new changes would be happening": no document waits for it."""
+        return self.source[p] < LAST_SEQ
+
+    @accepts(start_updater)
+    def updates_start_while_it_compacts(self, p: Term[Partition]) -> Bool:
+        """004: "We cannot stop the view engine updates from happening": but for the switch itself."""
+        there = self.state[p].any_of(PartitionState.active, PartitionState.passive)
+        behind = there & (self.seqs[p] < self.source[p])
+        before = self.compactor.any_of(Compactor.none, Compactor.copying, Compactor.catching_up)
+        return self.updating.is_none() & behind & before
 
     @sometimes
     def updates_go_on_while_it_copies(self, after: Self) -> Bool:

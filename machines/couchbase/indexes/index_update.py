@@ -22,6 +22,7 @@ from stagewright.spec import (
     SetVar,
     States,
     Term,
+    accepts,
     action,
     budget,
     choose,
@@ -282,6 +283,11 @@ class IndexUpdate(Machine):
         return self.changed.has(d) | self.snapshot.has(d) | queued | self.batch.has(d)
 
     # -- promises ----------------------------------------------------------------------------------------
+
+    @accepts(change)
+    def documents_change_at_any_time(self, d: Term[Document], city: Term[City]) -> Bool:
+        """No document waits for the updater: it asks for "all updates since it last ran" once more."""
+        return self.value[d] != city
 
     @invariant
     def the_views_have_what_the_back_index_says(self, d: Term[Document]) -> Bool:

@@ -26,6 +26,7 @@ from stagewright.spec import (
     Number,
     OptionalVar,
     Term,
+    accepts,
     action,
     bounded,
     budget,
@@ -228,6 +229,17 @@ class PartitionQueries(Machine):
         return self.triggered | (self.query == Stale.false) | listens
 
     # -- promises ----------------------------------------------------------------------------------------
+
+    @accepts(ask)
+    def queries_come_at_any_time(self, stale: Term[Stale]) -> Bool:
+        """004: "When a query request arrives", it is taken: whatever the updater, or the manager, does."""
+        return self.query.is_none() & stale.any_of(*Stale)
+
+    @accepts(answer)
+    def only_the_newest_is_waited_for(self) -> Bool:
+        """004: "When stale = false, it will block"; a query that takes what is indexed waits for no updater."""
+        pending = some(self.index.group[p].pending_active for p in Partition)
+        return self.query.is_some() & (self.query != Stale.false) & ~pending
 
     @step_property
     def an_answer_covers_what_was_acknowledged(self, after: Self, p: Term[Partition]) -> Bool:

@@ -35,6 +35,7 @@ from stagewright.spec import (
     SetVar,
     States,
     Term,
+    accepts,
     action,
     bounded,
     budget,
@@ -335,6 +336,16 @@ class PartitionRebalance(Machine):
         return waits.implies(entry.content.seq >= self.kv[n][p])
 
     # -- promises ----------------------------------------------------------------------------------------
+
+    @accepts(query)
+    def queries_come_during_a_rebalance(self) -> Bool:
+        """004: "No matter when a query happens": it is sent to the nodes, whatever moves."""
+        return ~self.querying & every(self.master[p].is_some() for p in Partition)
+
+    @accepts(write)
+    def documents_are_written_during_a_rebalance(self, p: Term[Partition], n: Term[Node]) -> Bool:
+        """A node takes writes of what it has until it hands that over, and the other one from then on."""
+        return (self.master[p] == n) & (self.documents_at[p] == n)
 
     @step_property
     def each_partition_is_served_once(self, after: Self, p: Term[Partition]) -> Bool:

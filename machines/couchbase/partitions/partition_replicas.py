@@ -35,6 +35,7 @@ from stagewright.spec import (
     SetVar,
     States,
     Term,
+    accepts,
     action,
     bounded,
     budget,
@@ -267,6 +268,11 @@ class PartitionReplicas(Machine):
         return choose(self.on_transfer.has(p), self.replica.group[p].content.rows, main)
 
     # -- promises ----------------------------------------------------------------------------------------
+
+    @accepts(fail_over)
+    def partitions_fail_over_at_once(self, p: Term[Partition]) -> Bool:
+        """004: when a node is "not available", its replicas are queried from then on: all of them, not one by one."""
+        return self.asked[p] == Asked.replica
 
     @invariant
     def each_partition_is_served_once(self, p: Term[Partition]) -> Bool:

@@ -130,5 +130,41 @@ class TheNewCoordinatorHasTheOldPlan(LoadBalancer):
         self.invoked = True
 
 
+@known_bug(
+    "B08",
+    "design document 001: a migration that is undone",
+    breaks=LoadBalancer.a_migration_moves_one_replica,
+    sizes={Tablet: 2},
+)
+class ARevertLosesTheReplica(LoadBalancer):
+    """The migration is undone, and the leaving replica is dropped all the same."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def revert_migration(self, t: Term[Tablet]) -> None:
+        """The migration is deleted, with the replica that was to leave."""
+        require(self.stage[t] == Stage.cleanup_target, "the migration is undone")
+        for s in Shard:
+            self.replicas[t].put(s, self.replicas[t].has(s) & (self.leaving[t] != s))
+        self._end(t)
+
+
+@known_bug(
+    "B09",
+    "design document 001: the pending replica takes the place of the leaving one",
+    breaks=LoadBalancer.a_migration_moves_one_replica,
+    sizes={Tablet: 2},
+)
+class AMigrationDropsTheOthers(LoadBalancer):
+    """The pending replica takes the place of all."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_migration(self, t: Term[Tablet]) -> None:
+        """The last stage edge: the tablet is on the pending shard."""
+        require(self.stage[t] == Stage.write_both_read_new, "the tablet has streamed")
+        for s in Shard:
+            self.replicas[t].put(s, self.pending[t] == s)
+        self._end(t)
+
+
 BUGS = known_bugs_in(globals())
 NOT_FOUND: tuple[NotFound, ...] = ()

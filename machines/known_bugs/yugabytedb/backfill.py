@@ -10,9 +10,10 @@ from stagewright.machines.yugabytedb.backfill.backfill_safe_time import (
     BackfillSafeTime,
     Transaction,
 )
-from stagewright.machines.yugabytedb.backfill.backfill_split import BackfillSplit
+from stagewright.machines.yugabytedb.backfill.backfill_split import SPLIT_MANAGER, BackfillSplit
 from stagewright.machines.yugabytedb.backfill.backfill_states import Checkpoint
 from stagewright.machines.yugabytedb.backfill.backfill_table import (
+    CLIENT,
     MASTER,
     Index,
     Tablet,
@@ -407,6 +408,54 @@ class CheckpointsGoWithTheLeader(BackfillThrottle):
         """The tablet's leader goes away, and what it knew."""
         super().lose_leader(task)
         self.recorded[task] = 0
+
+
+@known_bug(
+    "002-1",
+    "design document 002: CREATE INDEX does not wait for the index backfill",
+    breaks=BackfillJob.indexes_are_created_at_any_time,
+    sizes={Tablet: 1},
+    budgets={BackfillJob.aborts: 0, BackfillJob.faults: 0},
+)
+class CreateIndexWaitsForTheJob(BackfillJob):
+    """CREATE INDEX is refused while another index of the table is backfilled."""
+
+    @action(by=CLIENT)
+    def create_index(self, i: Term[Index]) -> None:
+        """The index is known at DELETE_ONLY, if no job is running."""
+        super().create_index(i)
+        require(~self.is_backfilling, "no job is running")
+
+
+@known_bug(
+    "002-2",
+    "design document 002: the index build itself occurs asynchronously",
+    breaks=BackfillJob.indexes_are_dropped_at_any_time,
+    sizes={Tablet: 1, Index: 1},
+)
+class DropIndexWaitsForTheJob(BackfillJob):
+    """DROP INDEX is refused while an index of the table is backfilled."""
+
+    @action(by=CLIENT, spends=BackfillJob.aborts)
+    def drop_index(self, i: Term[Index]) -> None:
+        """The index is on its way out, if no job is running."""
+        super().drop_index(i)
+        require(~self.is_backfilling, "no job is running")
+
+
+@known_bug(
+    "002-3",
+    "design document 002, and yugabyte-db #7108",
+    breaks=BackfillSplit.tablets_split_when_no_backfill_is_going_on,
+)
+class NoTabletSplitsAfterABackfill(BackfillSplit):
+    """What kept tablets from splitting is not taken back when the index is there."""
+
+    @action(by=SPLIT_MANAGER)
+    def begin_split(self, t: Term[Tablet]) -> None:
+        """A tablet has grown too large, before any index was backfilled."""
+        super().begin_split(t)
+        require(self.index == Status.in_progress, "no index was backfilled")
 
 
 BUGS = known_bugs_in(globals())

@@ -21,6 +21,7 @@ from stagewright.spec import (
     SetVar,
     States,
     Term,
+    accepts,
     action,
     bounded,
     budget,
@@ -280,6 +281,16 @@ class IntranodeMigration(Machine):
         self.operated = False
 
     # -- promises ----------------------------------------------------------------------------------------
+
+    @accepts(begin_write)
+    def writes_are_taken_in_every_stage(self) -> Bool:
+        """A migration between two shards locks no write out."""
+        return self.write == 0
+
+    @accepts(begin_read)
+    def reads_are_taken_in_every_stage(self) -> Bool:
+        """Nor a read."""
+        return ~self.reading
 
     @invariant
     def writes_reach_both_shards(self) -> Bool:

@@ -458,6 +458,17 @@ class LoadBalancer(Machine):
         return moves.implies(same & ~back)
 
     @step_property
+    def a_migration_moves_one_replica(self, after: Self, t: Term[Tablet], s: Term[Shard]) -> Bool:
+        """A tablet has as many replicas as before: where its migration ends, and is not undone, the pending
+        one in the place of the leaving one.
+        """
+        changed = self.replicas[t].has(s) != after.replicas[t].has(s)
+        moved = (self.stage[t] == Stage.write_both_read_new) & (after.stage[t] == Stage.none)
+        of_it = (self.leaving[t] == s) | (self.pending[t] == s)
+        as_many = self.replicas[t].size() == after.replicas[t].size()
+        return as_many & changed.implies(moved & of_it)
+
+    @step_property
     def nothing_starts_while_a_request_is_pending(self, after: Self, t: Term[Tablet]) -> Bool:
         """001: with a pending request the load balancer is silent, "to allow for current migrations to
         drain, after which ... pending topology operation [is allowed] to start".

@@ -771,6 +771,18 @@ class TabletCluster(Machine):
 
     # -- promises --------------------------------------------------------------------------------------
 
+    @accepts(begin_write)
+    def clients_write_while_tablets_move(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        """Through each node that is up, whatever the tablet's stage: migrations lock nobody out."""
+        free = ~self.down.has(n) & self.request[n].tablet.is_none()
+        return free & ~self.view[n][t].replicas.is_empty()
+
+    @accepts(begin_read)
+    def clients_read_while_tablets_move(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        """Likewise."""
+        free = ~self.down.has(n) & self.request[n].tablet.is_none()
+        return free & ~self.view[n][t].replicas.is_empty()
+
     @sometimes(at={Tablet: 2, migrations: 2, writes: 0, reads: 0, crashes: 0})
     def two_tablets_stream_at_once(self) -> Bool:
         """001: "Tablets are migrated in parallel"."""

@@ -26,6 +26,7 @@ from stagewright.spec import (
     SetOf,
     SetVar,
     Term,
+    accepts,
     action,
     bounded,
     budget,
@@ -362,6 +363,11 @@ class TabletReplicas(Machine):
         return choose(size <= 1, 1, choose(size <= 3, 2, 3))
 
     # -- promises --------------------------------------------------------------------------------------
+
+    @accepts(begin_write)
+    def clients_write_while_replicas_change(self, c: Term[Client]) -> Bool:
+        """Whatever becomes of the replicas, and whatever a coordinator has learned of it, it takes writes."""
+        return self.write[c].value == 0
 
     @invariant
     def quorum_reads_see_acknowledged_writes(self, c: Term[Client]) -> Bool:

@@ -26,6 +26,7 @@ from stagewright.spec import (
     Record,
     States,
     Term,
+    accepts,
     action,
     always_reachable,
     budget,
@@ -289,6 +290,11 @@ class SharedFence(Machine):
         return (stage != Stage.none) & ((stage != Stage.use_new) | unknown)
 
     # -- promises --------------------------------------------------------------------------------------
+
+    @accepts(begin_write)
+    def clients_write_while_both_change(self, n: Term[Node], k: Term[Kind]) -> Bool:  # noqa: ARG002
+        """Through each node, into the table of either kind, whatever changes."""
+        return self.request.coordinator.is_none()
 
     @invariant
     def reads_see_acknowledged_writes(self, n: Term[Node], k: Term[Kind], r: Term[Node]) -> Bool:

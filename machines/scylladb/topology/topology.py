@@ -46,6 +46,7 @@ from stagewright.spec import (
     SetOf,
     SetVar,
     Term,
+    accepts,
     action,
     bounded,
     budget,
@@ -446,6 +447,18 @@ class TopologyCluster(Machine):
         )
         fenced = (before.fence_version != now.fence_version) & before.is_at_rest()
         return changed | fenced
+
+    @accepts(begin_write)
+    def clients_write_while_the_ring_changes(self, n: Term[Node]) -> Bool:
+        """001: "Writes are going to both new and old replicas": through each node that serves, in every state."""
+        serves = self.topology.in_old_ring(n) & ~self.topology.down.has(n)
+        return serves & self.request.coordinator.is_none() & ~self.view[n].writes.is_empty()
+
+    @accepts(begin_read)
+    def clients_read_while_the_ring_changes(self, n: Term[Node]) -> Bool:
+        """001: "reads are using old replicas", then "new replicas": through each node that serves, in every state."""
+        serves = self.topology.in_old_ring(n) & ~self.topology.down.has(n)
+        return serves & self.request.coordinator.is_none() & ~self.view[n].reads.is_empty()
 
     @invariant
     def owners_are_in_the_ring(self, n: Term[Node]) -> Bool:

@@ -42,6 +42,7 @@ from stagewright.spec import (
     OneVar,
     OptionalVar,
     Term,
+    accepts,
     action,
     always_reachable,
     budget,
@@ -1425,6 +1426,17 @@ class TopologyControl(Machine):
 
     # -- requests --------------------------------------------------------------------------------------
 
+    @accepts(ask_to_leave)
+    def requests_are_issued_at_any_time(self, n: Term[Node]) -> Bool:
+        """001: "When a request is issued to a node the entry is added to the map", whatever goes on meanwhile."""
+        free = self.topology_request[n].is_none() & ~self.down.has(n)
+        return free & self.stays(n) & some((m != n) & self.stays(m) for m in Node)
+
+    @accepts(ask_globally)
+    def global_requests_are_issued_at_any_time(self) -> Bool:
+        """001: "Separately from the per-node requests, there is also a 'global' request field": nodes need not be done."""
+        return self.global_request.is_none()
+
     @invariant
     def a_request_is_pending_until_it_is_taken_up(self, n: Term[Node]) -> Bool:
         """001: a request is an entry in the map until its operation begins."""
@@ -1972,9 +1984,7 @@ class TopologyControl(Machine):
 
     harmless = equivalents(
         equivalent_drop(_ask, "no request of the node is pending", because="no row, no request"),
-        equivalent_loss(
-            _ask, done, error, because="a node without a row has asked for nothing before"
-        ),
+        equivalent_loss(_ask, done, error, because="who has no row has asked for nothing before"),
         equivalent_drop(_begin, "the topology is at rest", because="only a third node would tell"),
         equivalent_drop(
             _begin,
@@ -1996,11 +2006,7 @@ class TopologyControl(Machine):
             giving_up,
             because="there was nothing that it could have learned, or it stays true",
         ),
-        equivalent_drop(
-            _barrier_passed,
-            "barrier passed",
-            because="whatever fails may fail before its barrier has passed",
-        ),
+        equivalent_drop(_barrier_passed, "barrier passed", because="what fails may fail before"),
         equivalent_drop(
             ask_to_replace, "the replaced node is down, and asks for nothing", because=CANCELLED
         ),
@@ -2009,9 +2015,7 @@ class TopologyControl(Machine):
         equivalent_drop(ask_to_rebuild, "node is normal and up", because=CANCELLED),
         equivalent_drop(ask_globally, "no global request is pending", because=ASKED_TWICE),
         equivalent_loss(ask_globally, global_request, because=ASKED_TWICE),
-        equivalent_drop(
-            cancel, "it is not paused", because="a paused request may be refused as well"
-        ),
+        equivalent_drop(cancel, "it is not paused", because="a paused one may be refused, too"),
         equivalent_drop(cancel, "no request can proceed", because=WAITING),
         equivalent_drop(reject, "its request can proceed, or is paused", because=WAITING),
         equivalent_drop(crash, "node is up", because=CRASHES),
@@ -2025,9 +2029,7 @@ class TopologyControl(Machine):
         equivalent_drop(
             fail_to_rebuild, "a node is down, or there is no source", because=STREAMS_FAIL
         ),
-        equivalent_drop(
-            start_barrier, "nothing is given up", because="one barrier more does no harm"
-        ),
+        equivalent_drop(start_barrier, "nothing is given up", because="one more does no harm"),
         equivalent_drop(
             fail_barrier, "a node that takes part is down", because="an answer may be lost, too"
         ),
@@ -2046,11 +2048,7 @@ class TopologyControl(Machine):
             "in the tablet migration track",
             because="what is at rest comes to rest; this release moves tablets in no other state",
         ),
-        equivalent_drop(
-            finish_draining_node,
-            "the node holds tablets",
-            because="a node that holds no tablets is drained",
-        ),
+        equivalent_drop(finish_draining_node, "the node holds tablets", because="else it is done"),
         equivalent_drop(
             finish_draining_node,
             "the node is to leave",
@@ -2145,9 +2143,7 @@ class TopologyControl(Machine):
         ),
         equivalent_drop(_streaming_fails, "it has not ended yet", because=STREAMS_MAY_FAIL),
         equivalent_loss(_streaming_fails, giving_up, because=STREAMS_MAY_FAIL),
-        equivalent_drop(
-            read_new, "writes go to both rings", because="something streams in no other state"
-        ),
+        equivalent_drop(read_new, "writes go to both rings", because="nothing streams otherwise"),
         equivalent_drop(
             read_new,
             "the node is in transition",
@@ -2167,9 +2163,7 @@ class TopologyControl(Machine):
             "the request is not reported as done",
             because="what is reported may be reported again",
         ),
-        equivalent_drop(
-            shut_down, "it is up", because="what is down needs not be told, and may be told"
-        ),
+        equivalent_drop(shut_down, "it is up", because="what is down may be told as well"),
         equivalent_drop(remove_from_group0, "it is still in group0", because=REMOVED_AGAIN),
         equivalent_drop(
             _leaving_ring,

@@ -23,6 +23,7 @@ from stagewright.spec import (
     OptionalVar,
     SetVar,
     Term,
+    accepts,
     action,
     always_reachable,
     budget,
@@ -293,6 +294,11 @@ class TopologyRebuild(Machine):
         self._stop_streaming()
 
     # -- promises --------------------------------------------------------------------------------------
+
+    @accepts(send)
+    def clients_write_while_nodes_are_rebuilt(self) -> Bool:
+        """A rebuild locks nobody out."""
+        return self.write == Write.none
 
     @step_property
     def a_rebuilt_node_has_every_row(self, after: Self, n: Term[Node]) -> Bool:

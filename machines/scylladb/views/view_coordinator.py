@@ -24,6 +24,7 @@ from stagewright.spec import (
     Record,
     SetVar,
     Term,
+    accepts,
     action,
     budget,
     choose,
@@ -327,6 +328,26 @@ class ViewCoordinator(Machine):
         require(~left, "its table has no staging task")
 
     # -- promises --------------------------------------------------------------------------------------
+
+    @accepts(send_build_range)
+    def shards_work_at_once(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> Bool:
+        """000: a worker "can execute only one batch per shard": each shard its own, whatever the others execute."""
+        wanted = some(
+            (self.table[v] == b) & (self.status[v] == ViewStatus.started) & self.building[v].has(t)
+            for v in View
+        )
+        free = (self.shard[t] == s) & self.batch[s].tablet.is_none()
+        return (self.processed == b) & free & wanted
+
+    @accepts(create_view)
+    def views_are_created_at_any_time(self, v: Term[View]) -> Bool:
+        """000: tasks are created when "a view/index is created", whatever is processed at that time."""
+        return self.status[v] == ViewStatus.none
+
+    @accepts(drop_view)
+    def views_are_dropped_at_any_time(self, v: Term[View]) -> Bool:
+        """000: when a view was dropped "we simply delete relevant view building tasks", executed or not."""
+        return ~self.status[v].any_of(ViewStatus.none, ViewStatus.dropped)
 
     @invariant
     def one_base_at_a_time(self, s: Term[Shard]) -> Bool:

@@ -23,6 +23,7 @@ from stagewright.spec import (
     OneVar,
     OptionalVar,
     Term,
+    accepts,
     action,
     between,
     bounded,
@@ -170,6 +171,11 @@ class ViewUpdates(Machine):
         return every(self.puts[t].is_empty() & self.deletes[t].is_empty() for t in numbers(1, LAST))
 
     # -- promises ----------------------------------------------------------------------------------------
+
+    @accepts(write)
+    def rows_are_written_while_views_are_built(self, k: Term[Key]) -> Bool:
+        """A client writes the base row whatever the worker does with it."""
+        return (self.timestamp < LAST) & (self.value != k)
 
     @invariant
     def the_view_is_what_the_base_row_says(self, k: Term[Key]) -> Bool:

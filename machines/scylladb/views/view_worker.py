@@ -22,6 +22,7 @@ from stagewright.spec import (
     OneVar,
     SetVar,
     Term,
+    accepts,
     action,
     budget,
     equivalent_drop,
@@ -245,6 +246,16 @@ class ViewWorker(Machine):
         self.to_flush_for = frozenset()
 
     # -- promises --------------------------------------------------------------------------------------
+
+    @accepts(write)
+    def tables_are_written_while_views_are_built(self, r: Term[Row]) -> Bool:
+        """A client writes to the base table whatever the worker does with it."""
+        return ~self.memtable.has(r) & ~self.sstables.has(r)
+
+    @accepts(drop_view)
+    def views_are_dropped_at_any_time(self, v: Term[View]) -> Bool:
+        """000: when a view was dropped "we simply delete relevant view building tasks", also of a batch."""
+        return self.created.has(v)
 
     @invariant
     def built_views_are_complete(self, v: Term[View]) -> Bool:

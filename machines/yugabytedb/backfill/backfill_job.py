@@ -417,6 +417,21 @@ class BackfillJob(Machine):
 
     # -- promises ------------------------------------------------------------------------------------------
 
+    @accepts(create_index)
+    def indexes_are_created_at_any_time(self, i: Term[Index]) -> Bool:
+        """002: "The CREATE INDEX command is asynchronous, it does not wait for the index backfill to complete"."""
+        return ~self.created.has(i)
+
+    @accepts(drop_index)
+    def indexes_are_dropped_at_any_time(self, i: Term[Index]) -> Bool:
+        """DROP INDEX does not wait for the job that builds the index."""
+        return self.permission[i].any_of(
+            Permission.delete_only,
+            Permission.write_and_delete,
+            Permission.do_backfill,
+            Permission.read_write_and_delete,
+        )
+
     @accepts(backfill_chunk)
     def tablets_are_independent(self, t: Term[Tablet]) -> Bool:
         """002, "The index backfill process": "the backfill process on any tablet can proceed independent of the

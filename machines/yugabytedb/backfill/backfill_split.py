@@ -20,6 +20,7 @@ from stagewright.spec import (
     Machine,
     OneVar,
     Term,
+    accepts,
     action,
     always_reachable,
     budget,
@@ -203,6 +204,11 @@ class BackfillSplit(Machine):
             self.tasks[t] = frozenset()
 
     # -- promises ----------------------------------------------------------------------------------------------------
+
+    @accepts(begin_split)
+    def tablets_split_when_no_backfill_is_going_on(self, t: Term[Tablet]) -> Bool:
+        """yugabyte-db #7108 keeps a split waiting for a backfill, and for nothing else: not after it, nor for others."""
+        return (self.shape[t] == Shape.whole) & ~self.is_backfilling
 
     @invariant
     def chunks_cover_the_table(self, t: Term[Tablet], half: Term[Half]) -> Bool:

@@ -39,7 +39,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--mutants",
         type=Path,
         metavar="DIR",
-        help="what `mutate --all --alone --out DIR` wrote: kept as mutants.json beside the pages of documents",
+        help="what `mutate --all --alone --out DIR` wrote, or of some machines: kept as mutants.json beside the pages "
+        "of documents, with what is there of others",
     )
     parser.add_argument(
         "--no-runs",
@@ -60,8 +61,9 @@ def execute(args: argparse.Namespace) -> int:
     from stagewright.commands.console.output import check_directory
     from stagewright.commands.pages.known_bugs import known_bugs_page
     from stagewright.commands.pages.machine_page import index_of, page_of
+    from stagewright.commands.pages.relations import made_of, seen_as
     from stagewright.commands.pages.runs import write_runs
-    from stagewright.machines import SHIPPED
+    from stagewright.machines import REFINEMENTS, SHIPPED
     from stagewright.machines.known_bugs import KNOWN_BUGS, NOT_FOUND
     from stagewright.spec.loading import find
 
@@ -79,7 +81,8 @@ def execute(args: argparse.Namespace) -> int:
             for file in write_runs(name, SHIPPED, directory / name, args.timeout):
                 print(f"written: {file}", file=sys.stderr)
     if not args.machine:
-        _write(directory / "README.md", index_of(names, pages, NOT_FOUND))
+        refined, parts = seen_as(SHIPPED, REFINEMENTS), made_of(SHIPPED)
+        _write(directory / "README.md", index_of(pages, NOT_FOUND, refined, parts))
         _write_documents(args.out, args.mutants)
     if not args.machine and not args.no_runs:
         called = {where: name for name, where in SHIPPED.items()}
@@ -98,7 +101,8 @@ def _write_documents(out: Path, mutants: Path | None) -> None:
     directory = out / "documents"
     file = directory / "mutants.json"
     if mutants is not None:
-        kept = kept_from(mutants, list(SHIPPED))
+        before = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        kept = before | kept_from(mutants, list(SHIPPED))
         _write(file, json.dumps(kept, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
     pages = DocumentPages(SHIPPED, KNOWN_BUGS, measured_in(file), out / "machines")
     for document in DOCUMENTS:

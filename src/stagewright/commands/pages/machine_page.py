@@ -163,16 +163,35 @@ def _codes(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def index_of(names: Sequence[str], pages: Sequence[Page], absent: Sequence[NotFound]) -> str:
-    """The page that lists the machines, and the bugs of the list that none of them shows."""
+def index_of(
+    pages: Sequence[Page],
+    absent: Sequence[NotFound],
+    refined: Mapping[str, Sequence[str]],
+    parts: Mapping[str, Sequence[str]],
+) -> str:
+    """The page that lists the machines with what each refines, and the bugs of the list that none of them shows."""
     lines = ["# The machines", "", "Generated from the definitions: `stagewright docs`.", ""]
-    rows = [
-        (f"[{name}]({name}.md)", _first_sentence(page.markdown))
-        for name, page in zip(names, pages, strict=True)
-    ]
-    lines += ["| machine | what it is |", "| --- | --- |"]
-    lines += [f"| {link} | {told} |" for link, told in rows]
-    lines += ["", "All known bugs, with what finds them: [known-bugs.md](../known-bugs.md).", ""]
+    introduction = (
+        "A machine *is seen as* another one where all that it does is, looked at from there, something that the other one "
+        "does: a refinement, which `check --all` decides ([refinement](../language/refinement.md)). It *is made of* those "
+        "that it has as parts, or extends; a base that is not shipped goes by the machine that is. Why these are not "
+        "fewer, larger ones: [decision 6](../adr/0006-small-machines.md)."
+    )
+    lines += [introduction, ""]
+    head = ("machine", "what it is", "is seen as", "is made of")
+    lines += table(
+        head,
+        [
+            (
+                _link(page.name),
+                _first_sentence(page.markdown),
+                ", ".join(map(_link, refined.get(page.name, ()))),
+                ", ".join(map(_link, parts.get(page.name, ()))),
+            )
+            for page in pages
+        ],
+    )
+    lines += ["All known bugs, with what finds them: [known-bugs.md](../known-bugs.md).", ""]
     if absent:
         lines += ["Bugs of the list that no machine shows:", ""]
         lines += table(
@@ -180,6 +199,10 @@ def index_of(names: Sequence[str], pages: Sequence[Page], absent: Sequence[NotFo
             [(a.id, a.reference, a.absence.value, prose(a.reason)) for a in absent],
         )
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _link(name: str) -> str:
+    return f"[{name}]({name}.md)"
 
 
 def _first_sentence(markdown: str) -> str:

@@ -1,0 +1,164 @@
+"""Mistakes by which somebody waits who need not: documents, queries and updates, for compactions and rebalances.
+
+Nothing goes wrong then but time, and what waits is done in the end: only a promise that nobody is refused notices.
+"""
+
+from __future__ import annotations
+
+from stagewright.machines.couchbase.indexes.index_compaction import (
+    CLIENT,
+    WEAK,
+    Compactor,
+    IndexCompaction,
+)
+from stagewright.machines.couchbase.indexes.index_update import City, Document, IndexUpdate
+from stagewright.machines.couchbase.partitions.group_states import Partition
+from stagewright.machines.couchbase.partitions.partition_queries import PartitionQueries, Stale
+from stagewright.machines.couchbase.partitions.partition_rebalance import (
+    Move,
+    Node,
+    PartitionRebalance,
+)
+from stagewright.machines.couchbase.partitions.partition_replicas import (
+    MANAGER,
+    PartitionReplicas,
+)
+from stagewright.spec import Bool, Term, action, every, require
+from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
+
+NO_CRASH = {IndexCompaction.crashes: 0, IndexCompaction.lost_headers: 0}
+
+
+@known_bug(
+    "K11-online",
+    "design document 004: we cannot stop the view engine updates from happening",
+    breaks=IndexCompaction.updates_start_while_it_compacts,
+    sizes={Partition: 1},
+    budgets=NO_CRASH,
+)
+class UpdatesWaitForTheCompactor(IndexCompaction):
+    """An index is not updated until its compaction is done."""
+
+    @action(fair=WEAK)
+    def start_updater(self) -> None:
+        """An updater starts when nothing is compacted."""
+        super().start_updater()
+        require(self.compactor == Compactor.none, "compactor does not run")
+
+
+@known_bug(
+    "K11-documents",
+    "design document 004: while doing the compaction, new changes would be happening",
+    breaks=IndexCompaction.documents_change_at_any_time,
+    sizes={Partition: 1},
+    budgets=NO_CRASH,
+)
+class DocumentsWaitForTheCompactor(IndexCompaction):
+    """No document of an index changes while that is compacted."""
+
+    @action(by=CLIENT, spends=IndexCompaction.writes)
+    def write(self, p: Term[Partition]) -> None:
+        """A document changes when nothing is compacted."""
+        super().write(p)
+        require(self.compactor == Compactor.none, "compactor does not run")
+
+
+@known_bug(
+    "K8-busy",
+    "design document 004: when a query request arrives",
+    breaks=PartitionQueries.queries_come_at_any_time,
+    sizes={Partition: 1},
+)
+class QueriesAreRefusedByTheUpdater(PartitionQueries):
+    """An index that is updated takes no queries."""
+
+    @action(by=CLIENT, spends=PartitionQueries.queries)
+    def ask(self, stale: Term[Stale]) -> None:
+        """A query comes when nothing is updated."""
+        super().ask(stale)
+        require(~self.updater, "updater does not run")
+
+
+@known_bug(
+    "K8-stale",
+    "design document 004: when stale=false, it will block",
+    breaks=PartitionQueries.only_the_newest_is_waited_for,
+    sizes={Partition: 1},
+)
+class EveryQueryWaitsForTheUpdater(PartitionQueries):
+    """A query that would take what is indexed waits until the update is done."""
+
+    @action(fair=WEAK)
+    def answer(self) -> None:
+        """The query gets the group once the updater has ended."""
+        super().answer()
+        require(~self.updater, "updater does not run")
+
+
+@known_bug(
+    "K9-queries",
+    "design document 004: no matter when a query happens",
+    breaks=PartitionRebalance.queries_come_during_a_rebalance,
+    sizes={Partition: 1},
+    budgets={PartitionRebalance.stops: 0},
+)
+class QueriesWaitForTheRebalance(PartitionRebalance):
+    """No query of the cluster is taken while a partition moves."""
+
+    @action(by=CLIENT, spends=PartitionRebalance.queries)
+    def query(self, newest: Bool) -> None:
+        """A query is sent on when nothing moves."""
+        super().query(newest)
+        require(every(self.move[p] == Move.none for p in Partition), "no partition moves")
+
+
+@known_bug(
+    "K9-documents",
+    "design document 004: during the rebalance",
+    breaks=PartitionRebalance.documents_are_written_during_a_rebalance,
+    sizes={Partition: 1},
+    budgets={PartitionRebalance.stops: 0},
+)
+class DocumentsWaitForTheRebalance(PartitionRebalance):
+    """A partition that moves takes no writes."""
+
+    @action(by=CLIENT, spends=PartitionRebalance.writes)
+    def write(self, p: Term[Partition], n: Term[Node]) -> None:
+        """A client changes a document of a partition that stays where it is."""
+        super().write(p, n)
+        require(self.move[p] == Move.none, "the partition does not move")
+
+
+@known_bug(
+    "K5-documents",
+    "design document 004: the updater requests all updates since it last ran",
+    breaks=IndexUpdate.documents_change_at_any_time,
+)
+class DocumentsWaitForTheUpdater(IndexUpdate):
+    """No document changes while a snapshot is loaded."""
+
+    @action(by=CLIENT, spends=IndexUpdate.mutations)
+    def change(self, d: Term[Document], city: Term[City]) -> None:
+        """A document changes when no snapshot is loaded."""
+        super().change(d, city)
+        require(self.snapshot.is_empty(), "no snapshot is loaded")
+
+
+@known_bug(
+    "K10-one",
+    "design document 004, the table of a failover",
+    breaks=PartitionReplicas.partitions_fail_over_at_once,
+    budgets={PartitionReplicas.writes: 0},
+)
+class PartitionsFailOverOneByOne(PartitionReplicas):
+    """A replica is queried when the transfer of the last one is done: until then its rows are missing."""
+
+    @action(by=MANAGER, spends=PartitionReplicas.requests)
+    def fail_over(self, p: Term[Partition]) -> None:
+        """The replica is queried from now on, if no other one is."""
+        require(self.on_transfer.is_empty(), "nothing is on transfer")
+        super().fail_over(p)
+
+
+BUGS = known_bugs_in(globals())
+NOT_FOUND: tuple[NotFound, ...] = ()
