@@ -95,19 +95,19 @@ class IndexTriggers(Machine):
         self.elapsed = 0
 
     @action(by=MANAGER, fair=WEAK)
-    def trigger_cleanup(self) -> None:
-        """The cleanup cycle finds a partition in cleanup; the cleaner works alone."""
-        require(self.to_clean, "a partition is in cleanup")
-        require(~self.updater & ~self.compactor & ~self.cleaner, "no worker runs")
-        self.cleaner = True
-
-    @action(by=MANAGER, fair=WEAK)
     def trigger_compaction(self) -> None:
         """The fragmentation of the file exceeds the threshold: the compactor starts, the cleaner is stopped."""
         require(~self.compactor, "compactor does not run")
         require(self._is_fragmented(), "the file is fragmented")
         self.compactor = True
         self.cleaner = False
+
+    @action(by=MANAGER, fair=WEAK)
+    def trigger_cleanup(self) -> None:
+        """The cleanup cycle finds a partition in cleanup; the cleaner works alone."""
+        require(self.to_clean, "a partition is in cleanup")
+        require(~self.updater & ~self.compactor & ~self.cleaner, "no worker runs")
+        self.cleaner = True
 
     # -- the workers -------------------------------------------------------------------------------------
 
@@ -121,20 +121,20 @@ class IndexTriggers(Machine):
         self._append()
 
     @action(fair=WEAK)
-    def finish_cleanup(self) -> None:
-        """The rows of the partition are removed; the file has grown."""
-        require(self.cleaner, "cleaner runs")
-        self.cleaner = False
-        self.to_clean = False
-        self._append()
-
-    @action(fair=WEAK)
     def finish_compaction(self) -> None:
         """The index has a new file, without the rows of partitions in cleanup."""
         require(self.compactor, "compactor runs")
         self.compactor = False
         self.to_clean = False
         self.fragmentation = 0
+
+    @action(fair=WEAK)
+    def finish_cleanup(self) -> None:
+        """The rows of the partition are removed; the file has grown."""
+        require(self.cleaner, "cleaner runs")
+        self.cleaner = False
+        self.to_clean = False
+        self._append()
 
     # -- what recurs -------------------------------------------------------------------------------------
 

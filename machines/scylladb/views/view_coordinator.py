@@ -519,9 +519,6 @@ class ViewCoordinator(Machine):
             attach, "no call to the shard is under way", because="a call may be made again"
         ),
         equivalent_loss(
-            change_leader, called, because="what a new coordinator knows of calls is so"
-        ),
-        equivalent_loss(
             register_staging, staged, because="a staging sstable may be of rows that the views have"
         ),
         equivalent_loss(choose_base, status, because="they may be started a step later"),

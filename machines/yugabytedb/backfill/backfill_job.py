@@ -1,10 +1,14 @@
 """The backfill job of one table, and what it promises while the master leader changes and writes fail.
 
-Each permission of an index is a version of the table; the master starts the next one when every tablet has
-applied, and reported, the last. What is written to the sys catalog survives, what is in the leader's memory does
-not. `backfill_chunks.py` and `backfill_rpcs.py` put keys and messages around the one step that takes long;
-`backfill_safe_time.py`, `backfill_split.py`, `backfill_leaders.py` and `backfill_throttle.py` look more closely
-at others.
+002: after the index is at DB_REORG, here DO_BACKFILL as in the code, "the YB-Master orchestrates the backfill process".
+Its `t_read`, "picked by the YB-Master and sent to all the tablets", is the read time of the job: `read_time` in the sys
+catalog, `chosen_time` in the leader's memory; what "the YB-Master persists" of a tablet is its checkpoint.
+
+Each permission of an index is a version of the table; the master starts the next one when every tablet has applied,
+and reported, the last. What is written to the sys catalog survives, what is in the leader's memory does not.
+`backfill_chunks.py` and `backfill_rpcs.py` put keys and messages around the one step that takes long;
+`backfill_safe_time.py`, `backfill_split.py`, `backfill_leaders.py` and `backfill_throttle.py` look more closely at
+others.
 """
 
 from __future__ import annotations

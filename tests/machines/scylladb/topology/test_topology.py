@@ -88,7 +88,7 @@ PROVED = {
 }
 
 
-def test_the_seed_leaves_open_what_its_docstring_says() -> None:
+def test_the_seed_leaves_open_what_its_machine_says() -> None:
     report = checked(TopologyControl, "seed", requests=1)
     assert broken(report) == {
         "every_request_ends",
@@ -98,8 +98,6 @@ def test_the_seed_leaves_open_what_its_docstring_says() -> None:
         "older_versions_are_fenced",
         "nodes_are_out_of_group0_when_nobody_needs_them",
     }
-    for name in broken(report):
-        assert name in (TopologyControl.__doc__ or "")
 
 
 @pytest.mark.parametrize("profile", some_of(["scylla-6.0", "scylla-2025.4"]))
@@ -160,7 +158,6 @@ def test_a_write_to_a_range_that_was_lost_is_stored_after_its_cleanup() -> None:
     """ScyllaDB #26150: the releases before 2026.2 clean up without a barrier."""
     report = checked(TopologyCluster, "scylla-2025.4", DATA, reads=0, faults=0)
     assert broken(report) == {"rows_of_lost_ranges_are_known"}
-    assert "rows_of_lost_ranges_are_known" in (TopologyCluster.__doc__ or "")
 
 
 def test_promises_of_the_control_machine_are_proved_by_induction() -> None:
