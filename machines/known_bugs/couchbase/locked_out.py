@@ -19,10 +19,8 @@ from stagewright.machines.couchbase.partitions.partition_rebalance import (
     Node,
     PartitionRebalance,
 )
-from stagewright.machines.couchbase.partitions.partition_replicas import (
-    MANAGER,
-    PartitionReplicas,
-)
+from stagewright.machines.couchbase.partitions.partition_replicas import PartitionReplicas
+from stagewright.machines.couchbase.partitions.partition_states import MANAGER
 from stagewright.spec import Bool, Term, action, every, require
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 

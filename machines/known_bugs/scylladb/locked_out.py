@@ -31,7 +31,8 @@ from stagewright.machines.scylladb.views.view_coordinator import (
     View,
     ViewCoordinator,
 )
-from stagewright.machines.scylladb.views.view_updates import Key, ViewUpdates, Work
+from stagewright.machines.scylladb.views.view_task import Work
+from stagewright.machines.scylladb.views.view_updates import Key, ViewUpdates
 from stagewright.machines.scylladb.views.view_worker import Row, View as WorkerView, ViewWorker
 from stagewright.spec import Term, action, every, require
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
