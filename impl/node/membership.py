@@ -200,7 +200,8 @@ class Membership:
         """Make a table, and its log."""
         node = self._node
         if 0 < request.ttl < (least := node.timing.least_kept):
-            reason = f"a log keeps changes for {least} ms at least, not for {request.ttl}"
+            kept = f"{least / 1000:g} s, not for {request.ttl / 1000:g} s"
+            reason = f"a log keeps changes for at least {kept}: writes may be late (0: for ever)"
             return [Send(client, OperatorReply(request.number, False, reason))]
         row: dict[str, Any] = {"replicas": request.replicas, "tablets": request.tablets}
         made = [Mutation(TABLES, (request.table,), row)]

@@ -134,7 +134,7 @@ def test_show_as_json_holds_the_same_facts(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_show_as_markdown_is_a_page_with_tables(capsys: pytest.CaptureFixture[str]) -> None:
-    text = output(capsys, "show", MIGRATION, "--format", "markdown")
+    text = output(capsys, "show", MIGRATION, "--to", "markdown")
     assert text.startswith("# Migration\n")
     assert "| Stage | writes | reads |\n| --- | --- | --- |\n| rest | \\{old\\} |" in text
     assert "- then learned\\[n\\] becomes stage\n" in text
@@ -179,7 +179,7 @@ def test_a_profile_compared_with_itself_says_the_same(
     [
         (("show", "nothing-like-it"), "there is no machine `nothing-like-it`"),
         (("show", MIGRATION, "--compare", "dawn"), "`dawn`"),
-        (("show", WORKERS, "--format", "mermaid"), "has no enum variable to draw"),
+        (("show", WORKERS, "--to", "mermaid"), "has no enum variable to draw"),
         (("export", WORKERS, "--to", "itf"), "--to itf writes a run, and none is given"),
         (("export", MIGRATION, "--to", "mermaid", "--variable", "x"), "no enum variable `x`"),
         (("export", MIGRATION, "--to", "itf", "--run", "/no/such"), "cannot read /no/such"),
@@ -191,7 +191,7 @@ def test_bad_use_is_one_clear_error(
     assert problem in complaint(capsys, *words)
 
 
-@pytest.mark.parametrize("words", [("show", "--format"), ("export", "--to")])
+@pytest.mark.parametrize("words", [("show", "--to"), ("export", "--to")])
 def test_show_and_export_draw_what_runs_take(
     words: tuple[str, str], capsys: pytest.CaptureFixture[str], crossing: str
 ) -> None:

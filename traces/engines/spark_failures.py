@@ -14,7 +14,7 @@ _KNOWN = (
     (
         "Python worker exited unexpectedly",
         "a task failed on Spark again and again: its Python process died",
-        "if the system killed it for want of memory, run fewer tasks at once: --cores",
+        "if the system killed it for want of memory, run fewer tasks at once: --workers",
     ),
     (
         "No space left on device",

@@ -55,10 +55,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     start = action(
         "start", "begin a cluster in a new directory, or start the nodes that do not run"
     )
-    start.add_argument("--nodes", type=_nodes, metavar="N", help="nodes of a new cluster (3)")
-    start.add_argument("--replicas", type=_nodes, default=3, metavar="N", help="of each row (3)")
     start.add_argument(
-        "--listen", default="127.0.0.1", metavar="HOST", help="address of the nodes (127.0.0.1)"
+        "--nodes", type=_nodes, metavar="N", help="nodes of a new cluster (default: 3)"
+    )
+    start.add_argument(
+        "--replicas", type=_nodes, default=3, metavar="N", help="of each row (default: 3)"
+    )
+    start.add_argument(
+        "--listen",
+        default="127.0.0.1",
+        metavar="HOST",
+        help="address of the nodes (default: 127.0.0.1)",
     )
     start.add_argument(
         "--etcd", metavar="URL,URL", help="endpoints of an etcd that keeps the log of commands"
@@ -71,13 +78,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--indexes", action="store_true", help="of a table whose secondary indexes are built online"
     )
     start.add_argument(
-        "--tablets", type=_nodes, metavar="N", help="of that table and of each of its indexes (3)"
+        "--tablets",
+        type=_nodes,
+        metavar="N",
+        help="of that table and of each of its indexes (default: 3)",
     )
     tail = action("tail", "print changes of rows as JSON lines, each once, as they come")
     tail.add_argument(
         "--position", type=Path, metavar="FILE", help="go on from where this file says, and keep it"
     )
-    tail.add_argument("--table", default="", metavar="NAME", help="of this table (rows)")
+    tail.add_argument("--table", default="", metavar="NAME", help="of this table (default: rows)")
     tail.add_argument("--until-now", action="store_true", help="end at what is old enough now")
     action("status", "report how each node is doing")
     watch = action("watch", "serve a page on the loopback that follows the cluster")
@@ -97,7 +107,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     trace = action("trace", "write what the masters of an indexed table have decided as traces")
     trace.add_argument("--out", type=Path, required=True, metavar="DIR", help="a folder for them")
     stop = action("stop", "stop a node, or all")
-    stop.add_argument("node", nargs="?", metavar="NODE", help="such as n2 (all)")
+    stop.add_argument("node", nargs="?", metavar="NODE", help="such as n2 (default: all)")
 
 
 def execute(args: argparse.Namespace) -> int:

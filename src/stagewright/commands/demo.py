@@ -82,7 +82,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         type=Path,
         default=Path("reports"),
-        help="where reports go (reports)",
+        help="where reports go (default: reports)",
     )
 
 

@@ -61,7 +61,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="begin where a recorded entity is, from JSON lines",
     )
-    parser.add_argument("--entity", default="", metavar="NAME", help="which one (the first)")
+    parser.add_argument(
+        "--entity", default="", metavar="NAME", help="which one (default: the first)"
+    )
 
 
 def execute(args: argparse.Namespace) -> int:

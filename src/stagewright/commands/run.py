@@ -51,19 +51,34 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = f"{_EXAMPLE}\n{parser.epilog or ''}"
     add = parser.add_argument
-    add("--nodes", type=_number, default=3, metavar="N", help="nodes (3)")
+    add("--nodes", type=_number, default=3, metavar="N", help="nodes (default: 3)")
     add("--script", metavar="TEXT", help="what is done to the cluster, see below")
-    add("--tablets", type=_number, metavar="N", help="without --script: tablets of the table (8)")
-    add("--writes", type=_number, metavar="N", help="without --script: how much is written (400)")
+    add(
+        "--tablets",
+        type=_number,
+        metavar="N",
+        help="without --script: tablets of the table (default: 8)",
+    )
+    add(
+        "--writes",
+        type=_number,
+        metavar="N",
+        help="without --script: how much is written (default: 400)",
+    )
     add("--workload", metavar="LIST", help="what clients do meanwhile")
     add("--cdc", action="store_true", help="log changes, and check what a consumer reads")
-    ttl = "with --cdc, for how many milliseconds changes are kept"
+    ttl = "with --cdc, for how many milliseconds changes are kept (default: 0, for ever)"
     add("--ttl", type=_number, default=0, metavar="MS", help=ttl)
     add("--images", action="store_true", help="with --cdc, also log each row as it was before")
-    add("--seed", type=int, default=0, metavar="N", help="random seed (0)")
-    add("--faults", default="none", metavar="LIST", help="what goes wrong (none)")
-    add("--profile", default="", help="the release that tablets follow (the newest)")
-    add("--out", type=Path, metavar="DIR", help="where files are written (artifacts/run-SEED)")
+    add("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
+    add("--faults", default="none", metavar="LIST", help="what goes wrong (default: none)")
+    add("--profile", default="", help="the release that tablets follow (default: the newest)")
+    add(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="where files are written (default: artifacts/run-SEED)",
+    )
     add("--json", action="store_true", help="print one JSON object")
 
 

@@ -37,8 +37,8 @@ commands, one a line or with semicolons between them:
   consistency [LEVEL]  one, quorum or all; from now on
   tables               list the tables, with their replicas and tablets
   create table NAME [tablets N] rf N [cdc [images] [ttl SECONDS]]   in N tablets (a power of two), or by the
-                       token ring; then use it; with cdc its changes are kept in a log (for so many seconds, else
-                       for ever), with images what each row was before, too
+                       token ring; then use it; with cdc its changes are kept in a log (for so many seconds; with 0,
+                       or without ttl, for ever), with images what each row was before, too
   cdc tail             the changes of the table up to now, each once: the next time what has come since
   use NAME             put, get, delete and scan are of this table from now on (rows); get and scan of a view, too
   tablets              where the tablets of the table lie
@@ -76,7 +76,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--consistency",
         choices=("one", "quorum", "all"),
         default="quorum",
-        help="how many replicas must answer (quorum)",
+        help="how many replicas must answer (default: quorum)",
     )
     add("--json", action="store_true", help="print one JSON object a command")
 

@@ -20,7 +20,7 @@ _EXAMPLE = """\
 examples:
   stagewright show tablet-migration --profile seed
   stagewright show tablet-migration --profile seed --compare scylla-2026.2
-  stagewright show my/machine.py:Counter --format markdown"""
+  stagewright show my/machine.py:Counter --to markdown"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -33,17 +33,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--compare", metavar="PROFILE", help="print what differs in another profile, as + and -"
     )
     parser.add_argument(
-        "--format",
+        "--to",
         choices=("text", "markdown", "mermaid", "json"),
         default="text",
         help="mermaid: a state diagram of the main variable (default: text)",
     )
-    parser.add_argument("--json", action="store_true", help="the same as --format json")
+    parser.add_argument("--json", action="store_true", help="the same as --to json")
 
 
 def execute(args: argparse.Namespace) -> int:
     """Print the machine, or the difference of two of its profiles."""
-    form = "json" if args.json else args.format
+    form = "json" if args.json else args.to
     if args.compare is not None:
         _print_differences(args.machine, args.profile, args.compare, form)
     elif form == "mermaid":
@@ -96,7 +96,7 @@ def _print_differences(name: str, profile: str, other: str, form: str) -> None:
             from stagewright.spec.errors import InputError
 
             raise InputError(
-                "a difference has no state diagram", help="choose --format text, markdown or json"
+                "a difference has no state diagram", help="choose --to text, markdown or json"
             )
 
 

@@ -36,10 +36,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--profile", default="", help="the version to run (default: the newest)")
     add_scope(parser)
     add = parser.add_argument
-    add("--instances", type=positive, default=10, metavar="N", help="how many (10)")
-    add("--steps", type=positive, default=100, metavar="N", help="of each, at most (100)")
-    add("--seed", type=int, default=0, metavar="N", help="random seed (0)")
-    add("--out", type=Path, metavar="DIR", help="where trace.jsonl goes (artifacts/walk-SEED)")
+    add("--instances", type=positive, default=10, metavar="N", help="how many (default: 10)")
+    add("--steps", type=positive, default=100, metavar="N", help="of each, at most (default: 100)")
+    add("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
+    add(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="where trace.jsonl goes (default: artifacts/walk-SEED)",
+    )
     add("--json", action="store_true", help="print one JSON object")
 
 

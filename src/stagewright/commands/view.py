@@ -45,8 +45,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     load = actions.add_parser("load", help="write documents from JSON lines")
     load.add_argument("folder", type=Path, help="created if it is not there")
     load.add_argument("file", type=Path, help="one JSON object a line; - is standard input")
-    load.add_argument("--id", default="id", help="the member that is the document's id (id)")
-    load.add_argument("--partitions", type=int, default=64, help="of a new folder: 1 to 1024 (64)")
+    load.add_argument(
+        "--id", default="id", help="the member that is the document's id (default: id)"
+    )
+    load.add_argument(
+        "--partitions", type=int, default=64, help="of a new folder: 1 to 1024 (default: 64)"
+    )
 
     define = actions.add_parser("define", help="add a view to a design document, or change it")
     define.add_argument("folder", type=Path)
@@ -79,23 +83,25 @@ def _configure_upkeep(actions: Any) -> None:
     """What serves, watches, and removes."""
     serve = actions.add_parser("serve", help="answer HTTP requests as CouchDB's _view does")
     serve.add_argument("folder", type=Path)
-    serve.add_argument("--port", type=int, default=5984, help="0 takes a free one (5984)")
+    serve.add_argument("--port", type=int, default=5984, help="0 takes a free one (default: 5984)")
     serve.add_argument(
         "--host",
         default="127.0.0.1",
-        help="who may connect: this machine only by default (127.0.0.1)",
+        help="who may connect: this machine only by default (default: 127.0.0.1)",
     )
     serve.add_argument("--database", help="its name in addresses (the folder's name)")
 
     serve.add_argument(
         "--load", type=Path, metavar="FILE", help="meanwhile write documents, as `load`"
     )
-    serve.add_argument("--id", default="id", help="the member that is a document's id (id)")
+    serve.add_argument(
+        "--id", default="id", help="the member that is a document's id (default: id)"
+    )
 
     watch = actions.add_parser("watch", help="print how indexes are, whenever that changes")
     watch.add_argument("folder", type=Path, help="another process may have it open")
     watch.add_argument(
-        "--every", type=float, default=1.0, metavar="SECONDS", help="look so often (1)"
+        "--every", type=float, default=1.0, metavar="SECONDS", help="look so often (default: 1)"
     )
     watch.add_argument("--once", action="store_true", help="print how they are now, and end")
     watch.add_argument("--json", action="store_true", help="print JSON lines")

@@ -57,7 +57,7 @@ def test_show_prints_the_same_from_what_is_kept(
 ) -> None:
     shown = list[str]()
     for _ in range(2):
-        assert run_command_line(["show", "tablet-migration", "--format", form]) == 0
+        assert run_command_line(["show", "tablet-migration", "--to", form]) == 0
         shown.append(capsys.readouterr().out)
     assert shown[0] == shown[1]
     assert [file.name for file in cache.iterdir()] == ["tablet-migration@.json"]

@@ -51,16 +51,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--of",
         choices=["database", "view-engine", "indexes"],
         default="database",
-        help="what is run (database)",
+        help="what is run (default: database)",
     )
     add(
         "--seeds",
         type=_seeds,
         default=range(100),
         metavar="A..B",
-        help="from A up to, not with, B (0..100)",
+        help="from A up to, not with, B (default: 0..100)",
     )
-    add("--workers", type=_count, metavar="N", help="processes (one for each core)")
+    add("--workers", type=_count, metavar="N", help="processes (default: one a core)")
     add(
         "--seconds",
         type=_count,
@@ -77,7 +77,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--shrink",
         type=int,
         metavar="N",
-        help="how many sorts of failure of the database or of indexes to make small (3)",
+        help="how many sorts of failure of the database or of indexes to make small (default: 3)",
     )
     add(
         "--wrong-build",

@@ -81,7 +81,8 @@ def _kept(args: argparse.Namespace, least: int) -> int:
         raise InputError(f"--ttl {args.ttl}: there are no logs", help="write --cdc, too")
     if args.ttl and args.ttl < least:
         raise InputError(
-            f"--ttl {args.ttl}: too short", help=f"write {least} or more: writes may be late"
+            f"--ttl {args.ttl}: a log keeps changes for at least {least} ms, for writes may be late",
+            help=f"write {least} or more; or 0, to keep them for ever",
         )
     return int(args.ttl)
 

@@ -82,7 +82,7 @@ def on_chosen_spark(work: Callable[[SparkSession], T], args: argparse.Namespace)
         return on_spark(work, name, None, start=lambda: cluster_session(name, args.master))
     memory = args.driver_memory or DRIVER_MEMORY_MB
     return on_spark(
-        work, name, None, start=lambda: local_session(name, args.cores, memory_mb=memory)
+        work, name, None, start=lambda: local_session(name, args.workers, memory_mb=memory)
     )
 
 

@@ -94,7 +94,7 @@ def _evaluated(
             paths,
             resolve,
             options,
-            engine=Embedded(args.cores or usable_cores()),
+            engine=Embedded(args.workers or usable_cores()),
             state=args.state,
             progress=tell,
             deliver=deliver,

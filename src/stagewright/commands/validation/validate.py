@@ -104,7 +104,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="continue from the last run with this directory: read only new input",
     )
-    parser.add_argument("--cores", type=positive, metavar="N", help="use N cores (default: all)")
+    parser.add_argument(
+        "--workers", type=positive, metavar="N", help="work with N threads (default: one a core)"
+    )
     parser.add_argument(
         "--driver-memory",
         type=megabytes,
