@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from stagewright.impl.cdc.consumer import Generation
 from stagewright.impl.cdc.reading import Page, changes_of
@@ -41,12 +40,9 @@ from stagewright.impl.node.messages.tables import (
     ViewsReply,
     ViewsRequest,
 )
+from stagewright.impl.processes.asking import Asking, Conversation
 from stagewright.impl.processes.builds import Build, builds
-from stagewright.impl.processes.codec import Codec, codec
 from stagewright.impl.processes.errors import ClusterError, WireError
-from stagewright.impl.processes.frames import Frames, framed
-from stagewright.impl.processes.handshake import Calling, reason_of
-from stagewright.impl.processes.links import split
 from stagewright.impl.views.maintenance.definition import partition_of, parts_of
 
 _Answer = (
@@ -69,81 +65,7 @@ class ViewRow(NamedTuple):
     value: bytes
 
 
-class RefusedRequestError(WireError):
-    """A node takes no such request, from whoever it comes."""
-
-
-class Conversation:
-    """A connection to one node, which answers one question at a time.
-
-    Raises:
-        OSError: it cannot be reached, or hangs up.
-        RefusedRequestError: it never takes such a question.
-        WireError: it does not know the secret, or is something else.
-    """
-
-    def __init__(
-        self, address: str, secret: bytes, seconds: float = 5.0, speaks: Codec | None = None
-    ) -> None:
-        """`speaks`: what is said after the greeting, if not what nodes of tablets say."""
-        self._codec = speaks or codec()
-        self._frames = Frames()
-        self._bodies: list[bytes] = []
-        self._until = time.monotonic() + seconds
-        self._socket = socket.create_connection(split(address), timeout=seconds)
-        try:
-            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            handshake = Calling(secret, "", "")
-            while (answer := handshake.answer(self._next())) is not None:
-                self._socket.sendall(framed(answer))
-            self._frames.trusts = True
-        except BaseException:
-            self._socket.close()
-            raise
-        self.node = handshake.node
-
-    def ask(self, message: Any, seconds: float = 5.0) -> Any:
-        """The answer to a question, which has the question's number."""
-        self._until = time.monotonic() + seconds
-        self._socket.settimeout(seconds)
-        self._socket.sendall(framed(self._codec.encode(message)))
-        while True:
-            answer = self._decoded(self._next())
-            if answer.number == message.number:
-                return answer
-
-    def _decoded(self, body: bytes) -> Any:
-        try:
-            return self._codec.decode(body)
-        except WireError as error:
-            reason = reason_of(body)
-            if reason:
-                raise RefusedRequestError(
-                    reason, help="see docs/language/clusters.md, limits"
-                ) from None
-            raise error from None
-
-    def _next(self) -> bytes:
-        while True:
-            if not self._bodies:
-                self._bodies = self._frames.feed(b"")
-            while self._bodies:
-                body = self._bodies.pop(0)
-                if body:  # else a heartbeat
-                    return body
-            # A node that only shows that it lives must not be waited for longer than one that is silent.
-            self._socket.settimeout(max(0.01, self._until - time.monotonic()))
-            data = self._socket.recv(1 << 16)
-            if not data:
-                raise ConnectionResetError("the node has hung up")
-            self._bodies = self._frames.feed(data)
-
-    def close(self) -> None:
-        """Hang up."""
-        self._socket.close()
-
-
-class Session:
+class Session(Asking):
     """Reads and writes of one client. A request that fails at one node is repeated at the next one.
 
     A write keeps its timestamp when it is repeated: it counts once, however often it arrives.
@@ -157,16 +79,10 @@ class Session:
         seconds: float = 15.0,
     ) -> None:
         """`addresses`: of the nodes that run, asked for at each connection, for nodes come and go."""
+        super().__init__(addresses, secret, seconds)
         self.table = table
         self.level = Level.quorum
-        self.repeated = 0  # how often a request was sent once more
-        self._addresses = addresses
-        self._secret = secret
-        self._seconds = seconds
         self._ttl = 0  # milliseconds for which the log keeps rows
-        self._conversation: Conversation | None = None
-        self._turn = 0
-        self._number = 0
         self._last = 0
 
     def put(self, key: bytes, value: bytes | None) -> int:
@@ -367,50 +283,11 @@ class Session:
         assert isinstance(reply, ScanReply)
         return [(key, value) for key, _, value in reply.cells if value is not None], reply.following
 
-    def close(self) -> None:
-        """Hang up."""
-        if self._conversation is not None:
-            self._conversation.close()
-            self._conversation = None
-
-    def _numbered(self) -> int:
-        self._number += 1
-        return self._number
-
     def _ask(self, message: Message) -> _Answer:
-        until, why = time.monotonic() + self._seconds, "no node runs"
-        pause = 0.02
-        while time.monotonic() < until:
-            try:
-                if self._conversation is None:
-                    self._conversation = self._connect()
-                reply = self._conversation.ask(message, max(0.1, until - time.monotonic()))
-                assert isinstance(reply, _Answer)
-                why = _failure(reply)
-                if not why:
-                    return reply
-            except RefusedRequestError:
-                self.close()
-                raise
-            except OSError as error:
-                why = str(error) or type(error).__name__
-            except WireError as error:
-                why = error.problem
-            self.close()
-            self.repeated += 1
-            time.sleep(pause)
-            pause = min(2 * pause, 0.5)
-        raise ClusterError(
-            f"not answered within {self._seconds:g} s at level {self.level.value}: {why}",
-            help="see `stagewright cluster status`, or ask for a lower level",
-        )
-
-    def _connect(self) -> Conversation:
-        addresses = self._addresses()
-        if not addresses:
-            raise ConnectionRefusedError("no node runs")
-        self._turn += 1
-        return Conversation(addresses[self._turn % len(addresses)], self._secret, 2.0)
+        how = f" at level {self.level.value}"
+        reply = self._answer(message, _failure, how, ", or ask for a lower level")
+        assert isinstance(reply, _Answer)
+        return reply
 
 
 def _failure(reply: _Answer) -> str:

@@ -23,9 +23,10 @@ from stagewright.impl.node.messages import (
     TabletsRequest,
 )
 from stagewright.impl.node.port import Identity
+from stagewright.impl.processes.asking import Conversation
 from stagewright.impl.processes.builds import Build
 from stagewright.impl.processes.children import LOOK, Children
-from stagewright.impl.processes.client import Conversation, Session
+from stagewright.impl.processes.client import Session
 from stagewright.impl.processes.errors import ClusterError, OperationFailedError, WireError
 from stagewright.impl.processes.layout import Layout, NodeFile, Settings
 

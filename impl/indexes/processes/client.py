@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -26,8 +25,8 @@ from stagewright.impl.indexes.processes.wire import (
     outer_codec,
 )
 from stagewright.impl.indexes.schema import row_key, tablet_of
-from stagewright.impl.processes.client import Conversation, RefusedRequestError
-from stagewright.impl.processes.errors import ClusterError, WireError
+from stagewright.impl.processes.asking import Asking
+from stagewright.impl.processes.errors import ClusterError
 
 PAGE = 500  # rows of a scan at a time
 _Reply = TypeVar("_Reply")
@@ -41,7 +40,7 @@ class Committed:
     refused: str = ""
 
 
-class IndexClient:
+class IndexClient(Asking):
     """One client; it has one question under way."""
 
     def __init__(
@@ -52,13 +51,8 @@ class IndexClient:
         seconds: float = 30.0,
     ) -> None:
         """`addresses`: of the servers that run, asked for at each connection; `tablets` of the table."""
-        self._addresses = addresses
-        self._secret = secret
+        super().__init__(addresses, secret, seconds, 5.0, outer_codec())
         self._tablets = tablets
-        self._seconds = seconds
-        self._conversation: Conversation | None = None
-        self._number = 0
-        self._turn = 0
 
     # -- rows --------------------------------------------------------------------------------------------------
 
@@ -127,51 +121,16 @@ class IndexClient:
 
     # -- asking ------------------------------------------------------------------------------------------------
 
-    def close(self) -> None:
-        """Hang up."""
-        if self._conversation is not None:
-            self._conversation.close()
-            self._conversation = None
-
-    def _numbered(self) -> int:
-        self._number += 1
-        return self._number
-
     def _ask(self, question: Question, wanted: type[_Reply], *, once: bool = False) -> _Reply:
-        until, why, pause = time.monotonic() + self._seconds, "no server runs", 0.02
-        while time.monotonic() < until:
-            sent = False
-            try:
-                if self._conversation is None:
-                    self._conversation = self._connect()
-                sent = True
-                reply = self._conversation.ask(question, max(0.1, until - time.monotonic()))
-                if isinstance(reply, wanted):
-                    return reply
-                assert isinstance(reply, Failed)
-                if not reply.again:
-                    raise ClusterError(reply.reason, help="see `build status`")
-                why = reply.reason
-            except RefusedRequestError:
-                self.close()
-                raise
-            except (OSError, WireError) as error:
-                self.close()
-                why = str(error) or type(error).__name__
-                if once and sent:
-                    break  # a second transaction would not be the same
-            time.sleep(pause)
-            pause = min(2 * pause, 0.5)
-        raise ClusterError(
-            f"not answered within {self._seconds:g} s: {why}",
-            help="see `stagewright cluster status`",
-        )
+        reply = self._answer(question, _fault, once=once)
+        assert isinstance(reply, wanted)
+        return reply
 
-    def _connect(self) -> Conversation:
-        addresses = self._addresses()
-        if not addresses:
-            raise ConnectionRefusedError("no server runs")
-        self._turn += 1
-        return Conversation(
-            addresses[self._turn % len(addresses)], self._secret, 5.0, outer_codec()
-        )
+
+def _fault(reply: object) -> str:
+    """Why another server, or another time, may give a better answer; empty if none will."""
+    if not isinstance(reply, Failed):
+        return ""
+    if not reply.again:
+        raise ClusterError(reply.reason, help="see `build status`")
+    return reply.reason

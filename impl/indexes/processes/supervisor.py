@@ -13,8 +13,8 @@ from stagewright.impl.indexes.processes.layout import MASTER, REAL, IndexLayout,
 from stagewright.impl.indexes.processes.wire import AskServer, Leads, outer_codec
 from stagewright.impl.indexes.schema import table_tablet
 from stagewright.impl.indexes.transactions import ADDRESS as RECORDS
+from stagewright.impl.processes.asking import Conversation
 from stagewright.impl.processes.children import Children
-from stagewright.impl.processes.client import Conversation
 from stagewright.impl.processes.errors import ClusterError, WireError
 
 PATIENCE = 120.0  # seconds for processes to start

@@ -9,7 +9,7 @@ from dataclasses import fields
 from itertools import count
 from typing import Any, NoReturn, TypeVar
 
-from stagewright.impl.processes.client import Conversation
+from stagewright.impl.processes.asking import Conversation
 from stagewright.impl.processes.errors import WireError
 from stagewright.impl.view_engine.cluster.messages import (
     Batch,

@@ -13,7 +13,7 @@ from stagewright.impl.catalog.columns import text_of
 from stagewright.impl.catalog.view import Member, View
 from stagewright.impl.node.messages import StatusReply, StatusRequest
 from stagewright.impl.node.messages.tables import ViewStatus
-from stagewright.impl.processes.client import Conversation
+from stagewright.impl.processes.asking import Conversation
 from stagewright.impl.processes.errors import WireError
 from stagewright.impl.processes.layout import Layout
 from stagewright.impl.processes.log import group0_of

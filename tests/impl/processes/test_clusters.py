@@ -35,8 +35,8 @@ from stagewright.impl.node.messages import (
     StatusReply,
     StatusRequest,
 )
+from stagewright.impl.processes.asking import Conversation
 from stagewright.impl.processes.children import environment
-from stagewright.impl.processes.client import Conversation
 from stagewright.impl.processes.errors import ClusterError, OperationFailedError, WireError
 from stagewright.impl.processes.layout import Layout, Settings
 from stagewright.impl.processes.supervisor import (

@@ -13,7 +13,7 @@ pytest.importorskip("msgspec")
 from tests.impl.processes.messages import messages
 
 from stagewright.impl.node.messages import Message, StatusRequest
-from stagewright.impl.processes.client import Conversation
+from stagewright.impl.processes.asking import Conversation
 from stagewright.impl.processes.codec import codec
 from stagewright.impl.processes.errors import WireError
 from stagewright.impl.processes.frames import MOST_OF_A_STRANGER, Frames, framed
