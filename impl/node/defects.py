@@ -103,4 +103,5 @@ class Defect(Enum):
         auto()
     )  # by a replica that has no view replica yet: updates are lost
     staged_rows_do_not_wait = auto()  # they leave staging when their updates are sent
+    staging_goes_unsettled = auto()  # with a replica that nobody follows
     staging_tasks_stay_behind = auto()  # when their tablet has moved

@@ -183,8 +183,9 @@ class TabletStreams:
         late = self._replica.views.handing.go_on(row)
         if late is not None:
             return [*late, _end(coordinator, order, "rows of it are handed over")]
-        if self._replica.views.holds(row):
-            return [_end(coordinator, order, "view updates of it are on their way")]
+        settled = self._replica.views.settle(row)
+        if settled or self._replica.views.holds(row):
+            return [*settled, _end(coordinator, order, "view updates of it are on their way")]
         if self._node.has(Defect.tablet_cleanup_leaves_rows):
             return [_end(coordinator, order)]
         self._node.tell(RowWork(order.work, begins=False, row=row))

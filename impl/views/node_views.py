@@ -34,7 +34,14 @@ from stagewright.impl.views.maintenance.hints import hints_of, put_hint, stored_
 from stagewright.impl.views.maintenance.memtables import Memtables
 from stagewright.impl.views.maintenance.outbox import Outbox
 from stagewright.impl.views.maintenance.pairing import is_paired
-from stagewright.impl.views.maintenance.staged import Staged, entry_key, put_staged, staging_of
+from stagewright.impl.views.maintenance.staged import (
+    Staged,
+    entry_key,
+    put_staged,
+    staged_rows,
+    staging_of,
+    updates_from,
+)
 from stagewright.impl.views.maintenance.updates import ViewUpdate, taken_back, updates_of
 from stagewright.impl.views.statements import create_view, drop_view
 from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Role
@@ -56,6 +63,7 @@ class NodeViews:
         self.registrar = StagingRegistrar(node)
         self._known: dict[str, ViewDefinition] = {}  # the views that were there last
         self._lost = frozenset[tuple[str, frozenset[str]]]()  # tablets, with whom they lose
+        self._settled: set[tuple[str, str]] = set()  # tablets that leave, by key
         self.store: Callable[..., list[Effect]] = lambda _, *then: [*then]  # as the replica does
 
     def _tell(self, record: Record) -> None:
@@ -166,8 +174,25 @@ class NodeViews:
             return False  # it was never paired
         return self.outbox.waits(row.table, *bounds(*row.range))
 
+    def settle(self, row: TabletRow) -> list[Effect]:
+        """Make the updates of what waits here of a tablet that leaves, and that nobody takes over, with its tasks; once."""
+        node, base = self._node, row.table
+        moves = row.hosts[Role.pending] or node.has(Defect.staging_goes_unsettled)
+        if moves or row.key in self._settled:
+            return []
+        self._settled.add(row.key)
+        updates = [
+            update
+            for one in staged_rows(node.rows, base, *bounds(*row.range))
+            for view in node.view.views_of(base)
+            for update in updates_from(view, one, node.rows.get(base, one.cell[0]))
+        ]
+        hints, then = self._hints(base, updates)
+        return self.store(hints, *then) if updates else []
+
     def forget(self, row: TabletRow) -> list[Effect]:
         """A tablet is no longer here, and nor are its hints and what was staged of it."""
+        self._settled.discard(row.key)
         beside = [*self.registrar.forget(row), *self.handing.forget(row)]
         if not self._node.view.views_of(row.table):
             return beside
