@@ -124,6 +124,8 @@ def test_a_browser_shows_the_state_that_an_address_names(
     assert re.search(r'<rect [^>]*class="here"></rect><text [^>]*>held</text>', shown)
     assert 'role="alert"></p>' in shown
     assert "NaN" not in shown
+    assert '<button id="back">' in shown, "it leads along the path, not out of the page"
+    assert '<button id="forward" disabled="">' in shown
 
 
 def test_only_the_loopback_is_answered(server: ExploreServer) -> None:
