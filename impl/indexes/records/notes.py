@@ -16,6 +16,27 @@ class Note:
     """Something that a process did."""
 
 
+@dataclass(frozen=True)
+class RequestNote(Note):
+    """Something about a request for a chunk."""
+
+    job: int
+    tablet: int
+    ask: tuple[int, int]
+    start: bytes
+    indexes: tuple[int, ...]
+    read_time: int
+
+
+@dataclass(frozen=True)
+class StatementNote(Note):
+    """Something about a statement at the tablet of its row."""
+
+    tablet: int
+    transaction: str
+    statement: int
+
+
 # -- masters --------------------------------------------------------------------------------------------------
 
 
@@ -57,15 +78,8 @@ class ReadTimeChosen(Note):
 
 
 @dataclass(frozen=True)
-class ChunkAsked(Note):
+class ChunkAsked(RequestNote):
     """The master sends a request for a chunk, maybe not for the first time."""
-
-    job: int
-    tablet: int
-    ask: tuple[int, int]
-    start: bytes
-    indexes: tuple[int, ...]
-    read_time: int
 
 
 @dataclass(frozen=True)
@@ -99,31 +113,21 @@ class SchemaApplied(Note):
 
 
 @dataclass(frozen=True)
-class StatementCame(Note):
+class StatementCame(StatementNote):
     """A statement, or a copy of it, has reached the tablet of its row."""
-
-    tablet: int
-    transaction: str
-    statement: int
 
 
 @dataclass(frozen=True)
-class StatementWaits(Note):
+class StatementWaits(StatementNote):
     """It waits for the lock of a row."""
 
-    tablet: int
-    transaction: str
-    statement: int
     key: bytes
 
 
 @dataclass(frozen=True)
-class StatementHeld(Note):
+class StatementHeld(StatementNote):
     """Its intents are written: by which version of the schema, and which permissions, it was planned."""
 
-    tablet: int
-    transaction: str
-    statement: int
     version: int
     planned: tuple[tuple[int, int], ...]
 
@@ -147,15 +151,8 @@ class SafeTimeGiven(Note):
 
 
 @dataclass(frozen=True)
-class ChunkBegun(Note):
+class ChunkBegun(RequestNote):
     """A tablet begins a chunk."""
-
-    job: int
-    tablet: int
-    ask: tuple[int, int]
-    start: bytes
-    indexes: tuple[int, ...]
-    read_time: int
 
 
 @dataclass(frozen=True)
