@@ -17,7 +17,8 @@ from tests.thorough import THOROUGH, some_of
 from stagewright.checker.check import check
 from stagewright.commands.validation.traced_machines import resolver
 from stagewright.impl.simulator.campaign.drawing import draw
-from stagewright.impl.simulator.database.run import Plan, run
+from stagewright.impl.simulator.database.plan import Plan
+from stagewright.impl.simulator.database.run import run
 from stagewright.machines.recorded import OF_NODES
 from stagewright.spec import scope_of
 from stagewright.spec.define import define

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.port import Timing
 from stagewright.impl.simulator.database.clients import Workload
-from stagewright.impl.simulator.database.run import COMPACT_AFTER, Plan
+from stagewright.impl.simulator.database.plan import COMPACT_AFTER, Plan
 from stagewright.impl.simulator.database.script import Operation
 from stagewright.impl.simulator.database.weather import NONE, Faults, faults_text
 from stagewright.impl.simulator.database.workload import workload_text

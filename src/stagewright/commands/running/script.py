@@ -14,8 +14,8 @@ from stagewright.commands.console.exit_codes import ExitCode
 from stagewright.commands.running.outcome import as_json, nodes_of, print_report, refuse_others
 
 if TYPE_CHECKING:
+    from stagewright.impl.simulator.database.plan import Plan
     from stagewright.impl.simulator.database.report import Report
-    from stagewright.impl.simulator.database.run import Plan
 
 WITHOUT_A_SCRIPT = ("tablets", "writes")
 _TABLETS, _WRITES, _LEAST_NODES = 8, 400, 3
@@ -42,7 +42,7 @@ def plan_of(args: argparse.Namespace) -> Plan:
         InputError: a part of the script, of the faults or of the workload is none, or a number is out of bounds.
     """
     from stagewright.impl.node.port import Timing
-    from stagewright.impl.simulator.database.run import COMPACT_AFTER, Plan
+    from stagewright.impl.simulator.database.plan import COMPACT_AFTER, Plan
     from stagewright.impl.simulator.database.script import parse_script
     from stagewright.impl.simulator.database.weather import parse_faults
     from stagewright.impl.simulator.database.workload import parse_workload

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from stagewright.impl.simulator.database.run import Plan, run
+from stagewright.impl.simulator.database.plan import Plan
+from stagewright.impl.simulator.database.run import run
 from stagewright.impl.simulator.database.script import parse_script
 from stagewright.impl.simulator.database.weather import parse_faults
 from stagewright.impl.simulator.database.workload import parse_workload

@@ -30,7 +30,8 @@ from stagewright.commands import run_command_line
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.server_log.files import LOGS
 from stagewright.impl.simulator.database.clients import Workload
-from stagewright.impl.simulator.database.run import Plan, run
+from stagewright.impl.simulator.database.plan import Plan
+from stagewright.impl.simulator.database.run import run
 from stagewright.impl.simulator.database.script import parse_script
 from stagewright.impl.simulator.database.weather import parse_faults
 

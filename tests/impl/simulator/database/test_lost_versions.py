@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from stagewright.impl.simulator.database.checks.lost_versions import LostVersions
 from stagewright.impl.simulator.database.checks.oracle import Oracle
-from stagewright.impl.simulator.database.run import Plan, run
+from stagewright.impl.simulator.database.plan import Plan
+from stagewright.impl.simulator.database.run import run
 from stagewright.impl.simulator.database.script import parse_script
 from stagewright.impl.simulator.database.weather import parse_faults
 from stagewright.impl.simulator.database.workload import parse_workload

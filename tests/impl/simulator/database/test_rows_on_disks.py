@@ -8,7 +8,8 @@ import pytest
 from tests.impl.simulator.database.test_defects import CHANGES, GROWN, TABLETS
 
 from stagewright.impl.node.defects import Defect
-from stagewright.impl.simulator.database.run import Plan, run
+from stagewright.impl.simulator.database.plan import Plan
+from stagewright.impl.simulator.database.run import run
 
 D = Defect
 WRITTEN = replace(GROWN, workload=replace(GROWN.workload, reads=0.0))

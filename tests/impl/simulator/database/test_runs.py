@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from stagewright.impl.simulator.database.plan import Plan
 from stagewright.impl.simulator.database.report import Report
-from stagewright.impl.simulator.database.run import Plan, run
+from stagewright.impl.simulator.database.run import run
 from stagewright.impl.simulator.database.script import parse_script
 from stagewright.impl.simulator.database.weather import parse_faults
 from stagewright.spec.errors import InputError

@@ -13,7 +13,8 @@ from stagewright.commands import run_command_line
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.port import Timing
 from stagewright.impl.simulator.database.clients import Workload
-from stagewright.impl.simulator.database.run import Plan, run
+from stagewright.impl.simulator.database.plan import Plan
+from stagewright.impl.simulator.database.run import run
 from stagewright.impl.simulator.database.script import parse_script
 from stagewright.impl.simulator.database.weather import parse_faults
 

@@ -11,7 +11,8 @@ from tests.thorough import some_of
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.port import Timing
 from stagewright.impl.simulator.database.clients import Workload
-from stagewright.impl.simulator.database.run import COMPACT_AFTER, Plan, run
+from stagewright.impl.simulator.database.plan import COMPACT_AFTER, Plan
+from stagewright.impl.simulator.database.run import run
 from stagewright.impl.simulator.database.script import parse_script
 from stagewright.impl.simulator.database.weather import parse_faults
 

@@ -18,8 +18,9 @@ from stagewright.impl.node.keys import stored_key
 from stagewright.impl.node.port import Timing
 from stagewright.impl.simulator.database.checks.view_oracle import Expected, stored_row
 from stagewright.impl.simulator.database.clients import Workload
+from stagewright.impl.simulator.database.plan import Plan
 from stagewright.impl.simulator.database.report import Report
-from stagewright.impl.simulator.database.run import Plan, run
+from stagewright.impl.simulator.database.run import run
 from stagewright.impl.simulator.database.script import parse_script
 from stagewright.impl.simulator.database.weather import parse_faults
 from stagewright.impl.storage.port import Version

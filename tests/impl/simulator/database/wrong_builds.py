@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from stagewright.impl.node.defects import Defect
-from stagewright.impl.simulator.database.run import Plan, run
+from stagewright.impl.simulator.database.plan import Plan
+from stagewright.impl.simulator.database.run import run
 
 
 @dataclass(frozen=True)

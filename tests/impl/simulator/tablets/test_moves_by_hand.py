@@ -12,8 +12,9 @@ from tests.thorough import some_of
 from stagewright.commands import run_command_line
 from stagewright.impl.catalog.made import Made
 from stagewright.impl.catalog.view import view_of
+from stagewright.impl.simulator.database.plan import Plan
 from stagewright.impl.simulator.database.report import Report
-from stagewright.impl.simulator.database.run import Plan, run
+from stagewright.impl.simulator.database.run import run
 from stagewright.impl.simulator.database.script import parse_script
 from stagewright.impl.simulator.database.weather import OF_TABLETS, at_stage, parse_faults
 from stagewright.impl.tablets.moves_by_hand import by_hand, withdrawn

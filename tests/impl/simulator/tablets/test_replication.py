@@ -13,8 +13,9 @@ from tests.thorough import some_of
 from stagewright.commands import run_command_line
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.simulator.database.clients import Workload
+from stagewright.impl.simulator.database.plan import Plan
 from stagewright.impl.simulator.database.report import Report
-from stagewright.impl.simulator.database.run import Plan, run
+from stagewright.impl.simulator.database.run import run
 from stagewright.impl.simulator.database.script import parse_script
 from stagewright.impl.simulator.database.weather import OF_TABLETS, at_stage, parse_faults
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage

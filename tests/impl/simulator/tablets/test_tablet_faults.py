@@ -10,8 +10,9 @@ from tests.thorough import some_of
 
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.simulator.campaign.drawing import FORWARD, TABLET_AIMS, WAY_BACK
+from stagewright.impl.simulator.database.plan import Plan
 from stagewright.impl.simulator.database.report import Report
-from stagewright.impl.simulator.database.run import Plan, run
+from stagewright.impl.simulator.database.run import run
 from stagewright.impl.simulator.database.script import parse_script
 from stagewright.impl.simulator.database.weather import at_stage, parse_faults
 from stagewright.impl.simulator.database.world import ENTERED

@@ -9,7 +9,8 @@ from tests.thorough import some_of
 
 from stagewright.impl.simulator.campaign.drawing import draw
 from stagewright.impl.simulator.database.clients import Workload
-from stagewright.impl.simulator.database.run import Plan, run
+from stagewright.impl.simulator.database.plan import Plan
+from stagewright.impl.simulator.database.run import run
 from stagewright.impl.simulator.database.script import parse_script
 from stagewright.impl.simulator.database.weather import parse_faults
 

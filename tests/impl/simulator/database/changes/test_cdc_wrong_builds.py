@@ -16,7 +16,8 @@ from stagewright.impl.cdc.consumer import Consumer, Generation, Position, Source
 from stagewright.impl.cdc.rows import Change
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.simulator.database.clients import Workload
-from stagewright.impl.simulator.database.run import Plan, run
+from stagewright.impl.simulator.database.plan import Plan
+from stagewright.impl.simulator.database.run import run
 from stagewright.impl.simulator.database.script import parse_script
 from stagewright.impl.simulator.database.weather import parse_faults
 from stagewright.spec.trace import TraceVerdict

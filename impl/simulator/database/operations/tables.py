@@ -18,15 +18,19 @@ from stagewright.impl.node.messages.tables import (
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.checks.repair_oracle import RepairOracle
 from stagewright.impl.simulator.database.clients import Clients
+from stagewright.impl.simulator.database.operations.asks import (
+    AGAIN_MS,
+    OPERATION_MS,
+    UNFINISHED,
+    Asks,
+)
 from stagewright.impl.simulator.database.script import Operation
 from stagewright.impl.simulator.database.troubles import Troubles
-from stagewright.impl.simulator.database.views import OPERATION_MS, UNFINISHED, Asks
 from stagewright.impl.simulator.database.world import World
 from stagewright.impl.tablets.replication import is_altered, staying
 from stagewright.spec.errors import InputError
 
 LEARNED_MS = 5_000
-AGAIN_MS = 150  # until an operator asks anew
 Place = tuple[str, int]  # a node and a shard; -1: whichever suits
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from stagewright.impl.catalog.catalog import Catalog
 from stagewright.impl.catalog.view import View
@@ -13,7 +12,6 @@ from stagewright.impl.node.messages import (
     ClientScan,
     Level,
     Message,
-    OperatorReply,
     ScanReply,
 )
 from stagewright.impl.node.messages.tables import CreateView, DropView, ViewStatus
@@ -23,6 +21,7 @@ from stagewright.impl.simulator.database.checks.view_check import ViewCheck
 from stagewright.impl.simulator.database.checks.view_oracle import Expected, ViewOracle
 from stagewright.impl.simulator.database.clients import Clients
 from stagewright.impl.simulator.database.hosts import EPOCH
+from stagewright.impl.simulator.database.operations.asks import OPERATION_MS, UNFINISHED, Asks
 from stagewright.impl.simulator.database.script import Operation
 from stagewright.impl.simulator.database.tables import table_of
 from stagewright.impl.simulator.database.world import World
@@ -30,10 +29,8 @@ from stagewright.impl.views.building.progress import remaining_ms, statuses
 from stagewright.impl.views.maintenance.staged import staged_rows
 from stagewright.spec.errors import InputError
 
-OPERATION_MS = 60_000
 PAGE = 50
 QUIET_MS = 30_000  # for updates to arrive when nothing goes wrong any more
-UNFINISHED = "not yet"
 
 
 def _said(status: ViewStatus) -> str:
@@ -44,16 +41,6 @@ def _said(status: ViewStatus) -> str:
     left = remaining_ms(done / status.places, status.age_ms) if status.places else None
     estimate = "" if left is None or status.status == "CREATED" else f", about {left} ms to go"
     return f"{status.view} {status.status}, {done} of {status.places} tasks done{estimate}"
-
-
-@dataclass(frozen=True)
-class Asks:
-    """What a run does for those who work through its script."""
-
-    until: Callable[[Callable[[], bool], int], bool]
-    say: Callable[[Callable[[int], Message]], OperatorReply | None]
-    read: Callable[[Callable[[int], Message]], Message | None]
-    serving: Callable[[], list[str]]
 
 
 class ViewOperations:

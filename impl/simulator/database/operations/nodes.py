@@ -1,0 +1,161 @@
+"""Nodes in a script: they join, leave, are killed, replaced, removed, rebuilt and cut off."""
+
+from __future__ import annotations
+
+from stagewright.impl.catalog.catalog import Catalog
+from stagewright.impl.catalog.columns import TOPOLOGY
+from stagewright.impl.node.messages import Ask, OperatorRequest
+from stagewright.impl.node.port import Identity
+from stagewright.impl.simulator.database.operations.asks import (
+    AGAIN_MS,
+    OPERATION_MS,
+    UNFINISHED,
+    Asks,
+)
+from stagewright.impl.simulator.database.plan import host_of
+from stagewright.impl.simulator.database.script import Operation
+from stagewright.impl.simulator.database.world import World
+from stagewright.machines.scylladb.topology.topology_states import NodeState
+from stagewright.spec.errors import InputError
+
+NOTICED_MS = 5_000  # until all have noticed that a node is down
+ASKS = {
+    "decommission": Ask.leave,
+    "remove": Ask.remove,
+    "rebuild": Ask.rebuild,
+    "cleanup": Ask.cleanup,
+    "generation": Ask.new_cdc_generation,
+    "abort": Ask.abort,
+}
+
+
+class NodeOperations:
+    """The nodes of a run; `killed` are those that the script wants down."""
+
+    def __init__(self, world: World, catalog: Catalog, asks: Asks, killed: set[str]) -> None:
+        self._world = world
+        self._catalog = catalog
+        self._asks = asks
+        self._killed = killed
+
+    def work(self, operation: Operation) -> str:
+        """Do what a script says, and report what became of it.
+
+        Raises:
+            InputError: there is no such node, or it was there already.
+        """
+        verb, node, by = operation.verb, operation.node, operation.by
+        newcomer = by if verb == "replace" else node if verb == "join" else ""
+        if newcomer in self._world.hosts:
+            raise InputError(f"`{operation}`: {newcomer} was there already", help="use a new name")
+        if node and verb != "join" and node not in self._world.hosts:
+            raise InputError(f"`{operation}`: there is no {node}", help="let it join first")
+        match verb:
+            case "kill":
+                self._kill(node)
+                return "done"
+            case "isolate":
+                self._world.isolate(node)
+                self._asks.until(
+                    lambda: all(self._sees_down(n, node) for n in self._others(node)), NOTICED_MS
+                )
+                return "done"
+            case "restart":
+                self._killed.discard(node)
+                self._world.start(node)
+                return "done"
+            case "ask":
+                return self._ask(by, node, wait=False)
+            case "join" | "replace":
+                return self._join(newcomer, node if verb == "replace" else "")
+            case _:
+                return self._ask(verb, node)
+
+    def _others(self, name: str) -> list[str]:
+        return [n for n in self._world.up() if n != name]
+
+    def _kill(self, name: str) -> None:
+        if name in self._world.isolated:
+            return  # it is down for all but clients
+        self._killed.add(name)
+        self._world.crash(name)
+        self._asks.until(
+            lambda: all(self._sees_down(n, name) for n in self._world.up()), NOTICED_MS
+        )
+
+    def _sees_down(self, node: str, other: str) -> bool:
+        found = self._world.hosts[node].node
+        return found is None or other in found.context.down
+
+    def _join(self, name: str, replaces: str) -> str:
+        shunned = {replaces, *self._world.isolated}
+        known = self._catalog.view.nodes.items()
+        contacts = tuple(n for n, m in known if m.state.owns and n not in shunned)  # up or not
+        if replaces:
+            self._kill(replaces)
+        self._world.add(Identity(host_of(name), contacts=contacts, replaces=replaces))
+        host, nodes = self._world.hosts[name], self._catalog.view.nodes
+
+        def over() -> bool:
+            state = self._catalog.view.nodes.get(name)
+            ended = state is not None and state.state in (NodeState.normal, NodeState.left)
+            return ended or bool(host.stopped)
+
+        if not self._asks.until(over, OPERATION_MS):
+            return UNFINISHED
+        nodes = self._catalog.view.nodes
+        if name in nodes and nodes[name].state is NodeState.normal:
+            if not self._asks.until(lambda: not self._holds_tablets(replaces), OPERATION_MS):
+                return UNFINISHED
+            return "done"
+        self._killed.add(name)
+        self._world.crash(name)
+        request = nodes[name].request if name in nodes else None
+        return f"failed: {request['error'] if request else host.stopped}"
+
+    def _holds_tablets(self, name: str) -> bool:
+        """Whether tablets count a node among their replicas: if it is dead, they have one less."""
+        tablets = self._catalog.view.tablets.values()
+        return any(r.host == name for rows in tablets for row in rows for r in row.tablet.replicas)
+
+    def _ask(self, verb: str, node: str, *, wait: bool = True) -> str:
+        if verb == "remove":
+            self._kill(node)
+        refusal, known = "", self._request_id(node)
+        deadline = self._world.events.now + OPERATION_MS
+        while self._world.events.now < deadline:
+            reply = self._asks.order(OperatorRequest(0, ASKS[verb], node), node)
+            # Refused because it is pending already: the answer to an earlier try was lost.
+            taken = reply is not None and self._request_id(node) != known
+            if reply is not None and (reply.accepted or taken):
+                if not wait or verb == "abort":
+                    return "asked" if verb != "abort" else "done"
+                if not self._asks.until(lambda: self._has_ended(verb, node), OPERATION_MS):
+                    return UNFINISHED
+                return self._result(verb, node)
+            if reply is not None:
+                refusal = reply.reason
+                break
+            self._asks.until(lambda: False, AGAIN_MS)
+        return f"refused: {refusal}" if refusal else "no answer"
+
+    def _request_id(self, node: str) -> str:
+        """The newest request of a node."""
+        row = self._catalog.tables[TOPOLOGY].get((node,))
+        return (row["request_id"] or "") if row is not None else ""
+
+    def _has_ended(self, verb: str, node: str) -> bool:
+        if verb in ("cleanup", "generation"):
+            return self._catalog.state()["global_request"] is None
+        row = self._catalog.view.nodes[node]
+        if verb in ("decommission", "remove") and row.state is NodeState.left:
+            return True
+        ended = row.request is not None and row.request["done"]
+        return bool(ended) and row.state in (NodeState.normal, NodeState.left)
+
+    def _result(self, verb: str, node: str) -> str:
+        if verb in ("cleanup", "generation"):
+            return "done"
+        request = self._catalog.view.nodes[node].request
+        error = request["error"] if request is not None else None
+        return f"failed: {error}" if error else "done"
