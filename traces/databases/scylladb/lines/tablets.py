@@ -1,7 +1,7 @@
-"""The lines of a ScyllaDB log that tell the stage of a tablet's transition.
+"""The lines of a ScyllaDB log that say which stage a tablet's transition is in.
 
-At DEBUG the coordinator tells each stage it will set, but neither the first nor the last step of a
-transition. At INFO it tells only the actions that it runs on replicas. What is not told is a hidden step.
+At DEBUG the coordinator logs each stage it will set, but neither the first nor the last step of a
+transition. At INFO it logs only the actions that it runs on replicas. What leaves no line is a hidden step.
 """
 
 from __future__ import annotations
@@ -125,23 +125,11 @@ FORMS = (
 CLEANUPS = frozenset({Stage.cleanup.name, Stage.cleanup_target.name})
 FAILS_BARRIER = TabletMigration.fail_barrier.__name__
 
-# A transition is made and deleted without a line, so its first stage and `none` are not among these; nor is
+# A transition is made and deleted without a line, so its first stages and `none` leave none; nor does
 # `end_repair`, which follows a failed repair without one.
-_TOLD = frozenset(
-    {
-        Stage.write_both_read_old.name,
-        Stage.rebuild_repair.name,
-        Stage.streaming.name,
-        Stage.write_both_read_new.name,
-        Stage.write_both_read_old_fallback_cleanup.name,
-        Stage.use_new.name,
-        Stage.cleanup.name,
-        Stage.end_migration.name,
-        Stage.cleanup_target.name,
-        Stage.revert_migration.name,
-    }
-)
+_SILENT = (Stage.none, Stage.allow_write_both_read_old, Stage.repair, Stage.end_repair)
+_LOGGED = frozenset(stage.name for stage in Stage if stage not in _SILENT)
 
-# At DEBUG every step to a told stage leaves a line; at INFO any step may leave none.
-DEBUG_RECORDING = Recording(hidden_but({STAGE: _TOLD}), from_start=False, end_marked=False)
+# At DEBUG every step to one of the others leaves a line; at INFO any step may leave none.
+DEBUG_RECORDING = Recording(hidden_but({STAGE: _LOGGED}), from_start=False, end_marked=False)
 INFO_RECORDING = Recording(ALL_HIDDEN, from_start=False, end_marked=False)
