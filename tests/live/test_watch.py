@@ -113,6 +113,21 @@ def test_tablets_and_why_they_move_are_seen(
     assert f"<li>{seen['moves'][0]}</li>" in dom
 
 
+def test_logs_of_changes_and_their_streams_are_seen(
+    supervisor: Supervisor, watch: Watch, served: LoopbackServer, tmp_path: Path
+) -> None:
+    session = supervisor.session("ks.l")
+    session.create("ks.l", 2, 2, cdc=True, images=True, ttl=60_000)
+    session.close()
+    seen = seen_when(watch, lambda s: s["logs"])
+    (log,) = seen["logs"]
+    assert (log["base"], log["images"], log["ttl"]) == ("ks.l", True, 60_000)
+    assert [count for _, count in log["streams"]] == [2]  # one of each tablet
+    dom = visit(served.address, tmp_path, "--virtual-time-budget=3000")
+    row = r"<td>ks\.l</td><td[^>]*>changes, and what was before</td><td>60 s</td>"
+    assert re.search(row, dom)
+
+
 def test_how_far_views_are_built_is_seen(
     supervisor: Supervisor, watch: Watch, served: LoopbackServer, tmp_path: Path
 ) -> None:

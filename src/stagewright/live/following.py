@@ -29,6 +29,19 @@ class Committed:
 
 
 @dataclass(frozen=True)
+class ChangeLog:
+    """The log of a table: for how long it keeps rows (milliseconds, 0: for ever), and its sets of streams.
+
+    Of each set the time from which on it operates (seconds since 1970), and how many streams it has.
+    """
+
+    base: str
+    images: bool
+    ttl: int
+    streams: tuple[tuple[float, int], ...]
+
+
+@dataclass(frozen=True)
 class Moment:
     """The tables after a commit, and the last commits."""
 
@@ -36,6 +49,7 @@ class Moment:
     begun: bool
     view: View
     views: tuple[ViewStatus, ...]
+    logs: tuple[ChangeLog, ...]
     history: tuple[Committed, ...]
 
 
@@ -59,7 +73,8 @@ class Following:
         with self._lock:
             view, begun = self._catalog.view, self._catalog.begun
             views = statuses(self._catalog.tables, view, time.time_ns() // 1000)
-            return Moment(self._position, begun, view, views, tuple(self._history))
+            logs = tuple(_log(self._catalog, base) for base in sorted(view.logs)) if begun else ()
+            return Moment(self._position, begun, view, views, logs, tuple(self._history))
 
     def close(self) -> None:
         """Follow no longer."""
@@ -102,3 +117,9 @@ class Following:
                     )
                 )
             self._position = item.id.position
+
+
+def _log(catalog: Catalog, base: str) -> ChangeLog:
+    view, found = catalog.view, catalog.readable(base)
+    streams = sorted((start / 1e6, sum(len(r.streams) for r in d.ranges)) for start, d in found)
+    return ChangeLog(base, base in view.images, view.kept.get(base, 0), tuple(streams))

@@ -70,6 +70,7 @@ class Watch:
             "session": view.session,
             "tables": {name_of(table): replicas for table, replicas in view.tables.items()},
             "views": [_view(v) for v in moment.views],
+            "logs": [asdict(log) for log in moment.logs],
             "nodes": [self._node(name, said[name], view) for name in names],
             "tablets": [asdict(t) for t in statuses(view)],
             "moves": [m for c in moment.history for m in moves_of(c.description, c.steps)][
