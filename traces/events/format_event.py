@@ -11,14 +11,16 @@ from stagewright.traces.events.symbols import Symbol
 LISTED_MAX = 12  # values or actions of one kind that are told
 
 
-def label(symbol: Symbol) -> str:
-    """An event in a few words."""
+def label(symbol: Symbol, order: Sequence[str] = ()) -> str:
+    """An event in a few words; `order` has the names of the action's parameters, if they are known."""
     if symbol.end:
         return "the end marker"
     if symbol.action is None:
         seen = ", ".join(f"{n} = {text(v)}" for n, v in symbol.observed.items())
         return f"an observation of {seen or 'no variable'}"
-    return call(symbol.action, symbol.parameters.values())
+    names = [n for n in order if n in symbol.parameters]
+    names += [n for n in symbol.parameters if n not in order]
+    return call(symbol.action, (symbol.parameters[n] for n in names))
 
 
 def call(action: str, values: Iterable[object]) -> str:

@@ -23,7 +23,7 @@ from stagewright.traces.automaton.subset_automaton import (
     SpentError,
 )
 from stagewright.traces.events.format_event import call, changes, label, summary
-from stagewright.traces.events.symbols import parse_symbol
+from stagewright.traces.events.symbols import Symbol, parse_symbol
 from stagewright.traces.explain import failed_guard
 from stagewright.traces.explain.excerpt import excerpt
 from stagewright.traces.explain.explanation import AccountingError, Explanation, GoodStep
@@ -46,8 +46,16 @@ class Explainer:
         most = evaluator.automaton.max_states + _STATES_BESIDE
         self._running = beside(evaluator.automaton, "explanations", most)
         self._interpreter = Interpreter(evaluator.definition, evaluator.scope, bounded=False)
+        self._parameters = {
+            action.name: tuple(p.name for p in action.params)
+            for action in evaluator.definition.actions
+        }
         self._known: dict[tuple[int, str], Explanation] = {}
         self._summaries: dict[int, tuple[tuple[str, str], ...]] = {}
+
+    def _label(self, symbol: Symbol) -> str:
+        """An event in a few words, with its arguments in the order of the definition."""
+        return label(symbol, self._parameters.get(symbol.action or "", ()))
 
     @property
     def running(self) -> Determinised:
@@ -72,26 +80,28 @@ class Explainer:
         try:
             return self._explained(finding, whole=whole)
         except SpentError:
-            return Explanation(label(parse_symbol(finding.symbols[-1])))
+            return Explanation(self._label(parse_symbol(finding.symbols[-1])))
 
     def _explained(self, finding: Finding, *, whole: bool) -> Explanation:
         *before, last = finding.symbols
         cut = len(finding.symbols) <= finding.sequence
         numbers = self._follow(before, self._cut(finding) if cut else START)
         if numbers is None:
-            return Explanation(label(parse_symbol(last)))
+            return Explanation(self._label(parse_symbol(last)))
         if cut and finding.before is not None:
             numbers[-1] = self._number_of(finding.before)
         foreign = self.foreign(last) is not None  # another candidate understands it
         refused = foreign or self._running.advance(numbers[-1], last) == DEAD
         if finding.cause is Cause.STEP and not refused:
-            return Explanation(label(parse_symbol(last)))  # what refuses it lies before the cut
+            return Explanation(
+                self._label(parse_symbol(last))
+            )  # what refuses it lies before the cut
         if (
             not whole
             and len(self._known) >= DISTINCT_MAX
             and (numbers[-1], last) not in self._known
         ):
-            return Explanation(label(parse_symbol(last)))
+            return Explanation(self._label(parse_symbol(last)))
         explanation = self._core(finding, numbers[-1], last)
         if not whole:
             return explanation
@@ -126,11 +136,13 @@ class Explainer:
     def _refused(self, finding: Finding, number: int, last: str) -> Explanation:
         evaluator, running, symbol = self._evaluator, self._running, parse_symbol(last)
         if finding.cause is not Cause.STEP:
-            return Explanation(label(symbol))
+            return Explanation(self._label(symbol))
         possible = self._states(running.sets[number])
         constraint = running.constraint(last)
         if isinstance(constraint, str):
-            return Explanation(label(symbol), failed=((constraint, ""),), state=summary(possible))
+            return Explanation(
+                self._label(symbol), failed=((constraint, ""),), state=summary(possible)
+            )
         reached = running.before_observation(number, constraint)
         after = self._states(sorted(reached))
         hidden = evaluator.automaton.recording.hidden.exist
@@ -139,10 +151,10 @@ class Explainer:
             and not hidden
             and failed_guard.explains(self._interpreter, possible, symbol)
         ):
-            raise AccountingError(f"{finding.key}: the interpreter explains {label(symbol)}")
+            raise AccountingError(f"{finding.key}: the interpreter explains {self._label(symbol)}")
         differing = failed_guard.differing(after, symbol.observed)
         return Explanation(
-            label(symbol),
+            self._label(symbol),
             failed=() if after else failed_guard.failed(self._interpreter, possible, symbol),
             expected=tuple((name, values) for name, (values, _) in differing.items()),
             observed=tuple((name, value) for name, (_, value) in differing.items()),
@@ -159,7 +171,7 @@ class Explainer:
             steps.append(
                 GoodStep(
                     finding.sequence - len(numbers) + 1 + position,
-                    label(parse_symbol(finding.symbols[position])),
+                    self._label(parse_symbol(finding.symbols[position])),
                     changes(old, new),
                     new,
                     len(self._running.sets[numbers[position + 1]]),

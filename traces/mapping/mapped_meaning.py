@@ -167,11 +167,10 @@ def _meaning(plan: Plan, rule: Rule, says: tuple[object, ...]) -> Meant:
         value = rule.action.value(fields, None)
         action = None if value is ABSENT or value is None else as_text(value)
     kinds = plan.parameters.get(action or "", {})
-    meanings = dict(rule.parameters)
-    parameters = {  # in the order of the definition, as every text has them
+    parameters = {
         name: value
-        for name, kind in kinds.items()
-        if name in meanings and (value := meanings[name].value(fields, kind)) is not ABSENT
+        for name, meaning in rule.parameters
+        if name in kinds and (value := meaning.value(fields, kinds[name])) is not ABSENT
     }
     observed: dict[str, object] = {}
     for template, meaning in rule.observed:

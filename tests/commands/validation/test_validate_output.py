@@ -29,7 +29,7 @@ class Book(Machine):
     place = one_of(Place, init=Place.left)
 
     @action
-    def give(self, source: Term[Node], target: Term[Node], to: Term[Place]) -> None:
+    def give(self, target: Term[Node], source: Term[Node], to: Term[Place]) -> None:
         require((source != target) & self.held[source], "source has it")
         self.held[source] = False
         self.held[target] = True
@@ -59,7 +59,7 @@ def test_steps_and_states_are_told_as_the_definition_has_them(
     words = ["--mapping", str(tmp_path / "m.toml"), "--machine", str(tmp_path / "m.py")]
     assert run_command_line(["validate", str(trace), *words]) == 1
     told = capsys.readouterr().out
-    assert "  event      give(node1, node0, right)\n" in told
+    assert "  event      give(node0, node1, right)\n" in told
     assert "  before     held[*] = no, place = left\n" in told
     assert "an observation of no variable" in told
 
