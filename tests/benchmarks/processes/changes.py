@@ -6,14 +6,11 @@ turns, at level quorum: compare ratios, for the rest is the machine's.
 
 from __future__ import annotations
 
-import argparse
 import statistics
-import tempfile
-from pathlib import Path
 
+from tests.benchmarks.processes.three_nodes import measure_on_three_nodes
 from tests.benchmarks.processes.views import TURNS, speed_of
 
-from stagewright.impl.processes.layout import Layout
 from stagewright.impl.processes.supervisor import Supervisor
 
 PLAIN = "ks.plain"
@@ -41,20 +38,5 @@ def measure(supervisor: Supervisor, rows: int) -> None:
         print(f"a write {what}: {wall:.2f} of the time of one without, {cpu:.2f} of the CPU time")
 
 
-def main() -> None:
-    """Measure."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=5_000)
-    rows = parser.parse_args().rows
-    with tempfile.TemporaryDirectory(prefix="changes-") as scratch:
-        supervisor = Supervisor(Layout(Path(scratch) / "c"))
-        supervisor.create(3)
-        try:
-            supervisor.start()
-            measure(supervisor, rows)
-        finally:
-            supervisor.stop()
-
-
 if __name__ == "__main__":
-    main()
+    measure_on_three_nodes(measure, 5_000)

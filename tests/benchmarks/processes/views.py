@@ -6,18 +6,15 @@ table waits for meanwhile, and updates with and without a view, by turns: compar
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import statistics
-import tempfile
 import time
-from pathlib import Path
 from threading import Thread
 
 from tests.benchmarks.processes.__main__ import Asked, Latencies, Speed, cpu_of, latencies
+from tests.benchmarks.processes.three_nodes import measure_on_three_nodes
 
 from stagewright.impl.node.messages import ClientWrite
-from stagewright.impl.processes.layout import Layout
 from stagewright.impl.processes.supervisor import Supervisor
 
 PLAIN, VIEWED, VIEW = "ks.plain", "ks.viewed", "ks.v"
@@ -91,20 +88,5 @@ def measure(supervisor: Supervisor, rows: int) -> None:
     )
 
 
-def main() -> None:
-    """Measure."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=10_000)
-    rows = parser.parse_args().rows
-    with tempfile.TemporaryDirectory(prefix="views-") as scratch:
-        supervisor = Supervisor(Layout(Path(scratch) / "c"))
-        supervisor.create(3)
-        try:
-            supervisor.start()
-            measure(supervisor, rows)
-        finally:
-            supervisor.stop()
-
-
 if __name__ == "__main__":
-    main()
+    measure_on_three_nodes(measure, 10_000)
