@@ -260,7 +260,7 @@ class _Reading:
         values = dict(zip(rule.says, says, strict=True))
         for name, sort in rule.members:
             real = values.get(name)
-            if real is not None and real != "":
+            if real is not None and real != "" and as_text(real) not in rule.words_of(name):
                 names = entity.members.setdefault(sort, {})
                 values[name] = f"{sort}{names.setdefault(as_text(real), len(names))}"
         return tuple(values.values())

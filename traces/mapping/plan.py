@@ -125,11 +125,29 @@ class Rule:
     also: bool = False
     each: Each | None = None
 
+    @property
+    def meanings(self) -> list[Meaning]:
+        """Of the action, the parameters and the observed values."""
+        every = [self.action, *(m for _, m in self.parameters), *(m for _, m in self.observed)]
+        return [one for one in every if one is not None]
+
+    @cached_property
+    def _words(self) -> Mapping[str, frozenset[str]]:
+        found: dict[str, frozenset[str]] = {}
+        for one in self.meanings:
+            if one.template is not None and one.template.texts == ("", ""):
+                (name,) = one.template.fields
+                found[name] = found.get(name, frozenset()) | one.values.keys()
+        return found
+
+    def words_of(self, name: str) -> frozenset[str]:
+        """The texts of a field that `values` gives a meaning: they are no names of members."""
+        return self._words.get(name, frozenset())
+
     @cached_property
     def says(self) -> tuple[str, ...]:
         """The fields on which the action, the parameters and the observed values depend."""
-        meanings = [self.action, *(m for _, m in self.parameters), *(m for _, m in self.observed)]
-        templates = [m.template for m in meanings if m is not None and m.template is not None]
+        templates = [m.template for m in self.meanings if m.template is not None]
         templates += [name for name, _ in self.observed]
         return tuple(dict.fromkeys(name for t in templates for name in t.fields))
 

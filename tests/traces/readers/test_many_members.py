@@ -106,3 +106,26 @@ def test_no_step_is_tried_that_an_event_does_not_name(
     assert (
         tried <= 4 * 2 * CLIENTS + 2 * CLIENTS
     )  # a few an event, and those of the first state once
+
+
+def test_a_word_for_nobody_is_no_name(tmp_path: Path) -> None:
+    """Etcd writes `"vote": "0"` where there is no vote."""
+    (tmp_path / "m.toml").write_text(
+        """machine = "Lock"
+entity = "{lock}"
+members = {who = "Client"}
+[source]
+form = "jsonl"
+[recording]
+hidden = "all"
+visible = ["holder"]
+[[event]]
+observed = {holder = {from = "{who}", values = {"0" = "none"}}}
+"""
+    )
+    held = ["0", "host-1", "0", "host-2", "0"]
+    lines = [json.dumps({"lock": "a", "who": who}) for who in held]
+    (tmp_path / "rows.jsonl").write_text("\n".join(lines) + "\n")
+    options = Options(mapping=tmp_path / "m.toml")
+    report = validate([tmp_path / "rows.jsonl"], define(Lock), options, engine=Embedded(1))
+    assert report.verdicts[TraceVerdict.OK] == 1
