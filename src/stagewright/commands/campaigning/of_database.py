@@ -8,8 +8,9 @@ from typing import Any
 from rich.console import RenderableType
 
 from stagewright.commands.campaigning.asked import Asked, defects_named
+from stagewright.commands.campaigning.failures import json_of_failures, lines_of_failures
 from stagewright.commands.campaigning.runs import run_seeds
-from stagewright.commands.campaigning.text import lines_of_failures, render
+from stagewright.commands.campaigning.text import render
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.recording.failure import Failure, Found
 from stagewright.impl.simulator.campaign.drawing import draw
@@ -18,6 +19,8 @@ from stagewright.impl.simulator.campaign.tally import Tally
 from stagewright.impl.simulator.campaign.trial import Result, attempt
 from stagewright.impl.simulator.database.checks.watcher import tables
 from stagewright.impl.topology.release import release
+
+_BY = {"clients": "clients notice", "trace": "the definitions refuse", "raised": "a node raises"}
 
 
 class DatabaseRuns:
@@ -73,7 +76,7 @@ class DatabaseCampaign:
 
     def failures(self) -> list[str]:
         """With the command that shows each, and a smaller one."""
-        return [*lines_of_failures(self._found, self._shrunk, self._again)]
+        return [*lines_of_failures(self._found, self._shrunk, self._again, _BY)]
 
     def _again(self, seed: int) -> str:
         """`stagewright run` has no wrong builds."""
@@ -82,7 +85,6 @@ class DatabaseCampaign:
     def as_json(self) -> dict[str, object]:
         """All of it."""
         tally = self._tally
-        small = {s.scenario.seed: s for s in self._shrunk}
         return {
             "of": self._asked.of,
             "runs": tally.runs,
@@ -98,15 +100,5 @@ class DatabaseCampaign:
             "never_met": [list(pair) for pair in tally.never_met],
             "edges": dict(sorted(tally.edges.items())),
             "never_taken": tally.never_taken,
-            "failures": [
-                {
-                    "by": one.failure.by,
-                    "text": one.failure.text,
-                    "seed": one.seed,
-                    "seeds": one.seeds,
-                    "reproduce": self._again(one.seed),
-                    "shrunk": small[one.seed].scenario.command if one.seed in small else None,
-                }
-                for one in self._found
-            ],
+            "failures": json_of_failures(self._found, self._shrunk, self._again),
         }

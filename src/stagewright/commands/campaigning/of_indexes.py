@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from stagewright.commands.campaigning.asked import Asked, defects_named
+from stagewright.commands.campaigning.failures import json_of_failures, lines_of_failures
 from stagewright.commands.campaigning.logs import YUGABYTE, check_logs
 from stagewright.commands.campaigning.runs import run_seeds
 from stagewright.impl.indexes.campaign.drawing import draw
@@ -101,19 +101,7 @@ class IndexCampaign:
 
     def failures(self) -> list[str]:
         """With the command that shows each, and a smaller one."""
-        lines: list[str] = []
-        small = {s.failure.sort: s for s in self._shrunk}
-        for one in self._found:
-            seeds = f"{one.seeds} seed{'s' if one.seeds > 1 else ''}"
-            what = f"{_BY[one.failure.by]}: {one.failure.text}"
-            lines += [
-                f"BROKEN {what} ({seeds}, first {one.seed})",
-                f"  reproduce: {self._again(one.seed)}",
-            ]
-            found = small.get(one.failure.sort)
-            if found is not None:
-                lines.append(f"  smaller, in {found.runs} runs: {found.scenario.command}")
-        return lines
+        return [*lines_of_failures(self._found, self._shrunk, self._again, _BY)]
 
     def _again(self, seed: int) -> str:
         """`stagewright run` has no wrong builds."""
@@ -124,7 +112,6 @@ class IndexCampaign:
     def as_json(self) -> dict[str, object]:
         """All of it."""
         tally = self._tally
-        small = {s.failure.sort: s for s in self._shrunk}
         return {
             "of": self._asked.of,
             "runs": tally.runs,
@@ -134,16 +121,5 @@ class IndexCampaign:
             "strategies": dict(tally.strategies),
             "happened": dict(sorted(tally.counts.items())),
             "never_happened": tally.never,
-            "failures": [
-                {
-                    **asdict(one.failure),
-                    "seed": one.seed,
-                    "seeds": one.seeds,
-                    "reproduce": self._again(one.seed),
-                    "shrunk": small[one.failure.sort].scenario.command
-                    if one.failure.sort in small
-                    else None,
-                }
-                for one in self._found
-            ],
+            "failures": json_of_failures(self._found, self._shrunk, self._again),
         }

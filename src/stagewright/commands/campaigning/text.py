@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import groupby
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from stagewright.impl.recording.failure import Found
-from stagewright.impl.simulator.campaign.shrinking import Shrunk
 from stagewright.impl.simulator.campaign.tally import Tally
 from stagewright.impl.simulator.database.world import KINDS
-
-_BY = {"clients": "clients notice", "trace": "the definitions refuse", "raised": "a node raises"}
 
 
 def render(tally: Tally, asked: int) -> RenderableType:
@@ -53,17 +49,3 @@ def _table(tally: Tally) -> Table:
         if entered:
             table.add_row(state, str(entered), *(str(n or "·") for n in kinds.values()))
     return table
-
-
-def lines_of_failures(
-    failures: list[Found], shrunk: list[Shrunk], again: Callable[[int], str]
-) -> Iterator[str]:
-    """Each sort of failure, with the commands that show it; `again` is that of a seed."""
-    small = {s.failure.sort: s for s in shrunk}
-    for one in failures:
-        seeds = f"{one.seeds} seed{'s' if one.seeds > 1 else ''}"
-        yield f"BROKEN {_BY[one.failure.by]}: {one.failure.text} ({seeds}, first {one.seed})"
-        yield f"  reproduce: {again(one.seed)}"
-        found = small.get(one.failure.sort)
-        if found is not None:
-            yield f"  smaller, in {found.runs} runs: {found.scenario.command}"
