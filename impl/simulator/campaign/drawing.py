@@ -93,7 +93,7 @@ def draw(seed: int) -> Scenario:
     cdc = found.faults.skew <= SMALL_SKEW and dice.chance(0.35, "cdc")
     script = _script(dice, found)
     if has_tablets(seed):
-        script = with_tables(dice, script, found.nodes)
+        script = with_tables(dice, script, found.nodes, busy=found.strategy == "busy")
     images, expires = (cdc and dice.chance(share, kind) for kind, share in OF_LOGS.items())
     ttl = TTLS[dice.between(0, len(TTLS) - 1, "ttl")] if expires else 0
     return replace(found, script=script, cdc=cdc, images=images, ttl=ttl)

@@ -13,6 +13,7 @@ VIEWS = 0.65  # share of these that have views
 SECOND_VIEW = 0.4
 CHANGES = ("repair", "alter", "split", "merge")
 CHANGED = 0.3  # share of the tables to which each of these is done
+ALTERED_BACK = 0.7  # share of those that have four replicas then
 MOVED = 0.4  # share of the tables whose tablets are moved by hand
 UNBALANCED = 0.3  # share of these in which the balancer is off for a while
 ABORTED = 0.15  # share of the scripts in which a node is asked to leave and that is aborted
@@ -25,8 +26,13 @@ def has_tablets(seed: int) -> bool:
     return Dice(seed).chance(TABLES, "tablets")
 
 
-def with_tables(dice: Dice, script: tuple[Operation, ...], nodes: int) -> tuple[Operation, ...]:
-    """The script with tablet tables before it, and maybe views of them between its operations."""
+def with_tables(
+    dice: Dice, script: tuple[Operation, ...], nodes: int, *, busy: bool
+) -> tuple[Operation, ...]:
+    """The script with tablet tables before it, and maybe views of them between its operations.
+
+    Where clients are busy and messages get lost, tables get more replicas and fewer again.
+    """
     names = ["t", "u"] if dice.chance(SECOND_TABLE, "second table") else ["t"]
     tables = [_table(dice, name, nodes) for name in names]
     found = list(script)
@@ -40,7 +46,19 @@ def with_tables(dice: Dice, script: tuple[Operation, ...], nodes: int) -> tuple[
             for v in CHANGES
             if dice.chance(CHANGED, "change", v)
         ]
+        # Only from four replicas to two a quorum of the table is smaller than one of the tablets of before.
+        most = Operation("alter", name, replicas=MOST_REPLICAS + 1)
+        if busy and nodes > MOST_REPLICAS:
+            changes = [most, replace(most, replicas=2), *(c for c in changes if c.verb != "alter")]
+        elif most in changes and dice.chance(ALTERED_BACK, "back"):
+            changes.insert(changes.index(most) + 1, replace(most, replicas=2))
         _put_in(dice, found, changes, "place of a change")
+        if any(c.verb == "alter" for c in changes):
+            # What requests wait for while replicas come and go shows if there are any.
+            last = max(i for i, o in enumerate(found) if o.verb == "alter" and o.node == name)
+            found.insert(
+                last, Operation("write", number=dice.between(40, 120, "while altered", name))
+            )
         if dice.chance(MOVED, "moves"):
             _put_in(dice, found, _moves(dice, name), "place of a move")
     if nodes > MOST_REPLICAS and dice.chance(ABORTED, "abort"):

@@ -46,6 +46,8 @@ class ViewWatcher:
         self._hosts = hosts
         self._expected: set[ViewUpdate] = set()  # of the write that is handled
         self._hints: dict[tuple[str, str, bytes], tuple[ViewUpdate, int]] = {}  # by node and table
+        # Those that were dropped in lives that go on, and where: a crash may bring them back.
+        self._gone: dict[tuple[str, str, bytes], tuple[tuple[ViewUpdate, int], int]] = {}
         self._sides = Sides()
         self._batches: dict[tuple[str, Place], _Batch] = {}  # by life
         self._flushing: dict[tuple[str, str], set[str]] = {}  # by life and base table
@@ -155,6 +157,7 @@ class ViewWatcher:
         found = self._hints.pop((node.name, family, key), None)
         if found is None:
             return
+        self._gone[node.name, family, key] = found, len(host.disk.log)
         update, view = found[0], node.context.view.views.get(found[0].view)
         # Who has learned sooner than this node that the view was dropped has its rows no more.
         arrived = (
@@ -169,8 +172,13 @@ class ViewWatcher:
         return there is not None and there.time >= update.time
 
     def ends(self, host: Host) -> None:
-        """A life of a node is over: hints that were on no disk are gone with it."""
+        """A life of a node is over: hints that were on no disk are gone with it, and such drops of them."""
         left = len(host.disk.log)
+        for where, (hint, dropped) in [*self._gone.items()]:
+            if where[0] == host.identity.name:
+                del self._gone[where]
+                if dropped > left:
+                    self._hints.setdefault(where, hint)
         for where, (_, position) in [*self._hints.items()]:
             if where[0] == host.identity.name and position > left:
                 del self._hints[where]

@@ -124,11 +124,23 @@ def test_a_view_that_is_created_again_has_no_rows_and_tasks_of_the_one_before() 
             faults=parse_faults("failover=200,election=100,storm"),
             workload=Workload(keys=12, gap=(0, 3)),
         ),
+        Plan(
+            nodes=4,
+            seed=41,
+            script=parse_script(
+                "table t tablets 1 rf 3; table u tablets 4 rf 2; write 143; create view w on u by value mod 3; "
+                "repair t; move u 1; join n5; move t 0; create view v on u by value mod 7; remove n1; alter u rf 4; "
+                "await v; move t 0; decommission n3; split t; merge u"
+            ),
+            faults=parse_faults("delay=0.05,crash@tablet.cleanup"),
+            workload=Workload(keys=3, gap=(1, 6), deletes=0.05),
+        ),
     ],
     ids=[
         "a worker has not learned of a drop",
         "who has left learns no more",
         "a worker has not learned that a coordinator is gone",
+        "a hint that was dropped is back after a crash",
     ],
 )
 def test_what_a_node_may_not_have_learned_is_not_held_against_it(plan: Plan) -> None:
