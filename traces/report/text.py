@@ -44,7 +44,7 @@ def print_report(report: TraceReport, console: Console, *, whole: bool = False) 
         _print(f"note: {note}", console)
     for text in (*candidates_told(report.candidates), *together_lines(report.together)):
         _print(text, console)
-    shown = report.entities[: None if whole else _SHOWN_MAX]
+    shown = as_recorded(report)[: None if whole else _SHOWN_MAX]
     for entity in shown:
         console.print()
         _print_entity(entity, console, several=len(report.machines) > 1)
@@ -65,6 +65,19 @@ def print_report(report: TraceReport, console: Console, *, whole: bool = False) 
         _print(f"  {line.where}: {line.reason}", console)
     if (more := report.totals.not_events - _SHOWN_MAX) > 0:
         console.print(f"  … and {more:,} more")
+
+
+def as_recorded(report: TraceReport) -> list[EntityReport]:
+    """What is wrong, violations first, each file's in the order of its lines: the earliest is what to look at."""
+    files = {file: number for number, file in enumerate(report.files)}
+
+    def place(entity: EntityReport) -> tuple[bool, int, int]:
+        where, other = entity.where, entity.verdict is not TraceVerdict.VIOLATION
+        if where is None:
+            return other, len(files), 0
+        return other, files.get(where.file, len(files)), where.line
+
+    return sorted(report.entities, key=place)
 
 
 def passed_over_lines(report: TraceReport) -> list[str]:
