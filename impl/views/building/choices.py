@@ -69,7 +69,9 @@ def choices(
     `coming` is a view that is about to be created on the one base, `place` a replica that may be still to come.
     """
     tasks = [*tasks_in(tables).values()]
+    processed = processed_in(tables)
     known = {v.base for v in view.views.values()} | {t.place.base for t in tasks}
+    known |= {processed} - {""}  # it is left, though its last view be dropped
     meant = known if bases is None else {*bases}
     views = {name: v for name, v in view.views.items() if v.base in meant}
     tasks = [t for t in tasks if t.place.base in meant and (t.type != BUILD or t.view in views)]
@@ -92,7 +94,6 @@ def choices(
             else staging[machine.Base(task.place.base)]
         )
         found.add(tablet_entity(task.place))
-    processed = processed_in(tables)
     batches = {shard_entity(r): _batch(one) for r, one in (sent or {}).items()}
     shards = sorted({shard_entity(p.replica) for p in places} | {*batches}, key=lambda s: s.name)
     state: dict[str, Any] = {

@@ -24,6 +24,7 @@ from stagewright.impl.simulator.database.run import run
 from stagewright.impl.simulator.database.script import parse_script
 from stagewright.impl.simulator.database.weather import parse_faults
 from stagewright.impl.storage.port import Version
+from stagewright.impl.views.building.tasks import LOCAL, PROCESSING
 from stagewright.impl.views.maintenance.definition import COMPARISONS, ViewDefinition, parts_of
 from stagewright.impl.views.maintenance.updates import updates_of
 
@@ -147,6 +148,17 @@ def test_a_view_may_be_dropped_at_any_time(wait: int) -> None:
     assert report.outcomes[-1].result == "built"
     assert all(row["view_id"] == "ks.w" for row in report.tables["view_building_tasks"].values())
     assert ("ks.v",) not in report.tables["tables"]
+
+
+@pytest.mark.parametrize("wait", [0, 60, 400])
+def test_a_table_is_left_although_its_last_view_is_dropped(wait: int) -> None:
+    script = (
+        f"table t tablets 4 rf 3; table u tablets 4 rf 3; write 60; create view v on u by value; wait {wait}; "
+        "drop view v; create view w on t by value mod 3; await w; drop view w; wait 2000"
+    )
+    report = run(Plan(script=parse_script(script), faults=parse_faults("delay"), workload=KEYS))
+    assert (report.breaches, report.refused) == ([], [])
+    assert report.tables[LOCAL][PROCESSING]["value"] is None
 
 
 def test_updates_follow_tablets_that_are_written_to_while_they_move() -> None:
