@@ -83,7 +83,7 @@ class NodeViews:
         return (*hints, *self.handing.mark(table, cell)), then
 
     def _stores(self, table: str, cell: Cell) -> bool:
-        """Whether the version is here already, as of a write that is repeated."""
+        """Whether the version is here already, as of a write that is repeated, though newer ones may be here, too."""
         key, time, _ = cell
         newest = self._node.rows.get(table, key)
         if newest is None or newest.time < time:
@@ -132,9 +132,8 @@ class NodeViews:
         base, get = row.table, self._node.rows.get
         for cell in cells:
             before = get(base, cell[0])
-            known = before is not None and before.time == cell[1]
             # What was in staging where it comes from knows what it replaced there.
-            if known or get(staging_of(base), entry_key(cell[0], cell[1])) is not None:
+            if self._stores(base, cell) or get(staging_of(base), entry_key(cell[0], cell[1])):
                 continue
             older = before if before is not None and before.time < cell[1] else None
             found.append(put_staged(base, Staged(cell, older)))

@@ -165,7 +165,7 @@ def test_each_value_of_a_parameter_has_its_own_witness() -> None:
 
     (found,) = [v for v in checked(define(Lazy)).verdicts if v.name == "anybody_is_first"]
     assert found.outcome is Outcome.HOLDS
-    assert "each of 2 choices" in found.note
+    assert "all 2 choices of its parameters are reached" in found.note
 
 
 def test_tla_has_the_witness_as_an_invariant_to_violate() -> None:

@@ -143,15 +143,20 @@ def is_form(name: str) -> bool:
 
 
 def form_of(file_name: str, begin: bytes) -> Form | None:
-    """The form of a file, by its name (without the ending of its compression) and its first bytes."""
+    """The form of a file, by its name (without the ending of its compression) and its first bytes.
+
+    Forms that share an ending are told apart by what is in a file; one that begins as its ending says is no log, though
+    a line of a log lies in it.
+    """
     forms = by_name().values()
+    own = next((form for form in forms if form.endings and file_name.endswith(form.endings)), None)
+    first = begin.lstrip().partition(b"\n")[0]
     for form in forms:
         if form.shared and file_name.endswith(form.shared) and form.looks_like(begin):
+            if own is not None and own.looks_like(begin) and not form.looks_like(first):
+                continue
             return form
-    for form in forms:
-        if form.endings and file_name.endswith(form.endings):
-            return form
-    return next((form for form in forms if form.looks_like(begin)), None)
+    return own or next((form for form in forms if form.looks_like(begin)), None)
 
 
 def is_of_traces(file_name: str) -> bool:

@@ -21,7 +21,7 @@ from stagewright.traces.databases.names import leaf, states, step
 DATABASES = Path(__file__).resolve().parents[3] / "traces" / "databases"
 # A reader, a name that it has, and the same name misspelt.
 MISSPELT = [
-    ("scylladb/lines/tablets.py", "Stage.write_both_read_new", "Stage.write_both_read_gnu"),
+    ("scylladb/lines/tablets.py", "Stage.rebuild_repair", "Stage.rebuild_repeal"),
     ("scylladb/lines/tablets.py", "TabletMigration.stage", "TabletMigration.sage"),
     ("scylladb/lines/cdc.py", "Life.published", "Life.publicised"),
     ("scylladb/lines/views.py", "ViewTask.send", "ViewTask.sent"),
