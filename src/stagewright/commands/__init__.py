@@ -34,11 +34,11 @@ COMMANDS = (
         "stagewright.commands.list",
         "list the shipped machines with their profiles and sizes",
     ),
-    Command("new", "stagewright.commands.new", "begin a machine of your own from an example"),
+    Command("new", "stagewright.commands.new", "start a machine of your own from an example"),
     Command(
         "show", "stagewright.commands.show", "print a machine: its states, actions and properties"
     ),
-    Command("explore", "stagewright.commands.explore", "walk a machine step by step, in a browser"),
+    Command("explore", "stagewright.commands.explore", "step through a machine in a browser"),
     Command(
         "draw",
         "stagewright.commands.exporting.draw",
@@ -53,19 +53,19 @@ COMMANDS = (
     Command(
         "mutate",
         "stagewright.commands.mutation.mutate",
-        "mutate a machine; some property must fail",
+        "change a machine in one place at a time; some property must fail",
     ),
-    Command("run", "stagewright.commands.run", "run the reference system under its definitions"),
+    Command("run", "stagewright.commands.run", "run a simulated cluster and check it by its definitions"),
     Command(
         "campaign",
         "stagewright.commands.campaigning.campaign",
-        "run the database or the view engine under thousands of drawn faults",
+        "run the database, the view engine or indexes under thousands of random faults",
     ),
     Command(
         "cluster", "stagewright.commands.cluster", "start and change a cluster of real processes"
     ),
     Command("shell", "stagewright.commands.shell", "write and read rows of a running cluster"),
-    Command("simulate", "stagewright.commands.simulate", "let any machine take steps at random"),
+    Command("simulate", "stagewright.commands.simulate", "let any machine take random steps"),
     Command(
         "test",
         "stagewright.commands.conformance.test",
@@ -79,18 +79,18 @@ COMMANDS = (
     Command(
         "export", "stagewright.commands.exporting.export", "write a machine for other tools to read"
     ),
-    Command("docs", "stagewright.commands.docs", "write the pages of machines"),
+    Command("docs", "stagewright.commands.docs", "write a documentation page for each machine"),
     Command("view", "stagewright.commands.view", "keep map/reduce indexes over documents"),
     Command(
         "view-file", "stagewright.commands.view_file", "verify an index file of the view engine"
     ),
-    Command("explain", "stagewright.commands.explain", "print the page of an error's code"),
-    Command("demo", "stagewright.commands.demo", "see it work"),
+    Command("explain", "stagewright.commands.explain", "print the page of an error code"),
+    Command("demo", "stagewright.commands.demo", "see every part at work"),
     Command("doctor", "stagewright.commands.doctor", "report what this installation has and lacks"),
 )
 
 _EXIT_CODES_HELP = (
-    "exit codes: 0 it holds, 1 it is violated, 2 bad input or use, 3 undecided within the budget"
+    "exit codes: 0 it holds, 1 it is violated, 2 bad input or usage, 3 undecided within the limits"
 )
 
 

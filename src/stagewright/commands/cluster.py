@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
 _EXAMPLE = """\
 examples:
-  stagewright cluster start --nodes 3 --dir /tmp/c     begin a cluster, or start what was stopped
+  stagewright cluster start --nodes 3 --dir /tmp/c     create a cluster, or start the one that was stopped
   stagewright shell --dir /tmp/c -c "put a 1; get a"   write and read rows
-  stagewright cluster add --dir /tmp/c                 n4 joins, while clients go on
+  stagewright cluster add --dir /tmp/c                 n4 joins, while clients go on working
   stagewright cluster kill n1 --dir /tmp/c             kill -9
   stagewright cluster replace n1 --dir /tmp/c          n5 takes the dead node's place
-  stagewright cluster decommission n2 --dir /tmp/c     n2 gives its rows away and leaves
-  stagewright cluster tail --dir /tmp/c                changes of rows, where it was started with --cdc
+  stagewright cluster decommission n2 --dir /tmp/c     n2 hands over its rows and leaves
+  stagewright cluster tail --dir /tmp/c                changes of rows, if it was started with --cdc
   stagewright cluster watch --dir /tmp/c               a page that follows it, on the loopback
   stagewright cluster stop --dir /tmp/c
   stagewright cluster start --indexes --dir /tmp/i     a table whose indexes are built while it is written to
-  stagewright cluster watch --dir /tmp/i               a page: how far they are, who leads what
-  stagewright cluster trace --out /tmp/t --dir /tmp/i  what its masters have decided, for `stagewright validate`
+  stagewright cluster watch --dir /tmp/i               a page: progress of the builds, who leads what
+  stagewright cluster trace --out /tmp/t --dir /tmp/i  what its masters decided, for `stagewright validate`
 
-Each node is a process with its rows in RocksDB; the log that they agree on is one SQLite file, or lies in
-etcd (--etcd). Nodes listen on the loopback unless --listen names another address; callers must know the
-secret that lies in the directory, but traffic is not encrypted.
+Each node is a process that keeps its rows in RocksDB; the log that the nodes agree on is one SQLite file, or is
+kept in etcd (--etcd). Nodes listen on the loopback unless --listen names another address; callers must know the
+secret stored in the directory, but traffic is not encrypted.
 
-exit codes of `status`: 0 all is well, 1 a node is not. Of the others: 1 the cluster refused or failed.
+exit codes of `status`: 0 all is well, 1 a node is not. Of the other actions: 1 the cluster refused or failed.
 """
 
 
@@ -48,47 +48,47 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     def action(name: str, summary: str) -> argparse.ArgumentParser:
         one = actions.add_parser(name, help=summary, description=f"{summary.capitalize()}.")
-        one.add_argument("--dir", type=Path, required=True, metavar="D", help="its directory")
+        one.add_argument("--dir", type=Path, required=True, metavar="D", help="the cluster's directory")
         one.add_argument("--json", action="store_true", help="print one JSON object")
         return one
 
     start = action(
-        "start", "begin a cluster in a new directory, or start the nodes that do not run"
+        "start", "create a cluster in a new directory, or start the nodes that are not running"
     )
     start.add_argument(
         "--nodes", type=_nodes, metavar="N", help="nodes of a new cluster (default: 3)"
     )
     start.add_argument(
-        "--replicas", type=_nodes, default=3, metavar="N", help="of each row (default: 3)"
+        "--replicas", type=_nodes, default=3, metavar="N", help="replicas of each row (default: 3)"
     )
     start.add_argument(
         "--listen",
         default="127.0.0.1",
         metavar="HOST",
-        help="address of the nodes (default: 127.0.0.1)",
+        help="the address on which nodes listen (default: 127.0.0.1)",
     )
     start.add_argument(
         "--etcd", metavar="URL,URL", help="endpoints of an etcd that keeps the log of commands"
     )
-    start.add_argument("--cdc", action="store_true", help="keep a log of changes, see `tail`")
+    start.add_argument("--cdc", action="store_true", help="keep a change log, see `tail`")
     start.add_argument(
-        "--images", action="store_true", help="the same, with each row before its change"
+        "--images", action="store_true", help="like --cdc, also with each row as it was before"
     )
     start.add_argument(
-        "--indexes", action="store_true", help="of a table whose secondary indexes are built online"
+        "--indexes", action="store_true", help="with a table whose secondary indexes are built online"
     )
     start.add_argument(
         "--tablets",
         type=_nodes,
         metavar="N",
-        help="of that table and of each of its indexes (default: 3)",
+        help="with --indexes: tablets of the table and of each index (default: 3)",
     )
     tail = action("tail", "print changes of rows as JSON lines, each once, as they come")
     tail.add_argument(
-        "--position", type=Path, metavar="FILE", help="go on from where this file says, and keep it"
+        "--position", type=Path, metavar="FILE", help="continue from the position in this file, and update it"
     )
-    tail.add_argument("--table", default="", metavar="NAME", help="of this table (default: rows)")
-    tail.add_argument("--until-now", action="store_true", help="end at what is old enough now")
+    tail.add_argument("--table", default="", metavar="NAME", help="the table (default: rows)")
+    tail.add_argument("--until-now", action="store_true", help="stop at the changes that are old enough now")
     action("status", "report how each node is doing")
     watch = action("watch", "serve a page on the loopback that follows the cluster")
     watch.add_argument("--port", type=count, default=0, metavar="N", help="default: any free one")
@@ -98,15 +98,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         ("decommission", "let a node hand over its rows and leave"),
         ("remove", "remove a dead node for good"),
         ("replace", "let a new node take the place of a dead one"),
-        ("rebuild", "let a node fetch its rows anew"),
+        ("rebuild", "let a node fetch its rows again"),
         ("abort", "withdraw the request for a node to leave, if it has not begun"),
         ("kill", "end a node's process without warning"),
     ):
         action(name, summary).add_argument("node", metavar="NODE", help="such as n2")
-    action("cleanup", "let nodes remove rows of ranges that they have lost")
-    trace = action("trace", "write what the masters of an indexed table have decided as traces")
-    trace.add_argument("--out", type=Path, required=True, metavar="DIR", help="a folder for them")
-    stop = action("stop", "stop a node, or all")
+    action("cleanup", "let nodes remove rows of ranges that they no longer own")
+    trace = action("trace", "write the decisions of an indexed table's masters as traces")
+    trace.add_argument("--out", type=Path, required=True, metavar="DIR", help="where to write them")
+    stop = action("stop", "stop one node, or all")
     stop.add_argument("node", nargs="?", metavar="NODE", help="such as n2 (default: all)")
 
 

@@ -39,20 +39,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--mutants",
         type=Path,
         metavar="DIR",
-        help="what `mutate --all --alone --out DIR` wrote, or of some machines: kept as mutants.json beside the pages "
-        "of documents, with what is there of others",
+        help="what `mutate --all --alone --out DIR` wrote, for all machines or some: merged into mutants.json beside "
+        "the pages of documents",
     )
     parser.add_argument(
         "--no-runs",
         action="store_true",
-        help="do not check the older versions, which takes longest",
+        help="do not check the older versions, which takes the longest",
     )
     parser.add_argument(
         "--timeout",
         type=seconds,
         default=120.0,
         metavar="S",
-        help="for each version that is checked (default: 120)",
+        help="stop after S seconds for each version that is checked (default: 120)",
     )
 
 

@@ -17,8 +17,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``stagewright explain``."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = f"{_EXAMPLE}\n\n{parser.epilog or ''}"
-    parser.add_argument("code", nargs="?", help="as an error names it")
-    parser.add_argument("--list", action="store_true", help="name all codes")
+    parser.add_argument("code", nargs="?", help="the code, such as SW101")
+    parser.add_argument("--list", action="store_true", help="list all codes")
 
 
 def execute(args: argparse.Namespace) -> int:

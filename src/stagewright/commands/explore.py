@@ -1,4 +1,4 @@
-"""`stagewright explore`: walk a machine step by step, in a browser or in the terminal."""
+"""`stagewright explore`: step through a machine in a browser or in the terminal."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ examples:
   stagewright explore tablet-migration --compare seed --compare scylla-2025.4
   stagewright explore tablet-migration --trace walk/trace.jsonl --entity tabletmigration3
 
-The page shows the state, the enabled steps, and the refused ones with the guards that refuse them. The address of the
-page is the path: whoever opens it sees the same state. Ctrl-C ends the server, which answers on the loopback only."""
+The page shows the state, the enabled steps, and the refused steps with the guards that refuse them. The address of
+the page contains the path, so whoever opens it sees the same state. Ctrl-C ends the server, which listens on the
+loopback only."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -36,33 +37,33 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = f"{_EXAMPLE}\n\n{parser.epilog or ''}"
     add_machine(parser)
-    parser.add_argument("--profile", default="", help="the version (default: the newest)")
+    parser.add_argument("--profile", default="", help="the version to explore (default: the newest)")
     add_scope(parser)
     parser.add_argument("--port", type=count, default=0, metavar="N", help="default: any free one")
     parser.add_argument("--browser", action="store_true", help="open the page in a browser")
-    parser.add_argument("--terminal", action="store_true", help="walk here, without a browser")
+    parser.add_argument("--terminal", action="store_true", help="explore in the terminal, without a browser")
     begins = parser.add_mutually_exclusive_group()
     begins.add_argument(
         "--path",
         default="0",
         metavar="PATH",
-        help="where the walk begins, as --terminal's `p` prints it",
+        help="where to start, as --terminal's `p` prints it",
     )
     parser.add_argument(
         "--compare",
         action="append",
         default=[],
         metavar="PROFILE",
-        help="show beside it what another version does (several: repeat it)",
+        help="show what another version does beside it (repeatable)",
     )
     begins.add_argument(
         "--trace",
         type=Path,
         metavar="FILE",
-        help="begin where a recorded entity is, from JSON lines",
+        help="start where a recorded entity is, from JSON lines",
     )
     parser.add_argument(
-        "--entity", default="", metavar="NAME", help="which one (default: the first)"
+        "--entity", default="", metavar="NAME", help="which entity of --trace (default: the first)"
     )
 
 

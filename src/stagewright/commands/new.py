@@ -1,4 +1,4 @@
-"""`stagewright new NAME`: begin with a copy of an example: a machine, an implementation, a trace."""
+"""`stagewright new NAME`: start from a copy of an example: a machine, an implementation, a trace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EXAMPLE = """\
 examples:
   stagewright new my_lock
   stagewright new my_paxos --from paxos
-  stagewright new paxos               a name that is an example's begins with that one
+  stagewright new paxos               an example's own name starts from that example
   stagewright new --list"""
 
 
@@ -23,14 +23,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``stagewright new``."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = f"{_EXAMPLE}\n\n{parser.epilog or ''}"
-    parser.add_argument("name", nargs="?", type=Path, help="the folder to make")
+    parser.add_argument("name", nargs="?", type=Path, help="the folder to create")
     parser.add_argument(
         "--from",
         dest="example",
         metavar="EXAMPLE",
-        help=f"default: the one that NAME names, else {DEFAULT}",
+        help=f"the example to copy (default: the one called NAME, else {DEFAULT})",
     )
-    parser.add_argument("--list", action="store_true", help="name the examples")
+    parser.add_argument("--list", action="store_true", help="list the examples")
 
 
 def execute(args: argparse.Namespace) -> int:

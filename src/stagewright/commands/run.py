@@ -1,4 +1,4 @@
-"""Runs a cluster that lives on the definitions: a script is worked through under faults, and all of it is recorded."""
+"""Runs a cluster that follows the definitions: it works through a script under faults, and records everything."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ examples:
   stagewright run --script "table t tablets 4 rf 3; write 60; create view v on t by value; join n4; await v"
   stagewright run --script "create table 60 rows; write 300; create unique index i on v; kill n1; await i"
 
-The nodes n1, n2 … begin as normal ones, and a semicolon separates what is done then, one after the other:
+The nodes n1, n2 … begin as normal members. A script is a list of commands, separated by semicolons and run in order:
 join NODE, decommission NODE, replace NODE by NODE, remove NODE, rebuild NODE, cleanup, generation (of CDC),
-kill NODE, restart NODE, wait MILLISECONDS, and write NUMBER, which goes on in the background while what follows
-is done. table NAME tablets N rf N makes a table of tablets; create view NAME on TABLE by value [mod N]
-[where value < N] a materialized view of it, which is built while it is written to: await NAME waits for that,
-drop view NAME drops it. Without --script a table of --tablets is made, --writes are begun, and a node joins, one
-leaves and one is replaced.
+kill NODE, restart NODE, wait MILLISECONDS, and write NUMBER, which goes on in the background while the following
+commands run. table NAME tablets N rf N creates a table with tablets; create view NAME on TABLE by value [mod N]
+[where value < N] creates a materialized view of it, which is built while the table is written to: await NAME waits
+until it is built, drop view NAME drops it. Without --script, a table with --tablets is created, --writes are begun,
+and one node joins, one leaves and one is replaced.
 
-faults (a comma between):
-  loss, delay, duplicate   of messages, each maybe with =SHARE from 0 to 1
+faults (separated by commas):
+  loss, delay, duplicate   of messages, each optionally with =SHARE from 0 to 1
   action                   the coordinator's calls to stream or remove rows fail, =SHARE of them
   crash                    of nodes, which come back with what is on their disks, =TIMES a minute
-  failover                 another topology coordinator, =TIMES a minute
-  election                 of group0's leader, =TIMES a minute
+  failover                 another topology coordinator takes over, =TIMES a minute
+  election                 group0 elects another leader, =TIMES a minute
   storm                    group0's own requests are lost, late and repeated
-  skew=MILLISECONDS        by which clocks of nodes are off
+  skew=MILLISECONDS        the nodes' clocks are off by as much
   KIND@STATE               strikes while the topology is in a state, as in crash@write_both_read_old
   KIND@tablet.STAGE        strikes while a tablet is in a stage; dead@tablet.STAGE: a replica is gone for good
-  all, none                (none)
+  all, none                (default: none)
 
 --workload says what clients do, as in keys=12,gap=0-3,reads=0.5,deletes=0.1,clients=4 (gap in milliseconds,
-shares from 0 to 1), and chunk=3: how many rows nodes stream at once. With --cdc every change goes to a CDC log,
-too, and a consumer has to read each once.
+shares from 0 to 1); chunk=3 is how many rows nodes stream at once. With --cdc, every change is also written to a CDC
+log, and a consumer must read each change once.
 
-A script that begins with `create table N rows` is of a table with the columns v and w, tablets and indexes:
+A script that begins with `create table N rows` runs a table with the columns v and w, tablets and indexes:
 create [deferred] [unique] index NAME on COLUMN, drop index NAME, backfill, put KEY v=NUMBER w=NUMBER,
 delete KEY, read NAME VALUE, status NAME, await NAME, write NUMBER, kill and restart SERVER (n1, n2 …),
-fail over (of the master), wait MILLISECONDS. Its faults are loss, delay, duplicate, crash and failover.
+fail over (the master), wait MILLISECONDS. Its faults are loss, delay, duplicate, crash and failover.
 
 The cluster is one process with a simulated clock and network: the same arguments give the same run.
 """
@@ -52,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = f"{_EXAMPLE}\n{parser.epilog or ''}"
     add = parser.add_argument
     add("--nodes", type=_number, default=3, metavar="N", help="nodes (default: 3)")
-    add("--script", metavar="TEXT", help="what is done to the cluster, see below")
+    add("--script", metavar="TEXT", help="what to do to the cluster, see below")
     add(
         "--tablets",
         type=_number,
@@ -63,13 +63,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--writes",
         type=_number,
         metavar="N",
-        help="without --script: how much is written (default: 400)",
+        help="without --script: number of writes (default: 400)",
     )
     add("--workload", metavar="LIST", help="what clients do meanwhile")
     add("--cdc", action="store_true", help="log changes, and check what a consumer reads")
-    ttl = "with --cdc, for how many milliseconds changes are kept (default: 0, for ever)"
+    ttl = "with --cdc: keep changes for so many milliseconds (default: 0, for ever)"
     add("--ttl", type=_number, default=0, metavar="MS", help=ttl)
-    add("--images", action="store_true", help="with --cdc, also log each row as it was before")
+    add("--images", action="store_true", help="with --cdc: also log each row as it was before")
     add("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
     add("--faults", default="none", metavar="LIST", help="what goes wrong (default: none)")
     add("--profile", default="", help="the release that tablets follow (default: the newest)")
@@ -77,13 +77,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--out",
         type=Path,
         metavar="DIR",
-        help="where files are written (default: artifacts/run-SEED)",
+        help="where to write files (default: artifacts/run-SEED)",
     )
     add("--json", action="store_true", help="print one JSON object")
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Run, print what happened, and return 1 if a promise was broken."""
+    """Run, print what happened, and return 1 if a property was violated."""
     from stagewright.commands.running.indexes import run_index_script
     from stagewright.commands.running.script import plan_of, run_script
     from stagewright.impl.indexes.simulated.script import is_of_indexes

@@ -29,24 +29,24 @@ if TYPE_CHECKING:
     from stagewright.impl.processes.client import Session
 
 _COMMANDS = f"""\
-commands, one a line or with semicolons between them:
+commands, one per line or separated by semicolons:
   put KEY VALUE        write a row
   get KEY              read it
   delete KEY           delete it
   scan [LIMIT]         all rows, in the order of their tokens
-  consistency [LEVEL]  one, quorum or all; from now on
+  consistency [LEVEL]  one, quorum or all, from now on
   tables               list the tables, with their replicas and tablets
-  create table NAME [tablets N] rf N [cdc [images] [ttl SECONDS]]   in N tablets (a power of two), or by the
-                       token ring; then use it; with cdc its changes are kept in a log (for so many seconds; with 0,
-                       or without ttl, for ever), with images what each row was before, too
-  cdc tail             the changes of the table up to now, each once: the next time what has come since
-  use NAME             put, get, delete and scan are of this table from now on (rows); get and scan of a view, too
-  tablets              where the tablets of the table lie
-  repair NAME          the replicas of its tablets exchange what they lack; `tablets` shows how far that is
-  alter NAME rf N      its tablets get more replicas, or fewer, one at a time; `tables` has the new number at once
-  split NAME, merge NAME   it gets twice as many tablets, or half of them
-  move NAME TABLET from NODE[:SHARD] to NODE[:SHARD]   moves a replica, maybe between shards of a node
-  balancing on, balancing off   whether the balancer evens loads out (it may move back what you have moved)
+  create table NAME [tablets N] rf N [cdc [images] [ttl SECONDS]]   with N tablets (a power of two), or on the
+                       token ring; then use it; with cdc, its changes are kept in a log (for ttl seconds; with 0
+                       or without ttl, for ever), and with images also each row as it was before
+  cdc tail             print the changes of the table up to now, each once; the next call prints only newer ones
+  use NAME             from now on put, get, delete and scan use this table (default: rows); get and scan also a view
+  tablets              show where the table's tablets are
+  repair NAME          let the replicas of its tablets exchange what they lack; `tablets` shows the progress
+  alter NAME rf N      give its tablets more replicas, or fewer, one at a time; `tables` shows the new number at once
+  split NAME, merge NAME   double, or halve, the number of its tablets
+  move NAME TABLET from NODE[:SHARD] to NODE[:SHARD]   move a replica, possibly between shards of one node
+  balancing on, balancing off   let the balancer even out loads or not (it may move back what you have moved)
 {OF_VIEWS}  help, exit
 """
 
@@ -57,11 +57,11 @@ examples:
   stagewright shell --dir /tmp/c -c "create table t tablets 8 rf 3; put a 1; tablets"
   stagewright shell --dir /tmp/c -c "create view v on t by value; await v; use v; get 1"
   echo "scan 10" | stagewright shell --dir /tmp/c --json
-  stagewright shell --dir /tmp/i -c "create unique index i on v; build status"   of a cluster with an indexed table; see its `help`
+  stagewright shell --dir /tmp/i -c "create unique index i on v; build status"   with an indexed table; see its `help`
 
 {_COMMANDS}
-A key or value with spaces or semicolons is quoted, as in a shell: put greeting 'hello, world'.
-Exit codes: 0 every command was answered, 1 one was not (a write may have happened), 2 bad input or use.
+Quote a key or value that has spaces or semicolons, as in a shell: put greeting 'hello, world'.
+Exit codes: 0 every command was answered, 1 one was not (its write may have happened), 2 bad input or usage.
 """
 
 

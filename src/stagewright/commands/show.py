@@ -30,13 +30,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_machine(parser)
     parser.add_argument("--profile", default="", help="the version to show (default: the newest)")
     parser.add_argument(
-        "--compare", metavar="PROFILE", help="print what differs in another profile, as + and -"
+        "--compare", metavar="PROFILE", help="print how another profile differs, as + and - lines"
     )
     parser.add_argument(
         "--to",
         choices=("text", "markdown", "mermaid", "json"),
         default="text",
-        help="mermaid: a state diagram of the main variable (default: text)",
+        help="the format; mermaid is a state diagram of the main variable (default: text)",
     )
     parser.add_argument("--json", action="store_true", help="the same as --to json")
 

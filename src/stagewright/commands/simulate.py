@@ -30,20 +30,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     from stagewright.commands.console.machine_flags import add_machine, add_scope, positive
 
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.description = "Run instances of a machine, step by random step, and record their trace."
+    parser.description = "Let instances of a machine take random steps, and record their trace."
     parser.epilog = f"{_EXAMPLE}\n{parser.epilog or ''}"
     add_machine(parser)
     parser.add_argument("--profile", default="", help="the version to run (default: the newest)")
     add_scope(parser)
     add = parser.add_argument
-    add("--instances", type=positive, default=10, metavar="N", help="how many (default: 10)")
-    add("--steps", type=positive, default=100, metavar="N", help="of each, at most (default: 100)")
+    add("--instances", type=positive, default=10, metavar="N", help="instances (default: 10)")
+    add("--steps", type=positive, default=100, metavar="N", help="steps of each, at most (default: 100)")
     add("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
     add(
         "--out",
         type=Path,
         metavar="DIR",
-        help="where trace.jsonl goes (default: artifacts/walk-SEED)",
+        help="where to write trace.jsonl (default: artifacts/walk-SEED)",
     )
     add("--json", action="store_true", help="print one JSON object")
 

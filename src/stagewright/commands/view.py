@@ -37,19 +37,19 @@ _EXAMPLES = """examples:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The arguments of `view`: one action, each with its own."""
-    parser.description = "Keep documents in a folder, define views over them, and query these."
+    parser.description = "Keep documents in a folder, define views over them, and query the views."
     parser.epilog = _EXAMPLES
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
 
     load = actions.add_parser("load", help="write documents from JSON lines")
-    load.add_argument("folder", type=Path, help="created if it is not there")
-    load.add_argument("file", type=Path, help="one JSON object a line; - is standard input")
+    load.add_argument("folder", type=Path, help="created if it does not exist")
+    load.add_argument("file", type=Path, help="one JSON object per line; - is standard input")
     load.add_argument(
         "--id", default="id", help="the member that is the document's id (default: id)"
     )
     load.add_argument(
-        "--partitions", type=int, default=64, help="of a new folder: 1 to 1024 (default: 64)"
+        "--partitions", type=int, default=64, help="for a new folder: 1 to 1024 (default: 64)"
     )
 
     define = actions.add_parser("define", help="add a view to a design document, or change it")
@@ -69,10 +69,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     query.add_argument("--descending", action="store_true")
     query.add_argument("--skip", type=int, default=0, metavar="N")
     query.add_argument("--limit", type=int, metavar="N")
-    query.add_argument("--no-reduce", action="store_true", help="rows, although there is a reduce")
+    query.add_argument("--no-reduce", action="store_true", help="print rows even if the view has a reduce")
     query.add_argument("--group", action="store_true", help="one row for each key")
     query.add_argument(
-        "--group-level", type=int, default=0, metavar="N", help="by N elements of keys"
+        "--group-level", type=int, default=0, metavar="N", help="group by the first N elements of keys"
     )
     query.add_argument("--stale", choices=["ok", "update_after", "false"], default="false")
 
@@ -87,23 +87,23 @@ def _configure_upkeep(actions: Any) -> None:
     serve.add_argument(
         "--host",
         default="127.0.0.1",
-        help="who may connect: this machine only by default (default: 127.0.0.1)",
+        help="the address to listen on (default: 127.0.0.1, this machine only)",
     )
-    serve.add_argument("--database", help="its name in addresses (the folder's name)")
+    serve.add_argument("--database", help="its name in URLs (default: the folder's name)")
 
     serve.add_argument(
-        "--load", type=Path, metavar="FILE", help="meanwhile write documents, as `load`"
+        "--load", type=Path, metavar="FILE", help="also write documents while serving, as `load` does"
     )
     serve.add_argument(
         "--id", default="id", help="the member that is a document's id (default: id)"
     )
 
-    watch = actions.add_parser("watch", help="print how indexes are, whenever that changes")
+    watch = actions.add_parser("watch", help="print the state of each index whenever it changes")
     watch.add_argument("folder", type=Path, help="another process may have it open")
     watch.add_argument(
-        "--every", type=float, default=1.0, metavar="SECONDS", help="look so often (default: 1)"
+        "--every", type=float, default=1.0, metavar="SECONDS", help="how often to look (default: 1)"
     )
-    watch.add_argument("--once", action="store_true", help="print how they are now, and end")
+    watch.add_argument("--once", action="store_true", help="print the present state, and exit")
     watch.add_argument("--json", action="store_true", help="print JSON lines")
 
     delete = actions.add_parser("delete", help="delete documents")
@@ -113,7 +113,7 @@ def _configure_upkeep(actions: Any) -> None:
     listed = actions.add_parser("list", help="print the design documents and how current they are")
     listed.add_argument("folder", type=Path)
     compact = actions.add_parser(
-        "compact", help="rewrite an index without what is not used any more"
+        "compact", help="rewrite an index without what is no longer used"
     )
     compact.add_argument("folder", type=Path)
     compact.add_argument("design")

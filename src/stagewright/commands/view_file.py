@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     """The arguments of `view-file`."""
     parser.description = (
-        "Verify an index file of the view engine or of Couchbase's, offline: blocks, headers, nodes, "
+        "Verify an index file of the view engine or of Couchbase, offline: blocks, headers, nodes, "
         "order, masks, counts, sizes, reductions, and that back index and views agree. Repairs nothing."
     )
     parser.epilog = (
         "example:\n  stagewright view-file check main_da1eaf6fac28abafd16daa38c3bbbfd7.view.1\n\n"
-        "exit codes: 0 intact, 1 damaged, 2 not to be read"
+        "exit codes: 0 intact, 1 damaged, 2 unreadable"
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("action", choices=["check"], help="what to do")
     parser.add_argument("file", type=Path, help="the index file (main_….view.N)")
     parser.add_argument(
-        "--all-snapshots", action="store_true", help="every header's trees, not only the last one's"
+        "--all-snapshots", action="store_true", help="verify the trees of every header, not only of the last one"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 

@@ -23,22 +23,23 @@ examples:
   stagewright campaign --of indexes --seeds 0..2000 --workers 4 --out artifacts/indexes
   stagewright campaign --of view-engine --seeds 0..20 --wrong-build old_rows_stay --out artifacts/views
 
-Each seed draws a script (nodes join, leave, are replaced, removed, rebuilt and cut off; half of the scripts make
-tables of tablets, and a third views that are awaited, dropped and created again), faults, clients and sizes; half are a swarm, a quarter aims one fault at one state of the topology, a quarter is directed. Each run
-is checked by what clients were promised and by the definitions, step by step. The report says how often each
-fault was met in each state of the topology, and what never was; a failure comes with the smallest scenario
-that shows it and the command that runs it again.
+Each seed generates a script (nodes join, leave, are replaced, removed, rebuilt and cut off; half of the scripts create
+tables with tablets, a third create, await, drop and recreate views), faults, clients and sizes. Half of the runs are
+a swarm, a quarter aim one fault at one state of the topology, and a quarter are directed. Each run is checked, step by
+step, against what clients were promised and against the definitions. The report says how often each fault occurred
+in each state of the topology, and which combinations never did; a failure comes with the smallest scenario that
+shows it and the command that reproduces it.
 
-Of the view engine, a seed draws a cluster of 2 to 5 nodes, what its manager does, crashes, lost and late messages,
-writes and queries; every answer has to be map/reduce over the documents at the sequence numbers that it reports, and
-traces and logs have to be runs of the definitions.
+For the view engine, a seed generates a cluster of 2 to 5 nodes, what its manager does, crashes, lost and late messages,
+writes and queries. Every answer must be map/reduce over the documents at the sequence numbers that it reports, and
+traces and logs must be runs of the definitions.
 
-Of indexes, a seed draws a table, transactions, indexes that are created, awaited, dropped and deferred, crashes,
-failovers, and lost, late and repeated messages; an index has to equal its table at every read time, and every step
-of masters, tablets and transactions has to be one of the definitions.
+For indexes, a seed generates a table, transactions, indexes that are created, awaited, dropped and deferred, crashes,
+failovers, and lost, late and repeated messages. An index must equal its table at every read time, and every step
+of masters, tablets and transactions must be a step of the definitions.
 
-With --out results are kept: the same command goes on where it was interrupted. A run of the view engine or of indexes that
-fails leaves its traces there, and its logs, for `stagewright validate`.
+--out keeps results: after an interruption the same command continues. A run of the view engine or of indexes that
+fails leaves its traces and logs there, for `stagewright validate`.
 """
 
 
@@ -51,40 +52,40 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--of",
         choices=["database", "view-engine", "indexes"],
         default="database",
-        help="what is run (default: database)",
+        help="what to run (default: database)",
     )
     add(
         "--seeds",
         type=_seeds,
         default=range(100),
         metavar="A..B",
-        help="from A up to, not with, B (default: 0..100)",
+        help="from A up to, but not including, B (default: 0..100)",
     )
-    add("--workers", type=_count, metavar="N", help="processes (default: one a core)")
+    add("--workers", type=_count, metavar="N", help="processes (default: one per core)")
     add(
         "--seconds",
         type=_count,
         metavar="N",
-        help="begin no run after so long; what is left is undecided",
+        help="begin no run after N seconds; what is left is undecided",
     )
     add(
         "--out",
         type=Path,
         metavar="DIR",
-        help="keep results here, and go on with those that are there",
+        help="keep results there, and continue from those already there",
     )
     add(
         "--shrink",
         type=int,
         metavar="N",
-        help="how many sorts of failure of the database or of indexes to make small (default: 3)",
+        help="how many kinds of failure of the database or of indexes to minimize (default: 3)",
     )
     add(
         "--wrong-build",
         action="append",
         default=[],
         metavar="NAME",
-        help="run a build with this known mistake: what checks it has to notice (repeatable)",
+        help="run a build with this known mistake, which the checks must notice (repeatable)",
     )
     add("--json", action="store_true", help="print one JSON object")  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Searches every reachable state of a machine, and says which of its promises hold."""
+"""Searches every reachable state of a machine, and says which of its properties hold."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ examples:
   stagewright check tablet --size node=3 --checkpoint search; stagewright check --resume search
   stagewright check my/machine.py --junit check.xml --sarif check.sarif
 
-Liveness speaks of fair runs. A run may stop in any state in which no fair action is enabled: what is
+Liveness is about fair runs. A run may stop in any state in which no fair action is enabled: what is
 not fair (a crash, a client's whim) never has to happen. A weakly fair action that stays enabled happens;
-a strongly fair one that is enabled again and again happens; a step that changes nothing is none. Actions
-that spend a budget are the environment's: where only they can happen it is a deadlock, and no goal is
-reached by them, so a larger budget breaks more and never less.
-Ctrl-C ends the search and reports what was found until then.
+a strongly fair one that is enabled again and again happens; a step that changes nothing does not count.
+Actions that spend a budget belong to the environment: a state in which only they can happen is a deadlock,
+and no goal is reached by them, so a larger budget can only break more properties, never fewer.
+Ctrl-C ends the search and reports what was found so far.
 """
 
 
@@ -84,25 +84,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-deadlock",
         action="store_true",
-        help="let runs end anywhere (a definition says so by `deadlock = allowed(because=...)`)",
+        help="let runs end anywhere (in a definition: `deadlock = allowed(because=...)`)",
     )
     parser.add_argument(
         "--without",
         action="append",
         default=[],
         metavar="NAME",
-        help="drop an assumption that the machine declares, and see what breaks",
+        help="drop an assumption that the machine declares, to see what breaks",
     )
     parser.add_argument(
         "--dependents",
         action="store_true",
-        help="decide also the refinements, declared elsewhere, in which other machines are seen as this one",
+        help="also check the refinements, declared elsewhere, by which other machines refine this one",
     )
     parser.add_argument("--max-states", type=positive, metavar="N", help="stop at N states")
     parser.add_argument("--max-depth", type=count, metavar="N", help="take N steps at most")
     parser.add_argument("--timeout", type=seconds, metavar="S", help="stop after S seconds")
     parser.add_argument(
-        "--max-memory", type=positive, metavar="MIB", help="stop before more memory is used"
+        "--max-memory", type=positive, metavar="MIB", help="stop before using more memory"
     )
     parser.add_argument("--stop-at-first", action="store_true", help="stop at the first violation")
     _add_engine(parser)
@@ -110,7 +110,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_spark(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help="write counterexamples there")
     parser.add_argument(
-        "--witnesses", action="store_true", help="print also the runs that @sometimes asks for"
+        "--witnesses", action="store_true", help="also print the runs that @sometimes asks for"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_ci_reports(parser)
@@ -119,31 +119,31 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _add_engine(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("how the search runs (the result is always the same)")
     group.add_argument(
-        "--workers", type=workers, metavar="N", help="search with N threads (default: one a core)"
+        "--workers", type=workers, metavar="N", help="search with N threads (default: one per core)"
     )
     group.add_argument(
         "--engine",
         choices=("auto", "native", "numpy"),
         default="auto",
-        help="compile the search with LLVM, or leave it to NumPy (default: compile where possible)",
+        help="compile the search with LLVM, or use NumPy (default: compile if possible)",
     )
     group.add_argument(
         "--no-symmetry",
         action="store_true",
-        help="search all states, also where the definition treats entities alike and one state of "
-        "each orbit decides everything (never used where properties depend on fairness)",
+        help="search all states, even if the definition treats entities alike and one state of "
+        "each orbit would be enough (symmetry is never used if properties depend on fairness)",
     )
     group.add_argument(
         "--lean",
         action="store_true",
-        help="forget states once they are expanded, where they fit 64 bits: about 10 bytes a state, "
-        "but a violation's run is searched for once more (not with goals and liveness, which need "
-        "all states)",
+        help="forget states once they are expanded, if a state fits into 64 bits: about 10 bytes per "
+        "state, but the run of a violation is searched for again (not with goals and liveness, which "
+        "need all states)",
     )
     group.add_argument(
         "--no-coverage",
         action="store_true",
-        help="do not count how often each action happened and each requirement refused",
+        help="do not count how often each action happened and each guard refused",
     )
 
 

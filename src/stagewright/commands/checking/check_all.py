@@ -30,9 +30,9 @@ def add_all(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--all",
         action="store_true",
-        help="check every shipped machine at its default scope, and print a line each where all "
-        "holds; an action that never happens, or a vacuous property, without a reason in the definition "
-        "counts as violated; with --all-profiles every version of it",
+        help="check every shipped machine at its default scope, and print one line for each in which all "
+        "properties hold; an action that never happens, or a vacuous property, counts as violated unless "
+        "the definition gives a reason; with --all-profiles, check every version of each",
     )
 
 

@@ -31,13 +31,13 @@ def add_checkpoint(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("long searches")
     which = group.add_mutually_exclusive_group()
     which.add_argument(
-        "--checkpoint", type=Path, metavar="DIR", help="write the search there as it goes"
+        "--checkpoint", type=Path, metavar="DIR", help="save the search there as it goes"
     )
     which.add_argument(
         "--resume",
         type=Path,
         metavar="DIR",
-        help="take up the search written there; MACHINE and what is to be searched are known",
+        help="resume the search saved there, without MACHINE and the flags that say what to search",
     )
 
 

@@ -44,14 +44,14 @@ def add_spark(parser: argparse.ArgumentParser) -> None:
         "cores of this machine, or at MASTER (local[2,4], spark://host:7077, yarn ...)",
     )
     group.add_argument(
-        "--shards", type=positive, metavar="N", help="how many shards (default: one a core)"
+        "--shards", type=positive, metavar="N", help="how many shards (default: one per core)"
     )
     group.add_argument(
         "--work-dir",
         type=Path,
         metavar="DIR",
-        help="keep the search's files there, and go on with what is there already; must be on storage "
-        "that all machines share (default: a temporary directory of this machine)",
+        help="keep the search's files there, and continue from those already there; must be on storage "
+        "that all machines share (default: a temporary directory on this machine)",
     )
 
 

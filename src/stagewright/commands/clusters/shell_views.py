@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from stagewright.impl.processes.client import Session, ViewRow
 
 COMMANDS = """\
-  create view NAME on TABLE by value [mod N] [where value < N]   of a table of tablets; it is built meanwhile
+  create view NAME on TABLE by value [mod N] [where value < N]   on a table with tablets; it is built in the background
   build status         how far each view is built, and how long that will take
-  await NAME           until the view is built
-  drop view NAME       built or not
+  await NAME           wait until the view is built
+  drop view NAME       drop it, whether it is built or not
 """
 AWAIT = 600.0  # seconds
 _LOOK = 0.2

@@ -45,13 +45,13 @@ examples:
   stagewright test my/machine.py --adapter my.package:adapter --suite tour --export tests_tour.py
   stagewright test tablet-migration --aim report/coverage.json --export tests_never_seen.py
 
-An adapter has reset(initial), do(step) and observe(); do() raises RefusedEvent where the implementation
+An adapter has reset(initial), do(step) and observe(); do() raises RefusedEvent if the implementation
 refuses. `tour` takes every transition, `refusals` tries every event that must be refused, `hypothesis`
-makes random runs. Where budgets bound a check they do not bind an implementation: what only a spent
-budget forbids is not tried.
+makes random runs. Budgets bound a check, not an implementation: an event that only a spent budget forbids
+is not tried.
 
 `w` and `wp` find every fault of an implementation that is deterministic and has at most --extra-states states
-more than the adapter's observations distinguish; `wp` needs fewer tests. The report says the bound.
+more than the adapter's observations distinguish; `wp` needs fewer tests. The report states the bound.
 
 With --aim, tour and refusals do only what production never did: the actions, edges, values and parts of
 requirements that recorded traces never exercised, and the refusals of actions that never happened. What
@@ -76,14 +76,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--suite",
         choices=(*SUITES, *BOUNDED, "all"),
         default="all",
-        help="default: all, without w and wp",
+        help="which tests (default: all except w and wp)",
     )
     parser.add_argument(
         "--extra-states",
         type=count,
         default=0,
         metavar="N",
-        help="of w and wp: states that the implementation may have more than it needs (default: 0)",
+        help="for w and wp: how many more states the implementation may have than it needs (default: 0)",
     )
     parser.add_argument(
         "--cover",
@@ -95,20 +95,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--aim",
         type=Path,
         metavar="FILE",
-        help="only what production never did: the coverage.json of `stagewright validate --out DIR`",
+        help="test only what production never did, by the coverage.json of `stagewright validate --out DIR`",
     )
     parser.add_argument(
-        "--max-states", type=positive, default=100_000, metavar="N", help="explore N at most"
+        "--max-states", type=positive, default=100_000, metavar="N", help="explore at most N states"
     )
     parser.add_argument(
-        "--max-moves", type=positive, default=200_000, metavar="N", help="plan N a suite at most"
+        "--max-moves", type=positive, default=200_000, metavar="N", help="plan at most N per suite"
     )
-    parser.add_argument("--seed", type=count, default=0, metavar="N", help="of random runs")
+    parser.add_argument("--seed", type=count, default=0, metavar="N", help="seed of random runs")
     parser.add_argument(
         "--examples", type=positive, default=100, metavar="N", help="random runs (default: 100)"
     )
     parser.add_argument(
-        "--steps", type=positive, default=100, metavar="N", help="turns a random run (default: 100)"
+        "--steps", type=positive, default=100, metavar="N", help="turns per random run (default: 100)"
     )
     parser.add_argument(
         "--export", type=Path, metavar="FILE", help="write tour and refusals as a pytest file"

@@ -30,12 +30,12 @@ examples:
   stagewright draw index-permissions --size index=2 --budget crashes=1
   stagewright draw my/machine.py:Lease --out drawings
 
-Drawn are the edges that some run takes: the machine is searched at its default scope, or at the one that
---size and --budget describe. Edges that only the other scopes show that the definition names
-(`exercised_at`) are dashed, in Mermaid marked by a star. What the guards by themselves allow and no run
-takes is named in a comment. Where there are more than --max-states states, the picture says of how many it
-is. Mermaid is what GitHub and many editors show; SVG is laid out by Graphviz, or by graphviz-pure, which
-the extra `diagrams` brings."""
+The diagram has the edges that some run takes: the machine is searched at its default scope, or at the one that
+--size and --budget describe. Edges that are found only at the definition's other scopes (`exercised_at`)
+are dashed, or marked by a star in Mermaid. A comment lists the edges that the guards alone would allow but
+no run takes. If there are more than --max-states states, the picture says how many were searched. GitHub and
+many editors show Mermaid; SVG is laid out by Graphviz, or by graphviz-pure, which
+the extra `diagrams` installs."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -45,17 +45,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_machine(parser)
     parser.add_argument("--profile", default="", help="the version to draw (default: the newest)")
     parser.add_argument(
-        "--variable", default="", help="whose states (default: the one with the most edges)"
+        "--variable", default="", help="the variable whose states to draw (default: the one with the most edges)"
     )
     add_scope(parser)
     parser.add_argument(
         "--max-states",
         type=positive,
         metavar="N",
-        help="look at N states at most, at each scope (default: a million)",
+        help="search at most N states at each scope (default: a million)",
     )
     parser.add_argument(
-        "--table", action="store_true", help="the table of the states and their columns instead"
+        "--table", action="store_true", help="draw the table of states and their columns instead"
     )
     parser.add_argument(
         "--to", choices=("mermaid", "svg", "dot"), help="the form (default: mermaid)"

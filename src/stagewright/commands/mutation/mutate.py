@@ -1,4 +1,4 @@
-"""Changes a machine in one place after the other, and says which of its promises notices."""
+"""Changes a machine in one place at a time, and says which of its properties notices."""
 
 from __future__ import annotations
 
@@ -55,22 +55,22 @@ examples:
   stagewright mutate --known
   stagewright mutate --known my/machine.py:Counter
 
-A mutant is the machine with one guard dropped or weakened (skip: a barrier waits for all but one), one
-effect lost (or all that a method assigns, or that a step of a system joins of a part), one entry of a table
-swapped, one step added, or one action that asks for more (tighten): it never happens, is locked in a state, waits
+A mutant is the machine with one change: a guard is dropped or weakened (skip: a barrier waits for all but one); an
+effect is lost (or all that a method assigns, or the action of a part that a system's step joins); an entry of a table
+is swapped; a step is added; or an action requires more (tighten): it never happens, is locked in a state, waits
 for all others, or requires what its neighbour does. Survivors of the last kind are listed separately and do
-not affect the exit code: no property notices them until one says that something must happen.
+not affect the exit code: no property notices them unless it says that something must happen.
 A mutant is caught if a property fails at one of the machine's scopes (those of its `scopes(...)`, else the default
 one), or if the definition is refused because a step would assign a variable twice. A survivor means a missing
-property or a superfluous guard; where it is harmless, the machine gives the reason, in a member
-`harmless = equivalents(equivalent_drop(...), equivalent_loss(...), ...)`, keyed by method and guard, or by method
-and variable; for steps, tables and what a step joins there are equivalent_step, equivalent_value and
+property or a superfluous guard. If it is harmless, the machine gives the reason in a member
+`harmless = equivalents(equivalent_drop(...), equivalent_loss(...), ...)`, by method and guard or by method
+and variable. Steps, table entries and joined actions have equivalent_step, equivalent_value and
 equivalent_without.
-Fairness is weakened, too: assumptions that no property needs are listed, and do not affect the exit code.
+Fairness is weakened, too: assumptions that no property needs are listed and do not affect the exit code.
 Mutants of a part of a system are checked with that part alone if the system says `checked_alone(part)`.
 
-exit codes here: 0 no survivor without a reason, 1 there are such, or a reason is stale, 2 bad input,
-or a reason matches nothing, 3 undecided within the budget
+exit codes here: 0 every survivor has a reason, 1 one has none, or a reason is stale, 2 bad input,
+or a reason matches nothing, 3 undecided within the limits
 """
 
 
@@ -80,11 +80,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLE
     add_machine(parser, optional=True)
     add = parser.add_argument
-    add("--all", action="store_true", help="every shipped machine, a line each")
+    add("--all", action="store_true", help="mutate every shipped machine, one line each")
     add(
         "--known",
         action="store_true",
-        help="put back the known bugs instead, or those that your file declares",
+        help="put back known bugs instead: the shipped ones, or those that your file declares",
     )
     add("--profile", default="", help="the version to mutate (default: the newest)")
     add_scope(parser)
@@ -93,28 +93,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=N,...",
-        help="check at this scope; repeat it for several",
+        help="check at this scope (repeatable)",
     )
     add("--kind", action="append", default=[], choices=_KINDS, help="only mutants of this kind")
     add("--action", action="append", default=[], metavar="NAME", help="only mutants of this action")
     add(
         "--mutant",
         metavar="TEXT",
-        help="only mutants whose description contains TEXT; if it is a single one, print its whole run",
+        help="only mutants whose description contains TEXT; if there is just one, print its whole run",
     )
     add(
         "--parts",
         action="store_true",
-        help="of a system: also mutants that are checked with one part of it",
+        help="for a system: also mutants that are checked with one of its parts alone",
     )
     add(
         "--alone",
         action="store_true",
         help="for each property, also look for a mutant that it alone catches",
     )
-    group = parser.add_argument_group("how far it goes")
+    group = parser.add_argument_group("limits")
     group.add_argument(
-        "--workers", type=workers, metavar="N", help="processes (default: one a core)"
+        "--workers", type=workers, metavar="N", help="processes (default: one per core)"
     )
     group.add_argument(
         "--timeout",
@@ -127,18 +127,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=seconds,
         default=_SECONDS_EACH,
         metavar="S",
-        help="give up a mutant after S seconds (%(default)g)",
+        help="give up on a mutant after S seconds (%(default)g)",
     )
     group.add_argument(
         "--max-states",
         type=positive,
         default=_STATES,
         metavar="N",
-        help="give up a search at N states (%(default)s)",
+        help="give up a search after N states (%(default)s)",
     )
-    group.add_argument("--max-mutants", type=positive, metavar="N", help="take N of them at random")
+    group.add_argument("--max-mutants", type=positive, metavar="N", help="take N mutants at random")
     group.add_argument(
-        "--seed", type=count, default=0, metavar="N", help="which ones (%(default)s)"
+        "--seed", type=count, default=0, metavar="N", help="seed of --max-mutants (%(default)s)"
     )
     add("--out", type=Path, metavar="DIR", help="write mutants.html and mutants.json there")
     add("--json", action="store_true", help="print one JSON object")

@@ -32,13 +32,13 @@ def add_ci_reports(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar=("FORM", "FILE"),
-        help="write a form that an installed package brings; `-`: to standard output; again for more",
+        help="write a report format of an installed package; `-`: to standard output; repeatable",
     )
     group.add_argument(
         "--github",
         action=argparse.BooleanOptionalAction,
         default=None,
-        help="annotate lines and append to the job's summary (default: where GITHUB_ACTIONS is true)",
+        help="annotate lines and append to the job's summary (default: if GITHUB_ACTIONS is true)",
     )
 
 

@@ -25,13 +25,13 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
         "--engine",
         choices=("auto", "spark", "embedded"),
         default="auto",
-        help="who does the work: Spark, or threads of this process, without Java "
+        help="spark, or embedded: threads of this process, without Java "
         "(default: embedded below 16 GB of input; spark above, and with --master or --follow)",
     )
     parser.add_argument(
         "--master",
         metavar="URL",
-        help="the Spark cluster that does the work, as in spark://host:7077 (default: this machine)",
+        help="the Spark cluster to use, such as spark://host:7077 (default: this machine)",
     )
 
 

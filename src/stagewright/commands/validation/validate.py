@@ -31,28 +31,28 @@ _EXAMPLE = """\
 examples:
   stagewright validate runs/trace.jsonl
   stagewright validate node1.log node2.log --format scylla-log --profile scylla-2025.4
-  stagewright validate cluster/ --profile scylla-2025.4 --profile scylla-2026.2     either release may have written it
-  stagewright validate support-bundle.tar.gz     zip and tar files are unpacked for the time of the run
+  stagewright validate cluster/ --profile scylla-2025.4 --profile scylla-2026.2     one of the two releases wrote it
+  stagewright validate support-bundle.tar.gz     zip and tar files are unpacked during the run
   stagewright validate app.log --mapping app.toml
   stagewright validate traces/ --machine my/machine.py:Counter --json --out report
   stagewright validate traces/ --engine embedded --explain
   stagewright validate traces/ --together my/cluster.py:Cluster --group '^(.*):'
   stagewright validate traces/ --entity 'tablet7'     what is wrong with one entity
-  stagewright validate traces/ --state validated     again tomorrow: only what is new is read
+  stagewright validate traces/ --state validated     run again tomorrow, it reads only what is new
   stagewright validate --follow traces/ --state validated --idle 60
 
-Each entity has a verdict of its own: ok, violation (no run of the definition explains it), gap (events
+Each entity gets its own verdict: ok, violation (no run of the definition explains it), gap (events
 are missing), unparsed (a line is not an event) or undecided (too many possible states). The exit code is
 1 if there is a violation, and 3 if there are only gaps, unparsed lines, undecided entities or, with
 --skip-damaged, files that cannot be read.
 
-With --together the invariants of a system are checked over the traces of its parts. One about each
-entity alone needs no order of events; one that relates entities is checked on all entities of a trace
+With --together, the invariants of a system are checked over the traces of its parts. An invariant about single
+entities needs no order of events; one that relates entities is checked on all entities of a trace
 (or of a --group) in the order of their events' times, and is undecided where events have no time.
 
-Into --out DIR go report.html, report.txt, report.json, violations.parquet (every entity that is not ok),
-coverage.json (what the traces exercised of each definition), and in violations/ for each violation its
-last events as ITF and as a test that replays them against the definition.
+--out DIR receives report.html, report.txt, report.json, violations.parquet (every entity that is not ok),
+coverage.json (the parts of each definition that the traces exercised), and, in violations/, the last events of
+each violation as ITF and as a test that replays them against the definition.
 """
 
 
@@ -91,8 +91,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--group",
         default="",
         metavar="REGEX",
-        help="with --together: relate only entities in which this matches the same text "
-        "(default: all of a trace)",
+        help="with --together: relate only entities in whose names this matches the same text "
+        "(default: all entities of a trace)",
     )
     add_engine(parser)
     parser.add_argument(
@@ -105,7 +105,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="continue from the last run with this directory: read only new input",
     )
     parser.add_argument(
-        "--workers", type=positive, metavar="N", help="work with N threads (default: one a core)"
+        "--workers", type=positive, metavar="N", help="use N threads (default: one per core)"
     )
     parser.add_argument(
         "--driver-memory",
@@ -119,7 +119,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="show what is wrong with this entity only, or with those of a pattern (`tablet*`); repeat it for more",
+        help="show only what is wrong with this entity, or with those that match a pattern (`tablet*`); repeatable",
     )
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="write the report files described below to DIR"
@@ -166,7 +166,7 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="a TOML file that says how lines or columns become events (docs/readers.md); "
-        "several: what the same rows are of several machines",
+        "repeat it if the same rows are events of several machines",
     )
     parser.add_argument(
         "--hidden-steps",
