@@ -55,7 +55,9 @@ COMMANDS = (
         "stagewright.commands.mutation.mutate",
         "change a machine in one place at a time; some property must fail",
     ),
-    Command("run", "stagewright.commands.run", "run a simulated cluster and check it by its definitions"),
+    Command(
+        "run", "stagewright.commands.run", "run a simulated cluster and check it by its definitions"
+    ),
     Command(
         "campaign",
         "stagewright.commands.campaigning.campaign",

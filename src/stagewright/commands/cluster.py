@@ -48,7 +48,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     def action(name: str, summary: str) -> argparse.ArgumentParser:
         one = actions.add_parser(name, help=summary, description=f"{summary.capitalize()}.")
-        one.add_argument("--dir", type=Path, required=True, metavar="D", help="the cluster's directory")
+        one.add_argument(
+            "--dir", type=Path, required=True, metavar="D", help="the cluster's directory"
+        )
         one.add_argument("--json", action="store_true", help="print one JSON object")
         return one
 
@@ -75,7 +77,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--images", action="store_true", help="like --cdc, also with each row as it was before"
     )
     start.add_argument(
-        "--indexes", action="store_true", help="with a table whose secondary indexes are built online"
+        "--indexes",
+        action="store_true",
+        help="with a table whose secondary indexes are built online",
     )
     start.add_argument(
         "--tablets",
@@ -85,10 +89,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     tail = action("tail", "print changes of rows as JSON lines, each once, as they come")
     tail.add_argument(
-        "--position", type=Path, metavar="FILE", help="continue from the position in this file, and update it"
+        "--position",
+        type=Path,
+        metavar="FILE",
+        help="continue from the position in this file, and update it",
     )
     tail.add_argument("--table", default="", metavar="NAME", help="the table (default: rows)")
-    tail.add_argument("--until-now", action="store_true", help="stop at the changes that are old enough now")
+    tail.add_argument(
+        "--until-now", action="store_true", help="stop at the changes that are old enough now"
+    )
     action("status", "report how each node is doing")
     watch = action("watch", "serve a page on the loopback that follows the cluster")
     watch.add_argument("--port", type=count, default=0, metavar="N", help="default: any free one")

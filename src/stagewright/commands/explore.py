@@ -37,11 +37,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = f"{_EXAMPLE}\n\n{parser.epilog or ''}"
     add_machine(parser)
-    parser.add_argument("--profile", default="", help="the version to explore (default: the newest)")
+    parser.add_argument(
+        "--profile", default="", help="the version to explore (default: the newest)"
+    )
     add_scope(parser)
     parser.add_argument("--port", type=count, default=0, metavar="N", help="default: any free one")
     parser.add_argument("--browser", action="store_true", help="open the page in a browser")
-    parser.add_argument("--terminal", action="store_true", help="explore in the terminal, without a browser")
+    parser.add_argument(
+        "--terminal", action="store_true", help="explore in the terminal, without a browser"
+    )
     begins = parser.add_mutually_exclusive_group()
     begins.add_argument(
         "--path",

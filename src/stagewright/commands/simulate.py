@@ -37,7 +37,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_scope(parser)
     add = parser.add_argument
     add("--instances", type=positive, default=10, metavar="N", help="instances (default: 10)")
-    add("--steps", type=positive, default=100, metavar="N", help="steps of each, at most (default: 100)")
+    add(
+        "--steps",
+        type=positive,
+        default=100,
+        metavar="N",
+        help="steps of each, at most (default: 100)",
+    )
     add("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
     add(
         "--out",

@@ -69,10 +69,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     query.add_argument("--descending", action="store_true")
     query.add_argument("--skip", type=int, default=0, metavar="N")
     query.add_argument("--limit", type=int, metavar="N")
-    query.add_argument("--no-reduce", action="store_true", help="print rows even if the view has a reduce")
+    query.add_argument(
+        "--no-reduce", action="store_true", help="print rows even if the view has a reduce"
+    )
     query.add_argument("--group", action="store_true", help="one row for each key")
     query.add_argument(
-        "--group-level", type=int, default=0, metavar="N", help="group by the first N elements of keys"
+        "--group-level",
+        type=int,
+        default=0,
+        metavar="N",
+        help="group by the first N elements of keys",
     )
     query.add_argument("--stale", choices=["ok", "update_after", "false"], default="false")
 
@@ -92,7 +98,10 @@ def _configure_upkeep(actions: Any) -> None:
     serve.add_argument("--database", help="its name in URLs (default: the folder's name)")
 
     serve.add_argument(
-        "--load", type=Path, metavar="FILE", help="also write documents while serving, as `load` does"
+        "--load",
+        type=Path,
+        metavar="FILE",
+        help="also write documents while serving, as `load` does",
     )
     serve.add_argument(
         "--id", default="id", help="the member that is a document's id (default: id)"
@@ -112,9 +121,7 @@ def _configure_upkeep(actions: Any) -> None:
 
     listed = actions.add_parser("list", help="print the design documents and how current they are")
     listed.add_argument("folder", type=Path)
-    compact = actions.add_parser(
-        "compact", help="rewrite an index without what is no longer used"
-    )
+    compact = actions.add_parser("compact", help="rewrite an index without what is no longer used")
     compact.add_argument("folder", type=Path)
     compact.add_argument("design")
     drop = actions.add_parser("drop", help="delete a design document and its index")

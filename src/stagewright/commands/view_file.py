@@ -29,7 +29,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=["check"], help="what to do")
     parser.add_argument("file", type=Path, help="the index file (main_….view.N)")
     parser.add_argument(
-        "--all-snapshots", action="store_true", help="verify the trees of every header, not only of the last one"
+        "--all-snapshots",
+        action="store_true",
+        help="verify the trees of every header, not only of the last one",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 

@@ -81,7 +81,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="D",
         help="look for violations of up to D steps (%(default)s)",
     )
-    add("--simple-paths", action="store_true", help="induction only over runs without repeated states")
+    add(
+        "--simple-paths",
+        action="store_true",
+        help="induction only over runs without repeated states",
+    )
     add(
         "--timeout",
         type=seconds,
@@ -90,7 +94,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="stop after S seconds (%(default)g)",
     )
     add(
-        "--rlimit", type=positive, metavar="N", help="give up a query after N of Z3's resource units"
+        "--rlimit",
+        type=positive,
+        metavar="N",
+        help="give up a query after N of Z3's resource units",
     )
     add("--out", type=Path, metavar="DIR", help="write the runs there, in every format")
     add("--smtlib", type=Path, metavar="DIR", help="write the proof obligations there as SMT-LIB")

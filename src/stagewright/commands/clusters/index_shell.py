@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from stagewright.impl.indexes.processes.client import IndexClient
 
 COMMANDS = """\
-commands, one a line or with semicolons between them; keys and values are whole numbers:
-  put KEY COLUMN=VALUE …   write a row, in one transaction; its time is printed
+commands, one per line or separated by semicolons; keys and values are whole numbers:
+  put KEY COLUMN=VALUE …   write a row in one transaction, and print its time
   delete KEY           delete it
   get KEY [at TIME]    read it, now or as of a time
   scan [LIMIT] [at TIME]   all rows, tablet by tablet
   create [unique] [deferred] index NAME on COLUMN   returns at once; a deferred index waits for `backfill`
-  backfill             deferred indexes are built
-  build status         how far each index is, and how long that will take; of one that failed, the rows
-  await NAME           until it is built, or has failed
-  drop index NAME      at any time
-  read NAME VALUE [at TIME]   the rows that an index has for a value
+  backfill             build the deferred indexes
+  build status         show each index's progress and remaining time, and the rows that made one fail
+  await NAME           wait until it is built, or has failed
+  drop index NAME      drop it, at any time
+  read NAME VALUE [at TIME]   read the rows that an index has for a value
   help, exit
 """
 AWAIT = 3600.0  # seconds

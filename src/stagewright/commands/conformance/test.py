@@ -108,7 +108,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--examples", type=positive, default=100, metavar="N", help="random runs (default: 100)"
     )
     parser.add_argument(
-        "--steps", type=positive, default=100, metavar="N", help="turns per random run (default: 100)"
+        "--steps",
+        type=positive,
+        default=100,
+        metavar="N",
+        help="turns per random run (default: 100)",
     )
     parser.add_argument(
         "--export", type=Path, metavar="FILE", help="write tour and refusals as a pytest file"

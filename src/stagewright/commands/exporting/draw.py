@@ -45,7 +45,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_machine(parser)
     parser.add_argument("--profile", default="", help="the version to draw (default: the newest)")
     parser.add_argument(
-        "--variable", default="", help="the variable whose states to draw (default: the one with the most edges)"
+        "--variable",
+        default="",
+        help="the variable whose states to draw (default: the one with the most edges)",
     )
     add_scope(parser)
     parser.add_argument(

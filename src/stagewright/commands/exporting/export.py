@@ -57,7 +57,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         + f"; or a format of an installed package ({GROUP})",
     )
     parser.add_argument("--run", type=Path, metavar="FILE", help="a counterexample, FILE.itf.json")
-    parser.add_argument("--variable", default="", help="the enum variable whose state diagram to draw")
+    parser.add_argument(
+        "--variable", default="", help="the enum variable whose state diagram to draw"
+    )
     add_scope(parser)
     parser.add_argument(
         "--out",
