@@ -54,9 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         one.add_argument("--json", action="store_true", help="print one JSON object")
         return one
 
-    start = action(
-        "start", "create a cluster in a new directory, or start the nodes that are not running"
-    )
+    start = action("start", "create a cluster in a new directory, or start its stopped nodes")
     start.add_argument(
         "--nodes", type=_nodes, metavar="N", help="nodes of a new cluster (default: 3)"
     )
@@ -77,9 +75,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--images", action="store_true", help="like --cdc, also with each row as it was before"
     )
     start.add_argument(
-        "--indexes",
-        action="store_true",
-        help="with a table whose secondary indexes are built online",
+        "--indexes", action="store_true", help="use a table whose indexes are built online"
     )
     start.add_argument(
         "--tablets",
@@ -89,10 +85,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     tail = action("tail", "print changes of rows as JSON lines, each once, as they come")
     tail.add_argument(
-        "--position",
-        type=Path,
-        metavar="FILE",
-        help="continue from the position in this file, and update it",
+        "--position", type=Path, metavar="FILE", help="continue from this file, and update it"
     )
     tail.add_argument("--table", default="", metavar="NAME", help="the table (default: rows)")
     tail.add_argument(
