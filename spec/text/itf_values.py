@@ -55,39 +55,39 @@ def to_json(value: Value, sort: Sort) -> Json:
             assert_never(sort)
 
 
-def from_json(told: object, sort: Sort, where: str) -> Value:
-    """The value that ITF tells.
+def from_json(value: object, sort: Sort, where: str) -> Value:
+    """The value of a sort that ITF's JSON stands for.
 
     Raises:
         InputError: it is not a value of the sort; `where` names the place in the document.
     """
     match sort:
         case BoolSort():
-            return told if isinstance(told, bool) else _refuse(told, sort, where)
+            return value if isinstance(value, bool) else _refuse(value, sort, where)
         case IntSort():
-            return _integer(told, sort, where)
+            return _integer(value, sort, where)
         case EnumSort(kind):
-            member = kind.__members__.get(told) if isinstance(told, str) else None
-            return member if isinstance(member, Enum) else _refuse(told, sort, where)
+            member = kind.__members__.get(value) if isinstance(value, str) else None
+            return member if isinstance(member, Enum) else _refuse(value, sort, where)
         case EntitySort(kind):
-            found = member_of_name(kind, told) if isinstance(told, str) else None
-            return found or _refuse(told, sort, where)
+            found = member_of_name(kind, value) if isinstance(value, str) else None
+            return found or _refuse(value, sort, where)
         case OptionalSort(element):
-            return _optional(told, sort, element, where)
+            return _optional(value, sort, element, where)
         case SetSort(element):
-            listed = expect_list(_tagged(told, "#set", sort, where), where)
+            listed = expect_list(_tagged(value, "#set", sort, where), where)
             return frozenset(from_json(v, element, where) for v in listed)
         case SeqSort(element, capacity):
-            items = expect_list(told, where)
+            items = expect_list(value, where)
             if len(items) > capacity:
-                _refuse(told, sort, where)
+                _refuse(value, sort, where)
             return tuple(from_json(v, element, f"{where}[{i}]") for i, v in enumerate(items))
         case MapSort():
-            return _map(told, sort, where)
+            return _map(value, sort, where)
         case RecordSort(_, fields):
-            body = expect_object(told, where)
+            body = expect_object(value, where)
             if set(body) != {name for name, _ in fields}:
-                _refuse(told, sort, where)
+                _refuse(value, sort, where)
             read: dict[Value | str, Value] = {
                 name: from_json(body[name], inner, f"{where}.{name}") for name, inner in fields
             }
@@ -119,56 +119,56 @@ def type_name(sort: Sort) -> str:
             assert_never(sort)
 
 
-def expect_object(told: object, where: str) -> dict[str, object]:
+def expect_object(value: object, where: str) -> dict[str, object]:
     """A JSON object, or an error that names the place."""
-    found = as_object(told)
+    found = as_object(value)
     if found is None:
         raise InputError(f"{where} is no JSON object", help="see ADR-015 of Apalache for ITF")
     return found
 
 
-def as_object(told: object) -> dict[str, object] | None:
+def as_object(value: object) -> dict[str, object] | None:
     """A JSON object; None if it is something else."""
-    return cast("dict[str, object]", told) if isinstance(told, dict) else None
+    return cast("dict[str, object]", value) if isinstance(value, dict) else None
 
 
-def _as_list(told: object) -> list[object] | None:
-    return cast("list[object]", told) if isinstance(told, list) else None
+def _as_list(value: object) -> list[object] | None:
+    return cast("list[object]", value) if isinstance(value, list) else None
 
 
-def expect_list(told: object, where: str) -> list[object]:
+def expect_list(value: object, where: str) -> list[object]:
     """A JSON array, or an error that names the place."""
-    found = _as_list(told)
+    found = _as_list(value)
     if found is None:
         raise InputError(f"{where} is no JSON array", help="see ADR-015 of Apalache for ITF")
     return found
 
 
-def _integer(told: object, sort: IntSort, where: str) -> int:
-    tagged = as_object(told)
-    text = told if tagged is None else tagged.get("#bigint")
+def _integer(value: object, sort: IntSort, where: str) -> int:
+    tagged = as_object(value)
+    text = value if tagged is None else tagged.get("#bigint")
     if isinstance(text, str) and _INTEGER.fullmatch(text):
         text = int(text)
     if isinstance(text, bool) or not isinstance(text, int) or not sort.low <= text <= sort.high:
-        _refuse(told, sort, where)
+        _refuse(value, sort, where)
     return text
 
 
-def _optional(told: object, sort: OptionalSort, element: Sort, where: str) -> Value:
-    tagged = as_object(told) or {}
+def _optional(value: object, sort: OptionalSort, element: Sort, where: str) -> Value:
+    tagged = as_object(value) or {}
     if tagged.get("tag") == "None":
         return None
     if tagged.get("tag") == "Some" and "value" in tagged:
         return from_json(tagged["value"], element, where)
-    return _refuse(told, sort, where)
+    return _refuse(value, sort, where)
 
 
-def _map(told: object, sort: MapSort, where: str) -> Value:
+def _map(value: object, sort: MapSort, where: str) -> Value:
     pairs: dict[Value | str, Value] = {}
-    for listed in expect_list(_tagged(told, "#map", sort, where), where):
+    for listed in expect_list(_tagged(value, "#map", sort, where), where):
         pair = _as_list(listed)
         if pair is None or len(pair) != 2:
-            _refuse(told, sort, where)
+            _refuse(value, sort, where)
         key = from_json(pair[0], sort.key, where)
         if key in pairs:
             raise InputError(f"{where} has the key {show(key)} twice")
@@ -178,10 +178,10 @@ def _map(told: object, sort: MapSort, where: str) -> Value:
     return FrozenMap(pairs)
 
 
-def _tagged(told: object, tag: str, sort: Sort, where: str) -> object:
-    tagged = as_object(told)
+def _tagged(value: object, tag: str, sort: Sort, where: str) -> object:
+    tagged = as_object(value)
     if tagged is None or tag not in tagged:
-        _refuse(told, sort, where)
+        _refuse(value, sort, where)
     return tagged[tag]
 
 
@@ -189,7 +189,7 @@ def _order(value: Value) -> tuple[int, str]:
     return (value.index, "") if isinstance(value, Entity) else (0, show(value))
 
 
-def _refuse(told: object, sort: Sort, where: str) -> NoReturn:
-    shown = repr(told)
+def _refuse(value: object, sort: Sort, where: str) -> NoReturn:
+    shown = repr(value)
     shown = shown if len(shown) <= 60 else shown[:58] + "…"
     raise InputError(f"{where} is {shown}", help=f"it must be {sort}")

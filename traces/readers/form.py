@@ -28,7 +28,7 @@ class Form:
     )
     log: bool = False
     grows: bool = False  # a file of it may be appended to, and read on from where it ended
-    apart: bool = False  # of a log: each file tells of entities of its own
+    apart: bool = False  # of a log: each file has entities of its own
     skips: bool = False  # its reader can leave out what has none of some entities
     shared: tuple[str, ...] = ()
     once: bool = False  # its events have no number, nor its files a meaning of their name: copies are not read

@@ -189,8 +189,8 @@ def ends(form: str, path: Path) -> tuple[int, int] | None:
     """How far a file that may grow can be read: for good, and for now; None if only as a whole."""
     if not form_named(form).grows or compression(path):
         return None
-    if (tell := getattr(reader(form), "ends", None)) is not None:
-        found: tuple[int, int] | None = tell(path)
+    if (ends_of := getattr(reader(form), "ends", None)) is not None:
+        found: tuple[int, int] | None = ends_of(path)
         return found
     end = last_line_end(path)
     return end, end
@@ -213,7 +213,7 @@ def blocks(
 
 
 def holes(part: Part, reason: str) -> tuple[Hole, ...]:
-    """What of a part cannot be read; all of it where that cannot be told, for the given reason."""
+    """What of a part cannot be read; all of it where that is not known, for the given reason."""
     find: Callable[[Part], list[Hole]] = getattr(reader(part.form), "holes", text_lines.holes)
     found = () if part.holes else tuple(find(part))
     return found or (Hole(1, reason),)
@@ -246,6 +246,6 @@ def _of_releases(form: str, name: str) -> Any:
 
 def recording_of(form: str, machine: str) -> Recording:
     """What a reader knows of how its events were recorded; all of it, if it says nothing."""
-    tell = getattr(reader(form), "recording", None)
-    found: Recording = Recording() if tell is None else tell(machine)
+    of_machine = getattr(reader(form), "recording", None)
+    found: Recording = Recording() if of_machine is None else of_machine(machine)
     return found

@@ -31,7 +31,7 @@ from stagewright.traces.events.event_block import Block, Ints
 from stagewright.traces.events.observability import Recording
 from stagewright.traces.events.string_pool import Names
 
-UNPARSED_DETAILS_MAX = 1000  # lines of one part that are told one by one; the counts know all
+UNPARSED_DETAILS_MAX = 1000  # lines of one part that are reported one by one; the counts know all
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Unsure:
-    """An entity of which a log does not tell all: its events, each with the number of its part.
+    """An entity of which a log does not have all: its events, each with the number of its part.
 
     `first`: the number from which on they are not sure. `orders` are the other orders that they may have had;
     there are too many to be tried where it is empty. `lost`: an event of it could not be read. `mixed`: its
@@ -122,7 +122,7 @@ class Unsure:
 
 @dataclass
 class Interpreted:
-    """What logs tell together: the events, each with the number of the part that its line is in.
+    """What logs mean together: the events, each with the number of the part that its line is in.
 
     `recordings`: what is known of the recording of each machine, by the name of its class. `notes`: what was
     noticed and is worth telling, such as lines that were not believed. `of_version`: as which release all is

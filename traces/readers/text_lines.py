@@ -127,7 +127,7 @@ def lines_of(part: Part, longest: int = LINE_MAX) -> Iterator[Lines]:
             yield from _lines(_bytes_of(part, _CHUNK), longest)
     except DAMAGED as error:
         raise InputError(
-            f"{part.path} cannot be read to its end: {_told(error)}",
+            f"{part.path} cannot be read to its end: {_reason(error)}",
             help="the file is truncated or damaged: take another copy of it, or leave it out",
         ) from error
 
@@ -143,7 +143,7 @@ def holes(part: Part) -> list[Hole]:
         for lines in _lines(_bytes_of(part, _PIECE), LINE_MAX):
             good += len(lines)
     except DAMAGED as error:
-        return [Hole((good if _is_short(error) else 0) + 1, f"cannot be read: {_told(error)}")]
+        return [Hole((good if _is_short(error) else 0) + 1, f"cannot be read: {_reason(error)}")]
     return []
 
 
@@ -155,9 +155,9 @@ def _is_short(error: Exception) -> bool:
     return isinstance(error, (EOFError, _ShorterError)) or "Truncated" in str(error)
 
 
-def _told(error: Exception) -> str:
-    told = error.strerror if isinstance(error, OSError) else None
-    return told or str(error) or type(error).__name__
+def _reason(error: Exception) -> str:
+    text = error.strerror if isinstance(error, OSError) else None
+    return text or str(error) or type(error).__name__
 
 
 def _first(lines: Iterable[Lines], wanted: int) -> Iterator[Lines]:

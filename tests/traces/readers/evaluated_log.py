@@ -27,8 +27,8 @@ class EvaluatedLog:
 
     @property
     def found(self) -> Interpreted:
-        """What the log tells."""
-        return self.read.told
+        """What the log means."""
+        return self.read.interpreted
 
     @property
     def tallies(self) -> list[Tally]:
@@ -40,7 +40,7 @@ class EvaluatedLog:
         """Why lines were refused."""
         return self.read.reasons
 
-    def told(self, machine: str) -> list[tuple[str, str | None, dict[str, object]]]:
+    def recorded(self, machine: str) -> list[tuple[str, str | None, dict[str, object]]]:
         """The events of one machine: entity, action, what was observed."""
         events = [event for event in self.read.events if event.machine == machine]
         return [(e.entity, e.action, dict(e.observed)) for e in events]

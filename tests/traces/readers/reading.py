@@ -27,17 +27,17 @@ def shipped(name: str, profile: str) -> Definition:
 
 @dataclass
 class Read:
-    """What became of the lines, and what they tell."""
+    """What became of the lines, and what they mean."""
 
     tallies: list[Tally]
-    told: Interpreted
+    interpreted: Interpreted
     form: str
     findings: list[Finding] = field(default_factory=list)
 
     @property
     def events(self) -> list[Event]:
-        """The events, in the order in which they were told."""
-        return [event for _, event in self.told.events]
+        """The events, in the order in which they were recorded."""
+        return [event for _, event in self.interpreted.events]
 
     @property
     def reasons(self) -> list[tuple[int, str]]:
@@ -82,7 +82,9 @@ def evaluated(read: Read, definition: Definition | None = None) -> Read:
     automata = {}
     for machine, profile in streams:
         found = definition or shipped(machine, profile)
-        recording = read.told.recordings.get(machine) or formats.recording_of(read.form, machine)
+        recording = read.interpreted.recordings.get(machine) or formats.recording_of(
+            read.form, machine
+        )
         scope = recording.scope(unbounded_scope(found))
         automata[machine, profile, read.form] = automaton(found, scope, recording)
     block = block_of(read.events, definition=read.form)

@@ -97,7 +97,7 @@ def test_what_a_check_finds_is_a_run(tmp_path: Path) -> None:
         path = write(tmp_path / f"{verdict.name}.itf.json", to_itf(definition, verdict))
         found = read(path)
         assert found.verdicts == {verdict.name: TraceVerdict.OK}
-        assert found.told.notes == []
+        assert found.interpreted.notes == []
         assert verdict.run is not None
         assert len(found.events) == len(verdict.run.states)
 
@@ -132,7 +132,7 @@ def test_a_run_is_checked_at_the_sizes_at_which_it_was_found(tmp_path: Path) -> 
     for path in paths:
         assert evaluated(read_log("itf", [path])).findings[0].verdict is TraceVerdict.OK
     both = read_log("itf", paths)
-    assert both.told.notes == [
+    assert both.interpreted.notes == [
         "runs of IndexPermissions were found at different sizes: Server=2; Server=3; give those of one size"
     ]
 
@@ -211,7 +211,7 @@ def test_what_is_no_value_is_refused(value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "line", "told"),
+    ("content", "line", "part"),
     [
         (b'{"vars": [],\n "states": [', 2, "not JSON"),
         (b'{"vars": [],\n "states": []}', 1, "`states` is empty"),
@@ -223,13 +223,13 @@ def test_what_is_no_value_is_refused(value: object) -> None:
     ],
 )
 def test_a_broken_file_is_refused_where_it_is_broken(
-    content: bytes, line: int, told: str, tmp_path: Path
+    content: bytes, line: int, part: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "run.itf.json"
     path.write_bytes(content)
     found = read_log("itf", [path])
     ((at, reason),) = found.reasons
-    assert (at, told in reason) == (line, True)
+    assert (at, part in reason) == (line, True)
     lines, blank, other, refused = found.counts
     assert lines == blank + other + refused
 

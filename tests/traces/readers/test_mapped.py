@@ -106,7 +106,7 @@ def write(path: Path, content: str | bytes) -> Path:
     return path
 
 
-def told(found: Read) -> list[tuple[object, ...]]:
+def rows_of(found: Read) -> list[tuple[object, ...]]:
     return [
         (e.line, e.entity, e.sequence, e.action, {**e.parameters, **e.observed})
         for e in found.events
@@ -115,7 +115,7 @@ def told(found: Read) -> list[tuple[object, ...]]:
 
 def test_a_text_is_read_and_every_line_accounted_for(tmp_path: Path) -> None:
     found = read(TEXT, write(tmp_path / "a.log", GOOD))
-    assert told(found) == [
+    assert rows_of(found) == [
         (2, "a", 0, None, {}),
         (2, "a", 1, "acquire", {"n": "node0", "holder": "node0", "epoch": 1}),
         (6, "a", 2, "go_silent", {}),
@@ -130,7 +130,7 @@ def test_a_text_is_read_and_every_line_accounted_for(tmp_path: Path) -> None:
     assert {e.node for e in found.events if e.entity == "b"} == {"n2", "n1"}
     assert found.events[1].time == 1740823200200000000
     assert found.verdicts == {"a": TraceVerdict.OK, "b": TraceVerdict.OK}
-    assert found.told.notes == []
+    assert found.interpreted.notes == []
 
 
 def test_an_illegal_step_is_a_violation_at_its_line(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_tables_of_every_form_tell_the_same(form: str, tmp_path: Path) -> None:
         pq.write_table(pa.table(columns), path, row_group_size=2)
     found = read(TABLE.replace("FORM", form), path)
     shift = int(form == "csv")
-    assert told(found) == [
+    assert rows_of(found) == [
         (1 + shift, "a", 0, None, {"lease": "free", "holder": None}),
         (4 + shift, "a", 1, "acquire", {"n": "node1"}),
         (3 + shift, "a", 2, None, {"lease": "held", "holder": "node1"}),
@@ -297,7 +297,7 @@ def test_files_are_merged_by_time_and_what_is_uncertain_is_told(tmp_path: Path) 
     assert read(TEXT, one, two).verdicts["a"] is TraceVerdict.OK
     write(two, "\n".join([rows[2].replace(":00.3", ":00.9"), rows[1].replace(":00.2", ":00.4")]))
     found = read(TEXT, one, two)
-    assert found.told.notes == [
+    assert found.interpreted.notes == [
         "time runs back in 1 places: the lines of a file keep their order",
         "1 events have the time of one of their entity in another file: their order is not known",
     ]
@@ -307,14 +307,17 @@ def test_more_members_than_the_scope_has_are_told(tmp_path: Path) -> None:
     content = "\n".join(GOOD.splitlines()[i] for i in (1, 5, 6))
     more = "\n".join(content.replace("db7", f"db{i}").replace(", epoch 1", "") for i in range(4))
     found = read(TEXT, write(tmp_path / "a.log", more))
-    assert found.told.notes[-1] == "an entity names 4 of node, and the scope has 3: --size node=4"
+    assert (
+        found.interpreted.notes[-1]
+        == "an entity names 4 of node, and the scope has 3: --size node=4"
+    )
     larger = TEXT.replace("[[event]]", "[recording]\nsizes = {Node = 4}\n\n[[event]]", 1)
-    assert read(larger, tmp_path / "a.log").told.notes == found.told.notes[:-1]
+    assert read(larger, tmp_path / "a.log").interpreted.notes == found.interpreted.notes[:-1]
 
 
 def test_an_event_that_no_row_tells_is_noticed(tmp_path: Path) -> None:
     path = write(tmp_path / "a.log", "\n".join(GOOD.splitlines()[:2]))
-    assert read(TEXT, path).told.notes == [
+    assert read(TEXT, path).interpreted.notes == [
         "no row is an event 2 of m.toml",
         "no row is an event 3 of m.toml",
     ]
@@ -380,7 +383,7 @@ def test_lines_are_sorted_out_as_if_each_were_looked_at(
     quick = read_log("mapped", [path], plan(mapping))
     monkeypatch.setattr(mapped_lines, "_is_plain", lambda *_: False)
     slow = read_log("mapped", [path], plan(mapping))
-    assert told(quick) == told(slow)
+    assert rows_of(quick) == rows_of(slow)
     assert quick.counts == slow.counts
     assert quick.counts[1] == 3
 
@@ -402,7 +405,7 @@ def test_objects_are_sorted_out_as_if_each_were_looked_at(
     quick = read_log("mapped", [path], plan(mapping))
     monkeypatch.setattr(mapped_lines, "_is_plain", lambda *_: False)
     slow = read_log("mapped", [path], plan(mapping))
-    assert told(quick) == told(slow)
+    assert rows_of(quick) == rows_of(slow)
     assert quick.counts == slow.counts
     assert quick.reasons == slow.reasons
     assert [line for line, _ in quick.reasons] == [11, 12, 14]

@@ -15,7 +15,11 @@ from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.inputs.discover import find_inputs
 from stagewright.traces.readers import text_lines
 from stagewright.traces.readers.generic import otlp
-from stagewright.traces.readers.generic.otlp_records import Telling, WrongRecordError, tellings
+from stagewright.traces.readers.generic.otlp_records import (
+    EventRecord,
+    WrongRecordError,
+    event_records,
+)
 
 RUN = ("acquire", "go_silent", "expire", "acquire")
 
@@ -81,8 +85,8 @@ def read(*paths: Path) -> Read:
     return evaluated(read_log("otlp", paths), define(LeaseTable))
 
 
-def one(document: dict[str, Any]) -> Telling:
-    (found,) = tellings(document)
+def one(document: dict[str, Any]) -> EventRecord:
+    (found,) = event_records(document)
     return found
 
 
@@ -94,7 +98,7 @@ def test_events_are_ordered_by_time_over_all_files(tmp_path: Path) -> None:
     assert found.verdicts == {"a": TraceVerdict.OK, "b": TraceVerdict.VIOLATION}
     assert [e.action for e in found.events if e.entity == "a"] == [None, *RUN]
     assert found.counts == (8, 0, 8, 0)
-    assert found.told.notes == []
+    assert found.interpreted.notes == []
 
 
 def test_numbers_order_events_where_all_have_one(tmp_path: Path) -> None:
@@ -107,14 +111,14 @@ def test_numbers_order_events_where_all_have_one(tmp_path: Path) -> None:
     assert gap.verdicts == {"a": TraceVerdict.GAP}
     mixed = read(write(tmp_path / "a.jsonl", request(start, log(30, entity="a", action="acquire"))))
     assert mixed.verdicts == {"a": TraceVerdict.OK}
-    assert "with and without a number" in mixed.told.notes[0]
+    assert "with and without a number" in mixed.interpreted.notes[0]
 
 
 def test_equal_times_are_told(tmp_path: Path) -> None:
     found = read(
         write(tmp_path / "a.jsonl", request(*steps("a", "acquire"), *steps("a", "expire")))
     )
-    assert "have the time of another" in found.told.notes[0]
+    assert "have the time of another" in found.interpreted.notes[0]
 
 
 def test_an_end_is_marked_or_missing(tmp_path: Path) -> None:
@@ -129,10 +133,10 @@ def test_an_end_is_marked_or_missing(tmp_path: Path) -> None:
 
 
 def test_what_a_record_says_is_read_from_all_that_is_around_it() -> None:
-    told = one(
+    event = one(
         request(log(5, entity="e", action="x", params__n="node0", observed={"a": [1, 2.0, None]}))
     )
-    assert told._replace(same=b"") == Telling(
+    assert event._replace(same=b"") == EventRecord(
         1, "LeaseTable", "", "i1", "e", "i1", "x", {"n": "node0"}, {"a": [1, 2, None]}, False, None, 5
     )  # fmt: skip
     own = one(request(log(5, entity="e", end=True, machine="M", trace="t", node="n", profile="p")))
@@ -150,7 +154,7 @@ def test_spans_and_their_events_are_events() -> None:
             {"timeUnixNano": 16, "name": "z"},
         ],
     }
-    whole, within = tellings(spans(span))
+    whole, within = event_records(spans(span))
     assert (whole.action, whole.time, whole.sequence) == ("x", 20, 3)
     assert (within.action, within.time, within.sequence) == ("y", 15, None)
     assert within.parameters == {}
@@ -167,7 +171,7 @@ def test_the_names_before_version_1_are_known() -> None:
 
 
 @pytest.mark.parametrize(
-    ("document", "told"),
+    ("document", "reason"),
     [
         (request(log(5, action="x")), "`stagewright.entity` is missing"),
         (request(log(5, entity="e", acton="x", end=True)), "did you mean `stagewright.action`?"),
@@ -182,22 +186,22 @@ def test_the_names_before_version_1_are_known() -> None:
         (request(log(5, entity="e", sequence=-1)), "`stagewright.sequence` is -1"),
     ],
 )
-def test_what_is_wrong_with_a_record_is_told(document: dict[str, Any], told: str) -> None:
-    assert told in one(document).wrong
+def test_what_is_wrong_with_a_record_is_told(document: dict[str, Any], reason: str) -> None:
+    assert reason in one(document).wrong
 
 
 @pytest.mark.parametrize(
-    ("document", "told"),
+    ("document", "reason"),
     [
         ({"resourceLogs": [{"scopeLogs": 3}]}, "`scopeLogs` is no list"),
         ({"resourceLogs": [3]}, "something that is no object"),
         ({"resourceLogs": [{"resource": []}]}, "`resource` is no object"),
     ],
 )
-def test_what_is_wrong_with_a_request_is_told(document: dict[str, Any], told: str) -> None:
+def test_what_is_wrong_with_a_request_is_told(document: dict[str, Any], reason: str) -> None:
     with pytest.raises(WrongRecordError) as error:
-        tellings(document)
-    assert told in str(error.value)
+        event_records(document)
+    assert reason in str(error.value)
 
 
 def test_every_line_is_accounted_for(tmp_path: Path) -> None:

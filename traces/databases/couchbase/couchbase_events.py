@@ -3,7 +3,7 @@
 Each move of a partition from one active node to another is evaluated against `PartitionRebalance`, with the two nodes
 as node0 and node1: its index begins on the new node, the old one is paused, the new one takes over when its
 index has caught up, becomes active, the map is changed, and the old one is cleaned up. What the nodes do in
-between is hidden; a kind of event that no line of the log has is hidden, too (versions differ in what they tell).
+between is hidden; a kind of event that no line of the log has is hidden, too (versions differ in what they log).
 
 The orchestrator's own events come in the order in which things happen; a `vbucketStateChange` is sent by the node
 that changes, and may come late.
@@ -42,8 +42,8 @@ EVENT = r'"ts"\s*:\s*\d+(?:\.\d+)?[^\n]*"type"\s*:\s*"[a-z]\w*"|"type"\s*:\s*"[a
 R = PartitionRebalance
 _START, _TAKE_OVER, _ACTIVATE = step(R.start), step(R.take_over), step(R.activate)
 _MAP, _FINISH, _STOP = step(R.update_map), step(R.finish), step(R.stop)
-# Which step an event tells.
-_TOLD_BY = {
+# Which step an event stands for.
+_STEP_OF_KIND = {
     "indexingInitiated": _START,
     "backfillPhaseStarted": _START,
     "takeoverEnded": _TAKE_OVER,
@@ -52,7 +52,7 @@ _TOLD_BY = {
     "vbucketMoverTerminate": _STOP,
 }
 _TYPES = (
-    *_TOLD_BY,
+    *_STEP_OF_KIND,
     "vbucketStateChange",
     "vbucketMoveStart",
     "waitIndexUpdatedStarted",
@@ -75,7 +75,7 @@ _HIDDEN = frozenset(
         ),
         *(step(action) for action in (R.release_old, R.resume)),
         step(PartitionGroup.clean, of=R.nodes),
-        _ACTIVATE,  # told by the node, maybe late
+        _ACTIVATE,  # reported by the node, maybe late
     }
 )
 _P, _OLD, _NEW = Partition(0).name, Node(0).name, Node(1).name
@@ -83,7 +83,7 @@ _MOVE, _MASTER = leaf(R.move, Partition(0)), leaf(R.master, Partition(0))
 
 
 @dataclass(frozen=True)
-class Told:
+class MasterEvent:
     """One event that matters. `node` as the event names it: a node, or its host and port."""
 
     kind: str
@@ -116,9 +116,9 @@ def parts(path: Path) -> list[tuple[int, int]]:
     return line_parts(path)
 
 
-def extract(part: Part, tally: Tally) -> list[Told]:
+def extract(part: Part, tally: Tally) -> list[MasterEvent]:
     """The events of a part that say something of moves; the others count as `other`."""
-    found: list[Told] = []
+    found: list[MasterEvent] = []
     for lines in lines_of(part):
         tally.lines += len(lines)
         if lines.too_long:
@@ -129,17 +129,17 @@ def extract(part: Part, tally: Tally) -> list[Told]:
         tally.other += len(lines) - blank - len(relevant)
         for index in relevant:
             number = lines.first + index
-            told = parse_event(lines.text(index), number)
-            if isinstance(told, str):
-                tally.refuse(number, told)
+            event = parse_event(lines.text(index), number)
+            if isinstance(event, str):
+                tally.refuse(number, event)
                 continue
             tally.other += 1  # until it is known to be an event
-            if told is not None:
-                found.append(told)
+            if event is not None:
+                found.append(event)
     return found
 
 
-def parse_event(text: bytes, line: int) -> Told | str | None:
+def parse_event(text: bytes, line: int) -> MasterEvent | str | None:
     """What a line says of moves; None if nothing, a reason if it should but cannot be understood."""
     try:
         parsed: object = json.loads(text)
@@ -170,26 +170,26 @@ def parse_event(text: bytes, line: int) -> Told | str | None:
             return f"`{kind}` with a chain that is none"
     if kind in ("vbucketMoveStart", "updateMap") and not all(chains):
         return f"`{kind}` without chainBefore or chainAfter"
-    return Told(
+    return MasterEvent(
         str(kind), line, round(time * 1_000_000), texts[0], vbucket, *texts[1:], *map(tuple, chains)
     )
 
 
-def interpret(files: Sequence[Sequence[tuple[int, Told]]], profile: str = "") -> Interpreted:
+def interpret(files: Sequence[Sequence[tuple[int, MasterEvent]]], profile: str = "") -> Interpreted:
     """What the events of all files, each a list of (part, event) in order, mean together."""
-    keyed: list[tuple[tuple[int, int, int], int, Told]] = []
+    keyed: list[tuple[tuple[int, int, int], int, MasterEvent]] = []
     for number, events in enumerate(files):
         latest = 0
-        for position, (part, told) in enumerate(events):
-            latest = max(latest, told.time)
-            keyed.append(((latest, number, position), part, told))
+        for position, (part, event) in enumerate(events):
+            latest = max(latest, event.time)
+            keyed.append(((latest, number, position), part, event))
     keyed.sort(key=lambda k: k[0])
-    kinds = {told.kind for _, _, told in keyed}
-    steps = {step for kind, step in _TOLD_BY.items() if kind in kinds}
-    hidden = _HIDDEN | (set(_TOLD_BY.values()) - steps)
+    kinds = {event.kind for _, _, event in keyed}
+    steps = {step for kind, step in _STEP_OF_KIND.items() if kind in kinds}
+    hidden = _HIDDEN | (set(_STEP_OF_KIND.values()) - steps)
     moves = _Moves(profile, steps)
-    for _, part, told in keyed:
-        moves.take(part, told)
+    for _, part, event in keyed:
+        moves.take(part, event)
     recording = Recording(
         HiddenSteps(hidden),
         False,
@@ -211,7 +211,7 @@ class _Move:
     steps: set[str] = field(default_factory=set[str])
     sequence: int = 0
     paused: bool = False
-    done: tuple[int, Told] | None = None
+    done: tuple[int, MasterEvent] | None = None
 
 
 class _Moves:
@@ -220,7 +220,7 @@ class _Moves:
     def __init__(self, profile: str, steps: Iterable[str]) -> None:
         self.events: list[tuple[int, Event]] = []
         self._profile = profile
-        self._told = frozenset(steps)
+        self._logged = frozenset(steps)
         self._moves: dict[tuple[str, int], _Move] = {}
         self._numbers: Counter[tuple[str, int]] = Counter()
         self._names: dict[str, str] = {}  # of hosts, where nodes have two names
@@ -232,78 +232,78 @@ class _Moves:
         counts = self._counts + Counter({"moves are not at their end": open_})
         return [f"{count} {what}" for what, count in sorted(counts.items())]
 
-    def take(self, part: int, told: Told) -> None:
+    def take(self, part: int, event: MasterEvent) -> None:
         """Go on with the next event."""
-        if told.name and told.node and told.kind in ("vbucketMoveStart", "becameMaster"):
-            self._names.setdefault(told.name, told.node)
-        key = told.bucket, told.vbucket
-        if told.kind == "vbucketMoveStart":
-            self._begin(part, told, key)
+        if event.name and event.node and event.kind in ("vbucketMoveStart", "becameMaster"):
+            self._names.setdefault(event.name, event.node)
+        key = event.bucket, event.vbucket
+        if event.kind == "vbucketMoveStart":
+            self._begin(part, event, key)
             return
         move = self._moves.get(key)
         if move is None:
             return
-        match told.kind:
+        match event.kind:
             case "indexingInitiated" | "backfillPhaseStarted":
-                self._once(part, told, move, _START, {_MOVE: Move.indexing.name})
+                self._once(part, event, move, _START, {_MOVE: Move.indexing.name})
             case "waitIndexUpdatedStarted" | "takeoverStarted":
                 if not move.paused:
                     move.paused = True
-                    self._event(part, told, move, None, {_MOVE: Move.paused.name})
+                    self._event(part, event, move, None, {_MOVE: Move.paused.name})
             case "takeoverEnded":
-                self._once(part, told, move, _TAKE_OVER, {_MOVE: Move.taken_over.name})
+                self._once(part, event, move, _TAKE_OVER, {_MOVE: Move.taken_over.name})
             case "vbucketStateChange":
-                self._changed(part, told, move)
+                self._changed(part, event, move)
             case "updateMap":
-                self._mapped(part, told, move, key)
+                self._mapped(part, event, move, key)
             case "vbucketMoveDone":
-                move.done = part, told
+                move.done = part, event
             case "vbucketMoverTerminate":
-                self._terminated(part, told, move, key)
+                self._terminated(part, event, move, key)
             case _:
                 pass
         self._maybe_finished(move, key)
 
-    def _begin(self, part: int, told: Told, key: tuple[str, int]) -> None:
+    def _begin(self, part: int, event: MasterEvent, key: tuple[str, int]) -> None:
         if key in self._moves:
             self._finish(self._moves.pop(key))
-        old, new = self._node(told.before[0]), self._node(told.after[0])
+        old, new = self._node(event.before[0]), self._node(event.after[0])
         if old in ("", "undefined") or old == new:
             return  # it begins, or only its replicas move
         self._numbers[key] += 1
         number = self._numbers[key]
-        move = _Move(f"{told.bucket}/{told.vbucket}/move{number}", old, new)
+        move = _Move(f"{event.bucket}/{event.vbucket}/move{number}", old, new)
         self._moves[key] = move
-        self._event(part, told, move, None, {_MASTER: _OLD, _MOVE: Move.none.name})
+        self._event(part, event, move, None, {_MASTER: _OLD, _MOVE: Move.none.name})
 
-    def _changed(self, part: int, told: Told, move: _Move) -> None:
-        if self._node(told.node) != move.new or told.state != "active":
+    def _changed(self, part: int, event: MasterEvent, move: _Move) -> None:
+        if self._node(event.node) != move.new or event.state != "active":
             return
         if _MAP in move.steps and _ACTIVATE not in move.steps:
-            self._counts["nodes told late that a partition is active there"] += 1
+            self._counts["nodes reported late that a partition is active there"] += 1
             move.steps.add(_ACTIVATE)
             return
-        self._once(part, told, move, _ACTIVATE, {_MOVE: Move.activated.name})
+        self._once(part, event, move, _ACTIVATE, {_MOVE: Move.activated.name})
 
-    def _mapped(self, part: int, told: Told, move: _Move, key: tuple[str, int]) -> None:
-        if self._node(told.after[0]) == move.new:
+    def _mapped(self, part: int, event: MasterEvent, move: _Move, key: tuple[str, int]) -> None:
+        if self._node(event.after[0]) == move.new:
             seen = {_MOVE: Move.mapped.name, _MASTER: _NEW}
-            self._once(part, told, move, _MAP, seen)
-        elif self._node(told.after[0]) != move.old:
+            self._once(part, event, move, _MAP, seen)
+        elif self._node(event.after[0]) != move.old:
             self._counts["moves were overtaken by another change of the map"] += 1
             del self._moves[key]
 
-    def _terminated(self, part: int, told: Told, move: _Move, key: tuple[str, int]) -> None:
-        if told.state == "normal" or move.done is not None:
+    def _terminated(self, part: int, event: MasterEvent, move: _Move, key: tuple[str, int]) -> None:
+        if event.state == "normal" or move.done is not None:
             return
         del self._moves[key]
         if _START in move.steps and _TAKE_OVER not in move.steps:
-            self._once(part, told, move, _STOP, {_MOVE: Move.none.name})
+            self._once(part, event, move, _STOP, {_MOVE: Move.none.name})
         self._counts["moves were stopped"] += 1
 
     def _maybe_finished(self, move: _Move, key: tuple[str, int]) -> None:
         """The map may be changed before a move is done, or (in older versions) after that."""
-        if move.done is not None and (_MAP in move.steps or _MAP not in self._told):
+        if move.done is not None and (_MAP in move.steps or _MAP not in self._logged):
             self._moves.pop(key, None)
             self._finish(move)
 
@@ -311,38 +311,43 @@ class _Moves:
         if move.done is None:
             self._counts["moves have no end in the log"] += 1
             return
-        part, told = move.done
-        self._once(part, told, move, _FINISH, {_MOVE: Move.none.name})
+        part, event = move.done
+        self._once(part, event, move, _FINISH, {_MOVE: Move.none.name})
 
     def _once(
-        self, part: int, told: Told, move: _Move, step: str, seen: Mapping[str, object]
+        self, part: int, event: MasterEvent, move: _Move, step: str, seen: Mapping[str, object]
     ) -> None:
         if step not in move.steps:
             move.steps.add(step)
-            self._event(part, told, move, step, seen)
+            self._event(part, event, move, step, seen)
 
     def _event(
-        self, part: int, told: Told, move: _Move, action: str | None, seen: Mapping[str, object]
+        self,
+        part: int,
+        event: MasterEvent,
+        move: _Move,
+        action: str | None,
+        seen: Mapping[str, object],
     ) -> None:
         nodes = {_START: {"old": _OLD, "new": _NEW}, _TAKE_OVER: {"old": _OLD, "new": _NEW}}
         nodes |= {step: {"new": _NEW} for step in (_ACTIVATE, _MAP, _STOP)}
         nodes[_FINISH] = {"old": _OLD}
-        event = Event(
+        found = Event(
             trace="",
             machine=MACHINE,
             profile=self._profile,
             definition="",
             entity=move.entity,
             sequence=move.sequence,
-            node=told.node,
+            node=event.node,
             action=action,
             parameters={"p": _P, **nodes[action]} if action else {},
             observed=dict(seen),
-            time=told.time,
-            line=told.line,
+            time=event.time,
+            line=event.line,
         )
         move.sequence += 1
-        self.events.append((part, event))
+        self.events.append((part, found))
 
     def _node(self, name: str) -> str:
         return self._names.get(name, name)

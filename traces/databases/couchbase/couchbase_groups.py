@@ -37,7 +37,7 @@ _FIELDS = {
 
 @dataclass(frozen=True)
 class _State:
-    """What is known of a partition; None: not told."""
+    """What is known of a partition; None: not recorded."""
 
     abit: bool | None = None
     pbit: bool | None = None
@@ -61,9 +61,9 @@ class _State:
         mine, others = self.observed(), other.observed()
         return all(mine[name] == others[name] for name in mine.keys() & others.keys())
 
-    def updated(self, told: _State) -> _State:
-        """This, with what is told in place of what was."""
-        values = {f.name: getattr(told, f.name) for f in fields(told)}
+    def updated(self, recorded: _State) -> _State:
+        """This, with what is recorded in place of what was."""
+        values = {f.name: getattr(recorded, f.name) for f in fields(recorded)}
         return replace(self, **{name: v for name, v in values.items() if v is not None})
 
     def request(self) -> str:
@@ -171,7 +171,7 @@ class GroupsReading:
         return [f"{count} {what}" for what, count in sorted(self._counts.items())]
 
     def _begun(self, name: GroupName) -> _Group:
-        """A new process of an index: what it begins with is in its file, or nobody tells."""
+        """A new process of an index: what it begins with is in its file, or unknown."""
         self._generations[name] += 1
         return _Group(str(name), self._generations[name])
 
@@ -184,7 +184,7 @@ class GroupsReading:
             passive = lists["initial passive partitions"]
             cleanup = unindexable = _NO_IDS
         else:
-            bare = _State()  # what is pending is not told
+            bare = _State()  # what is pending is not recorded
             active, passive = lists["active partitions"], lists["passive partitions"]
             cleanup, unindexable = lists["cleanup partitions"], lists["unindexable partitions"]
         for p in sorted(active | passive | cleanup):
@@ -206,11 +206,11 @@ class GroupsReading:
         if applying is not None:
             applied = applying.lists["Active partitions"] | applying.lists["Passive partitions"]
             stays = unindexable | applying.lists.get("Unindexable", _NO_IDS)
-        before = _told(lists, "before", with_pending=applying is None)
+        before = _partitions(lists, "before", with_pending=applying is None)
         before["unindexable"] = unindexable
         self._stay(part, record, group, record.seqs.get("unindexable partitions", {}))
         group.frozen = {p: seq for p, seq in group.frozen.items() if p in stays}
-        after = _told(lists, "after", with_pending=True)
+        after = _partitions(lists, "after", with_pending=True)
         for p in group.concerned(before, {**after, "unindexable": stays}):
             new = _of(after, p)
             action = _APPLY if p in applied else new.request()
@@ -255,8 +255,8 @@ class GroupsReading:
     def _cleaned(self, part: int, record: Record, group: _Group) -> None:
         lists = record.lists
         if record.said is Said.CLEANED:
-            before = _told(lists, "before", with_pending=False)
-            after = _told(lists, "after", with_pending=False)
+            before = _partitions(lists, "before", with_pending=False)
+            after = _partitions(lists, "after", with_pending=False)
         else:
             before = {"cbit": lists["Old set of partitions to cleanup"]}
             after = {"cbit": lists["New set of partitions to cleanup"]}
@@ -323,7 +323,7 @@ class GroupsReading:
         self.events.append((part, event))
 
 
-def _told(
+def _partitions(
     lists: Mapping[str, frozenset[int]], when: str, *, with_pending: bool
 ) -> dict[str, frozenset[int]]:
     """The partitions of which something is so, before or after, by the leaf that says it."""
@@ -340,5 +340,5 @@ def _told(
 
 
 def _of(data: Mapping[str, frozenset[int]], p: int) -> _State:
-    """What is told of one partition."""
+    """What is recorded of one partition."""
     return _State(**{name: p in ids for name, ids in data.items()})

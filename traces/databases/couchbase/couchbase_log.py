@@ -1,6 +1,6 @@
 """Reads Couchbase's logs (couchdb.log, views.log): the states of the partitions of each index.
 
-Each partition of each index on each node is evaluated against `PartitionStates`. A record tells the states before
+Each partition of each index on each node is evaluated against `PartitionStates`. A record has the states before
 and after: the one before has to be what the last record left, but for what the cleaner, updater or compactor has
 cleaned up meanwhile, and what is after has to be one step from it. No step is hidden. What is a replica is evaluated
 against `PartitionReplicas`, too: from the replica index of a node, through a failover, to its main index.

@@ -100,7 +100,7 @@ class ReplicasReading:
         for key, found in [item for item in self._replicas.items() if item[0][0] == index]:
             p = key[1]
             if found.on_transfer != (p in before):
-                # No record told of that: nothing that the indexes do by themselves explains it.
+                # No record shows that: nothing that the indexes do by themselves explains it.
                 seen = _leaves(on_transfer=p in before)
                 self._event(part, record, found, step(PartitionGroup.clean, of=R.main), seen)
             found.on_transfer = p in after
@@ -127,7 +127,7 @@ class ReplicasReading:
             if p in active:
                 seen: dict[str, object] = {_in(R.replica, Entry.abit): True}
                 self._event(part, record, found, step(R.activate_replica), seen)
-            elif found.on_transfer:  # else the main index tells next that it is removed
+            elif found.on_transfer:  # else the main index says next that it is removed
                 seen = {_in(R.replica, Entry.content, Content.cbit): True}
                 self._event(part, record, found, step(R.clean_up_replica), seen)
 

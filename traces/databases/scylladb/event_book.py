@@ -12,7 +12,7 @@ from stagewright.traces.databases.scylladb.versions import profile_for
 
 @dataclass(frozen=True)
 class Source:
-    """Where something is told: in which part of the input, in which line, by which node."""
+    """Where something is logged: in which part of the input, in which line, by which node."""
 
     part: int
     line: int
@@ -77,7 +77,7 @@ class Book:
             self._restarts[effect.machine, effect.key] += 1
 
     def notes(self) -> list[str]:
-        """The counts, told."""
+        """The counts, in words."""
         return [f"{count} {what}" for what, count in self.counts.items() if count]
 
     def _entity(self, machine: str, key: str) -> str:

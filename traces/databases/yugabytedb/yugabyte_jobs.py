@@ -64,7 +64,7 @@ _NOTES = {
 
 @dataclass
 class _Index:
-    permission: str = ""  # the last one that was told
+    permission: str = ""  # the last one that was logged
     served: bool = False  # clients read it
     removed_since_done: bool = False  # dropped when its job had only to write the permission
     past: bool = False  # the job that ends leaves its permission alone
@@ -80,7 +80,7 @@ class _Tablet:
 
 @dataclass
 class _Job:
-    """One job of a table, as far as it is told. `leaders` counts those who began it or went on with it."""
+    """One job of a table, as far as it is logged. `leaders` counts those who began it or went on with it."""
 
     number: int
     table: str
@@ -91,7 +91,7 @@ class _Job:
     names: tuple[str, ...] = ()
     leaders: int = 1
     chosen: Placed | None = None  # the read time; whether it is written is known by the first chunk
-    scanning: bool = False  # a chunk was told since the last leader took over
+    scanning: bool = False  # a chunk was logged since the last leader took over
     done: bool = False
     tablets: dict[str, _Tablet] = field(default_factory=dict[str, _Tablet])
 
@@ -101,7 +101,9 @@ class JobsReading:
 
     def __init__(self, profile: str, records: Iterable[LogRecord]) -> None:
         self.events: list[tuple[int, Event]] = []
-        self.told: set[str] = set()  # permissions that alter rounds write, of which each is told
+        self.written: set[str] = (
+            set()
+        )  # permissions that alter rounds write, of which each is logged
         self._skipped = 0  # times an index became ready with no word of its backfill
         self._profile = profile
         self._eras = _eras(records)
@@ -142,7 +144,7 @@ class JobsReading:
             for index, permission in record.permissions:
                 self._observe_permission(one, index, permission)
         else:
-            self._counts["lines are of a job that none here can be told to be"] += 1
+            self._counts["lines are of a job that cannot be told from others"] += 1
 
     def finish(self) -> None:
         """What was to be written at the end was at least intended: it must be legal."""
@@ -158,10 +160,10 @@ class JobsReading:
         """What was noticed."""
         self._counts.update(self._scans.counts)
         notes = [f"{count} {what}" for what, count in sorted(self._counts.items())]
-        if self._skipped and _BACKFILL not in self.told:
+        if self._skipped and _BACKFILL not in self.written:
             notes.append(
                 f"{self._skipped} indexes became readable, and no line says that they were to be backfilled: "
-                "a permission that is named nowhere counts as one of which the log tells nothing"
+                "a permission that is named nowhere counts as one of which the log says nothing"
             )
         return notes
 
@@ -199,7 +201,7 @@ class JobsReading:
 
     def _set_permissions(self, one: Placed, permissions: Iterable[tuple[str, str]]) -> None:
         for index, permission in permissions:
-            self.told.add(permission)
+            self.written.add(permission)
             self._observe_permission(one, index, permission)
 
     def _observe_permission(self, one: Placed, index: str, permission: str) -> None:
@@ -302,7 +304,7 @@ class JobsReading:
         return None
 
     def _job_from_before(self, one: Placed) -> _Job | None:
-        """A job that was going on when the log begins: its chunks tell which names its indexes have."""
+        """A job that was going on when the log begins: its chunks show which names its indexes have."""
         if one.record.said is not Said.CHUNK or self._is_named(one.record.names):
             return None
         self._numbers += 1
@@ -375,7 +377,9 @@ class JobsReading:
             seen: dict[str, object] = {STEP: Step.none.name, IS_BACKFILLING: False}
             removed = state.permission in _REMOVED
             # An index that is gone from its table is passed over without a word.
-            gone = state.permission == Permission.index_unused.name or (removed and not self.told)
+            gone = state.permission == Permission.index_unused.name or (
+                removed and not self.written
+            )
             gone = gone and not state.removed_since_done
             if state.past or gone or (removed and permission in _REMOVED):
                 self._event(JOB, index, one, seen)  # it was past that, or has gone on by now

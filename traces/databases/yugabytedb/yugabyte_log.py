@@ -2,7 +2,7 @@
 
 What the master leader says is evaluated: each index against `IndexPermissions` and, while a job builds it, against
 `BackfillJob`, each tablet of a job against `BackfillTablet`. With `--v=1` (or `--vmodule=backfill_index=1`) every
-permission that an alter round writes is told; without, only those that a job ends with.
+permission that an alter round writes is logged; without, only those that a job ends with.
 
 Lines are found and taken apart in parallel (`extract`); what they mean together is decided afterwards, in the
 order of time (`interpret`): a line's thread says which write was the one that was sent, its node whether that is
@@ -48,15 +48,17 @@ from stagewright.traces.readers.prefilter import begins_with, records_in
 from stagewright.traces.readers.protocol import Interpreted, Part, Tally
 from stagewright.traces.readers.text_lines import line_parts
 
-# Of a job these are told: that a leader begins or goes on, the read time, that all tablets are done.
-_TOLD_OF_A_JOB: dict[str, frozenset[object]] = {
+# Of a job these are logged: that a leader begins or goes on, the read time, that all tablets are done.
+_LOGGED_OF_A_JOB: dict[str, frozenset[object]] = {
     IS_BACKFILLING: frozenset({True}),
     leaf(BackfillJob.read_time): states(ReadTime),
     IN_JOB: states([Status.success]),
 }
 _ONE_INDEX = FrozenMap(sizes({Index: 1, Tablet: 1}))  # all tablets of the table count as one
 _NUMBERED = frozenset(sizes({Index: 1, Tablet: 1}))
-JOB_RECORDING = Recording(hidden_but(_TOLD_OF_A_JOB), False, False, _ONE_INDEX, numbered=_NUMBERED)
+JOB_RECORDING = Recording(
+    hidden_but(_LOGGED_OF_A_JOB), False, False, _ONE_INDEX, numbered=_NUMBERED
+)
 SCAN_TIME_RECORDING = Recording(NOTHING_HIDDEN, from_start=True, end_marked=False)
 TABLET_RECORDING = Recording(NOTHING_HIDDEN, from_start=False, end_marked=False)
 
@@ -87,7 +89,7 @@ def interpret(files: Sequence[Sequence[tuple[int, LogRecord]]], profile: str = "
     for one in placed:
         reading.take(one)
     reading.finish()
-    written = frozenset(reading.told)
+    written = frozenset(reading.written)
     hidden = hidden_but({PERMISSION: written}) if written else ALL_HIDDEN
     recordings = {
         PERMISSIONS: Recording(hidden, from_start=False, end_marked=False, numbered=_NUMBERED),

@@ -18,11 +18,11 @@ class _Chosen:
     """The read times of one job."""
 
     ids: frozenset[str]
-    told: list[Placed] = field(default_factory=list[Placed])
+    choices: list[Placed] = field(default_factory=list[Placed])
 
     @property
     def times(self) -> set[str]:
-        return {one.record.physical for one in self.told}
+        return {one.record.physical for one in self.choices}
 
 
 class ReadTimes:
@@ -36,7 +36,7 @@ class ReadTimes:
     def choose(self, job: int, ids: tuple[str, ...], one: Placed) -> None:
         """A master has chosen the time of a job."""
         if one.record.physical:
-            self._jobs.setdefault(job, _Chosen(frozenset(ids))).told.append(one)
+            self._jobs.setdefault(job, _Chosen(frozenset(ids))).choices.append(one)
 
     def take(self, one: Placed) -> None:
         """A tablet server reads a chunk."""
@@ -45,7 +45,7 @@ class ReadTimes:
     def steps(self) -> Iterator[tuple[int, Placed, str]]:
         """Of each job, in an order that they may have had: what was chosen, then what was read."""
         for number, job in self._jobs.items():
-            for one in job.told:
+            for one in job.choices:
                 yield number, one, step(LoggedReadTime.choose)
         for one in self._scanned:
             indexes = set(one.record.ids)

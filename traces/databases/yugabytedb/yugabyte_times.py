@@ -60,7 +60,7 @@ def _node(records: Sequence[tuple[int, LogRecord]]) -> str:
 
 def _years(files: Sequence[Sequence[tuple[int, LogRecord]]]) -> list[int]:
     """The year in which each file begins; where its head does not say, the one next to the others."""
-    parts = [_told_year(records) for records in files]
+    parts = [_logged_year(records) for records in files]
     months = [_first_month(records) for records in files]
     near = next(((y, m) for y, m in zip(parts, months, strict=True) if y and m), None)
     if near is None:
@@ -72,7 +72,7 @@ def _years(files: Sequence[Sequence[tuple[int, LogRecord]]]) -> list[int]:
     ]
 
 
-def _told_year(records: Sequence[tuple[int, LogRecord]]) -> int:
+def _logged_year(records: Sequence[tuple[int, LogRecord]]) -> int:
     return next((int(r.text) for _, r in records if r.said is Said.CREATED), 0)
 
 

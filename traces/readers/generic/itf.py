@@ -30,7 +30,7 @@ _FIRST_KEYS = rb'\A\s*\{\s*"(#meta|params|vars|states|loop)"\s*:'
 _MACHINE = re.compile(r"[A-Za-z_]\w*")  # else it is a file: `MC.tla`, `spec.qnt`
 
 
-class Told(NamedTuple):
+class RunEvent(NamedTuple):
     """An event of a run, and at which sizes the run was found, if its file says it."""
 
     event: Event
@@ -51,7 +51,7 @@ def parts(path: Path) -> list[tuple[int, int]]:
     return [(0, path.stat().st_size)]
 
 
-def extract(part: Part, tally: Tally) -> list[Told]:
+def extract(part: Part, tally: Tally) -> list[RunEvent]:
     """The states of a run. A file that is no run at all is refused on the line where that shows."""
     data = b"".join(lines.data for lines in lines_of(part, 1 << 62))
     rows = data.splitlines()
@@ -59,7 +59,7 @@ def extract(part: Part, tally: Tally) -> list[Told]:
     tally.blank += sum(not row.strip() for row in rows)
     tally.other += len(rows) - tally.blank
     refused: dict[int, str] = {}
-    found: list[Told] = []
+    found: list[RunEvent] = []
     try:
         document = load_located(data.decode())
         found = _run(Path(part.path), document, refused)
@@ -77,15 +77,15 @@ def extract(part: Part, tally: Tally) -> list[Told]:
     return found
 
 
-def interpret(files: Sequence[Sequence[tuple[int, Told]]], profile: str = "") -> Interpreted:
+def interpret(files: Sequence[Sequence[tuple[int, RunEvent]]], profile: str = "") -> Interpreted:
     """The events of all runs; each run is one by itself."""
     del profile
     result = Interpreted()
     sizes: dict[str, set[FrozenMap[str, int]]] = {}
     for file in files:
-        for part, told in file:
-            result.events.append((part, told.event))
-            sizes.setdefault(told.event.machine, set()).add(told.sizes)
+        for part, (event, size) in file:
+            result.events.append((part, event))
+            sizes.setdefault(event.machine, set()).add(size)
     for machine, found in sizes.items():
         one = next(iter(found)) if len(found) == 1 else FrozenMap({})
         # A run has every state from the first on; it may stop anywhere.
@@ -98,7 +98,7 @@ def interpret(files: Sequence[Sequence[tuple[int, Told]]], profile: str = "") ->
     return result
 
 
-def _run(path: Path, document: Any, refused: dict[int, str]) -> list[Told]:
+def _run(path: Path, document: Any, refused: dict[int, str]) -> list[RunEvent]:
     if not isinstance(document, dict) or not isinstance(document.get("states"), list):
         raise WrongValueError("no run in ITF: there is no list `states`")
     about = document.get("#meta")
@@ -111,7 +111,7 @@ def _run(path: Path, document: Any, refused: dict[int, str]) -> list[Told]:
     steps = _states(document, meta)
     if not steps:
         raise WrongValueError("`states` is empty: a run has at least its first state")
-    found: list[Told] = []
+    found: list[RunEvent] = []
     for number, (line, body, action, picks) in enumerate(steps):
         try:
             observed, parameters = _observed(body), picks_of(picks) if action else {}
@@ -130,7 +130,7 @@ def _run(path: Path, document: Any, refused: dict[int, str]) -> list[Told]:
             observed=observed,
             line=line,
         )
-        found.append(Told(event, _sizes(meta)))
+        found.append(RunEvent(event, _sizes(meta)))
     return found
 
 

@@ -1,6 +1,6 @@
 """States of the Informal Trace Format (ITF) as events observe them: by leaf, in plain values.
 
-The format: https://apalache-mc.org/docs/adr/015adr-trace.html. What it writes is told by its form alone, so that
+The format: https://apalache-mc.org/docs/adr/015adr-trace.html. What it writes is known by its form alone, so that
 runs of other tools are read like our own.
 """
 

@@ -18,9 +18,9 @@ from stagewright.spec.trace import Event
 from stagewright.traces.events.observability import Recording
 from stagewright.traces.readers.generic.otlp_records import (
     PREFIX,
-    Telling,
+    EventRecord,
     WrongRecordError,
-    tellings,
+    event_records,
 )
 from stagewright.traces.readers.implicit_start import begun
 from stagewright.traces.readers.located_json import load_located
@@ -60,11 +60,11 @@ def ends(path: Path) -> tuple[int, int] | None:
     return None if _is_document(path) else (end, end)
 
 
-def extract(part: Part, tally: Tally) -> list[Telling]:
-    """The events that the requests of a piece tell; of a request with a wrong record what the others tell."""
+def extract(part: Part, tally: Tally) -> list[EventRecord]:
+    """The events in the requests of a piece; of a request with a wrong record those in the others."""
     if _is_document(Path(part.path)):
         return _of_document(part, tally)
-    found: list[Telling] = []
+    found: list[EventRecord] = []
     for lines in lines_of(part, _REQUEST_MAX):
         tally.lines += len(lines)
         if lines.too_long:
@@ -76,18 +76,18 @@ def extract(part: Part, tally: Tally) -> list[Telling]:
         for index in ours:
             number = lines.first + index
             try:
-                told = tellings(_request(lines.text(index)), number)
+                record = event_records(_request(lines.text(index)), number)
             except (WrongRecordError, ValueError, RecursionError) as error:
                 tally.refuse(number, _reason(error))
                 continue
             tally.other += 1
-            found += told
-            _refuse_wrong(told, tally)
+            found += record
+            _refuse_wrong(record, tally)
     return found
 
 
-def _refuse_wrong(distinct: Sequence[Telling], tally: Tally) -> None:
-    """Lines with wrong records are no longer of other matters; what else they tell is still told."""
+def _refuse_wrong(distinct: Sequence[EventRecord], tally: Tally) -> None:
+    """Lines with wrong records are no longer of other matters; their other records count."""
     good = {one.line for one in distinct if not one.wrong}
     refused: set[int] = set()
     for one in distinct:
@@ -104,34 +104,34 @@ _Key = tuple[str, str, str, str]  # machine, profile, trace and entity
 
 
 class _Placed(NamedTuple):
-    """What a record tells, and the part and the number of the file that it is in."""
+    """The event of a record, and the part and the number of the file that it is in."""
 
     part: int
     file: int
-    told: Telling
+    record: EventRecord
 
 
-def interpret(files: Sequence[Sequence[tuple[int, Telling]]], profile: str = "") -> Interpreted:
+def interpret(files: Sequence[Sequence[tuple[int, EventRecord]]], profile: str = "") -> Interpreted:
     """The events of all files: those of an entity by their numbers, or else by time."""
     del profile  # what evaluates them is chosen elsewhere
     entities: dict[_Key, list[_Placed]] = {}
     lost: dict[_Key, list[int]] = {}
     ends: dict[str, bool] = {}
     for number, file in enumerate(files):
-        for part, told in file:
-            key = told.machine, told.profile, told.trace, told.entity
-            if told.wrong:
-                lost.setdefault(key, []).append(told.time or 0)
+        for part, record in file:
+            key = record.machine, record.profile, record.trace, record.entity
+            if record.wrong:
+                lost.setdefault(key, []).append(record.time or 0)
                 continue
-            entities.setdefault(key, []).append(_Placed(part, number, told))
-            ends[told.machine] = ends.get(told.machine, False) or told.end
+            entities.setdefault(key, []).append(_Placed(part, number, record))
+            ends[record.machine] = ends.get(record.machine, False) or record.end
     found = Interpreted(
         recordings={machine: Recording(end_marked=end) for machine, end in ends.items()}
     )
     mixed = ties = 0
     repeated: dict[str, int] = {}
     for key, of_entity in entities.items():
-        numbered = [one.told.sequence is not None for one in of_entity]
+        numbered = [one.record.sequence is not None for one in of_entity]
         mixed += any(numbered) and not all(numbered)
         if all(numbered):
             found.events += begun(_numbered(of_entity))
@@ -178,14 +178,14 @@ def _in_time(
     """The events of one entity by time, what is unsure of them, and how many are repeated or tied."""
     first: dict[bytes, _Placed] = {}
     for one in given:
-        first.setdefault(one.told.same, one)
-    again = [one for one in given if first[one.told.same] is not one]
+        first.setdefault(one.record.same, one)
+    again = [one for one in given if first[one.record.same] is not one]
     distinct = sorted(first.values(), key=_moment)
     events = _by_time(distinct, again)
-    ties = len(distinct) - len({one.told.time for one in distinct})
+    ties = len(distinct) - len({one.record.time for one in distinct})
     unsure: list[Unsure] = []
     if lost:
-        after = (i for i, one in enumerate(distinct) if (one.told.time or 0) >= min(lost))
+        after = (i for i, one in enumerate(distinct) if (one.record.time or 0) >= min(lost))
         at = next(after, None)
         number = events[-1][1].sequence + 1 if at is None else _number(events, distinct[at])
         unsure.append(Unsure(events, number, lost=True))
@@ -198,36 +198,36 @@ def _in_time(
 
 
 def _moment(one: _Placed) -> tuple[int, bool]:
-    return one.told.time or 0, one.told.end
+    return one.record.time or 0, one.record.end
 
 
 def _number(events: Sequence[tuple[int, Event]], one: _Placed) -> int:
-    """The number of the first event that a record tells."""
+    """The number of a record's first event."""
     return next(
         e.sequence
         for part, e in events
-        if (part, e.line, e.time) == (one.part, one.told.line, one.told.time)
+        if (part, e.line, e.time) == (one.part, one.record.line, one.record.time)
     )
 
 
 def _by_time(distinct: Sequence[_Placed], again: Sequence[_Placed]) -> list[tuple[int, Event]]:
-    """The events in a given order; those that are told again have the numbers that they had."""
+    """The events in a given order; those that are recorded again have the numbers that they had."""
     numbers: dict[bytes, int] = {}
     placed: list[_Placed] = []
     number = 0
     for one in distinct:
-        numbers[one.told.same] = number
-        placed.append(one._replace(told=one.told._replace(sequence=number)))
-        number += 1 + (one.told.end and _says_more(one.told))
+        numbers[one.record.same] = number
+        placed.append(one._replace(record=one.record._replace(sequence=number)))
+        number += 1 + (one.record.end and _says_more(one.record))
     placed += [
-        one._replace(told=one.told._replace(sequence=numbers[one.told.same])) for one in again
+        one._replace(record=one.record._replace(sequence=numbers[one.record.same])) for one in again
     ]
     return begun(_numbered(placed))
 
 
-def _says_more(told: Telling) -> bool:
+def _says_more(record: EventRecord) -> bool:
     """Whether a record is an event beside its end marker."""
-    return told.action is not None or bool(told.observed) or not told.end
+    return record.action is not None or bool(record.observed) or not record.end
 
 
 def _numbered(placed: Sequence[_Placed]) -> list[tuple[int, Event]]:
@@ -245,21 +245,21 @@ def _numbered(placed: Sequence[_Placed]) -> list[tuple[int, Event]]:
     return events
 
 
-def _event(told: Telling, number: int, *, end: bool = False) -> Event:
+def _event(record: EventRecord, number: int, *, end: bool = False) -> Event:
     return Event(
-        trace=told.trace,
-        machine=told.machine,
-        profile=told.profile,
+        trace=record.trace,
+        machine=record.machine,
+        profile=record.profile,
         definition="",
-        entity=told.entity,
+        entity=record.entity,
         sequence=number,
-        node=told.node,
-        action=told.action,
-        parameters=told.parameters,
-        observed=told.observed,
+        node=record.node,
+        action=record.action,
+        parameters=record.parameters,
+        observed=record.observed,
         end=end,
-        time=told.time,
-        line=told.line,
+        time=record.time,
+        line=record.line,
     )
 
 
@@ -275,21 +275,21 @@ def _is_document(path: Path) -> bool:
     return False
 
 
-def _of_document(part: Part, tally: Tally) -> list[Telling]:
+def _of_document(part: Part, tally: Tally) -> list[EventRecord]:
     data = b"".join(lines.data for lines in lines_of(part, 1 << 62))
     rows = data.splitlines()
     tally.lines += len(rows)
     tally.blank += sum(not row.strip() for row in rows)
     tally.other += len(rows) - tally.blank
     try:
-        told = tellings(load_located(data.decode()))
+        record = event_records(load_located(data.decode()))
     except (WrongRecordError, ValueError) as error:
         line = error.lineno if isinstance(error, json.JSONDecodeError) else 1
         tally.other -= 1
         tally.refuse(min(line, len(rows)), _reason(error))
         return []
-    _refuse_wrong(told, tally)
-    return told
+    _refuse_wrong(record, tally)
+    return record
 
 
 def _request(line: bytes) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""What the log records, spans and span events of OpenTelemetry (OTLP as JSON) tell of a machine.
+"""What the log records, spans and span events of OpenTelemetry (OTLP as JSON) say of a machine.
 
 The encoding: https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding. Whole numbers of 64 bits are
 texts, keys are in camel case; what is absent has its default.
@@ -19,7 +19,13 @@ PREFIX = "stagewright."
 # What may be said of an event; `params.x` and `observed.x` also one by one.
 TEXTS = ("machine", "profile", "entity", "trace", "node", "action")
 OTHERS = ("sequence", "params", "observed", "none", "end")
-_TELLING = ("action", "observed", "none", "end", "sequence")  # without one of them it is no event
+_EVENT_KEYS = (
+    "action",
+    "observed",
+    "none",
+    "end",
+    "sequence",
+)  # without one of them it is no event
 _TIMES = ("timeUnixNano", "endTimeUnixNano", "observedTimeUnixNano")
 _NUMBER_MAX = 1 << 53
 _TIME_MAX = 1 << 62
@@ -27,8 +33,8 @@ _TIME_MAX = 1 << 62
 Attributes = dict[str, object]
 
 
-class Telling(NamedTuple):
-    """An event, as far as one record tells it.
+class EventRecord(NamedTuple):
+    """An event, as far as one record has it.
 
     `same`: what records have in common that are equal in everything. `wrong`: why the record cannot be understood;
     then only what says whose event it is was read, as far as it can be.
@@ -51,16 +57,16 @@ class Telling(NamedTuple):
 
 
 class WrongRecordError(Exception):
-    """A record that should tell an event, but cannot be understood."""
+    """A record that should be an event, but cannot be understood."""
 
 
-def tellings(document: Mapping[str, object], line: int | None = None) -> list[Telling]:
-    """All events that an export request tells; they are on `line`, or each on its own.
+def event_records(document: Mapping[str, object], line: int | None = None) -> list[EventRecord]:
+    """All events of an export request; they are on `line`, or each on its own.
 
     Raises:
         WrongRecordError: the document is no such request.
     """
-    found: list[Telling] = []
+    found: list[EventRecord] = []
     number = 0
     for resource in (*_objects(document, "resourceLogs"), *_objects(document, "resourceSpans")):
         about = _attributes(_object(resource, "resource"))
@@ -73,28 +79,30 @@ def tellings(document: Mapping[str, object], line: int | None = None) -> list[Te
         for scope in scopes:
             around = {**about, **_attributes(_object(scope, "scope"))}
             for number, record in enumerate(_records(scope, around), start=number + 1):  # noqa: B020
-                told = _read(*record, number)
-                if told is not None:
-                    found.append(told if line is None else told._replace(line=line))
+                event = _read(*record, number)
+                if event is not None:
+                    found.append(event if line is None else event._replace(line=line))
     return found
 
 
 def _read(
     record: Mapping[str, object], around: Attributes, trace_id: str, number: int
-) -> Telling | None:
-    """What a record tells, or that it is wrong; None if it is of other matters."""
+) -> EventRecord | None:
+    """The event that a record is, or what is wrong with it; None if it is of other matters."""
     try:
-        told = _telling(record, around, trace_id)
+        event = _event_record(record, around, trace_id)
     except WrongRecordError as error:
         return _wrong(record, around, trace_id, f"record {number}: {error}")
-    if told is None:
+    if event is None:
         return None
     said = json.dumps([record, around, trace_id], sort_keys=True).encode()
-    return told._replace(same=hashlib.blake2b(said, digest_size=16).digest())
+    return event._replace(same=hashlib.blake2b(said, digest_size=16).digest())
 
 
-def _wrong(record: Mapping[str, object], around: Attributes, trace_id: str, reason: str) -> Telling:
-    """What is wrong with a record, and whose it is as far as can be told."""
+def _wrong(
+    record: Mapping[str, object], around: Attributes, trace_id: str, reason: str
+) -> EventRecord:
+    """What is wrong with a record, and whose it is as far as is known."""
     said = dict(around)
     with contextlib.suppress(WrongRecordError):
         for pair in _objects(record, "attributes"):
@@ -107,7 +115,7 @@ def _wrong(record: Mapping[str, object], around: Attributes, trace_id: str, reas
     trace = texts["trace"] or str(around.get("service.instance.id") or "") or trace_id
     whose = (texts["machine"], texts["profile"], trace, texts["entity"])
     nothing: Attributes = {}
-    return Telling(
+    return EventRecord(
         line_of(record), *whose, "", None, nothing, nothing, False, None, time, wrong=reason
     )
 
@@ -124,7 +132,7 @@ def _records(
         try:
             within = {**around, **_of_span(_attributes(span))}
         except WrongRecordError:
-            within = around  # the span is told to be wrong
+            within = around  # the span is reported as wrong
         for event in _objects(span, "events"):
             yield event, within, trace
 
@@ -138,10 +146,12 @@ def _of_span(attributes: Attributes) -> Attributes:
     }
 
 
-def _telling(record: Mapping[str, object], around: Attributes, trace_id: str) -> Telling | None:
+def _event_record(
+    record: Mapping[str, object], around: Attributes, trace_id: str
+) -> EventRecord | None:
     own = _attributes(record)
     ours = {n.removeprefix(PREFIX): v for n, v in own.items() if n.startswith(PREFIX)}
-    if not any(name.partition(".")[0] in _TELLING for name in ours):
+    if not any(name.partition(".")[0] in _EVENT_KEYS for name in ours):
         return None
     said = {n.removeprefix(PREFIX): v for n, v in around.items() if n.startswith(PREFIX)} | ours
     _check_names(said)
@@ -158,7 +168,7 @@ def _telling(record: Mapping[str, object], around: Attributes, trace_id: str) ->
     if time is not None and not 0 < time < _TIME_MAX:
         raise WrongRecordError(f"its time is {time}")
     instance = str(around.get("service.instance.id") or "")
-    return Telling(
+    return EventRecord(
         line_of(record),
         texts["machine"],
         texts["profile"],

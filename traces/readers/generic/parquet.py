@@ -197,7 +197,7 @@ def _constants(file: Any, group: int) -> dict[str, str]:
             continue
         said = column.statistics
         if said is not None and said.has_min_max and said.has_null_count and not said.null_count:
-            with contextlib.suppress(UnicodeDecodeError):  # then the rows tell what is wrong
+            with contextlib.suppress(UnicodeDecodeError):  # then the rows show what is wrong
                 least, most = said.min, said.max
                 # One that was cut short is below the least value, or above the greatest.
                 if isinstance(least, str) and least == most:

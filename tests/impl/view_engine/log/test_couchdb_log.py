@@ -41,9 +41,9 @@ def test_every_record_of_an_index_is_read_and_accepted(tmp_path: Path) -> None:
     found = log_of_a_life(tmp_path)
     assert not found.wrong
     assert not found.reasons
-    told = [action for _, action, _ in found.told("PartitionStates")]
-    assert {"set_active", "set_passive", "set_cleanup", "clean"} <= {*told}
-    assert {"mark_unindexable", "mark_indexable", "apply_pending_transition"} <= {*told}
+    actions = [action for _, action, _ in found.recorded("PartitionStates")]
+    assert {"set_active", "set_passive", "set_cleanup", "clean"} <= {*actions}
+    assert {"mark_unindexable", "mark_indexable", "apply_pending_transition"} <= {*actions}
 
 
 def test_record_says_where_what_is_paused_stays() -> None:

@@ -1,4 +1,4 @@
-"""What Couchbase's master events say of moves: their steps, whatever versions tell of them, and late nodes."""
+"""What Couchbase's master events say of moves: their steps, whatever versions log of them, and late nodes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_move_is_ok_and_one_of_replicas_is_none() -> None:
     assert not found.wrong
     assert not found.reasons
     assert not found.found.notes
-    steps = [(entity, action) for entity, action, _ in found.told("PartitionRebalance")]
+    steps = [(entity, action) for entity, action, _ in found.recorded("PartitionRebalance")]
     of_move = [None, "start", None, "take_over", "activate", "update_map", "finish"]
     assert steps == [("default/1022/move1", action) for action in of_move]
     form = formats.form_of(SAMPLE.name, SAMPLE.read_bytes())
@@ -67,9 +67,9 @@ def test_a_move_is_ok_and_one_of_replicas_is_none() -> None:
     [
         ([*START, *INDEXING, *WAIT, *TAKEOVER, *ACTIVE, *MAP, *DONE, *TERMINATED], None),
         ([*START, *INDEXING, *WAIT, *TAKEOVER, *ACTIVE, *DONE, *MAP], None),  # as in 2012
-        ([*START, *INDEXING, *WAIT, *ACTIVE, *MAP, *DONE], None),  # takeovers are not told
+        ([*START, *INDEXING, *WAIT, *ACTIVE, *MAP, *DONE], None),  # takeovers are not logged
         ([*START, *INDEXING, *WAIT, *ACTIVE, *TAKEOVER, *MAP, *DONE], 6),  # active on both nodes
-        ([*START, *INDEXING, *WAIT, *TAKEOVER, *MAP, *ACTIVE, *DONE], None),  # told late
+        ([*START, *INDEXING, *WAIT, *TAKEOVER, *MAP, *ACTIVE, *DONE], None),  # logged late
         ([*START, *INDEXING, *WAIT, *MAP, *ACTIVE, *TAKEOVER, *DONE], 6),  # the map comes too early
         ([*START, *WAIT, *TAKEOVER, *ACTIVE, *MAP, *DONE, *START, *INDEXING], 3),  # no index
         ([*START, *INDEXING, *WAIT, *TAKEOVER, *ACTIVE, *DONE, *START, *MAP], 9),  # no map
@@ -85,13 +85,13 @@ def test_a_move_that_is_stopped_is_left_where_it_was(tmp_path: Path) -> None:
     early = of_events(tmp_path, *START, *INDEXING, *WAIT, *shutdown, *START, *INDEXING)
     assert not early.wrong
     assert early.found.notes == ["1 moves are not at their end", "1 moves were stopped"]
-    assert [action for _, action, _ in early.told("PartitionRebalance")][-3:] == [
+    assert [action for _, action, _ in early.recorded("PartitionRebalance")][-3:] == [
         "stop",
         None,
         "start",
     ]
     late = of_events(tmp_path, *START, *INDEXING, *WAIT, *TAKEOVER, *shutdown)
-    assert "stop" not in {action for _, action, _ in late.told("PartitionRebalance")}
+    assert "stop" not in {action for _, action, _ in late.recorded("PartitionRebalance")}
 
 
 def test_a_node_has_a_name_and_an_address(tmp_path: Path) -> None:
@@ -104,14 +104,14 @@ def test_a_node_has_a_name_and_an_address(tmp_path: Path) -> None:
         ("vbucketStateChange", {"host": "n_2@10.0.0.2", "state": "active"}),
     ]
     found = of_events(tmp_path, *named)
-    assert [action for _, action, _ in found.told("PartitionRebalance")][-1] == "activate"
+    assert [action for _, action, _ in found.recorded("PartitionRebalance")][-1] == "activate"
 
 
 def test_partitions_and_buckets_are_told_apart(tmp_path: Path) -> None:
     other: Events = [(kind, {**more, "vbucket": 6}) for kind, more in [*START, *INDEXING, *WAIT]]
     found = of_events(tmp_path, *START, *other, *INDEXING, *WAIT, *TAKEOVER)
     assert not found.wrong
-    assert {entity for entity, _, _ in found.told("PartitionRebalance")} == {
+    assert {entity for entity, _, _ in found.recorded("PartitionRebalance")} == {
         "b/5/move1",
         "b/6/move1",
     }

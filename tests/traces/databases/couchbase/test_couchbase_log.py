@@ -56,7 +56,7 @@ def test_records_of_every_era_are_ok(path: Path) -> None:
     found = evaluated(FORM, [path])
     assert not found.wrong
     assert not found.reasons
-    actions = [action for _, action, _ in found.told("PartitionStates") if action]
+    actions = [action for _, action, _ in found.recorded("PartitionStates") if action]
     assert {
         *("set_active", "set_passive", "set_cleanup", "clean", "apply_pending_transition"),
         *("mark_unindexable", "mark_indexable"),
@@ -139,7 +139,7 @@ def test_what_is_before_is_what_the_last_record_left(tmp_path: Path) -> None:
         updated("active [0-3], passive [6-7]", "active [0-4], passive [6-7]"),
     ]
     found = of_messages(tmp_path, *messages)
-    assert not found.wrong  # 6 was not told of before
+    assert not found.wrong  # 6 was not mentioned before
     messages[1] = updated("active [0-1,3], passive [7]", "active [0-1,3-4], passive [7]")
     assert wrong_records(of_messages(tmp_path, *messages), messages) == [("2", 1)]
     messages[1] = updated("active [0-3,7]", "active [0-4,7]")
@@ -193,7 +193,7 @@ def test_processes_of_one_index_are_told_apart(tmp_path: Path) -> None:
     ]
     found = of_text(tmp_path, "".join(texts))
     assert not found.wrong
-    names = {entity.rpartition("/")[2] for entity, _, _ in found.told("PartitionStates")}
+    names = {entity.rpartition("/")[2] for entity, _, _ in found.recorded("PartitionStates")}
     assert names == {"0", "1", "0#2", "1#2"}
 
 
@@ -211,7 +211,7 @@ def test_after_a_rollback_an_index_is_followed_anew(tmp_path: Path) -> None:
     found = of_messages(tmp_path, *messages)
     assert not found.wrong
     assert found.found.notes == ["1 indexes were rolled back, reset or stopped, and followed anew"]
-    names = {entity.rpartition("/")[2] for entity, _, _ in found.told("PartitionStates")}
+    names = {entity.rpartition("/")[2] for entity, _, _ in found.recorded("PartitionStates")}
     assert names == {"0", "1", "0#2", "1#2", "2#2", "4#2"}
 
 
@@ -294,7 +294,7 @@ CLEANED_UP = replicas(updated("active [4]", "cleanup [4]"), "[]", "[]", ("[]", "
 def test_a_replica_is_transferred_to_the_main_index(tmp_path: Path) -> None:
     found = of_messages(tmp_path, *FAILED_OVER, TRANSFERRED, CLEANED_UP)
     assert not found.wrong
-    actions = [action for _, action, _ in found.told("PartitionReplicas")]
+    actions = [action for _, action, _ in found.recorded("PartitionReplicas")]
     assert actions == [None, "start_transfer", "activate_replica", "finish_transfer"]
 
 
@@ -309,14 +309,14 @@ def test_a_transfer_ends_when_the_partition_is_not_to_be_active_any_more(tmp_pat
     cleanup = replicas(updated(after, "active [0], cleanup [4]"), "[4]", "[]", ("[4]", "[]"))
     for end in (passive, cleanup):
         assert not of_messages(tmp_path, *FAILED_OVER, end).wrong
-    untold = replicas(updated(after, "active [0-1], passive [4]"), "[4]", "[4]", ("[]", "[]"))
-    assert of_messages(tmp_path, *FAILED_OVER, untold).wrong
+    unlogged = replicas(updated(after, "active [0-1], passive [4]"), "[4]", "[4]", ("[]", "[]"))
+    assert of_messages(tmp_path, *FAILED_OVER, unlogged).wrong
     initiated = replicas(updated("active [0]", "active [0]"), "[4]", "[4]", ("[]", "[4]"))
     started = replicas(updated("active [0]", after), "[4]", "[4]", ("[4]", "[4]"))
     in_steps = [*FAILED_OVER[:2], initiated, FAILED_OVER[3], started]
     found = of_messages(tmp_path, *in_steps, cleanup)
     assert not found.wrong
-    actions = [action for _, action, _ in found.told("PartitionReplicas")]
+    actions = [action for _, action, _ in found.recorded("PartitionReplicas")]
     assert actions[1:] == ["fail_over", "activate_replica", "start_transfer", "set_cleanup"]
     removed = f"Set view {GROUP}, marked the following replica partitions for removal: [4]"
     assert not of_messages(tmp_path, ADDED, removed, ADDED).wrong
@@ -344,7 +344,7 @@ def test_other_lines_are_counted_and_broken_records_refused(tmp_path: Path) -> N
         "a line about partitions ",
         "the line is too long",
     ]
-    assert len(found.told("PartitionStates")) == 3
+    assert len(found.recorded("PartitionStates")) == 3
 
 
 def test_a_record_goes_on_in_the_next_piece_of_a_file(

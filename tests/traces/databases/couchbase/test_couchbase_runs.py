@@ -1,4 +1,4 @@
-"""Random runs of the states of partitions, told as the group process tells them, and what is wrong in a copy."""
+"""Random runs of the states of partitions, logged as the group process logs them, and what is wrong in a copy."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def text(state: Observed) -> str:
     return "; ".join(texts)
 
 
-def told(action: str, old: Observed, new: Observed, rng: random.Random) -> list[str]:
-    """The records of one step; what workers do may be told later, by the next record."""
+def records_of(action: str, old: Observed, new: Observed, rng: random.Random) -> list[str]:
+    """The records of one step; what workers do may be logged later, by the next record."""
     match action:
         case "set_active" | "set_passive" | "set_cleanup":
             return [updated(text(old), text(new))]
@@ -66,7 +66,7 @@ def told(action: str, old: Observed, new: Observed, rng: random.Random) -> list[
         case "apply_pending_transition":
             left = {name: sorted({*of_whom(old, name)} - {*of_whom(new, name)}) for name in LEAVES}
             lists = (left["pending active"], left["pending passive"], left["paused"])
-            # The header has the new transition already when what is before is told.
+            # The header has the new transition already when what was before is logged.
             names = ("pending_active", "pending_passive", "pending_unindexable")
             set_already = {k: new[k] if k.endswith(names) else v for k, v in old.items()}
             return [applying(*map(ids, lists)), updated(text(set_already), text(new))]
@@ -86,7 +86,7 @@ def run(seed: int, steps: int = 40) -> list[str]:
     for _ in range(steps):
         step, after = rng.choice(list(interpreter.successors(state)))
         if observation(state) != observation(after):
-            messages += told(step.action, observation(state), observation(after), rng)
+            messages += records_of(step.action, observation(state), observation(after), rng)
         state = after
     return messages
 

@@ -1,4 +1,4 @@
-"""Reads lines of ScyllaDB logs and evaluates what they tell, without Spark."""
+"""Reads lines of ScyllaDB logs and evaluates what they log, without Spark."""
 
 from __future__ import annotations
 
@@ -95,6 +95,6 @@ def _violation(
     return None
 
 
-def told(found: Interpreted, machine: str) -> list[tuple[str, dict[str, object]]]:
+def recorded(found: Interpreted, machine: str) -> list[tuple[str, dict[str, object]]]:
     """What a machine's events observe, by entity."""
     return [(e.entity, dict(e.observed)) for _, e in found.events if e.machine == machine]

@@ -58,7 +58,7 @@ COMMIT = line("updating topology state: Tablet migration")
 RACE = line("race while changing state: std::runtime_error (x). Retrying")
 
 
-def told(found: Interpreted) -> list[tuple[str, int, object]]:
+def recorded(found: Interpreted) -> list[tuple[str, int, object]]:
     return [
         (e.entity.removeprefix(TABLE), e.sequence, e.observed["stage"])
         for _, e in found.events
@@ -98,7 +98,7 @@ def test_a_race_cancels_the_commit_before_it() -> None:
     found = interpret(
         [will_set("streaming"), COMMIT, RACE, will_set("cleanup_target"), COMMIT, COMMIT]
     )
-    assert told(found) == [(":0", 0, "cleanup_target")]
+    assert recorded(found) == [(":0", 0, "cleanup_target")]
     assert found.notes == ["1 changes were cancelled by a race"]
 
 
@@ -106,7 +106,7 @@ def test_a_resize_begins_the_tablets_of_its_table_anew() -> None:
     resize = line(f"Finalizing resize decision for table {TABLE}: split")
     split = line(f"Split tablets for table {TABLE}, increasing tablet count from 1 to 2")
     found = interpret([will_set("use_new"), COMMIT, resize, split, will_set("streaming"), COMMIT])
-    assert told(found) == [(":0", 0, "use_new"), (":0@1", 0, "streaming")]
+    assert recorded(found) == [(":0", 0, "use_new"), (":0@1", 0, "streaming")]
 
 
 def test_an_open_commit_at_a_change_of_coordinator_may_have_happened_or_not() -> None:
@@ -118,7 +118,7 @@ def test_an_open_commit_at_a_change_of_coordinator_may_have_happened_or_not() ->
         will_set("use_new", 6, host="b"),
     ]
     found = interpret([*first, *late], second)
-    assert told(found) == [(":0#1", 0, "write_both_read_new"), (":0#1", 1, "use_new")]
+    assert recorded(found) == [(":0#1", 0, "write_both_read_new"), (":0#1", 1, "use_new")]
     assert sorted(found.notes)[:2] == [
         "1 changes were left open by a change of coordinator",
         "1 lines are of a node that was not the coordinator then",
@@ -153,15 +153,15 @@ def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:
 
 def test_a_fence_that_comes_between_a_plan_and_its_commit_carries_no_plan() -> None:
     fence = line("updating topology state: advance fence version to 7")
-    assert told(interpret([will_set("streaming"), fence, COMMIT, RACE])) == []
+    assert recorded(interpret([will_set("streaming"), fence, COMMIT, RACE])) == []
     lost = line("race while changing state: advance fence version to 7. Retrying")
     planned_anew = [will_set("streaming"), fence, lost, will_set("cleanup_target"), COMMIT]
-    assert told(interpret(planned_anew)) == [(":0", 0, "cleanup_target")]
+    assert recorded(interpret(planned_anew)) == [(":0", 0, "cleanup_target")]
 
 
 def test_what_was_planned_anew_without_a_commit_counts_once() -> None:
     plans = [will_set("write_both_read_new"), will_set("cleanup_target"), COMMIT]
-    assert told(interpret(plans)) == [(":0", 0, "cleanup_target")]
+    assert recorded(interpret(plans)) == [(":0", 0, "cleanup_target")]
 
 
 def test_lines_of_replicas_about_streaming_are_not_the_coordinators() -> None:
@@ -173,4 +173,4 @@ def test_lines_of_replicas_about_streaming_are_not_the_coordinators() -> None:
 
 def test_the_reason_of_a_rollback_follows_its_stage() -> None:
     text = f"Will set tablet {TABLE}:0 stage to cleanup_target: critical disk utilization on h"
-    assert told(interpret([line(text), COMMIT])) == [(":0", 0, "cleanup_target")]
+    assert recorded(interpret([line(text), COMMIT])) == [(":0", 0, "cleanup_target")]

@@ -53,8 +53,8 @@ def test_the_ten_most_frequent_shapes_are_told(
     path.write_text(SAMPLE.read_text("utf-8") + "\n".join(new), "utf-8")
     command = ["validate", str(path), "--engine", "embedded"]
     assert run_command_line([*command, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)["passed_over"]
-    assert len(told) == 10
-    assert told[0] == {"shape": "raft_topology - aaa …", "lines": 30}
+    shapes = json.loads(capsys.readouterr().out)["passed_over"]
+    assert len(shapes) == 10
+    assert shapes[0] == {"shape": "raft_topology - aaa …", "lines": 30}
     assert run_command_line(command) == 0
     assert "30 x raft_topology - aaa …" in capsys.readouterr().out

@@ -170,5 +170,5 @@ def test_what_cannot_be_read_is_refused_line_by_line(tmp_path: Path) -> None:
 
 
 def test_the_form_is_known_by_what_is_in_the_file() -> None:
-    told = f'{LEADS}\nINFO [shard 0: gms] api - parameters {{"last_token": 5}}'
-    assert formats.form_of("node1.log", told.encode()) == formats.form_named("scylla-log")
+    logged = f'{LEADS}\nINFO [shard 0: gms] api - parameters {{"last_token": 5}}'
+    assert formats.form_of("node1.log", logged.encode()) == formats.form_named("scylla-log")

@@ -22,7 +22,7 @@ NEXT = {
     "cleanup_target": ("revert_migration",),
     "revert_migration": ("none",),
 }
-UNTOLD = ("allow_write_both_read_old", "none")
+UNLOGGED = ("allow_write_both_read_old", "none")
 RACE = "race while changing state: Tablet migration. Retrying"
 
 
@@ -50,7 +50,7 @@ class Cluster:
             old not in ("", node) and self.random.random() < 0.5
         ):  # it does not know yet: its commit is refused
             for tablet, stage in enumerate(self.stages):
-                if NEXT[stage][0] not in UNTOLD:
+                if NEXT[stage][0] not in UNLOGGED:
                     self.write(old, f"Will set tablet {TABLE}:{tablet} stage to {NEXT[stage][0]}")
             self.write(old, "updating topology state: Tablet migration")
 
@@ -60,9 +60,9 @@ class Cluster:
         for tablet, stage in enumerate(self.stages):
             if self.random.random() < 0.6:
                 plan[tablet] = self.random.choice(NEXT[stage])
-                if plan[tablet] not in UNTOLD:
-                    told = f"Will set tablet {TABLE}:{tablet} stage to {plan[tablet]}"
-                    self.write(self.leader, told)
+                if plan[tablet] not in UNLOGGED:
+                    logged = f"Will set tablet {TABLE}:{tablet} stage to {plan[tablet]}"
+                    self.write(self.leader, logged)
         outcome = self.random.random()
         if outcome < 0.1:  # something failed before the commit: all is planned anew
             self.write(

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.traces.databases.scylladb.scylla_evaluated import told, violations
+from tests.traces.databases.scylladb.scylla_evaluated import recorded, violations
 
 from stagewright.spec.errors import InputError
 from stagewright.traces.databases.scylladb.tables import rows, tables
@@ -76,7 +76,7 @@ def test_polled_topologies_are_explained_by_what_happened_between_them(tmp_path:
     found, (tally,) = read(path, profile="scylla-2025.4")
     assert violations(found) == []
     assert (tally.lines, tally.unparsed) == (tally.blank + tally.other, 0)
-    assert told(found, "TopologyTransition") == [
+    assert recorded(found, "TopologyTransition") == [
         ("topology", {"transition_state": "null", "in_transition": None}),
         (
             "topology",
@@ -108,7 +108,7 @@ def test_dumps_of_several_nodes_are_checked_apart(tmp_path: Path) -> None:
     found, _ = read(*sorted(tmp_path.rglob("*.json")))
     assert violations(found) == []
     assert any("each is checked apart" in note for note in found.notes)
-    entities = [entity for entity, _ in told(found, "TopologyNode")]
+    entities = [entity for entity, _ in recorded(found, "TopologyNode")]
     assert entities == [f"{HOSTS[1]} in {name}/topology-.json" for name in "ab"]
 
 
@@ -133,7 +133,7 @@ def test_a_generation_that_is_gone_was_cleared(tmp_path: Path) -> None:
     path.write_text("".join(as_cqlsh([row]) for row in rows))
     found, _ = read(path)
     assert violations(found) == []
-    assert told(found, "CdcGeneration") == [
+    assert recorded(found, "CdcGeneration") == [
         (FIRST, {"life": "published"}),
         (SECOND, {"life": "committed"}),
         (SECOND, {"life": "published"}),
@@ -211,7 +211,7 @@ def test_csv_of_tablets_has_an_epoch_for_every_resize(tmp_path: Path) -> None:
     found, tallies = read(*paths)
     assert not any(t.unparsed for t in tallies)
     assert violations(found) == []
-    assert told(found, "TabletMigration") == [
+    assert recorded(found, "TabletMigration") == [
         (f"{TABLE}:-1", {"stage": "streaming", "kind": "migration"}),
         (f"{TABLE}:-1", {"stage": "use_new", "kind": "migration"}),
         (f"{TABLE}:-1@1", {"stage": "none", "kind": None}),
@@ -266,12 +266,12 @@ def test_the_history_is_in_the_order_of_its_ids_however_often_it_is_dumped(tmp_p
     path.write_text(as_cqlsh(commits[3::-1]) + as_cqlsh(commits[:1:-1]))
     found, _ = read(path)
     assert violations(found) == []
-    assert [seen for _, seen in told(found, "CdcGeneration")] == [
+    assert [seen for _, seen in recorded(found, "CdcGeneration")] == [
         {"life": "written"},
         {"life": "committed"},
         {"life": "published"},
     ]
-    assert told(found, "TopologyNode") == [
+    assert recorded(found, "TopologyNode") == [
         (f"{HOSTS[1]} in group0_history", {"node_state": "bootstrapping"})
     ]
     committed_again = commit(7, str(commits[2]["description"]))

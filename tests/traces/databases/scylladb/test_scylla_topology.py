@@ -1,9 +1,15 @@
-"""What a ScyllaDB log tells of nodes, of the topology as a whole, and of CDC generations."""
+"""What a ScyllaDB log says of nodes, of the topology as a whole, and of CDC generations."""
 
 from pathlib import Path
 
 import pytest
-from tests.traces.databases.scylladb.scylla_evaluated import interpret, line, read, told, violations
+from tests.traces.databases.scylladb.scylla_evaluated import (
+    interpret,
+    line,
+    read,
+    recorded,
+    violations,
+)
 
 from stagewright.traces.databases.scylladb.lines import cdc, topology
 from stagewright.traces.databases.scylladb.lines.topology import NODE, TRANSITION
@@ -42,8 +48,10 @@ def test_a_log_of_nodes_that_join_and_leave_is_in_order() -> None:
     assert violations(found_) == []
     assert not tally.unparsed
     assert {e.profile for _, e in found_.events if e.machine == TRANSITION} == {"scylla-2025.4"}
-    assert "1 changes were cancelled by a race" not in found_.notes  # that commit told nothing
-    nodes = [(entity, seen["node_state"]) for entity, seen in told(found_, NODE)]
+    assert (
+        "1 changes were cancelled by a race" not in found_.notes
+    )  # that commit changed nothing here
+    nodes = [(entity, seen["node_state"]) for entity, seen in recorded(found_, NODE)]
     assert [state for entity, state in nodes if entity == HOSTS[2]] == [
         "none",
         "bootstrapping",
@@ -59,7 +67,7 @@ def test_a_log_of_nodes_that_join_and_leave_is_in_order() -> None:
         "decommissioning",
         "left",
     ]
-    generations = [seen for entity, seen in told(found_, cdc.MACHINE) if entity == FIRST]
+    generations = [seen for entity, seen in recorded(found_, cdc.MACHINE) if entity == FIRST]
     assert generations == [
         {"life": "written"},
         {"life": "committed"},
@@ -72,7 +80,7 @@ def test_a_log_of_nodes_that_join_and_leave_is_in_order() -> None:
 
 
 def test_each_line_of_the_sample_can_be_what_is_wrong(tmp_path: Path) -> None:
-    """Without any one of the lines that enter a state, the log tells of a jump, or of nothing at all."""
+    """Without any one of the lines that enter a state, the log shows a jump, or of nothing at all."""
     texts = (SAMPLES / "topology.log").read_text().splitlines()
     jumps = 0
     for number, text in enumerate(texts):
@@ -123,11 +131,11 @@ def test_a_lost_commit_is_known_by_its_reason() -> None:
         published(FIRST),
         line(race.format(of_publisher)),
     ]
-    assert told(interpret(lines), NODE)[-1] == (HOSTS[1], {"node_state": "bootstrapping"})
-    assert told(interpret(lines), cdc.MACHINE) == []
+    assert recorded(interpret(lines), NODE)[-1] == (HOSTS[1], {"node_state": "bootstrapping"})
+    assert recorded(interpret(lines), cdc.MACHINE) == []
     lines[-1] = line(race.format("bootstrap: accept node"))
-    assert told(interpret(lines), NODE)[-1] == (HOSTS[1], {"node_state": "none"})
-    assert told(interpret(lines), cdc.MACHINE) == [(FIRST, {"life": "published"})]
+    assert recorded(interpret(lines), NODE)[-1] == (HOSTS[1], {"node_state": "none"})
+    assert recorded(interpret(lines), cdc.MACHINE) == [(FIRST, {"life": "published"})]
 
 
 @pytest.mark.parametrize(
@@ -154,7 +162,7 @@ def test_a_replaced_node_is_drained_first_up_to_2026(version: str, first: str, t
         commit(f"finished rollback of {HOSTS[1]} after replacing failure"),
     ]
     assert violations(interpret(lines)) == []
-    assert told(interpret(lines), NODE)[-1] == (HOSTS[1], {"node_state": "left"})
+    assert recorded(interpret(lines), NODE)[-1] == (HOSTS[1], {"node_state": "left"})
     other = interpret(lines, profile="scylla-2026.2" if version < "2026" else "scylla-2025.4")
     assert [(machine, number) for machine, _, number in violations(other)] == [(TRANSITION, 6)]
 
@@ -164,7 +172,7 @@ def test_what_the_coordinator_does_not_know_itself_is_followed_anew() -> None:
     lines = [START, entered("join group0"), commit("start decommission"), unknown]
     lines += [entered("write both read new")]
     read_ = interpret(lines)
-    assert told(read_, TRANSITION)[-1][0] == "topology#1"
+    assert recorded(read_, TRANSITION)[-1][0] == "topology#1"
     assert violations(read_) == []
     assert any("did not know" in note for note in read_.notes)
 
@@ -219,11 +227,11 @@ def test_timestamps_that_cannot_be_read_are_counted() -> None:
     assert (
         "1 timestamps of CDC generations cannot be read: their order is not checked" in read_.notes
     )
-    assert [machine for machine, *_ in told(read_, "LoggedGenerations")] == []
+    assert [machine for machine, *_ in recorded(read_, "LoggedGenerations")] == []
 
 
 def in_term(term: int, second: int, node: str = "h") -> list[str]:
-    """A coordinator asks itself, which tells its term."""
+    """A coordinator asks itself, which shows its term."""
     command = "topology cmd rpc barrier_and_drain index=1: starting read_barrier, term="
     return [
         line("start topology coordinator fiber", second, node),
@@ -244,7 +252,7 @@ def test_generations_follow_each_other_whoever_commits_them(seconds: int) -> Non
     ]
     commits = commit(text.format("09:59:05", SECOND), seconds, "other")
     for term, wrong in ((2, [("LoggedGenerations", "generations", 4)]), (0, [])):
-        # Whatever the clocks say, terms do; and where they are not told, nothing is concluded.
+        # Whatever the clocks say, terms do; and where they are not logged, nothing is concluded.
         begins = (
             in_term(term, seconds, "other")
             if term
@@ -263,10 +271,10 @@ def test_clocks_of_two_coordinators_accuse_nobody() -> None:
     behind = [*in_term(2, 3, "other"), found(HOSTS[0], "bootstrapping", 4, "other")]
     read_ = interpret(ahead, behind)
     assert violations(read_) == []
-    assert {entity for entity, _ in told(read_, NODE)} == {HOSTS[0]}
+    assert {entity for entity, _ in recorded(read_, NODE)} == {HOSTS[0]}
     read_ = interpret(without_terms(ahead), without_terms(behind))
     assert violations(read_) == []
-    assert {entity for entity, _ in told(read_, NODE)} == {
+    assert {entity for entity, _ in recorded(read_, NODE)} == {
         f"{HOSTS[0]} at {n}[7]" for n in ("h", "other")
     }
 
@@ -340,7 +348,7 @@ def test_a_generation_that_was_learned_too_late_is_named() -> None:
 def test_a_reason_tells_the_state_that_follows(
     reason: str, transition: str | None, node: str | None
 ) -> None:
-    read_ = topology.told_by(reason)
+    read_ = topology.change_of(reason)
     assert read_ is not None
     assert read_.transition == transition
     assert [state for _, state in read_.nodes] == ([] if node is None else [node])
@@ -348,4 +356,4 @@ def test_a_reason_tells_the_state_that_follows(
 
 @pytest.mark.parametrize("reason", ["Tablet migration", "advance fence version to 7", "Starting x"])
 def test_other_reasons_tell_nothing(reason: str) -> None:
-    assert topology.told_by(reason) is None
+    assert topology.change_of(reason) is None

@@ -54,8 +54,8 @@ def test_a_version_has_the_newest_profile_that_is_not_newer(
 
 
 def starts(version: str, host: str, second: float = 0) -> str:
-    told = f"Scylla version {version} with build-id 5a5f starting ..."
-    return line(told, second, host, "init")
+    logged = f"Scylla version {version} with build-id 5a5f starting ..."
+    return line(logged, second, host, "init")
 
 
 DRAINS = [
@@ -118,9 +118,9 @@ def test_a_rollback_of_an_old_release_is_no_violation_where_no_line_says_the_rel
         table = "5a1f4c30-9d0e-11ef-8b4e-2f1a6d3c7e90:0"
         text = "DEBUG {}-05-01 10:00:0{},000 [shard 0: gms] raft_topology - {}"
         stages = ("allow_write_both_read_old", "revert_migration")
-        told = [f"Will set tablet {table} stage to {stage}" for stage in stages]
+        logged = [f"Will set tablet {table} stage to {stage}" for stage in stages]
         path = tmp_path / f"{year}.log"
-        path.write_text("".join(text.format(year, n, line) + "\n" for n, line in enumerate(told)))
+        path.write_text("".join(text.format(year, n, line) + "\n" for n, line in enumerate(logged)))
         return path
 
     report = evaluated(log(2024))

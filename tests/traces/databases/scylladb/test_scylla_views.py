@@ -1,8 +1,8 @@
-"""What a ScyllaDB log at DEBUG tells of view building tasks."""
+"""What a ScyllaDB log at DEBUG says of view building tasks."""
 
 from pathlib import Path
 
-from tests.traces.databases.scylladb.scylla_evaluated import interpret, line, told, violations
+from tests.traces.databases.scylladb.scylla_evaluated import interpret, line, recorded, violations
 
 from stagewright.traces.databases.scylladb.lines.views import MACHINE, PROCESSED
 from stagewright.traces.databases.scylladb.log import log
@@ -54,13 +54,15 @@ def test_two_tasks_that_are_built_are_in_order() -> None:
     lines = [attaching(ONE, TWO), starting(ONE, TWO), finished(ONE, TWO), removing(ONE)]
     found = interpret(lines)
     assert violations(found) == []
-    assert [seen for entity, seen in told(found, MACHINE) if entity == ONE] == [
+    assert [seen for entity, seen in recorded(found, MACHINE) if entity == ONE] == [
         {"call": "sent"},
         {"work": "executing"},
         {"work": "done"},
         {"life": "finished"},
     ]
-    assert [seen for entity, seen in told(found, MACHINE) if entity == TWO][-1] == {"work": "done"}
+    assert [seen for entity, seen in recorded(found, MACHINE) if entity == TWO][-1] == {
+        "work": "done"
+    }
 
 
 def test_a_failed_call_is_made_again() -> None:
@@ -84,7 +86,7 @@ def test_an_aborted_task_is_not_sent_and_its_copy_has_an_id_of_its_own() -> None
     copied = [LEADER, abort, commit(), again, commit(), attaching(TWO)]
     found = interpret(copied)
     assert violations(found) == []
-    assert told(found, MACHINE) == [
+    assert recorded(found, MACHINE) == [
         (ONE, {"life": "aborted"}),
         (ONE, {"life": "dropped"}),
         (TWO, {"life": "normal"}),
@@ -96,14 +98,14 @@ def test_an_aborted_task_is_not_sent_and_its_copy_has_an_id_of_its_own() -> None
 def test_an_abort_whose_commit_lost_a_race_did_not_happen() -> None:
     abort = of_coordinator(f"Aborting task {ONE}")
     found = interpret([LEADER, abort, commit(), RACE, attaching(ONE)])
-    assert told(found, MACHINE) == [(ONE, {"call": "sent"})]
+    assert recorded(found, MACHINE) == [(ONE, {"call": "sent"})]
     assert "1 changes were cancelled by a race" in found.notes
 
 
 def test_a_split_drops_a_task_and_makes_two() -> None:
     split = of_coordinator(f"Task {ONE} was split into task {TWO} and task {THREE}")
     found = interpret([LEADER, split, commit("Finished tablet resize finalization")])
-    assert told(found, MACHINE) == [
+    assert recorded(found, MACHINE) == [
         (ONE, {"life": "dropped"}),
         (TWO, {"life": "normal"}),
         (THREE, {"life": "normal"}),
@@ -128,17 +130,17 @@ def test_an_abort_by_hand_counts_where_its_own_commit_does() -> None:
     moves = line(f"Moving tablet {BASE}:3 from {HOST}:0 to {HOST}:1", 1, "other")
     race = line("transit_tablet(): concurrent modification, retrying", 1, "other", level="DEBUG")
     lost = interpret([LEADER, commit(), attaching(ONE)], [abort, moves, race])
-    assert told(lost, MACHINE) == [(ONE, {"call": "sent"})]
+    assert recorded(lost, MACHINE) == [(ONE, {"call": "sent"})]
     made = interpret([LEADER, commit()], [abort, moves])
-    assert told(made, MACHINE) == [(ONE, {"life": "aborted"})]
+    assert recorded(made, MACHINE) == [(ONE, {"life": "aborted"})]
 
 
 def test_what_several_nodes_tell_of_a_task_is_checked_apart() -> None:
     """The worker's clock is ahead: by the times it begins before it is called."""
     found = interpret([attaching(ONE, second=5), removing(ONE, 9)], [starting(ONE, host="w")])
     assert violations(found) == []
-    assert {entity for entity, _ in told(found, MACHINE)} == {ONE, f"{ONE} at h[7]"}
-    assert any("told of by several nodes" in note for note in found.notes)
+    assert {entity for entity, _ in recorded(found, MACHINE)} == {ONE, f"{ONE} at h[7]"}
+    assert any("logged by several nodes" in note for note in found.notes)
 
 
 def test_a_task_of_a_staging_sstable_is_made_unless_a_race_is_lost() -> None:
@@ -148,8 +150,8 @@ def test_a_task_of_a_staging_sstable_is_made_unless_a_race_is_lost() -> None:
     race = of_worker(
         "Got group0_concurrent_modification while creating staging sstable tasks", 1.01
     )
-    assert told(interpret([made]), MACHINE) == [(ONE, {"life": "normal"})]
-    assert told(interpret([made, race]), MACHINE) == []
+    assert recorded(interpret([made]), MACHINE) == [(ONE, {"life": "normal"})]
+    assert recorded(interpret([made, race]), MACHINE) == []
 
 
 def test_a_line_of_a_task_that_is_cut_off_is_refused(tmp_path: Path) -> None:
@@ -186,4 +188,4 @@ def test_another_coordinator_may_have_finished_what_the_last_one_began() -> None
     follows = line("start topology coordinator fiber", 3, "b")
     found = interpret([leads, selected(ONE, "a", 1)], [follows, selected(TWO, "b", 4)])
     assert violations(found) == []
-    assert len(told(found, PROCESSED)) == 2
+    assert len(recorded(found, PROCESSED)) == 2

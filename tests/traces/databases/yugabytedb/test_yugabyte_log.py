@@ -54,7 +54,9 @@ def of_messages(tmp_path: Path, *messages: str) -> EvaluatedLog:
 
 def permissions(found: EvaluatedLog) -> list[object]:
     return [
-        seen["permission"] for _, _, seen in found.told("IndexPermissions") if "permission" in seen
+        seen["permission"]
+        for _, _, seen in found.recorded("IndexPermissions")
+        if "permission" in seen
     ]
 
 
@@ -148,7 +150,7 @@ def test_only_what_the_same_thread_says_was_sent_is_written(tmp_path: Path) -> N
         line(4, SENT, thread=2),
     ]
     found = of_lines(tmp_path, texts)
-    assert [entity for entity, _, _ in found.told("IndexPermissions")] == [OTHER]
+    assert [entity for entity, _, _ in found.recorded("IndexPermissions")] == [OTHER]
     assert found.found.notes == [
         "1 writes of permissions were overtaken by another version of the table"
     ]
@@ -196,8 +198,8 @@ def test_a_profile_goes_to_the_machine_that_has_it(
     texts = [line(1, launched(OF_POSTGRES)), line(2, safe_time()), line(3, chunk(""))]
     found = of_lines(tmp_path, texts, profile=asked)
     assert not found.wrong
-    told = {event.machine: event.profile for _, event in found.found.events}
-    assert told == {**profiles, "LoggedReadTime": ""}
+    found_profiles = {event.machine: event.profile for _, event in found.found.events}
+    assert found_profiles == {**profiles, "LoggedReadTime": ""}
 
 
 def test_an_index_whose_job_failed_is_not_published(tmp_path: Path) -> None:
@@ -254,7 +256,7 @@ def test_a_read_time_that_may_not_be_written_is_left_open(tmp_path: Path) -> Non
     found = of_messages(tmp_path, *texts)
     assert not found.wrong
     assert found.found.notes == ["1 indexes were left open by a change of leader"]
-    assert {entity for entity, _, _ in found.told("BackfillJob")} == {INDEX, f"{INDEX}#1"}
+    assert {entity for entity, _, _ in found.recorded("BackfillJob")} == {INDEX, f"{INDEX}#1"}
 
 
 @pytest.mark.parametrize(
@@ -301,7 +303,7 @@ def test_a_job_that_began_before_the_log_is_followed_by_its_tablets(tmp_path: Pa
     assert not found.wrong
     assert not found.found.notes
     assert permissions(found) == ["read_write_and_delete"]
-    assert not found.told("BackfillJob")
+    assert not found.recorded("BackfillJob")
     back = of_messages(tmp_path, *texts[:2], chunk("47"))
     assert back.wrong == [("BackfillTablet", f"{TABLETS[0]}@job1", 0, 3)]
 
@@ -327,7 +329,7 @@ def test_jobs_side_by_side_are_told_apart_by_the_names_of_their_indexes(tmp_path
     assert not found.wrong
     assert not found.found.notes
     of_jobs = {
-        entity: [a for e, a, _ in found.told("BackfillJob") if e == entity]
+        entity: [a for e, a, _ in found.recorded("BackfillJob") if e == entity]
         for entity in (INDEX, OTHER)
     }
     assert of_jobs[INDEX] == of_jobs[OTHER] == [None, "choose_read_time", "find_all_done", None]
@@ -339,8 +341,8 @@ def test_an_index_that_was_dropped_while_its_job_ended_is_left_open(tmp_path: Pa
     found = of_messages(tmp_path, *begin, all_done(), drop, done((INDEX, 6)))
     assert not found.wrong
     assert found.found.notes == ["1 indexes were dropped while their job ended"]
-    told = [updating(INDEX, 4), SENT, *begin]
-    before = of_messages(tmp_path, *told, drop, all_done(), done((INDEX, 6)))
+    logged = [updating(INDEX, 4), SENT, *begin]
+    before = of_messages(tmp_path, *logged, drop, all_done(), done((INDEX, 6)))
     assert ("IndexPermissions", INDEX, 0, 9) in before.wrong
     past = (
         f"Index {INDEX} on table orders [id={TABLE}] has index_permission "
@@ -362,7 +364,9 @@ def test_what_glog_writes_to_two_files_counts_once(tmp_path: Path) -> None:
     warning = line(5, failed(INDEX), level="E")
     texts = [line(1, launched(INDEX)), line(2, safe_time()), line(3, chunk("")), warning]
     found = of_lines(tmp_path, head + texts, [*head, warning])
-    assert len([s for _, _, s in found.told("BackfillJob") if s == {"job[index0]": "failed"}]) == 1
+    assert (
+        len([s for _, _, s in found.recorded("BackfillJob") if s == {"job[index0]": "failed"}]) == 1
+    )
 
 
 @pytest.mark.spark
@@ -377,17 +381,22 @@ def test_the_sample_is_validated(spark: SparkSession) -> None:
 
 
 def test_a_permission_that_the_log_never_names_is_noted(tmp_path: Path) -> None:
-    told = [line(1, updating(INDEX, 2)), line(2, SENT), line(3, updating(INDEX, 6)), line(4, SENT)]
-    found = of_lines(tmp_path, told)
+    logged = [
+        line(1, updating(INDEX, 2)),
+        line(2, SENT),
+        line(3, updating(INDEX, 6)),
+        line(4, SENT),
+    ]
+    found = of_lines(tmp_path, logged)
     assert [n for n in found.found.notes if n.startswith("1 indexes became readable, and no line")]
     named = [line(5, updating(OTHER, 2)), line(6, SENT), line(7, updating(OTHER, 4)), line(8, SENT)]
-    assert not [n for n in of_lines(tmp_path, told + named).found.notes if "became readable" in n]
+    assert not [n for n in of_lines(tmp_path, logged + named).found.notes if "became readable" in n]
 
 
 def test_a_line_in_no_known_form_is_told_with_the_form_it_should_have() -> None:
-    told = parse_log_line(line(1, "Started BackfillChunk : nothing"), 1, "a.log")
-    assert isinstance(told, str)
-    assert told.endswith("known: `… Backfilling indexes { NAMES } for tablet ID from key 'KEY'`")
+    refusal = parse_log_line(line(1, "Started BackfillChunk : nothing"), 1, "a.log")
+    assert isinstance(refusal, str)
+    assert refusal.endswith("known: `… Backfilling indexes { NAMES } for tablet ID from key 'KEY'`")
 
 
 CHOSEN = 1640995194000000  # in `safe_time()`
@@ -398,7 +407,7 @@ def test_chunks_are_read_at_the_time_that_the_master_has_chosen(tmp_path: Path) 
     server = [line(1, begin_scan(CHOSEN, INDEX)), line(2, begin_scan(CHOSEN, INDEX, tablet=1))]
     found = of_lines(tmp_path, master, server)
     assert not found.wrong
-    assert [a for _, a, _ in found.told("LoggedReadTime")] == [
+    assert [a for _, a, _ in found.recorded("LoggedReadTime")] == [
         None,
         "choose",
         "scan",

@@ -1,4 +1,4 @@
-"""Random runs of the job's machine, told as the masters tell them: what is legal for all is so for each index."""
+"""Random runs of the job's machine, logged as the masters log them: what is legal for all is so for each index."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Masters:
         self._second += 1
         self.logs[self._leader].append(line(self._second, message))
 
-    def tell(self, action: str, values: Observed, old: Observed, new: Observed) -> None:
+    def log(self, action: str, values: Observed, old: Observed, new: Observed) -> None:
         """What the leader says of a step."""
         in_job = [i for i in IDS if new[f"job[{i}]"] is not None]
         names = ", ".join(in_job)
@@ -113,7 +113,7 @@ class Masters:
 
 
 def run(tmp_path: Path, seed: int, steps: int = 60) -> EvaluatedLog:
-    """A random run, as the logs of both masters tell it."""
+    """A random run, as the logs of both masters show it."""
     rng = random.Random(seed)
     definition = define(BackfillJob)
     scope = scope_of(definition, {}, {b.name: None for b in definition.budgets})
@@ -127,7 +127,7 @@ def run(tmp_path: Path, seed: int, steps: int = 60) -> EvaluatedLog:
         weights = [rare.get(step.action, 1.0) for step, _ in choices]
         step, after = rng.choices(choices, weights)[0]
         values = {name: plain(value) for name, value in step.arguments.items()}
-        masters.tell(step.action, values, observation(state), observation(after))
+        masters.log(step.action, values, observation(state), observation(after))
         state = after
     paths = []
     for number, texts in enumerate(masters.logs):

@@ -1,7 +1,7 @@
 """The lines of ScyllaDB's load balancer that matter to others: after a resize, tablet ids begin anew.
 
 A decision is planned again whenever its commit is lost, so no run is ruled out by these lines: they
-are no events, and a resize is told in a note.
+are no events, and a resize is reported in a note.
 """
 
 from __future__ import annotations

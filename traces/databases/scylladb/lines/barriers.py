@@ -1,6 +1,6 @@
 """The lines of barriers and fences: what the coordinator executes, what each node answers, what each node refuses.
 
-Upstream writes that a node is done as of 2026-05; before that nothing tells that it is.
+Upstream writes that a node is done as of 2026-05; before that no line says that it is.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a ScyllaDB log, or the history of group0, tells of CDC generations.
+"""What a ScyllaDB log, or the history of group0, says of CDC generations.
 
-The coordinator's commits tell the life of a generation in group0; they are read with the topology's reasons.
-A node's own lines tell when it began to use one.
+The coordinator's commits have the life of a generation in group0; they are read with the topology's reasons.
+A node's own lines say when it began to use one.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FORMS = (
     ),
 )
 
-# What a reason of a commit tells of a generation. The publisher's own reasons come last.
+# What a reason of a commit says of a generation. The publisher's own reasons come last.
 REASONS = (
     (
         re.compile(
@@ -74,7 +74,7 @@ RECORDING = Recording(
 
 
 @lru_cache(1 << 14)
-def told_by(reason: str) -> tuple[str, dict[str, object]] | None:
+def change_of(reason: str) -> tuple[str, dict[str, object]] | None:
     """The generation that a commit's reason names, and what becomes of it; of a commit, with its timestamp."""
     for pattern, life in REASONS:
         if found := pattern.match(reason):

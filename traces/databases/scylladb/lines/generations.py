@@ -18,10 +18,10 @@ class Generations:
     def __init__(self, book: Book) -> None:
         self._book = book
         self._committed: list[str] = []
-        self._life: dict[str, object] = {}  # as it was told last
+        self._life: dict[str, object] = {}  # as it was logged last
         self._cleared: set[str] = set()
-        self._orders: dict[str, GenerationOrder] = {}  # by teller
-        self.teller = ""  # the node whose coordinators are followed apart
+        self._orders: dict[str, GenerationOrder] = {}  # by the node that logs it
+        self.suffix = ""  # names the node whose coordinators are followed apart
 
     def begin_anew(self) -> None:
         """Another coordinator: it may have missed generations of a third."""
@@ -50,11 +50,11 @@ class Generations:
         """Whether it is to operate after those that were committed before; the effect without its timestamp."""
         observed = dict(effect.observed)
         time = observed.pop(STARTS, None)
-        order = self._orders.setdefault(self.teller, GenerationOrder())
+        order = self._orders.setdefault(self.suffix, GenerationOrder())
         found = order.commit(effect.key, str(time)) if time is not None else Found()
         for action in found.actions:
             of = generation_order
-            entity = of.ENTITY + self.teller
+            entity = of.ENTITY + self.suffix
             self._book.add(Effect(of.MACHINE, entity, {}, effect.source, action))
         self._book.counts[generation_order.UNREAD] += found.unread
         return replace(effect, observed=observed)

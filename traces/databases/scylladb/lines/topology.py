@@ -88,8 +88,8 @@ def state_named(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Told:
-    """What the reason of a commit tells; nothing of what is None.
+class Change:
+    """What the reason of a commit says has changed; nothing of what is None.
 
     `working`: the state of the node in transition from then on, empty for none. `nodes`: node states by host
     id, where `""` is the node that the coordinator works on.
@@ -129,7 +129,7 @@ def _reason(
     return _Reason(re.compile(pattern), transition, working, node)
 
 
-# The first that matches is meant. Where a reason leaves open which state follows, the next line tells.
+# The first that matches is meant. Where a reason leaves open which state follows, the next line says.
 REASONS = (
     _reason(r"bootstrap: accept node", T.join_group0, N.bootstrapping, N.bootstrapping),
     _reason(r"replace: accept node", T.join_group0, N.replacing, N.replacing),
@@ -224,10 +224,10 @@ def carries_plans(reason: str) -> bool:
 
 
 @lru_cache(1 << 14)
-def told_by(reason: str) -> Told | None:
-    """What a commit for a reason changes, as far as the reason tells."""
+def change_of(reason: str) -> Change | None:
+    """What a commit for a reason changes, as far as the reason says."""
     if reason.startswith(_ORPHANS):
-        return Told(nodes=tuple((node, N.left.name) for node in re.findall(UUID, reason)))
+        return Change(nodes=tuple((node, N.left.name) for node in re.findall(UUID, reason)))
     for row in REASONS:
         found = row.pattern.match(reason)
         if found is None:
@@ -239,7 +239,7 @@ def told_by(reason: str) -> Told | None:
         nodes = [] if state is None else [(words.get("node") or "", state)]
         if replaced := words.get("replaced"):
             nodes.append((replaced, N.left.name))
-        return Told(transition, working, tuple(nodes))
+        return Change(transition, working, tuple(nodes))
     return None
 
 

@@ -17,9 +17,9 @@ class Turns:
     def __init__(self, book: Book) -> None:
         self._book = book
         self._seen: set[str] = set()
-        self._told: dict[
+        self._logged: dict[
             str, tuple[int, str]
-        ] = {}  # by node: its tenure, the base table told of last
+        ] = {}  # by node: its tenure, the base table logged last
 
     def select(self, base: str, source: Source) -> None:
         """A base table is selected: for the one before it, another one is."""
@@ -27,22 +27,22 @@ class Turns:
         if last not in ("", base):
             self._add(last, ANOTHER, source)
         self._begin(base, source)
-        self._told[source.node] = self._book.tenure, base
+        self._logged[source.node] = self._book.tenure, base
         self._add(base, ITSELF, source)
 
     def finish(self, base: str, source: Source) -> None:
         """It has no more tasks."""
         if self._last(source.node) != base:
             self._begin(base, source)
-        self._told[source.node] = self._book.tenure, base
+        self._logged[source.node] = self._book.tenure, base
         self._add(base, None, source)
 
     def doubt(self, node: str) -> None:
         """What the node said last may not have been committed."""
-        self._told.pop(node, None)
+        self._logged.pop(node, None)
 
     def _last(self, node: str) -> str:
-        tenure, base = self._told.get(node, (0, ""))
+        tenure, base = self._logged.get(node, (0, ""))
         return base if tenure == self._book.tenure else ""
 
     def _begin(self, base: str, source: Source) -> None:

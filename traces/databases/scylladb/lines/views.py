@@ -1,6 +1,6 @@
-"""The lines of ScyllaDB's view building coordinator and workers that tell of a view building task.
+"""The lines of ScyllaDB's view building coordinator and workers about a view building task.
 
-Those are at DEBUG; which base table is worked on is told at INFO. What a line says of a task is an event of `ViewTask`; a task that is gone
+Those are at DEBUG; which base table is worked on is logged at INFO. What a line says of a task is an event of `ViewTask`; a task that is gone
 is `dropped` unless the line says that it is finished, and has no further events either way.
 """
 
@@ -70,10 +70,10 @@ _IDS = r"[\[{(]?(?P<ids>[0-9a-f, -]*)[\]})]?"
 _FIND = re.compile(UUID)
 
 
-def _told(
+def _variables(
     *, life: Life | None = None, call: Call | None = None, work: Work | None = None
 ) -> dict[str, str]:
-    """What a line tells of a task, by the variables of its machine."""
+    """What a line says of a task, by the variables of its machine."""
     values_by_leaf = {LIFE: life, CALL: call, WORK: work}
     return {name: value.name for name, value in values_by_leaf.items() if value is not None}
 
@@ -110,20 +110,20 @@ FORMS = (
         COORDINATOR,
         CALLS,
         action=ViewTask.send.__name__,
-        **_told(call=Call.sent),
+        **_variables(call=Call.sent),
     ),
     _sees(
         "Work on tasks ",
         rf"Work on tasks {_IDS} on replica \S+, failed with error: ",
         COORDINATOR,
-        **_told(call=Call.none),
+        **_variables(call=Call.none),
     ),
     form(
         GC_WILL,
         COORDINATOR,
         "Removing finished task with ID: ",
         rf"Removing finished task with ID: {_ID}$",
-        **_told(life=Life.finished),
+        **_variables(life=Life.finished),
     ),
     form(
         GC_RACE,
@@ -137,50 +137,56 @@ FORMS = (
         COORDINATOR,
         "Aborting task ",
         rf"Aborting task {_ID} for abandoning replica ",
-        **_told(life=Life.dropped),
+        **_variables(life=Life.dropped),
     ),
-    form(WILL, COORDINATOR, "Aborting task ", rf"Aborting task {_ID}$", **_told(life=Life.aborted)),
+    form(
+        WILL,
+        COORDINATOR,
+        "Aborting task ",
+        rf"Aborting task {_ID}$",
+        **_variables(life=Life.aborted),
+    ),
     form(
         WILL,
         COORDINATOR,
         "Aborted task ",
         rf"Aborted task {_ID} was recreated with new id (?P<new>{UUID})",
-        **_told(life=Life.dropped),
+        **_variables(life=Life.dropped),
     ),
     form(
         WILL,
         COORDINATOR,
         "was migrated from ",
         rf"Task {_ID} was migrated from \S+ to \S",
-        **_told(life=Life.dropped),
+        **_variables(life=Life.dropped),
     ),
     form(
         WILL,
         COORDINATOR,
         "was split into task ",
         rf"Task {_ID} was split into task (?P<new>{UUID}) and task (?P<second>{UUID})",
-        **_told(life=Life.dropped),
+        **_variables(life=Life.dropped),
     ),
     form(
         WILL,
         COORDINATOR,
         "was merged into task ",
         rf"Task {_ID} was merged into task (?P<new>{UUID})",
-        **_told(life=Life.dropped),
+        **_variables(life=Life.dropped),
     ),
     form(
         WILL,
         COORDINATOR,
         "was removed during tablet merge",
         rf"Task {_ID} was removed during tablet merge",
-        **_told(life=Life.dropped),
+        **_variables(life=Life.dropped),
     ),
     form(
         "create staging task",
         WORKER,
         "Creating process staging task",
         rf"Creating process staging task: .* with ID: {_ID} for replica",
-        **_told(life=Life.normal),
+        **_variables(life=Life.normal),
     ),
     form(
         STAGING_RACE,
@@ -194,20 +200,20 @@ FORMS = (
         rf"Starting view building batch for tasks {_IDS}\. Task type ",
         WORKER,
         BATCH_STARTS,
-        **_told(work=Work.executing),
+        **_variables(work=Work.executing),
     ),
     _sees(
         "Batch with tasks ",
         rf"Batch with tasks {_IDS} finished",
         WORKER,
         BATCH_ENDS,
-        **_told(work=Work.done),
+        **_variables(work=Work.done),
     ),
     _sees(
         "Batch with tasks ",
         rf"Batch with tasks {_IDS} failed with error: ",
         WORKER,
-        **_told(work=Work.executing),
+        **_variables(work=Work.executing),
     ),
     *(
         line

@@ -52,7 +52,7 @@ class Reading:
         )
         # Followed over all coordinators, where it is known how these followed each other.
         self._across = {topology.NODE, topology.TRANSITION} - self.book.tenured
-        self._teller = (
+        self._suffix = (
             ""  # beside the name of what is followed over the coordinators of one node alone
         )
         self._generations = Generations(self.book)
@@ -68,8 +68,8 @@ class Reading:
         self._working = ""  # the host id of the node that the coordinator works on
         self._coordinator = ""
         self._resizes: Counter[str] = Counter()
-        self._resized: set[str] = set()  # tables of which nothing was told since
-        self._first_teller: dict[str, str] = {}  # of a view building task
+        self._resized: set[str] = set()  # tables of which nothing was logged since
+        self._first_node: dict[str, str] = {}  # of a view building task
         self._apart: set[str] = set()
 
     def recordings(self) -> dict[str, Recording]:
@@ -99,12 +99,12 @@ class Reading:
             notes.append(f"not at DEBUG: {nodes}; steps of tablets may be missing")
         if self.book.tenure:
             notes.append(
-                f"the topology coordinator changed {self.book.tenure} times: what each one tells is "
+                f"the topology coordinator changed {self.book.tenure} times: what each one logs is "
                 "checked by itself, for yet another may have led in between"
             )
         if self._apart:
             notes.append(
-                f"{len(self._apart)} view building tasks are told of by several nodes: each node's lines "
+                f"{len(self._apart)} view building tasks are logged by several nodes: each node's lines "
                 "are checked by themselves, for clocks differ"
             )
         return [*self.book.notes(), *notes]
@@ -154,8 +154,8 @@ class Reading:
             self._working, self._commits = "", False
             self._generations.begin_anew()
         self._coordinator = one.record.node
-        self._teller = f" at {one.record.node}" if one.apart else ""
-        self._generations.teller = self._teller
+        self._suffix = f" at {one.record.node}" if one.apart else ""
+        self._generations.suffix = self._suffix
 
     def _take(self, one: Placed) -> None:
         record = one.record
@@ -208,7 +208,7 @@ class Reading:
 
     def _add(self, effect: Effect) -> None:
         if effect.machine in self._across:
-            effect = replace(effect, key=effect.key + self._teller)
+            effect = replace(effect, key=effect.key + self._suffix)
         self.book.add(effect)
 
     # -- tablets ---------------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ class Reading:
 
     def _resize(self, one: Placed, _: Source) -> None:
         table = one.record.words["table"]
-        if table not in self._resized:  # several lines tell of one resize
+        if table not in self._resized:  # several lines are about one resize
             self._resizes[table] += 1
             self._resized.add(table)
 
@@ -318,7 +318,7 @@ class Reading:
     def _task(
         self, task: str, observed: dict[str, str], source: Source, action: str | None = None
     ) -> Effect:
-        first = self._first_teller.setdefault(task, source.node)
+        first = self._first_node.setdefault(task, source.node)
         key = task
         if source.node != first:
             self._apart.add(task)
@@ -371,21 +371,21 @@ _TAKES: dict[str, _Take] = {
 def effects_of(reason: str, working: str, source: Source) -> list[Effect]:
     """What a commit for a reason changes; `working`: the host id of the node that it is about, if known."""
     effects: list[Effect] = []
-    if generation := cdc.told_by(reason):
+    if generation := cdc.change_of(reason):
         effects.append(Effect(cdc.MACHINE, *generation, source))
     if cleared := cdc.CLEARED.search(reason):
         effects.append(Effect(cdc.MACHINE, "", {"cleared before": cleared["bound"]}, source))
-    told = topology.told_by(reason)
-    if told is None:
+    change = topology.change_of(reason)
+    if change is None:
         return effects
     observed: dict[str, object] = {}
-    if told.transition is not None:
-        observed[topology.TRANSITION_STATE] = told.transition
-    if told.working is not None:
-        observed[topology.IN_TRANSITION_IS] = told.working or None
+    if change.transition is not None:
+        observed[topology.TRANSITION_STATE] = change.transition
+    if change.working is not None:
+        observed[topology.IN_TRANSITION_IS] = change.working or None
     if observed:
         effects.append(Effect(topology.TRANSITION, _TOPOLOGY, observed, source))
-    for node, state in told.nodes:
+    for node, state in change.nodes:
         if node or working:
             key, seen = node or working, {topology.NODE_STATE: state}
             effects.append(Effect(topology.NODE, key, seen, source))
@@ -402,7 +402,7 @@ def _version_of(placed: Sequence[Placed], profile: str) -> tuple[str, list[str]]
 
 
 class _Levels:
-    """Which nodes tell of tablets at DEBUG, and which do not."""
+    """Which nodes log tablets at DEBUG, and which do not."""
 
     def __init__(self) -> None:
         self.debug: set[str] = set()

@@ -38,9 +38,9 @@ class _Life:
 class RowWork:
     """The entities of work on tablets, of nodes that join, of scans of base tables."""
 
-    def __init__(self, book: Book, placed: Sequence[Placed], told: Sequence[str]) -> None:
+    def __init__(self, book: Book, placed: Sequence[Placed], releases: Sequence[str]) -> None:
         self._book = book
-        known = [v for v in map(versions.version_of, told) if v is not None]
+        known = [v for v in map(versions.version_of, releases) if v is not None]
         self._is_known = bool(known) and min(known) >= _KNOWN
         self._written = frozenset() if known else frozenset(p.record.says for p in placed)
         self._kinds = _kinds(placed)

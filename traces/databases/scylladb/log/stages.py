@@ -48,9 +48,9 @@ class _Tenure:
 class Stages:
     """The entities of tablets, in each tenure anew."""
 
-    def __init__(self, book: Book, placed: Sequence[Placed], told: Sequence[str]) -> None:
+    def __init__(self, book: Book, placed: Sequence[Placed], releases: Sequence[str]) -> None:
         self._book = book
-        known = [v for v in map(versions.version_of, told) if v is not None]
+        known = [v for v in map(versions.version_of, releases) if v is not None]
         # An excerpt of tablets' lines alone has no barriers: their absence says nothing.
         executes = any(_is_of_barriers(p) for p in placed)
         self._executes = executes and (not known or min(known) >= _BARRIERS_IN_LOG)

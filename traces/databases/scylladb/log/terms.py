@@ -1,4 +1,4 @@
-"""In which order coordinators led: by the terms in which they asked their own nodes, for clocks do not tell.
+"""In which order coordinators led: by the terms in which they asked their own nodes, which clocks do not show.
 
 A coordinator asks its own node, too, which writes the term; the line follows the one that says what is executed.
 """
