@@ -37,7 +37,7 @@ class Options:
     `scope`: how large one entity's machine is; by default as its definition says, and without budgets.
     `profile` overrides what the events say. `candidates`: profiles of which it is not known which recorded the
     traces: an entity is refused only if all of them refuse it; `profiles_of` says which ones a machine has,
-    oldest first. `machine`: of a log, which may tell of several machines, this one alone
+    oldest first. `machine`: of a log, which may be of several machines, this one alone
     is evaluated. `hidden`: steps that the recorder left out, whatever the reader of its form knows of them.
     `ignore_fingerprint`: evaluate events that were recorded under another version of their definition all the same.
     `mapping`: the mapping file that says how to read all files; `mappings_beside`: what the same rows are of

@@ -52,7 +52,7 @@ def validate(
     `machine` is the definition of every trace, or finds it by the name and profile that the events have.
     `engine` runs the work; without one, `spark` does, or a Spark that is started for it. `state` is a directory
     in which one run leaves for the next what it knows: then only new files are read, and a trace without its
-    end may go on. `deliver` takes the report before that is left: if it fails, the next run tells all again.
+    end may go on. `deliver` takes the report before that is left: if it fails, the next run reports all again.
 
     Raises:
         StagewrightError: the input cannot be used; names the file and the mend.

@@ -42,7 +42,7 @@ from stagewright.impl.group0.port import (
     Snapshot,
     UnavailableError,
     Unknown,
-    judged,
+    refusal_of,
 )
 from stagewright.impl.group0.state_ids import EMPTY, StateId
 
@@ -95,7 +95,7 @@ class EtcdGroup0:
         at_place = None if there is None else StateId.parse(json.loads(there)["id"]).id
         forgotten = at_place is None and found.position >= new.position
         first = new.position + 1 if forgotten else 0
-        outcome = judged(request, found, int(now or 0), at_place, first)
+        outcome = refusal_of(request, found, int(now or 0), at_place, first)
         return Deposed(int(now or 0)) if outcome is None else outcome
 
     async def _put_parts(self, kind: str, new: StateId, text: str) -> int:

@@ -176,7 +176,7 @@ class Group0(Protocol):
         ...
 
 
-def judged(
+def refusal_of(
     request: Commit, head: StateId, term: int, there: UUID | None, first: int
 ) -> Outcome | None:
     """The answer to a request that cannot be appended now; None if it can.

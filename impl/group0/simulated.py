@@ -24,7 +24,7 @@ from stagewright.impl.group0.port import (
     Reading,
     Snapshot,
     Unknown,
-    judged,
+    refusal_of,
 )
 from stagewright.impl.group0.state_ids import EMPTY, StateId
 
@@ -136,7 +136,7 @@ class ModelledLog:
     def append(self, request: Commit) -> Outcome:
         """What the log makes of a request at this moment."""
         there = self.at(request.new.position)
-        refusal = judged(
+        refusal = refusal_of(
             request, self.head, self.term, None if there is None else there.id.id, self.first
         )
         if refusal is not None:

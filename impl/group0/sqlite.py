@@ -29,7 +29,7 @@ from stagewright.impl.group0.port import (
     Snapshot,
     UnavailableError,
     Unknown,
-    judged,
+    refusal_of,
 )
 from stagewright.impl.group0.state_ids import EMPTY, StateId
 
@@ -142,7 +142,7 @@ class SqliteGroup0:
         place = request.new.position
         row = self._db.execute("SELECT id FROM log WHERE position = ?", (place,)).fetchone()
         there = None if row is None else UUID(row[0])
-        refusal = judged(request, head, term, there, self._first(head))
+        refusal = refusal_of(request, head, term, there, self._first(head))
         if refusal is not None:
             return refusal
         entry = (place, str(request.id), term, request.command.encoded())

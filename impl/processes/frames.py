@@ -43,6 +43,6 @@ class Frames:
             found.append(bytes(self._buffer[start : start + length]))
             start += length
             if not self.trusts:
-                break  # what follows is judged when the greeting is
+                break  # what follows is checked when the greeting is
         del self._buffer[:start]
         return found

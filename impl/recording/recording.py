@@ -40,7 +40,7 @@ class Recording:
     ) -> None:
         """`tables` has the definition of each kind, `now` says the time of what is recorded.
 
-        What is not to be written need not be kept: it is judged alone.
+        What is not to be written need not be kept: it is only checked.
         """
         self.problems: list[str] = []
         self.now = now

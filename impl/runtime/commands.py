@@ -1,6 +1,6 @@
 """Commands: steps of one or several instances taken in order, as one; all of them, with one record, or none.
 
-Each step is judged on what those before it left, not on the state before the command: two nodes that may
+Each step is checked on what those before it left, not on the state before the command: two nodes that may
 each leave while the other stays may not leave in one command.
 """
 

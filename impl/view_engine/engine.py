@@ -56,7 +56,7 @@ class ViewEngine:
 
         `partitions` (1 … 1,024, usually 64) is fixed when the folder is created.
         With `triggers` a thread updates, cleans and compacts by these thresholds. `log` names a file to which
-        records are added as Couchbase writes them to `couchdb.log`: `stagewright validate` judges it.
+        records are added as Couchbase writes them to `couchdb.log`: `stagewright validate` checks it.
         `trace` names a folder for files of what the indexes do beside that, which `validate` checks, too.
         """
         self.folder = Path(folder)

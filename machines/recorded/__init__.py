@@ -1,6 +1,6 @@
-"""What the parts of the executable system promise each other, as definitions that judge what they record.
+"""What the parts of the executable system promise each other, as definitions that check what they record.
 
-The steps of tablets are judged by the definition that drives them. That barriers, requests, sessions and
+The steps of tablets are checked by the definition that drives them. That barriers, requests, sessions and
 replicas did what these steps rely on is recorded, too: each kind by a small definition, in a file of its own.
 """
 
@@ -19,7 +19,7 @@ OF_VIEWS = {
     "view-batches": "stagewright.machines.recorded.views:RecordedBatch",
     "staging": "stagewright.machines.recorded.views:RecordedStaging",
 }
-"""The same of a run that has views; tasks and choices are judged by the definitions that drive them."""
+"""The same of a run that has views; tasks and choices are checked by the definitions that drive them."""
 
 OF_CHANGES = {
     "changes": "stagewright.machines.recorded.changes:RecordedChange",

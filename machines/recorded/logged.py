@@ -1,6 +1,6 @@
 """Barriers and fences as the logs of a cluster's nodes tell of them: each node by the order of its own lines.
 
-Clocks of nodes differ. What is judged here is in one node's log, or does not depend on the order of lines.
+Clocks of nodes differ. What is checked here is in one node's log, or does not depend on the order of lines.
 The words are ScyllaDB's: `Got raft_topology_cmd::barrier_and_drain, version 5, current version 5, stale versions
 (version: use_count): {}`, `raft_topology_cmd::barrier_and_drain version 5: done`, `update_fence_version: new
 fence_version 5 is set, prev fence_version 4`, `executing global topology command barrier_and_drain`.

@@ -7,7 +7,7 @@ and then what is listed must show, at the default scope or at one that the machi
 from __future__ import annotations
 
 import pytest
-from tests.machines.judged import broken
+from tests.machines.violated import broken
 from tests.thorough import THOROUGH
 
 from stagewright.checker.check import check

@@ -134,7 +134,7 @@ class Product:
     def after_body(self, actual: int, entry: int, leaves: int) -> int:
         """Where events that lead from the tuple `entry` to the tuple `leaves` lead from the tuple `actual`.
 
-        UNDECIDED where that cannot be told without the events.
+        UNDECIDED where that cannot be decided without the events.
         """
         found: list[int] = []
         for is_, begins, ends in zip(

@@ -32,7 +32,7 @@ ENDED = 3  # the end marker was read
 START = 4  # nothing was read
 ANY = 5  # some events were read elsewhere
 LIVE = 6
-UNKNOWN_START = -1  # the same, but what follows may tell where they led; so is every number below
+UNKNOWN_START = -1  # the same, but what follows may show where they led; so is every number below
 
 
 _TRIED = 1_000  # steps of one template that stand for all of them

@@ -243,7 +243,7 @@ def _fits(running: Determinised, state: int, constraint: Constraint) -> bool:
 class _Things:
     """What a step and the state after it exercise; each is worked out once.
 
-    The things are told by their numbers in `named`: these are put together much faster.
+    The things are named by their numbers in `named`: these are put together much faster.
     """
 
     def __init__(self, evaluator: Evaluator, running: Determinised, *, parts: bool = True) -> None:
@@ -312,9 +312,9 @@ class _Things:
             if index in self._drawn
         ]
         parts = [
-            self._number(RequirementOf(action, requirement, told))
+            self._number(RequirementOf(action, requirement, part))
             for requirement, sides in self._parts.get(action, {}).items()
-            for told in self._holding(sides, state, number)
+            for part in self._holding(sides, state, number)
         ]
         return self._always[action].union(parts, *moves)
 
@@ -333,9 +333,9 @@ class _Things:
         bound = {p: environment[p.name] for p in step.action.params}
         if state not in self._decoded:
             self._decoded[state] = self._evaluator.model.decode(self._running.states[state])
-        for told, side in sides:
+        for part, side in sides:
             if self._interpreter.evaluate(side, self._decoded[state], environment=bound):
-                yield told
+                yield part
 
 
 _Reached = tuple[frozenset[Thing], int, bool]

@@ -1,4 +1,4 @@
-"""Coverage by production, told: to programs as JSON of a stable form, and to people in a few lines."""
+"""Coverage by production as text: to programs as JSON of a stable form, and to people in a few lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stagewright.spec.grounding.coverable import (
 from stagewright.traces.coverage.exercised import Count, MachineCoverage, Seen
 
 VERSION = 1
-_LISTED = 5  # names of one kind that are told
+_LISTED = 5  # names of one kind that are listed
 
 
 def as_json(coverage: Sequence[MachineCoverage]) -> dict[str, object]:
@@ -92,7 +92,7 @@ def summary(coverage: MachineCoverage) -> dict[str, object]:
     }
 
 
-def told(coverage: MachineCoverage) -> list[str]:
+def coverage_lines(coverage: MachineCoverage) -> list[str]:
     """A line for each kind of thing, with what was never exercised though it can be."""
     definition = coverage.definition
     profile = f" ({definition.profile})" if definition.profile else ""

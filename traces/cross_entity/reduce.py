@@ -1,7 +1,7 @@
 """From a system's invariant to a formula over the atoms of single entities: `Reduction`.
 
 Quantifiers over the members of a family stay; those over other sorts are written out, as a scope says how
-many members these have. What reads variables that no trace tells has no formula.
+many members these have. What reads variables that no trace has has no formula.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from stagewright.traces.replay.related.formula import (
 
 
 class NotTracedError(Exception):
-    """The traces cannot tell a property; the text says what is missing."""
+    """The traces cannot decide a property; the text says what is missing."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Reduction:
         """What the invariant says.
 
         Raises:
-            NotTracedError: it reads what no trace tells.
+            NotTracedError: it reads what no trace has.
         """
         self._names = count()
         self._single = {}
@@ -160,7 +160,7 @@ class Reduction:
         """The entities whose variables an expression reads; None where it names or quantifies entities.
 
         Raises:
-            NotTracedError: it reads what no trace tells.
+            NotTracedError: it reads what no trace has.
         """
         found: set[_Entity] = set()
         whole = True

@@ -32,7 +32,7 @@ from stagewright.traces.replay.transition_table import slot_of
 
 Ints = NDArray[Any]
 
-DETAILS_MAX = 1_000  # groups of one property that are told in full by one partition
+DETAILS_MAX = 1_000  # groups of one property that are kept in full by one partition
 ENTITIES_MAX = 20  # of them that are named
 
 
@@ -230,17 +230,17 @@ def sweep(gathered: Sequence[Gathered], properties: Sequence[Related]) -> Swept:
         counts.evaluated += evaluated
         counts.broken += broken
         counts.open += open_
-    told = [0] * len(asked)
+    kept = [0] * len(asked)
     for p, row, times, kind in run.found[: int(run.position[_FOUND])].tolist():
         place = place_of(int(table[row, WHERE]))
         if kind == OPEN:
             counts = swept.of(asked[p])
             if counts.first_open is None or place < counts.first_open:
                 counts.first_open = place
-        elif told[p] >= DETAILS_MAX:
+        elif kept[p] >= DETAILS_MAX:
             swept.left_out += 1
         else:
-            told[p] += 1
+            kept[p] += 1
             members = _members(counting, p, changes, table, group, kinds, row)
             of_group = whole.groups[int(group[row])]
             time = int(table[row, WHEN])

@@ -1,4 +1,4 @@
-"""What was found of properties over several entities, as a report tells it."""
+"""What was found of properties over several entities, as a report has it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stagewright.traces.events.where import Where
 from stagewright.traces.replay.related.classes import Related
 from stagewright.traces.replay.related.timeline import BEGINNING
 
-TOLD_MAX = 1_000  # broken groups in a report
+LISTED_MAX = 1_000  # broken groups in a report
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def report_together(
     for part in parts:
         whole.add(part)
     whole.broken.sort(key=lambda b: (b.prop, b.group, b.place))
-    told = whole.broken[:TOLD_MAX]
+    listed = whole.broken[:LISTED_MAX]
     return TogetherReport(
         (
             *(
@@ -108,8 +108,8 @@ def report_together(
             *(_undecided(related, why) for related, why in watched.undecided),
         ),
         watched.unevaluated,
-        tuple(_group(watched.properties[b.prop], b, where) for b in told),
-        whole.left_out + len(whole.broken) - len(told),
+        tuple(_group(watched.properties[b.prop], b, where) for b in listed),
+        whole.left_out + len(whole.broken) - len(listed),
         whole.ungrouped,
     )
 

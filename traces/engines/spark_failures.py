@@ -46,7 +46,7 @@ class TaskError(StagewrightError):
 
 
 def failure(error: Exception, *, help: str, memory: str = "") -> StagewrightError:
-    """The error that tells why a job failed; `help` is for what is not known, `memory` for workers that died."""
+    """The error that says why a job failed; `help` is for what is not known, `memory` for workers that died."""
     text = str(error)
     if found := _REFUSED.search(text):
         return InputError(found[1], help=found[2] or "")

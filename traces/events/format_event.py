@@ -1,4 +1,4 @@
-"""How events and values are told: `take(node0)`, `none or node1`."""
+"""How events and values are written: `take(node0)`, `none or node1`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from stagewright.spec.trace import observation
 from stagewright.spec.values import State
 from stagewright.traces.events.symbols import Symbol
 
-LISTED_MAX = 12  # values or actions of one kind that are told
+LISTED_MAX = 12  # values or actions of one kind that are listed
 
 
 def label(symbol: Symbol, order: Sequence[str] = ()) -> str:

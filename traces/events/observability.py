@@ -48,7 +48,7 @@ class Doubt(Enum):
 class Recording:
     """What is known of the recorder: by default it records every step, from the initial state to the end.
 
-    `sizes`: how many of an entity one trace tells of, where that is not the default of the definition: a log
+    `sizes`: how many of an entity one trace speaks of, where that is not the default of the definition: a log
     that follows one index of a table has one `Index`. `budgets`: of what the trace says nothing (0).
     `doubt`: what is not sure since a part was damaged.
     `numbered`: the entities whose members are numbered for each trace by itself, in place of their real names.

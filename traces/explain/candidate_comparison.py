@@ -49,7 +49,7 @@ def _report(
 
 
 def to_cover(evaluated: Iterable[Evaluated], panels: Mapping[MachineKey, Panel]) -> set[Whose]:
-    """The candidates of each machine whose coverage is worth telling: those that refuse the fewest entities."""
+    """The candidates of each machine whose coverage is worth reporting: those that refuse the fewest entities."""
     counts = _together(evaluated)
     found: set[Whose] = set()
     for key, panel in panels.items():
@@ -73,7 +73,7 @@ def _together(evaluated: Iterable[Evaluated]) -> _Counts:
     return found
 
 
-def told(candidates: Sequence[CandidateReport]) -> list[str]:
+def candidate_lines(candidates: Sequence[CandidateReport]) -> list[str]:
     """For each trace a line, and one for each candidate."""
     lines: list[str] = []
     traces = list(dict.fromkeys(one.trace for one in candidates))

@@ -45,15 +45,15 @@ class PanelExplainer:
                 refused.append(self._earlier(member, finding))
                 continue
             own = replace(finding, before=part.possible(finding.before.machine))
-            told = self._members[member].explain(own, whole=whole)
+            explained = self._members[member].explain(own, whole=whole)
             if finding.cause is not Cause.CONFLICT:  # else nobody is asked about the event
-                refused.append(Refused(self._panel.name(member), finding.sequence, told))
-            if best is None or (told is not None and told.steps and not best.steps):
-                best = told
+                refused.append(Refused(self._panel.name(member), finding.sequence, explained))
+            if best is None or (explained is not None and explained.steps and not best.steps):
+                best = explained
         return best, tuple(refused)
 
     def _earlier(self, member: int, finding: Finding) -> Refused:
-        """What a candidate refuses of the events before; it is not known of an entity that is told in brief."""
+        """What a candidate refuses of the events before; it is not known of an entity that is reported in brief."""
         name, explainer = self._panel.name(member), self._members[member]
         if len(finding.symbols) <= finding.sequence:
             return Refused(name, None)

@@ -33,7 +33,7 @@ from stagewright.traces.replay.exact_verdicts import Cause, Finding
 _STATES_BESIDE = 100_000  # beyond the budget of one event
 _STATES_MAX = 200  # possible states that are looked at; one is enough where all is observed
 DISTINCT_MAX = (
-    200  # different mistakes; of further ones the event is told, and not why it is refused
+    200  # different mistakes; of further ones the event is named, and not why it is refused
 )
 STEPS_MAX = 24  # of the events before a violation; reports in text show fewer
 

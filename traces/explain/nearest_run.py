@@ -39,7 +39,7 @@ def nearest(
         exact, search.exhausted = None, False
     path = exact if exact is not None else search.agreeing
     by_action = exact is not None and constraint.steps is not None
-    steps = () if path is None else _told(running, path, decode)
+    steps = () if path is None else _legal_steps(running, path, decode)
     return Nearest(steps, by_action, len(search.came), search.exhausted)
 
 
@@ -101,7 +101,7 @@ class _Search:
         return [(-1, state), *path[::-1]]
 
 
-def _told(
+def _legal_steps(
     running: Determinised, path: _Path, decode: Callable[[tuple[int, ...]], State]
 ) -> tuple[LegalStep, ...]:
     steps = running.source.program.steps

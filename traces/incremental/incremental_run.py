@@ -18,7 +18,12 @@ from stagewright.traces.events.event_block import Place, Stream
 from stagewright.traces.explain.panel import Panel
 from stagewright.traces.incremental.kept_records import Records, load_records, save_records
 from stagewright.traces.incremental.new_files import NewInput, new_input
-from stagewright.traces.incremental.reported_before import Line, TellingOnce, load_told, save_told
+from stagewright.traces.incremental.reported_before import (
+    Line,
+    ReportOnce,
+    load_reported,
+    save_reported,
+)
 from stagewright.traces.incremental.state_dir import State, Watched, no_room, save_state
 from stagewright.traces.inputs.discover import InputFile
 from stagewright.traces.inputs.file_identity import FileRead
@@ -51,8 +56,8 @@ class Continued:
         self._options = options
         self.fresh: NewInput = new_input(files, state.files, len(state.parts), mapping)
         self._mapping = mapping
-        self._telling = TellingOnce(
-            load_told(state.path(state.told)) if state.told else frozenset()
+        self._report_once = ReportOnce(
+            load_reported(state.path(state.told)) if state.told else frozenset()
         )
         self._folder: Path | None = None
         self._saved = False
@@ -108,7 +113,7 @@ class Continued:
         return found
 
     def take_logs(self, logs: Logs) -> None:
-        """What the logs of all runs tell."""
+        """What the logs of all runs mean together."""
         self._logs = logs
 
     def places(self) -> list[tuple[str, int]]:
@@ -121,7 +126,7 @@ class Continued:
         return [(now.get(n, path), first) for n, (path, first) in enumerate(self.state.parts)]
 
     def exercised(self, this_run: Mapping[Whose, list[Exercised]]) -> Exercises:
-        """What all runs have exercised; logs tell it anew in every run."""
+        """What all runs have exercised; that of logs is found anew in every run."""
         before: Exercises = {}
         if self.state.coverage:
             before = load_coverage(self.state.path(self.state.coverage))
@@ -129,34 +134,37 @@ class Continued:
         return self._exercised
 
     def leave_out_groups(self, swept: Sequence[Swept], properties: Sequence[Related]) -> None:
-        """Take out of the groups that have broken a property those that an earlier run has told."""
-        self._telling.leave_out_groups(swept, properties)
+        """Take out of the groups that have broken a property those that an earlier run has reported."""
+        self._report_once.leave_out_groups(swept, properties)
 
-    def leave_out_told(self, evaluated: Sequence[Evaluated], read: Read) -> None:
-        """Take out of what was found in logs what an earlier run has told."""
+    def leave_out_reported(self, evaluated: Sequence[Evaluated], read: Read) -> None:
+        """Take out of what was found in logs what an earlier run has reported."""
         of_part = {p: one.number for one in self.state.files for p in one.parts}
         of_part |= self.fresh.file_of
 
         def line_of(place: Place) -> Line:
             return of_part[place.source], read.places[place.source][1] + place.line
 
-        self._telling.leave_out(evaluated, line_of)
+        self._report_once.leave_out(evaluated, line_of)
 
     def fits(self, panels: Mapping[MachineKey, Panel], watched: Together) -> None:
         """Refuse what is carried of entities if it was not evaluated as this run evaluates."""
         self.state.fits(_definitions(panels), watched.asked())
 
     def notes(
-        self, *, told: int, open_: int, uncompared: int, held: int, any_event: bool
+        self, *, bad_before: int, open_: int, uncompared: int, held: int, any_event: bool
     ) -> list[str]:
-        """What is worth telling of a run that goes on from others."""
-        back = self._telling.taken_back
+        """What is worth a note of a run that goes on from others."""
+        back = self._report_once.taken_back
         known = len(self._records) and sum(map(len, self._records.values()))
         shown = ", ".join(map(str, back[:_SHOWN_MAX])) + (", …" if len(back) > _SHOWN_MAX else "")
         counts = (
             (open_, "traces have no end yet, and may go on"),
-            (told + self._telling.known, "entities were found to be bad in an earlier run"),
-            (self._telling.known_groups, "groups had broken a property in an earlier run"),
+            (
+                bad_before + self._report_once.known,
+                "entities were found to be bad in an earlier run",
+            ),
+            (self._report_once.known_groups, "groups had broken a property in an earlier run"),
             (len(back), f"that were found to be bad are not, as more is known: {shown}"),
             (
                 self._lines_again,
@@ -193,7 +201,7 @@ class Continued:
         try:
             records = self._keep_records(files)
             coverage = self._keep_coverage()
-            told = self._keep_told()
+            reported = self._keep_reported()
         except OSError as error:
             raise no_room(self.state.folder, error) from error
         return replace(
@@ -210,7 +218,7 @@ class Continued:
             carried=tuple(self._name(Path(name)) for name in carried if name),
             records=records,
             coverage=coverage,
-            told=told,
+            told=reported,
         )
 
     def save(self, left: State, verdicts: Mapping[TraceVerdict, int]) -> None:
@@ -244,11 +252,11 @@ class Continued:
         save_coverage(found, path)
         return self._name(path)
 
-    def _keep_told(self) -> str:
-        if not self._telling.told:
+    def _keep_reported(self) -> str:
+        if not self._report_once.reported:
             return ""
         path = self.folder / "told.parquet"
-        save_told(self._telling.told, path)
+        save_reported(self._report_once.reported, path)
         return self._name(path)
 
     def _name(self, path: Path) -> str:

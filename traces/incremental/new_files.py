@@ -1,6 +1,6 @@
 """What of an input no earlier run has read: new files, and what was added to files that grow.
 
-A log that has changed otherwise is read again as a whole, for all that logs tell is interpreted anew in every
+A log that has changed otherwise is read again as a whole, for all that logs say is interpreted anew in every
 run. Of a trace that was read the events are not at hand any more, so there a change is refused.
 """
 
@@ -48,7 +48,7 @@ class NewInput:
     replaced: list[str] = field(default_factory=list[str])
 
     def notes(self) -> list[str]:
-        """What is worth telling of the files."""
+        """What is worth a note of the files."""
         kinds = (
             (self.moved, "were moved since they were read: {}"),
             (self.replaced, "are not those of this name that were read before: {}"),

@@ -1,4 +1,4 @@
-"""What was told in earlier runs of that which every run evaluates as a whole: nothing is told twice.
+"""What earlier runs reported of that which every run evaluates as a whole: nothing is reported twice.
 
 Entities of logs are evaluated so, and groups of entities. A bad entity is known by the file and line of the event where
 it is so, wherever that event stands among its own by now; a group by the time when it broke a property.
@@ -25,8 +25,8 @@ Line = tuple[int, int]  # the number of a file, and a line in it
 LineOf = Callable[[Place], Line]
 
 
-class Told(NamedTuple):
-    """Something that was told."""
+class Reported(NamedTuple):
+    """Something that was reported."""
 
     trace: str
     machine: str
@@ -43,27 +43,27 @@ class Told(NamedTuple):
         return EntityKey(Stream(*self[:4]), self.entity)
 
 
-class TellingOnce:
-    """Leaves out what was told before; `told` is what was told until now, this run included."""
+class ReportOnce:
+    """Leaves out what was reported before; `reported` is what was reported until now, this run included."""
 
-    def __init__(self, before: frozenset[Told]) -> None:
+    def __init__(self, before: frozenset[Reported]) -> None:
         self._before = before
-        self.told: set[Told] = set()
-        self.known = 0  # entities that are bad, and were told before
+        self.reported: set[Reported] = set()
+        self.known = 0  # entities that are bad, and were reported before
         self.known_groups = 0
 
     @property
     def taken_back(self) -> list[EntityKey]:
         """The entities and groups that were bad, and are not any more."""
-        bad = {said.key for said in self.told if said.cause != _LINE}
+        bad = {said.key for said in self.reported if said.cause != _LINE}
         return sorted({said.key for said in self._before if said.cause != _LINE} - bad)
 
     def leave_out(self, evaluated: Sequence[Evaluated], line_of: LineOf) -> None:
-        """Take what was told before out of the lists of what was found; the counts stay as they are."""
+        """Take what was reported before out of the lists of what was found; the counts stay as they are."""
         for one in evaluated:
             of_findings = [(f, _of_finding(f, line_of)) for f in one.findings]
             of_lines = [(n, _of_line(n, line_of)) for n in one.not_understood]
-            self.told |= {said for _, said in (*of_findings, *of_lines) if said is not None}
+            self.reported |= {said for _, said in (*of_findings, *of_lines) if said is not None}
             self.known += sum(said in self._before for _, said in of_findings)
             one.findings = [f for f, said in of_findings if said not in self._before]
             one.not_understood = [n for n, said in of_lines if said not in self._before]
@@ -72,33 +72,33 @@ class TellingOnce:
         """Do the same with groups that have broken a property."""
         for one in swept:
             of_groups = [(b, _of_group(b, properties[b.prop])) for b in one.broken]
-            self.told |= {said for _, said in of_groups}
+            self.reported |= {said for _, said in of_groups}
             self.known_groups += sum(said in self._before for _, said in of_groups)
             one.broken = [b for b, said in of_groups if said not in self._before]
 
 
-def _of_group(broken: Broken, prop: Related) -> Told:
+def _of_group(broken: Broken, prop: Related) -> Reported:
     name, asked = str(broken.group), f"{prop.system}.{prop.name}"
-    return Told(name, prop.system, "", "", asked, _TOGETHER, -1, broken.time)
+    return Reported(name, prop.system, "", "", asked, _TOGETHER, -1, broken.time)
 
 
-def _of_finding(finding: Finding, line_of: LineOf) -> Told | None:
-    """None for what is told in every run: other entities than of logs, and events that may still come."""
+def _of_finding(finding: Finding, line_of: LineOf) -> Reported | None:
+    """None for what is reported in every run: other entities than of logs, and events that may still come."""
     if not formats.is_log(finding.key.stream.definition) or finding.verdict is TraceVerdict.GAP:
         return None
     assert finding.cause is not None
     at = (-1, finding.sequence) if finding.place is None else line_of(finding.place)
-    return Told(*finding.key.stream, finding.key.entity, finding.cause.name, *at)
+    return Reported(*finding.key.stream, finding.key.entity, finding.cause.name, *at)
 
 
-def _of_line(line: NotUnderstood, line_of: LineOf) -> Told | None:
+def _of_line(line: NotUnderstood, line_of: LineOf) -> Reported | None:
     if not formats.is_log(line.key.stream.definition):
         return None
-    return Told(*line.key.stream, line.key.entity, _LINE, *line_of(line.place))
+    return Reported(*line.key.stream, line.key.entity, _LINE, *line_of(line.place))
 
 
-def save_told(reported: Iterable[Told], path: Path) -> None:
-    """Write what was told to a file.
+def save_reported(reported: Iterable[Reported], path: Path) -> None:
+    """Write what was reported to a file.
 
     Raises:
         OSError: there is no room.
@@ -107,12 +107,12 @@ def save_told(reported: Iterable[Told], path: Path) -> None:
     import pyarrow.parquet as pq
 
     rows = [one._asdict() for one in sorted(reported)]
-    kinds = [(n, pa.int64() if n in ("file", "line") else pa.string()) for n in Told._fields]
+    kinds = [(n, pa.int64() if n in ("file", "line") else pa.string()) for n in Reported._fields]
     pq.write_table(pa.Table.from_pylist(rows, pa.schema(kinds)), path, compression="zstd")
 
 
-def load_told(path: Path) -> frozenset[Told]:
-    """What a file says was told.
+def load_reported(path: Path) -> frozenset[Reported]:
+    """What a file says was reported.
 
     Raises:
         InputError: the file is damaged.
@@ -121,7 +121,7 @@ def load_told(path: Path) -> frozenset[Told]:
     import pyarrow.parquet as pq
 
     try:
-        return frozenset(Told(**row) for row in pq.read_table(path).to_pylist())
+        return frozenset(Reported(**row) for row in pq.read_table(path).to_pylist())
     except (pa.ArrowException, OSError, TypeError) as error:
         raise InputError(
             f"{path} cannot be read: {error}", help="begin anew with an empty --state directory"

@@ -50,7 +50,7 @@ class State:
     `definitions`: the fingerprint and the scope that evaluated each machine whose entities are carried. `parts` are the
     path and the first line of every part that was ever read: places refer to them. All else are names of files:
     `carried` has the rows of entities, `records` what was extracted of logs, `coverage` what traces have exercised,
-    `told` what was told of logs.
+    `told` what was reported of logs.
     """
 
     folder: Path

@@ -1,4 +1,4 @@
-"""Takes back verdicts that hang on what a log does not tell: an order of equal times, or an event that was lost.
+"""Takes back verdicts that hang on what a log does not say: an order of equal times, or an event that was lost.
 
 The entities concerned are evaluated in every order that is possible. What holds in all of them is claimed.
 """

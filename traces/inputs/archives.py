@@ -64,7 +64,7 @@ def _kind(path: Path) -> str:
     try:
         return archive_kind(path)
     except (OSError, InputError):
-        return ""  # told where the file is read
+        return ""  # reported where the file is read
 
 
 def _unpack(path: Path, folder: Path, notes: list[str]) -> int:

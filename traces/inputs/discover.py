@@ -57,7 +57,7 @@ class Inputs:
     copies: tuple[tuple[Path, Path], ...] = ()
 
     def notes(self) -> list[str]:
-        """What is worth telling of them."""
+        """What is worth a note of them."""
         notes = [
             f"passed over {path}: its name is not that of a trace" for path in self.passed_over
         ]
@@ -124,7 +124,7 @@ def is_taken(path: Path, form: str = "auto", mapping: Plan | None = None) -> boo
 
 
 def _says_nothing_twice(file: InputFile, mapping: Plan | None) -> bool:
-    """Whether a file with the content of another one tells nothing new, so that it must not be read."""
+    """Whether a file with the content of another one has nothing new, so that it must not be read."""
     if mapping is not None:
         return file.form == MAPPED and not mapping.reads_names
     return formats.form_named(file.form).once

@@ -1,6 +1,6 @@
 """Finds files that say what another one says already: the same bytes, whether compressed or not.
 
-Where events carry no number of their own, a copy would tell everything a second time, as if it happened twice.
+Where events carry no number of their own, a copy would report everything a second time, as if it happened twice.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _same_size(paths: Sequence[Path]) -> list[Path]:
 
 
 def _digest(path: Path) -> bytes | None:
-    """What tells the content from any other; None where it is damaged, which is told when it is read."""
+    """What tells the content from any other; None where it is damaged, which is reported when it is read."""
     found = hashlib.blake2b()
     try:
         for chunk in content(path):

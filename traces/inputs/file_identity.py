@@ -161,7 +161,7 @@ def _unpacked(path: Path, known: FileRead) -> int | None:
             end = (end + chunk[: max(0, known.size - length)])[-_END:]
             length += len(chunk)
     except DAMAGED:
-        return None  # this is told when it is read
+        return None  # this is reported when it is read
     same = (_hash(begin), _hash(end)) == (known.begin, known.end)
     return length if same and length >= known.size else None
 

@@ -1,4 +1,4 @@
-"""From files to tasks: how the input is cut, and what the logs among it tell."""
+"""From files to tasks: how the input is cut, and what the logs among it mean."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def beginnings(parts: Sequence[Part]) -> Iterator[tuple[Part, Block]]:
     ]
     for number in list(dict.fromkeys(order))[: _PROBED_MAX + PROBED]:
         part = parts[number]
-        with contextlib.suppress(StagewrightError):  # told when the file is read
+        with contextlib.suppress(StagewrightError):  # reported when the file is read
             block = next(iter(formats.event_reader(part.form).read(part, Tally())), None)
             if block is not None:
                 yield part, block
@@ -81,9 +81,9 @@ def beginnings(parts: Sequence[Part]) -> Iterator[tuple[Part, Block]]:
 
 @dataclass
 class Logs:
-    """What the logs among the input tell, together with those that earlier runs have read.
+    """What the logs among the input mean, together with those that earlier runs have read.
 
-    `again` counts the events that lines of earlier runs tell, and `records` has what was extracted of the parts
+    `again` counts the events that lines of earlier runs have, and `records` has what was extracted of the parts
     that this run has read.
     """
 
@@ -124,7 +124,7 @@ def read_logs(
     *,
     skip_damaged: bool = False,
 ) -> Logs:
-    """The events that the logs of each form tell together; of one machine alone, if it is named.
+    """The events of the logs of each form together; of one machine alone, if it is named.
 
     `known` are logs that earlier runs have read, and `file_of` says which file each part goes on with.
 
@@ -187,7 +187,7 @@ def _of_one(
 
 
 def _take(logs: Logs, form: str, events: Sequence[tuple[int, Event]]) -> None:
-    """Lines that have told events were of other matters until now."""
+    """Lines that are events were of other matters until now."""
     by_part: dict[int, list[Event]] = {}
     for part, event in events:
         by_part.setdefault(part, []).append(event)

@@ -19,7 +19,7 @@ from stagewright.traces.readers.protocol import Hole, Part, Tally
 from stagewright.traces.replay.exact_verdicts import DETAILS_MAX, MachineKey
 
 Automata = Mapping[MachineKey, Source]
-LINES_MAX = 10_000  # lines that are no events and are told one by one
+LINES_MAX = 10_000  # lines that are no events and are reported one by one
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Summary:
     aside: Aside = field(default_factory=Aside)  # events of machines that were not at hand
     carried: set[MachineKey] = field(default_factory=set)  # machines of which earlier runs know
     rows: int = 0
-    untold: int = 0  # events that `taken` leaves out
+    uncounted: int = 0  # events that `taken` leaves out
     held: int = 0  # events of earlier runs that come with the carried rows
     taken: Taken = field(default_factory=Taken)
     number: int = 0  # of the task
@@ -103,5 +103,5 @@ def blocks_of(
 
 
 def details_of(partitions: int) -> int:
-    """How many findings a partition tells, so that all together are not too many."""
+    """How many findings a partition reports, so that all together are not too many."""
     return max(1_000, DETAILS_MAX // partitions)

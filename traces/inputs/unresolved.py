@@ -18,7 +18,7 @@ from stagewright.traces.replay.exact_verdicts import (
 
 KINDS_MAX = 10_000  # different machines, profiles and definitions
 _NAMED_MAX = 1_000  # events of one kind that a task names
-_TOLD_MAX = 10  # kinds that a report tells of by a note
+_NOTED_MAX = 10  # kinds that a report has a note of
 
 
 @dataclass
@@ -87,8 +87,8 @@ def notes(aside: Aside, why: Mapping[MachineKey, StagewrightError]) -> list[str]
     parts = [
         f"{aside.counts[kind]:,} events are not checked: {why[kind].problem}"
         + (f"; {why[kind].help}" if why[kind].help else "")
-        for kind in kinds[:_TOLD_MAX]
+        for kind in kinds[:_NOTED_MAX]
     ]
     more = len(kinds) - len(parts)
-    rest = sum(aside.counts[kind] for kind in kinds[_TOLD_MAX:])
+    rest = sum(aside.counts[kind] for kind in kinds[_NOTED_MAX:])
     return [*parts, *([f"{rest:,} more events are of {more:,} more such machines"] if more else [])]

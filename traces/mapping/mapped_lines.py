@@ -1,4 +1,4 @@
-"""Sorts out the lines of a mapped file that cannot tell an event, without looking at each one in Python.
+"""Sorts out the lines of a mapped file that cannot be an event, without looking at each one in Python.
 
 The expressions of a mapping are Python's; Arrow finds them with RE2, which reads most of them alike. What it
 reads otherwise, or not at all, is not sorted out here.
@@ -23,8 +23,8 @@ _AS_IT_IS = re.compile(r"[A-Za-z][\w .:-]*", re.ASCII)
 _OBJECT = r"^\s*\{[^\\]*\}\s*$"
 
 
-def telling(lines: Lines, plan: Plan) -> tuple[int, list[int]]:
-    """How many lines are blank, and which may tell an event (or must, and are to be refused)."""
+def of_events(lines: Lines, plan: Plan) -> tuple[int, list[int]]:
+    """How many lines are blank, and which may be an event (or must, and are to be refused)."""
     import pyarrow as pa
 
     offsets = pa.array(lines.bounds.tolist(), pa.int32()).buffers()[1]
@@ -32,7 +32,7 @@ def telling(lines: Lines, plan: Plan) -> tuple[int, list[int]]:
     texts = _compute().ascii_rtrim(whole, characters="\r\n")
     blank = _found(texts.cast(pa.binary()), r"^[\s\v]*$")
     likely = ~blank
-    if not plan.source.all_told and _is_plain(whole, lines.data):
+    if not plan.source.every_line and _is_plain(whole, lines.data):
         strict = [pattern.pattern for pattern in plan.source.strict]
         if all(map(_is_alike, strict)):
             may = _by_form(texts, plan)
@@ -43,7 +43,7 @@ def telling(lines: Lines, plan: Plan) -> tuple[int, list[int]]:
 
 
 def _by_form(texts: Any, plan: Plan) -> Any:
-    """Which lines may tell an event, as far as can be seen here."""
+    """Which lines may be an event, as far as can be seen here."""
     everything = np.ones(len(texts), bool)
     if plan.source.form == "jsonl":
         words = _words(plan)
@@ -64,7 +64,7 @@ def _by_form(texts: Any, plan: Plan) -> Any:
 
 
 def _words(plan: Plan) -> list[str] | None:
-    """Words of which one stands in every line that tells an event; None if there are none such."""
+    """Words of which one stands in every line that is an event; None if there are none such."""
     words: list[str] = []
     for rule in plan.every_rule:
         own = [
@@ -77,7 +77,7 @@ def _words(plan: Plan) -> list[str] | None:
 
 
 def _message_patterns(plan: Plan) -> list[str] | None:
-    """Expressions of which one is found in the message of every line that tells an event."""
+    """Expressions of which one is found in the message of every line that is an event."""
     patterns: list[str] = []
     for rule in plan.every_rule:
         own = [pattern.pattern for name, pattern in rule.match if name == MESSAGE]

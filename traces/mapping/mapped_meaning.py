@@ -77,7 +77,7 @@ def events_in(row: Row, plan: Plan) -> list[RowEvent] | str:
                     return event
                 found.append(event)
     source = plan.source
-    if not fits and (source.all_told or any(p.search(row.text) for p in source.strict)):
+    if not fits and (source.every_line or any(p.search(row.text) for p in source.strict)):
         return row.damage or f"it is no event of the mapping: {row.text[:_SHORT]}"
     return found
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from stagewright.spec.errors import InputError
-from stagewright.traces.mapping.mapped_lines import telling
+from stagewright.traces.mapping.mapped_lines import of_events
 from stagewright.traces.mapping.plan import FILE, MESSAGE, Plan
 from stagewright.traces.readers.protocol import Part, Tally
 from stagewright.traces.readers.text_lines import LINE_MAX, Lines, beginning, lines_of
@@ -23,9 +23,9 @@ _HEADER_MAX = 1 << 20  # bytes
 
 
 class Row(NamedTuple):
-    """A row that may tell an event. `fields` is None where the pattern of lines is not found.
+    """A row that may be an event. `fields` is None where the pattern of lines is not found.
 
-    `damage`: the line is no UTF-8, so that it must not tell an event.
+    `damage`: the line is no UTF-8, so that it must not be an event.
     """
 
     line: int
@@ -35,7 +35,7 @@ class Row(NamedTuple):
 
 
 def rows_of(part: Part, plan: Plan, tally: Tally) -> Iterator[Row]:
-    """The rows that may tell an event; the others are counted."""
+    """The rows that may be an event; the others are counted."""
     if plan.source.form == "parquet":
         yield from _parquet_rows(part, plan, tally)
         return
@@ -69,7 +69,7 @@ class _JsonLines:
 
     def candidates(self, lines: Lines, tally: Tally) -> list[int]:
         """The lines that may be rows; the blank ones and those of other matters are counted."""
-        blank, found = telling(lines, self.plan)
+        blank, found = of_events(lines, self.plan)
         tally.blank += blank
         tally.other += len(lines) - blank - len(found)
         return found

@@ -1,4 +1,4 @@
-"""Where the keys of a TOML file stand, so that what is wrong with one can be told with its line."""
+"""Where the keys of a TOML file stand, so that what is wrong with one can be reported with its line."""
 
 from __future__ import annotations
 

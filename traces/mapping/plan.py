@@ -13,7 +13,7 @@ from stagewright.traces.mapping.kinds import Kind
 from stagewright.traces.mapping.templates import Template, as_text, field_of
 from stagewright.traces.mapping.times import TimeFormat
 
-MESSAGE = "message"  # the field of a text's line that events are told by
+MESSAGE = "message"  # the field of a text's line that events are recognised by
 FILE = "file"  # the field that every row has: the name of its file
 NOTHING = Template(("",))
 _ISO = TimeFormat()
@@ -33,13 +33,13 @@ ABSENT = Absent.ABSENT
 class Source:
     """What a row is: a line of text, of CSV or of JSON, or a row of Parquet.
 
-    `line` takes every line of a text apart; `strict` are patterns of lines that must tell an event, and with
-    `all_told` every line must.
+    `line` takes every line of a text apart; `strict` are patterns of lines that must be an event, and with
+    `every_line` each line must.
     """
 
     form: str
     files: tuple[str, ...]
-    all_told: bool = False
+    every_line: bool = False
     strict: tuple[re.Pattern[str], ...] = ()
     line: re.Pattern[str] | None = None
     delimiter: str = ","
@@ -101,7 +101,7 @@ class Each:
 
 @dataclass(frozen=True)
 class Rule:
-    """One kind of row that tells an event.
+    """One kind of row that is an event.
 
     `match`: fields in which a regular expression is found, whose named groups are fields too. `where`: fields
     with one of some values. `members`: fields that hold a real name of a member of the named entity sort.
@@ -192,7 +192,7 @@ class Plan:
     rules: tuple[Rule, ...]
     by_time: bool = False  # the order is that of time alone, not that of lines
     recording: Recording = _STRICT
-    first_is_step: bool = False  # an entity's first row, so that nothing tells of its beginning
+    first_is_step: bool = False  # an entity's first row, so that nothing says how it began
     leaves: Mapping[str, Kind] = field(default_factory=dict[str, Kind])
     parameters: Mapping[str, Mapping[str, Kind]] = field(
         default_factory=dict[str, Mapping[str, Kind]]

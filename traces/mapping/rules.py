@@ -156,7 +156,7 @@ def _parameters(
 
 
 def _possible(action: Meaning, plan: Plan) -> list[str]:
-    """The actions that a row of this kind may tell of."""
+    """The actions that a row of this kind may stand for."""
     if action.template is None:
         return [str(action.constant)]
     listed = [str(value) for value in action.values.values()]

@@ -1,4 +1,4 @@
-"""Typed access to the tables of a mapping file; what is wrong is told with the file, the line and the key."""
+"""Typed access to the tables of a mapping file; what is wrong is reported with the file, the line and the key."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Partition:
 
     glued: Glued = field(default_factory=Glued)
     taken: Taken = field(default_factory=Taken)
-    untold: int = 0  # events that `taken` leaves out
+    uncounted: int = 0  # events that `taken` leaves out
     summaries: list[Summary] = field(default_factory=list)
     carried: str = ""  # the file with the rows for another run
     swept: Swept = field(default_factory=Swept)  # of properties of each entity by itself
@@ -55,7 +55,7 @@ class FirstPass:
 
     With `carry_to`, a directory, what is known of all entities is written there for another run.
 
-    With `views` the partitions tell how `properties` see the entities; those that relate entities of a group
+    With `views` the partitions find how `properties` see the entities; those that relate entities of a group
     are evaluated in a stage of their own, `by_groups`.
     """
 
@@ -88,7 +88,7 @@ class FirstPass:
                 yield from self._sent(closed, summary)
         segments.flush()
         yield from self._sent(closed, summary)
-        summary.taken, summary.untold = taken(steps), steps.untold
+        summary.taken, summary.uncounted = taken(steps), steps.uncounted
         if not task.blocks:  # places of logs have no order
             summary.breaks = tuple(segments.breaks)
         summary.name_fewer()
@@ -108,7 +108,7 @@ class FirstPass:
             details = details_of(self.partitions)
             rows = concatenated(parts)
             found.glued = glue(rows, steps, carry=bool(self.carry_to), details=details)
-            found.taken, found.untold = taken(steps), steps.untold
+            found.taken, found.uncounted = taken(steps), steps.uncounted
             found.carried = carry(found.glued, self.carry_to)
             if found.glued.changes is not None:
                 found.swept = evaluate_each(found.glued.changes, self.properties)
@@ -158,7 +158,7 @@ def carry(glued: Glued, folder: str) -> str:
     """
     if glued.carried is None:
         return ""
-    # What logs tell is interpreted, and evaluated, anew in every run.
+    # What logs say is interpreted, and evaluated, anew in every run.
     anew = np.array([formats.is_log(s.definition) for s in glued.carried.streams], bool)
     of_logs = anew[glued.carried.stream][glued.carried.table[:, ENTITY]]
     rows, glued.carried = select(glued.carried, np.flatnonzero(~of_logs)), None

@@ -35,7 +35,7 @@ def follow(
     batch: Batch,
     *,
     takes: Callable[[Path], bool] = lambda _: True,
-    tell: Progress = lambda _: None,
+    progress: Progress = lambda _: None,
     idle_seconds: float | None = None,
 ) -> None:
     """Give new input to `batch` until interrupted, or until there has been none for some seconds.
@@ -50,7 +50,7 @@ def follow(
     from pyspark.errors import StreamingQueryException
 
     stream, is_socket = _stream(spark, source), "://" in source
-    follower = _Follower(batch, _received(state), takes, tell)
+    follower = _Follower(batch, _received(state), takes, progress)
     if not is_socket:
         follower.know(_known(state, Path(source)))
     query = _query(stream, follower, state, is_socket=is_socket)
@@ -59,7 +59,7 @@ def follow(
             if query.recentProgress:
                 follower.look_again()
                 if idle_seconds is not None and follower.idle() > idle_seconds:
-                    with contextlib.suppress(StreamingQueryException):  # told below
+                    with contextlib.suppress(StreamingQueryException):  # reported below
                         query.processAllAvailable()  # what came while Spark was slow to begin
                     if follower.idle() > idle_seconds:
                         return
@@ -85,9 +85,9 @@ class _Follower:
     """Takes the batches, and remembers what was given and when the last one came."""
 
     def __init__(
-        self, batch: Batch, received: Path, takes: Callable[[Path], bool], tell: Progress
+        self, batch: Batch, received: Path, takes: Callable[[Path], bool], progress: Progress
     ) -> None:
-        self._batch, self._received, self._takes, self._tell = batch, received, takes, tell
+        self._batch, self._received, self._takes, self._progress = batch, received, takes, progress
         self._last = time.monotonic()
         self._at_work = threading.Lock()
         self._given: dict[Path, tuple[int, int]] = {}  # inode and size
@@ -107,7 +107,7 @@ class _Follower:
             paths = [Path(unquote(urlsplit(row.path).path)) for row in found.collect()]
             for path in paths:
                 if not self._takes(path):
-                    self._tell(f"passed over {path}: it is no trace as far as can be seen")
+                    self._progress(f"passed over {path}: it is no trace as far as can be seen")
             self._do([path for path in paths if self._takes(path)])
 
     def lines(self, found: DataFrame, _: int) -> None:
@@ -153,7 +153,7 @@ class _Follower:
         found = {path: _inode_and_size(path) for path in paths}
         seen = {path: one for path, one in found.items() if one is not None}
         for path in found.keys() - seen.keys():
-            self._tell(f"{path} is gone")
+            self._progress(f"{path} is gone")
             self._given.pop(path, None)
         if not seen:
             return

@@ -24,7 +24,7 @@ from stagewright.traces.inputs.unresolved import Aside, all_of, as_evaluated
 from stagewright.traces.options import Options, Progress, Resolve
 from stagewright.traces.pipeline.first_pass import FirstPass, Partition
 from stagewright.traces.pipeline.resolve import Definitions
-from stagewright.traces.pipeline.second_pass import Looked, SecondPass, agreed, to_be_told
+from stagewright.traces.pipeline.second_pass import Looked, SecondPass, agreed, to_explain
 from stagewright.traces.readers import formats
 from stagewright.traces.readers.protocol import Part
 from stagewright.traces.replay.exact_verdicts import DETAILS_MAX, Evaluated, Finding, MachineKey
@@ -138,14 +138,14 @@ class Run:
         ]
 
     def _coverage_notes(self) -> list[str]:
-        of_tasks = sum(s.untold for one in self._found for s in one.summaries)
-        untold = of_tasks + sum(one.untold for one in self._found)
-        if not untold:
+        of_tasks = sum(s.uncounted for one in self._found for s in one.summaries)
+        uncounted = of_tasks + sum(one.uncounted for one in self._found)
+        if not uncounted:
             return []
-        return [f"the coverage leaves out {untold:,} events: too many states were possible"]
+        return [f"the coverage leaves out {uncounted:,} events: too many states were possible"]
 
     def _ask_first(self, asked: Definitions) -> None:
-        """Look for the definitions of what logs tell, and of the first events of some files."""
+        """Look for the definitions of what logs are about, and of the first events of some files."""
         first: list[tuple[Part, Block]] = []
         for block in self._logs.blocks:
             asked.ask(stream[1:] for stream in block.streams)
@@ -221,10 +221,10 @@ class Run:
         evaluated = [*(one.glued.evaluated for one in self._found), self._aside]
         unsettled = sorted({key for one in self._found for key in one.glued.unsettled})
         if self._continued is not None:
-            self._continued.leave_out_told(evaluated, read)
-        told = self._to_be_told([f for one in evaluated for f in one.findings])
+            self._continued.leave_out_reported(evaluated, read)
+        explained = self._to_explain([f for one in evaluated for f in one.findings])
         miscounted = self._miscounted(unsettled)
-        again = {*unsettled, *told, *(m.key for m in miscounted)}
+        again = {*unsettled, *explained, *(m.key for m in miscounted)}
         if not again:
             return evaluated, 0
         self._progress(f"reading again {len(again):,} entities")
@@ -232,7 +232,7 @@ class Run:
             self._automata,
             self._partitions,
             tuple(unsettled),
-            tuple(told),
+            tuple(explained),
             miscounted,
             {s.number: s.breaks for one in self._found for s in one.summaries if s.breaks},
             self._carry_to,
@@ -240,14 +240,14 @@ class Run:
         )
         self._looked = self._engine.run(self._tasks, second.work, self._partitions, second.finish)
         refuse_damaged([read for one in self._looked for read in one.damaged])
-        in_full = {f.key: f for one in self._looked for f in one.told}
+        in_full = {f.key: f for one in self._looked for f in one.explained}
         for one in evaluated:
             one.findings = [
-                agreed(f, in_full.get(f.key)) if f.key in told else f for f in one.findings
+                agreed(f, in_full.get(f.key)) if f.key in explained else f for f in one.findings
             ]
         looked = [one.glued.evaluated for one in self._looked]
         if self._continued is not None:
-            self._continued.leave_out_told(looked, read)
+            self._continued.leave_out_reported(looked, read)
         return [*evaluated, *looked], len(again)
 
     def _miscounted(self, unsettled: Sequence[EntityKey]) -> tuple[Miscounted, ...]:
@@ -259,10 +259,10 @@ class Run:
             return ()
         return tuple(sorted([*settled, *(Miscounted(key, 0) for key in unsettled)]))
 
-    def _to_be_told(self, findings: Iterable[Finding]) -> Collection[EntityKey]:
-        """The entities whose violations are told with all that went before, where that is at hand."""
+    def _to_explain(self, findings: Iterable[Finding]) -> Collection[EntityKey]:
+        """The entities whose violations are explained with all that went before, where that is at hand."""
         at_hand = self._continued is None
-        found = to_be_told(findings)
+        found = to_explain(findings)
         return {key: None for key in found if at_hand or formats.is_log(key.stream.definition)}
 
     def plan(self, events: int, second: int) -> tuple[str, ...]:
@@ -275,7 +275,7 @@ class Run:
             f"{rows:,} rows, left of {events:,} events, were glued in {self._partitions - 1} partitions",
             f"second pass: {second:,} entities were read again, to check event by event or to count anew"
             if second
-            else "no second pass: nothing was left open, nothing has to be told",
+            else "no second pass: nothing was left open, nothing has to be explained",
             *(
                 (f"{changes:,} changes of entities were put in the order of their time, by group",)
                 if changes
@@ -284,7 +284,7 @@ class Run:
         )
 
     def notes(self) -> list[str]:
-        """What is worth telling of how the verdicts and counts were found, and of a run that continues others."""
+        """What is worth a note of how the verdicts and counts were found, and of a run that continues others."""
         found: list[str] = []
         if self._not_recounted:
             found.append(
@@ -296,7 +296,7 @@ class Run:
             return found
         glued = [*(one.glued for one in self._found), *(one.glued for one in self._looked)]
         return found + self._continued.notes(
-            told=sum(one.told for one in glued),
+            bad_before=sum(one.bad_before for one in glued),
             open_=sum(one.open for one in glued),
             uncompared=sum(one.uncompared for one in glued),
             held=self.held,

@@ -1,6 +1,6 @@
 """The second pass over the input: it looks at suspects.
 
-What rows could not settle, and what is to be told in full, is read again and evaluated event by event; and what
+What rows could not settle, and what is to be explained, is read again and evaluated event by event; and what
 entities exercised of which something was wrong is counted again.
 """
 
@@ -33,11 +33,11 @@ _Item = Block | Rows | Wrong | Taken | PartRead
 
 @dataclass
 class Looked:
-    """What a partition of the second pass came to: the unsettled entities evaluated, the others only told."""
+    """What a partition of the second pass came to: the unsettled entities evaluated, the others only explained."""
 
     glued: Glued = field(default_factory=Glued)
     carried: str = ""
-    told: list[Finding] = field(default_factory=list)
+    explained: list[Finding] = field(default_factory=list)
     damaged: list[PartRead] = field(default_factory=list)
     taken: Taken = field(default_factory=Taken)  # how much more than the first pass has counted
 
@@ -53,7 +53,7 @@ class SecondPass:
     automata: Automata
     partitions: int
     unsettled: tuple[EntityKey, ...]
-    told: tuple[EntityKey, ...]
+    explained: tuple[EntityKey, ...]
     miscounted: tuple[Miscounted, ...] = ()
     breaks: Mapping[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
     carry_to: str = ""
@@ -62,8 +62,8 @@ class SecondPass:
     def work(self, task: Task) -> Iterator[tuple[int, _Item]]:
         """The events of the wanted entities, by partition; and what could be read before, but not now."""
         counted = [m.key for m in self.miscounted]
-        wanted = Wanted((*self.unsettled, *self.told, *counted))
-        looked, again = Wanted((*self.unsettled, *self.told)), Wanted(counted)
+        wanted = Wanted((*self.unsettled, *self.explained, *counted))
+        looked, again = Wanted((*self.unsettled, *self.explained)), Wanted(counted)
         unsettled = frozenset(self.unsettled)
         wrong = Wanted([key for key in counted if key not in unsettled])
         evaluated = np.array([*(m.evaluated for m in self.miscounted), 0], np.int64)
@@ -130,22 +130,24 @@ class SecondPass:
             found.glued.changes = None
             found.carried = carry(found.glued, self.carry_to)
             if not carried:
-                _tell_in_full(found.glued.evaluated, one, self.automata)
-        found.told = evaluate([other], self.automata).findings
+                _explain(found.glued.evaluated, one, self.automata)
+        found.explained = evaluate([other], self.automata).findings
         return found
 
 
-def _tell_in_full(glued: Evaluated, block: Block, automata: Automata) -> None:
-    """Give those findings that may be told in full the events that led to them."""
-    told = to_be_told(glued.findings)
-    few = Wanted(tuple(told)).find(block) >= 0
+def _explain(glued: Evaluated, block: Block, automata: Automata) -> None:
+    """Give those findings that are explained the events that led to them."""
+    explained = to_explain(glued.findings)
+    few = Wanted(tuple(explained)).find(block) >= 0
     exact = evaluate([chosen(block, np.flatnonzero(few[block.entity]))], automata)
     in_full = {finding.key: finding for finding in exact.findings}
-    glued.findings = [agreed(f, in_full.get(f.key)) if f.key in told else f for f in glued.findings]
+    glued.findings = [
+        agreed(f, in_full.get(f.key)) if f.key in explained else f for f in glued.findings
+    ]
 
 
-def to_be_told(findings: Iterable[Finding]) -> dict[EntityKey, None]:
-    """The entities whose violations are told with all that went before."""
+def to_explain(findings: Iterable[Finding]) -> dict[EntityKey, None]:
+    """The entities whose violations are explained with all that went before."""
     violations = (f for f in findings if f.verdict is TraceVerdict.VIOLATION)
     first = sorted(violations, key=lambda f: f.key)[:EXPLAINED_MAX]
     return {f.key: None for f in first}

@@ -125,7 +125,7 @@ class Interpreted:
     """What logs mean together: the events, each with the number of the part that its line is in.
 
     `recordings`: what is known of the recording of each machine, by the name of its class. `notes`: what was
-    noticed and is worth telling, such as lines that were not believed. `of_version`: as which release all is
+    noticed and is worth a note, such as lines that were not believed. `of_version`: as which release all is
     evaluated where nobody says it; `releases`: those that may have recorded it, where nothing says which one did.
     A line may have given several events.
     `unsure`: the entities of whose events not all is known. `names`: of an entity, by its trace, machine, profile

@@ -142,14 +142,14 @@ class Evaluated:
     standings: dict[Stands, tuple[int, str]] = field(default_factory=dict[Stands, tuple[int, str]])
 
     def add(self, other: Evaluated, details: int) -> None:
-        """Take what was found of other entities of the partition; so much of it is told."""
+        """Take what was found of other entities of the partition; so much of it is kept."""
         for which, count in other.verdicts.items():
             self.verdicts[which] = self.verdicts.get(which, 0) + count
         self.findings += other.findings
         self.findings_left_out += other.findings_left_out + len(self.findings[details:])
         del self.findings[details:]
-        for stands, told in other.standings.items():
-            self.standings[stands] = added(self.standings.get(stands), told)
+        for stands, counted in other.standings.items():
+            self.standings[stands] = added(self.standings.get(stands), counted)
         self.not_understood += other.not_understood
         del self.not_understood[details:]
         self.events_evaluated += other.events_evaluated

@@ -45,7 +45,7 @@ Ints = NDArray[Any]
     NEXT,
 ) = range(13)
 FOUND = 13
-WHOLE, STOP, CONFLICT, GAP, OVERLAP, TOLD = range(6)  # how; TOLD: in an earlier run
+WHOLE, STOP, CONFLICT, GAP, OVERLAP, BAD_BEFORE = range(6)  # how; BAD_BEFORE: in an earlier run
 
 HOWS = 6
 
@@ -63,7 +63,7 @@ def carried_to(table: Ints, first: int, last: int) -> int:
 
 @compiled
 def _overlaps(table: Ints, first: int, last: int) -> bool:
-    """Whether an entity's rows tell of the same events, other than two raw ones of one number."""
+    """Whether an entity's rows are of the same events, other than two raw ones of one number."""
     reached = -1
     raw_at = -1
     carried = carried_to(table, first, last)
@@ -125,7 +125,7 @@ def _begun(
         if row[KIND] == CARRIED:
             one[BEFORE] = row[PLACE]
             if flags[row[EXIT]] & STOPPED:
-                one[HOW] = TOLD
+                one[HOW] = BAD_BEFORE
                 one[AT] = row[LENGTH]
                 one[LAST] = row[EXIT]
                 return row[EXIT], row[LENGTH], False
@@ -206,7 +206,7 @@ def _entity(  # noqa: C901 - one loop, compiled as a whole
             after = row[EXIT]
             if state != row[ENTRY]:
                 # Of candidates some were dead already; or a budget was spent elsewhere. Where that cannot
-                # be told, or the body holds an event that nothing explains, the events themselves must tell.
+                # be known, or the body holds an event that nothing explains, the events themselves must show it.
                 if row[SYMBOL] < 0:
                     one[HOW] = OVERLAP
                     return -1, 0

@@ -2,7 +2,7 @@
 
 An entity whose rows do not overlap is evaluated here, exactly as if all its events had been replayed in order.
 Where rows overlap (an event was repeated elsewhere, or two events have one sequence number), only the events
-themselves can tell: such an entity is among the `unsettled`.
+themselves can show: such an entity is among the `unsettled`.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from stagewright.traces.replay.exact_verdicts import (
 )
 from stagewright.traces.replay.join_loop import (
     AT,
+    BAD_BEFORE,
     BEFORE,
     CONFLICT,
     EVALUATED,
@@ -47,7 +48,6 @@ from stagewright.traces.replay.join_loop import (
     REPEATED,
     SET,
     STOP,
-    TOLD,
     UNCOMPARED,
     WHOLE,
     WITH,
@@ -99,19 +99,19 @@ class Glued:
     miscounted_left_out: int = 0  # more of them, that are not named
     carried: Rows | None = None  # of the settled entities, for another run
     open: int = 0  # entities whose traces may go on
-    told: int = 0  # entities that were found to be bad in an earlier run
+    bad_before: int = 0  # entities that were found to be bad in an earlier run
     uncompared: int = 0  # events that repeat some of earlier runs, which are not at hand
     changes: Changes | None = None  # of how properties over several entities see the entities
 
     def add(self, other: Glued, details: int) -> None:
-        """Take what the rows of other entities of the partition came to; so many findings are told."""
+        """Take what the rows of other entities of the partition came to; so many findings are kept."""
         self.evaluated.add(other.evaluated, details)
         self.unsettled += other.unsettled
         self.miscounted += other.miscounted
         self.miscounted_left_out += other.miscounted_left_out + len(self.miscounted[details:])
         del self.miscounted[details:]
         self.open += other.open
-        self.told += other.told
+        self.bad_before += other.bad_before
         self.uncompared += other.uncompared
         if other.carried is not None:
             parts = [other.carried] if self.carried is None else [self.carried, other.carried]
@@ -134,7 +134,7 @@ def glue(
 
     With `carry`, a trace without its end may go on in another run, and what is known of it is carried there.
     Where the table of steps has no room for all entities, some are evaluated after it was forgotten. `details`: so
-    many findings are told, violations first, and so many entities are named whose exercises are to be counted again. `count_bad`: the rows are all events that were evaluated, so what
+    many findings are kept, violations first, and so many entities are named whose exercises are to be counted again. `count_bad`: the rows are all events that were evaluated, so what
     entities did before something was wrong is counted, too.
     """
     left_out = _left_out(count_bad=count_bad, carry=carry)
@@ -160,7 +160,7 @@ def _miscounted(
     """Name the entities of which events were counted that are not evaluated: they are to be counted again."""
     events = found[:, (EVALUATED, NOT_EVALUATED, REPEATED, REFUSED)].sum(axis=1)  # of this run
     wrong = np.flatnonzero((left_out[found[:, HOW]] != 0) & (events > 0)).tolist()
-    evaluated = np.where(found[:, HOW] == TOLD, 0, found[:, AT])
+    evaluated = np.where(found[:, HOW] == BAD_BEFORE, 0, found[:, AT])
     result.miscounted = [
         Miscounted(_key(rows, interner, e), int(evaluated[e])) for e in wrong[:details]
     ]
@@ -174,7 +174,7 @@ def _left_out(*, count_bad: bool, carry: bool) -> Ints:
     """
     left_out = np.zeros(HOWS, np.int8)
     if not count_bad:
-        left_out[[STOP, CONFLICT, TOLD]] = 1
+        left_out[[STOP, CONFLICT, BAD_BEFORE]] = 1
         left_out[GAP] = not carry  # what is missing may come in another run
     return left_out
 
@@ -207,7 +207,7 @@ def _glued(
     interner = Interner(max(1 << 12, _power_of_two(len(rows.names))))
     salts = np.array([salt_of(s) for s in rows.streams], np.uint64)
     number = interner.number(rows.names, rows.stream, salts)
-    table, bounds, told = _numbered(rows, number, len(interner), steps)
+    table, bounds, view_rows = _numbered(rows, number, len(interner), steps)
     if steps.compares:
         _name_bodies(table, steps)
     first = np.array(
@@ -227,17 +227,17 @@ def _glued(
             steps.fill(state, symbol)
     if carry and steps.compares:
         _not_waiting(table, found)
-    ok = _tell(result, rows, interner, found, table, refused, steps, details, carry=carry)
+    ok = _report(result, rows, interner, found, table, refused, steps, details, carry=carry)
     _miscounted(result, rows, interner, found, left_out, details)
     if steps.compares:
         result.evaluated.standings = standings_of(rows.streams, interner, found, ok, steps)
     watched = None
     if steps.views:
         result.changes, watched = changes_of(
-            rows.streams, interner, table, bounds, told, steps, goes_on=carry
+            rows.streams, interner, table, bounds, view_rows, steps, goes_on=carry
         )
     if carry:
-        result.carried = _carried(rows, interner, found, table, told, watched, steps)
+        result.carried = _carried(rows, interner, found, table, view_rows, watched, steps)
     return result
 
 
@@ -265,7 +265,7 @@ def _name_bodies(table: Ints, steps: Steps) -> None:
 
 
 def _not_waiting(table: Ints, found: Ints) -> None:
-    """Have entities read again behind whose gap a body waits of which another run could not tell all."""
+    """Have entities read again behind whose gap a body waits of which another run could not know all."""
     bodies = table[(table[:, KIND] == BODY) & (table[:, SYMBOL] >= 0)]
     whose = bodies[:, ENTITY]
     waiting = (found[whose, HOW] == GAP) & (bodies[:, SEQUENCE] >= found[whose, AT])
@@ -276,7 +276,7 @@ def _power_of_two(number: int) -> int:
     return 1 << max(number - 1, 1).bit_length()
 
 
-def _tell(
+def _report(
     result: Glued,
     rows: Rows,
     interner: Interner,
@@ -288,7 +288,7 @@ def _tell(
     *,
     carry: bool,
 ) -> Ints:
-    """Tell what was found of the entities; returns which are ok."""
+    """Put down what was found of the entities; returns which are ok."""
     evaluated = result.evaluated
     settled = found[:, HOW] != OVERLAP
     counted = found[settled]
@@ -305,14 +305,16 @@ def _tell(
     good = live & (finished | open_end | carry)
     ok: Ints = good & ~doubted_all & (finished | carry | ~doubted_ends)
     evaluated.count_ok(rows.streams, interner.groups[ok])
-    told = found[:, HOW] == TOLD
-    for group, last in zip(interner.groups[told].tolist(), found[told, LAST].tolist(), strict=True):
+    bad_before = found[:, HOW] == BAD_BEFORE
+    for group, last in zip(
+        interner.groups[bad_before].tolist(), found[bad_before, LAST].tolist(), strict=True
+    ):
         evaluated.count(rows.streams[group], VERDICTS[_cause_of_stop(steps, last)])
     result.open = int((live & ~finished & ~open_end).sum())
-    result.told = int(told.sum())
+    result.bad_before = int(bad_before.sum())
     result.uncompared = int(counted[:, UNCOMPARED].sum())
     result.unsettled = [_key(rows, interner, e) for e in np.flatnonzero(~settled).tolist()]
-    bad = np.flatnonzero(settled & ~ok & ~told)
+    bad = np.flatnonzero(settled & ~ok & ~bad_before)
     before: dict[int, PossibleStates] = {}
     for entity in bad[np.argsort(~_violated(rows, found[bad], steps), kind="stable")].tolist():
         finding = _finding(_key(rows, interner, entity), found[entity], steps, before)
@@ -389,7 +391,7 @@ def _carried(
     interner: Interner,
     found: Ints,
     table: Ints,
-    told: Ints,
+    view_rows: Ints,
     watched: Watched | None,
     steps: Steps,
 ) -> Rows:
@@ -404,9 +406,9 @@ def _carried(
     if watched is not None:
         # These look at the events after a violation, too: so more may wait for one that is missing.
         after = np.where(watched.reached < 0, after, watched.reached)
-        later = settled[told[:, ENTITY]] & (told[:, KIND] == CHANGE)
-        later &= told[:, SEQUENCE] >= after[told[:, ENTITY]]
-        parts += [watched.table[settled[watched.table[:, ENTITY]]], told[later]]
+        later = settled[view_rows[:, ENTITY]] & (view_rows[:, KIND] == CHANGE)
+        later &= view_rows[:, SEQUENCE] >= after[view_rows[:, ENTITY]]
+        parts += [watched.table[settled[watched.table[:, ENTITY]]], view_rows[later]]
     left = table[waits & (table[:, SEQUENCE] >= after[table[:, ENTITY]])]
     left[left[:, KIND] == BODY, SYMBOL] = -1
     parts.append(left)

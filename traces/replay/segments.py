@@ -2,7 +2,7 @@
 
 Of every entity it holds where its next event should be and the set of its possible states. As long as an
 entity's sequence goes on, its events become one row. Where it breaks off, a new segment begins: its events
-stay as they are until they tell where the entity is, wherever it came from, and are one row again from there.
+stay as they are until they show where the entity is, wherever it came from, and are one row again from there.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ _ROWS_MAX = 1 << 18  # rows that wait to be sent: of few each partition would ge
 _NEXT, _STATE, _BEGIN, _ENTRY, _LAST, _WHERE, _START, _UNKNOWN_START = range(8)
 
 # What is held besides where properties over several entities are evaluated: the class that the entity is in
-# (-2: that is yet to be told), and the time of its last event.
+# (-2: that is yet to be reported), and the time of its last event.
 _CLASS, _WHEN = range(2)
-_UNTOLD = -2
+_UNREPORTED = -2
 
 _ALL = np.zeros(0, np.int64)
 
@@ -294,7 +294,7 @@ def _replay(  # noqa: C901 - one loop, compiled as a whole
         if number != expected:
             at = _body(out, at, whose, one, tracked)
             if tracks:
-                tracked[whose, _CLASS] = _UNTOLD
+                tracked[whose, _CLASS] = _UNREPORTED
             one[_NEXT] = number
             one[_BEGIN] = 0 if number == 0 else -1
             one[_ENTRY] = one[_START]
@@ -307,7 +307,7 @@ def _replay(  # noqa: C901 - one loop, compiled as a whole
         refused = after >= REFUSED
         if refused:
             after -= REFUSED
-        change = -1  # the set that tells of another class than before
+        change = -1  # the set of another class than before
         if tracks:
             known = after
             if flags[after] & STOPPED:  # what the event itself says counts all the same

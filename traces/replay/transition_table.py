@@ -49,7 +49,7 @@ KEPT = -1  # in place of a class: the entity stays in the one that it is in
 
 KEPT_MAX = 1 << 22  # numbers, of some forty bytes each; a table with more is forgotten
 _KEPT_A_STATE = 64  # numbers, so that a table has room for what one event may ask
-TAKEN_MAX = 1 << 19  # possible states of events that are told to have been exercised
+TAKEN_MAX = 1 << 19  # possible states of events that are counted as exercised
 
 
 class Steps:
@@ -67,7 +67,7 @@ class Steps:
         self._running: dict[MachineKey, Running] = {}
         self._taken: list[tuple[PossibleStates, str, int]] = []  # before the table was forgotten
         self._taken_states = 0
-        self.untold = 0  # events that were exercised, but with too many possible states to tell
+        self.uncounted = 0  # events that were exercised, but with too many possible states to count
         self._forget()
 
     def _forget(self) -> None:
@@ -160,7 +160,7 @@ class Steps:
         return self.number(possible.machine, machine.number_of_possible(possible))
 
     def body(self, entry: int, leaves: int) -> int:
-        """A symbol for all events of a body that leads from one set to another; -1 if it tells nothing more.
+        """A symbol for all events of a body that leads from one set to another; -1 if it says nothing more.
 
         Of candidates some may be dead already where the body begins, of which it was not known.
         """
@@ -207,7 +207,7 @@ class Steps:
                 sets[number] = self.set_of(number)
                 self._taken_states += len(sets[number].states)
             if self._taken_states > TAKEN_MAX:
-                self.untold += int(self.counts[slot])
+                self.uncounted += int(self.counts[slot])
                 continue
             self._taken.append((sets[number], self._texts[symbol], int(self.counts[slot])))
         self.counts[:] = 0

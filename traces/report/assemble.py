@@ -34,8 +34,8 @@ from stagewright.traces.report.results import (
     UnparsedLine,
 )
 
-TOLD_MAX = 10_000  # entities that are told one by one; Parquet has more
-SHAPES_TOLD = 10  # of lines that were passed over
+LISTED_MAX = 10_000  # entities that are listed one by one; Parquet has more
+SHAPES_MAX = 10  # of lines that were passed over
 
 
 @dataclass(frozen=True)
@@ -119,9 +119,9 @@ def compose(
     totals.check()
     machines = _machines(evaluated, panels)
     verdicts = {v: sum(counts.get(v, 0) for counts in machines.values()) for v in TraceVerdict}
-    told = _Told(reading, panels, names or {})
+    listed = _Listed(reading, panels, names or {})
     for finding in _in_order(evaluated):
-        told.add(finding)
+        listed.add(finding)
     evaluators = {(key, n): j for key, panel in panels.items() for n, j in enumerate(panel.members)}
     chosen = to_cover(evaluated, panels)
     covered = {whose: what for whose, what in (exercised or {}).items() if whose in chosen}
@@ -130,9 +130,10 @@ def compose(
         machines=machines,
         verdicts=verdicts,
         totals=totals,
-        entities=tuple(told.entities),
-        entities_left_out=sum(j.findings_left_out for j in evaluated) + told.overflow.kinds.total(),
-        overflow=told.overflow if told.overflow.kinds else None,
+        entities=tuple(listed.entities),
+        entities_left_out=sum(j.findings_left_out for j in evaluated)
+        + listed.overflow.kinds.total(),
+        overflow=listed.overflow if listed.overflow.kinds else None,
         entities_unknown=sum(j.findings_left_out for j in evaluated),
         unparsed=_unparsed(reading, evaluated),
         notes=tuple(notes),
@@ -158,23 +159,23 @@ def _machines(
 
 
 def _in_order(evaluated: Sequence[Evaluated]) -> Iterator[Finding]:
-    """The findings to be told one by one, in the order of their entities, and then the others in that order.
+    """The findings to be listed one by one, in the order of their entities, and then the others in that order.
 
-    If they are too many, violations are told before others. Each is given up once it was taken.
+    If they are too many, violations are listed before others. Each is given up once it was taken.
     """
     findings = sorted((f for j in evaluated for f in j.findings), key=lambda f: f.key)
     for one in evaluated:
         one.findings = []
-    if len(findings) > TOLD_MAX:
+    if len(findings) > LISTED_MAX:
         findings.sort(key=lambda f: f.verdict is not TraceVerdict.VIOLATION)
-        findings[:TOLD_MAX] = sorted(findings[:TOLD_MAX], key=lambda f: f.key)
+        findings[:LISTED_MAX] = sorted(findings[:LISTED_MAX], key=lambda f: f.key)
     findings.reverse()
     while findings:
         yield findings.pop()
 
 
-class _Told:
-    """Findings as reports tell them: the first ones one by one, the rest packed."""
+class _Listed:
+    """Findings as reports have them: the first ones one by one, the rest packed."""
 
     def __init__(
         self,
@@ -199,7 +200,7 @@ class _Told:
         entity = _entity(self._reading, finding, self._running, explanation)
         names = tuple(self._names.get(finding.key, {}).items())
         entity = replace(entity, refused=refused, names=names)
-        if len(self.entities) < TOLD_MAX:
+        if len(self.entities) < LISTED_MAX:
             self.entities.append(entity)
         else:
             self.overflow.add(entity)
@@ -220,7 +221,7 @@ def _passed_over(reading: Read) -> tuple[tuple[str, int], ...]:
     shapes = Counter[str]()
     for read in reading.parts:
         shapes.update(read.tally.passed_over)
-    return tuple(sorted(shapes.items(), key=lambda one: (-one[1], one[0]))[:SHAPES_TOLD])
+    return tuple(sorted(shapes.items(), key=lambda one: (-one[1], one[0]))[:SHAPES_MAX])
 
 
 def _totals(reading: Read, evaluated: Sequence[Evaluated]) -> Totals:

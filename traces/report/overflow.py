@@ -1,4 +1,4 @@
-"""The entities that are not ok beyond those that a report tells one by one: as packed rows, and by kind."""
+"""The entities that are not ok beyond those that a report lists one by one: as packed rows, and by kind."""
 
 from __future__ import annotations
 

@@ -14,12 +14,12 @@ from stagewright.traces.explain.candidate_comparison import in_words
 from stagewright.traces.report.page_coverage import Drawing, coverage_section
 from stagewright.traces.report.page_entity import entity_item, kind_of, shown
 from stagewright.traces.report.results import TraceReport
-from stagewright.traces.report.text import machine_lines, not_events_told
+from stagewright.traces.report.text import machine_lines, not_events_line
 
 _SLOT = re.compile(r"\{\{([a-z-]+)\}\}")
 _FILES_NAMED = 6
 _KINDS_MAX = 100
-_ENTITIES_MAX = 1_000  # listed; those whose violations are told in full are among the first ones
+_ENTITIES_MAX = 1_000  # listed; those whose violations are explained are among the first ones
 _LINES_MAX = 1_000
 _CANDIDATES_MAX = 20
 
@@ -81,11 +81,11 @@ def _facts(report: TraceReport) -> str:
         ("files", named + (f" and {more:,} more" if more > 0 else "")),
         ("lines", f"{totals.lines:,}"),
         ("events", ", ".join(f"{n:,} {what}" for n, what in events if n) or "none"),
-        *(("candidate", told) for told in _candidates(report)),
+        *(("candidate", fact) for fact in _candidates(report)),
         ("took", f"{report.seconds:.1f} s"),
         *(("note", note) for note in report.notes),
     ]
-    return "".join(f"<div><dt>{name}</dt><dd>{shown(told)}</dd></div>" for name, told in facts)
+    return "".join(f"<div><dt>{name}</dt><dd>{shown(fact)}</dd></div>" for name, fact in facts)
 
 
 def _candidates(report: TraceReport) -> Iterator[str]:
@@ -187,7 +187,7 @@ def _lines(report: TraceReport) -> str:
     left = f'<p class="legend">{more:,} more are not listed.</p>' if more > 0 else ""
     return (
         '<section class="panel" aria-label="Lines"><h2>'
-        f"{shown(not_events_told(report.totals).capitalize())}</h2>"
+        f"{shown(not_events_line(report.totals).capitalize())}</h2>"
         f'<div class="list">{items}</div>{left}</section>'
     )
 

@@ -84,7 +84,7 @@ def _table(name: str, one: str, counts: Mapping[str, Count]) -> str:
     order = (Seen.NEVER, Seen.POSSIBLY, Seen.CERTAINLY)
     named = sorted(counts.items(), key=lambda item: (order.index(item[1].seen), _cannot(item[1])))
     rows = "".join(
-        f'<tr><td class="{_look(c)}">{_told(c)}</td><td><code>{shown(n)}</code></td>'
+        f'<tr><td class="{_look(c)}">{_words(c)}</td><td><code>{shown(n)}</code></td>'
         f'<td class="number">{c.certain:,}</td><td class="number">{c.possible:,}</td></tr>'
         for n, c in named[:_ROWS_MAX]
     )
@@ -101,7 +101,7 @@ def _cannot(count: Count) -> bool:
     return count.reachable is False
 
 
-def _told(count: Count) -> str:
+def _words(count: Count) -> str:
     return "cannot be" if _cannot(count) else count.seen.value
 
 

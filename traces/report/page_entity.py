@@ -9,7 +9,7 @@ from itertools import groupby
 from stagewright.spec.text.visible import one_line
 from stagewright.traces.explain.explanation import Explanation
 from stagewright.traces.report.results import EntityReport
-from stagewright.traces.report.text import entity_lines, names_line, nearest_told, refused_told
+from stagewright.traces.report.text import entity_lines, names_line, nearest_line, refused_line
 
 _ROWS_MAX = 12  # leaves drawn; those that differ come first, then those that change
 _ENABLED_MAX = 60
@@ -70,12 +70,12 @@ def _body(entity: EntityReport, links: Sequence[str]) -> str:
     ]
     parts = [
         '<dl class="facts">',
-        *(f"<div><dt>{n}</dt><dd>{shown(told)}</dd></div>" for n, told in facts if told),
+        *(f"<div><dt>{n}</dt><dd>{shown(fact)}</dd></div>" for n, fact in facts if fact),
         "</dl>",
         _why(entity),
     ]
     if entity.explanation is not None:
-        parts += _told(entity, entity.explanation)
+        parts += _explained(entity, entity.explanation)
     if links:
         named = ", ".join(
             f'<a href="{escape(link)}"><code>{escape(link)}</code></a>' for link in links
@@ -99,13 +99,13 @@ def _why(entity: EntityReport) -> str:
             explanation.expected, explanation.observed, strict=True
         )
     ]
-    reasons += [f"as {shown(refused_told(one))}" for one in entity.refused]
+    reasons += [f"as {shown(refused_line(one))}" for one in entity.refused]
     text = f"<b><code>{shown(explanation.event)}</code></b>: {shown(entity.cause.value)}"
     text += f"; {shown(entity.note)}" if entity.note else ""
     return f'<div class="why">{text}{_list("ul", reasons)}</div>'
 
 
-def _told(entity: EntityReport, explanation: Explanation) -> Iterator[str]:
+def _explained(entity: EntityReport, explanation: Explanation) -> Iterator[str]:
     if explanation.steps:
         yield f"<h4>Timeline</h4>{timeline(entity, explanation)}"
     left: list[str] = []
@@ -125,7 +125,7 @@ def _told(entity: EntityReport, explanation: Explanation) -> Iterator[str]:
         )
         listed = f'<ol class="steps">{items}</ol>' if items else ""
         right.append(
-            f"<h4>Nearest legal run</h4><p>{shown(nearest_told(explanation.nearest)).capitalize()}.</p>{listed}"
+            f"<h4>Nearest legal run</h4><p>{shown(nearest_line(explanation.nearest)).capitalize()}.</p>{listed}"
         )
     if left or right:
         yield f'<div class="pair"><div>{"".join(left)}</div><div>{"".join(right)}</div></div>'

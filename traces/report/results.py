@@ -133,7 +133,7 @@ class TraceReport:
 
     @property
     def has_news(self) -> bool:
-        """Whether something was found that no earlier run has told."""
+        """Whether something was found that no earlier run has reported."""
         broken = self.together is not None and bool(self.together.broken)
         return bool(self.entities or self.unparsed or self.entities_left_out) or broken
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from stagewright.spec.text.visible import one_line
 from stagewright.spec.trace import TraceVerdict
 from stagewright.spec.values import summarised
-from stagewright.traces.coverage.report import summary, told
+from stagewright.traces.coverage.report import coverage_lines, summary
 from stagewright.traces.cross_entity.format import together_data, together_lines
 from stagewright.traces.events.where import Where
-from stagewright.traces.explain.candidate_comparison import in_words, told as candidates_told
+from stagewright.traces.explain.candidate_comparison import candidate_lines, in_words
 from stagewright.traces.explain.explanation import CandidateReport, Explanation, Nearest, Refused
 from stagewright.traces.report.results import EntityReport, Totals, TraceReport
 
@@ -42,7 +42,7 @@ def print_report(report: TraceReport, console: Console, *, whole: bool = False) 
         _print(text, console)
     for note in report.notes:
         _print(f"note: {note}", console)
-    for text in (*candidates_told(report.candidates), *together_lines(report.together)):
+    for text in (*candidate_lines(report.candidates), *together_lines(report.together)):
         _print(text, console)
     shown = as_recorded(report)[: None if whole else _SHOWN_MAX]
     for entity in shown:
@@ -56,11 +56,11 @@ def print_report(report: TraceReport, console: Console, *, whole: bool = False) 
     newest = {one.definition.name: one for one in report.coverage}  # of candidates that fit alike
     for coverage in newest.values():
         console.print()
-        for text in told(coverage):
+        for text in coverage_lines(coverage):
             _print(text, console)
     if report.unparsed:
         console.print()
-        _print(not_events_told(report.totals), console)
+        _print(not_events_line(report.totals), console)
     for line in report.unparsed[:_SHOWN_MAX]:
         _print(f"  {line.where}: {line.reason}", console)
     if (more := report.totals.not_events - _SHOWN_MAX) > 0:
@@ -152,8 +152,8 @@ def as_json(report: TraceReport) -> dict[str, object]:
     }
 
 
-def not_events_told(totals: Totals) -> str:
-    """How many lines are no event, and how many events, whose lines count as telling some, are nobody's."""
+def not_events_line(totals: Totals) -> str:
+    """How many lines are no event, and how many events, whose lines count as having some, are nobody's."""
     counts = [
         (totals.unparsed, "unparsed lines"),
         (
@@ -218,7 +218,7 @@ def _print_entity(entity: EntityReport, console: Console, *, several: bool) -> N
 
 
 def entity_lines(entity: EntityReport, *, several: bool = False) -> list[str]:
-    """What is wrong with an entity's trace, one thing a line; `several`: the machine must be told, too."""
+    """What is wrong with an entity's trace, one thing a line; `several`: the machine must be named, too."""
     stream = entity.key.stream
     machine = f"{stream.machine} ({stream.profile})" if stream.profile else stream.machine
     whose = f"{entity.key} of {machine}" if several and machine else str(entity.key)
@@ -231,7 +231,7 @@ def entity_lines(entity: EntityReport, *, several: bool = False) -> list[str]:
         lines.append(f"  last good  {entity.last_good}")
     if entity.duplicates:
         lines.append(f"  duplicates {entity.duplicates}")
-    why = [f"  as         {refused_told(one)}" for one in entity.refused]
+    why = [f"  as         {refused_line(one)}" for one in entity.refused]
     if entity.explanation:
         why += _explanation_lines(entity.explanation)
     if entity.names:
@@ -250,7 +250,7 @@ def names_line(names: Sequence[tuple[str, str]], mentioning: Sequence[str]) -> s
     return f"{listed}{' ' if listed else ''}… and {left:,} more" if left else listed
 
 
-def refused_told(refused: Refused) -> str:
+def refused_line(refused: Refused) -> str:
     """A candidate, the first event that it refuses, and why."""
     if refused.sequence is None:
         return f"{refused.candidate}: an earlier event is refused"
@@ -294,7 +294,7 @@ def _explanation_lines(explanation: Explanation) -> list[str]:
         more = len(explanation.enabled) - _SHOWN_MAX
         lines.append(f"  enabled    {shown}" + (f" and {more} more" if more > 0 else ""))
     if explanation.nearest is not None:
-        lines.append(f"  nearest    {nearest_told(explanation.nearest)}")
+        lines.append(f"  nearest    {nearest_line(explanation.nearest)}")
         for number, legal in enumerate(explanation.nearest.steps, 1):
             unseen = "  (leaves no event)" if legal.hidden else ""
             lines.append(f"    {number:>5}  {legal.step}{unseen}")
@@ -302,7 +302,7 @@ def _explanation_lines(explanation: Explanation) -> list[str]:
     return lines
 
 
-def nearest_told(nearest: Nearest) -> str:
+def nearest_line(nearest: Nearest) -> str:
     """In one sentence, which legal run comes nearest; its steps follow, if there are any."""
     many = len(nearest.steps)
     if not many:
@@ -397,7 +397,7 @@ def _rest(explanation: Explanation) -> dict[str, object]:
         "nearest": None
         if nearest is None
         else {
-            "summary": nearest_told(nearest),
+            "summary": nearest_line(nearest),
             "steps": [
                 {"step": s.step, "changes": _changed(s.changes), "hidden": s.hidden}
                 for s in nearest.steps

@@ -196,8 +196,8 @@ def _states(window: ViolationWindow) -> Iterator[str]:
     yield "# Where the entity may have been before these events."
     yield "STATES = ["
     for state in window.states:
-        told = pformat(observation(state), width=_WIDTH, compact=True, sort_dicts=False)
-        yield from (f"    {line}" for line in (told + ",").split("\n"))
+        shown = pformat(observation(state), width=_WIDTH, compact=True, sort_dicts=False)
+        yield from (f"    {line}" for line in (shown + ",").split("\n"))
     yield "]"
 
 

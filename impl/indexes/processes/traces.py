@@ -20,7 +20,7 @@ class Trace:
 
 
 def watched(layout: IndexLayout) -> Watcher:
-    """All steps of all masters in their order, judged by the definitions anew: `problems` has what they refuse."""
+    """All steps of all masters in their order, checked by the definitions anew: `problems` has what they refuse."""
     tablets = layout.file().settings.tablets
     watcher = Watcher(tablets, by_master=True)
     path = layout.directory / "catalog.sqlite"

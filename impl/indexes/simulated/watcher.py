@@ -1,4 +1,4 @@
-"""Judges what is recorded of a run by the shipped definitions while it goes on; written down, it is a trace."""
+"""Checks what is recorded of a run by the shipped definitions while it goes on; written down, it is a trace."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Watcher:
         self.steps = 0
         self._tablets = tablets
         self._by_tablets = set[str]() if by_master else BY_TABLETS
-        self._held: dict[tuple[str, str], Instance | None] = {}  # None: refused, judged no more
+        self._held: dict[tuple[str, str], Instance | None] = {}  # None: refused, checked no more
         self._events: list[tuple[str, str, Step, int]] = []
         self._cut: set[tuple[str, str]] = set()  # traces that end before the run does
         self._applied: dict[int, Schema] = {}  # of those that were current

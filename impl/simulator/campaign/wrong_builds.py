@@ -18,7 +18,7 @@ from stagewright.impl.simulator.campaign.trial import BY_CLIENTS, BY_TRACE, atte
 
 @dataclass
 class Shown:
-    """The first seed at which each judge notices a defect, with what it says."""
+    """The first seed at which each check notices a defect, with what it says."""
 
     defect: Defect
     runs: int = 0
@@ -33,7 +33,7 @@ class Shown:
 
 
 def hunt(defect: Defect, seeds: Iterable[int]) -> Shown:
-    """Run seeds until both judges have noticed a defect, or all are run."""
+    """Run seeds until both checks have noticed a defect, or all are run."""
     found = Shown(defect)
     for seed in seeds:
         result = attempt(draw(seed), frozenset({defect}))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from stagewright.impl.group0 import Commit, Committed, Entry, Outcome
-from stagewright.impl.group0.port import judged
+from stagewright.impl.group0.port import refusal_of
 from stagewright.impl.group0.simulated import ModelledLog
 
 _Ears = list[Callable[[Entry], None]]
@@ -32,7 +32,7 @@ class HeardLog(ModelledLog):
 
     def _is_known(self, request: Commit) -> bool:
         there = self.at(request.new.position)
-        answer = judged(
+        answer = refusal_of(
             request, self.head, self.term, None if there is None else there.id.id, self.first
         )
         return isinstance(answer, Committed)

@@ -15,7 +15,7 @@ from stagewright.impl.node.port import Identity
 from stagewright.impl.server_log.files import LOGS, write_logs
 from stagewright.impl.simulator.database.aims import Aims
 from stagewright.impl.simulator.database.checks.changes.checks import ChangeChecks
-from stagewright.impl.simulator.database.checks.judge import Judge
+from stagewright.impl.simulator.database.checks.log_check import LogCheck
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.checks.places_oracle import look_at_rows, look_at_tablets
 from stagewright.impl.simulator.database.checks.rest import is_at_rest, is_balanced
@@ -66,10 +66,10 @@ class _Run:
         self.world = World(plan.seed, NONE, plan.timing, plan.defects, running)
         self.world.logs = {} if dumps else None
         self.events = self.world.events
-        self.judge = Judge(running, keeps=dumps)
+        self.log_check = LogCheck(running, keeps=dumps)
         self.oracle = Oracle()
-        self.asks = asks = Asks(self.world, self.judge.catalog)
-        self.rows = RowOracles(self.world.hosts, self.judge.catalog, self.oracle)
+        self.asks = asks = Asks(self.world, self.log_check.catalog)
+        self.rows = RowOracles(self.world.hosts, self.log_check.catalog, self.oracle)
         self.clients = Clients(
             plan.workload,
             self.events,
@@ -86,16 +86,21 @@ class _Run:
         self.outcomes: list[Outcome] = []
         self._committed_at = 0
         self.troubles = Troubles(self.world, plan.faults)
-        self.aims = Aims(self.world, self.troubles, lambda: self.judge.catalog.view)
-        self.nodes = NodeOperations(self.world, self.judge.catalog, asks, self.troubles.killed)
+        self.aims = Aims(self.world, self.troubles, lambda: self.log_check.catalog.view)
+        self.nodes = NodeOperations(self.world, self.log_check.catalog, asks, self.troubles.killed)
         self.views = ViewOperations(
-            self.world, self.judge.catalog, self.oracle, self.clients, asks, self.judge.problems
+            self.world,
+            self.log_check.catalog,
+            self.oracle,
+            self.clients,
+            asks,
+            self.log_check.problems,
         )
         self.watcher.follow_views(self.views.check, self.world.hosts)
         now, late = (lambda: (EPOCH + self.events.now) * 1000), round(plan.faults.skew)
         self.tables = TableOperations(
             self.world,
-            self.judge.catalog,
+            self.log_check.catalog,
             self.oracle,
             self.clients,
             asks,
@@ -106,7 +111,7 @@ class _Run:
         if plan.cdc:
             self.changes = ChangeChecks(
                 self.watcher,
-                self.judge.catalog,
+                self.log_check.catalog,
                 self.world.hosts,
                 self.oracle,
                 asks.read,
@@ -119,19 +124,19 @@ class _Run:
             )
 
     def _committed(self, entry: Entry) -> None:
-        before, self._committed_at = self.judge.catalog.view, self.events.now
-        self.judge.hear(entry, self.events.now)
-        self.rows.committed(before, self.judge.catalog.view)
-        self.tables.repairs.committed(before, self.judge.catalog.view)
+        before, self._committed_at = self.log_check.catalog.view, self.events.now
+        self.log_check.hear(entry, self.events.now)
+        self.rows.committed(before, self.log_check.catalog.view)
+        self.tables.repairs.committed(before, self.log_check.catalog.view)
         self.views.committed(entry, before)
         if self.watcher.views is not None:
-            self.watcher.views.committed(entry, self.judge.catalog)
-        self.watcher.committed(entry, before, self.judge.catalog.view, self.world.hosts)
+            self.watcher.views.committed(entry, self.log_check.catalog)
+        self.watcher.committed(entry, before, self.log_check.catalog.view, self.world.hosts)
         self.world.story.add(self.events.now, entry.command.description)
         if self.oracle.breaches or self._refused():
             self.world.story.end()
         self._progress(self.events.now, self._doing)
-        self.aims.committed(self.judge.catalog.view)
+        self.aims.committed(self.log_check.catalog.view)
 
     def _hear(self, _to: str, message: Message) -> None:
         if isinstance(message, ClientReply):
@@ -167,7 +172,7 @@ class _Run:
         if directory is not None:
             trace = f"run-{self.plan.seed}"
             write_logs(directory / LOGS, self.world.logs or {})
-            self.judge.write_records(directory, trace)
+            self.log_check.write_records(directory, trace)
             self.watcher.recording.write(directory, trace)
             if self.views.check.used:
                 self.views.check.write(directory, trace)
@@ -177,35 +182,35 @@ class _Run:
         counted["reads checked"] = self.oracle.checked
         if self.tables.repairs.checked:
             counted["rows looked at after repairs"] = self.tables.repairs.checked
-        view = self.judge.catalog.view
+        view = self.log_check.catalog.view
         return Report(
             self.outcomes,
             self.oracle.breaches,
             self._refused(),
             dict(sorted(counted.items())),
-            self.judge.edges | {("tablet", *edge) for edge in self.judge.tablets.edges},
+            self.log_check.edges | {("tablet", *edge) for edge in self.log_check.tablets.edges},
             self.events.now,
             self.world.log.head.position,
             {name: m.state.name for name, m in view.nodes.items()},
-            self.judge.catalog.tables,
+            self.log_check.catalog.tables,
             dict(self.world.met),
-            self.judge.tablets.moves,
+            self.log_check.tablets.moves,
             self.world.story.told,
         )
 
     def _refused(self) -> list[str]:
-        return [*self.judge.problems, *self.watcher.recording.problems]
+        return [*self.log_check.problems, *self.watcher.recording.problems]
 
     def _begin(self) -> None:
         hosts = self.plan.hosts
         for host in hosts:
             self.world.add(Identity(host, founders=hosts))
         self.asks.until(self._all_are_ready, BEGIN_MS)
-        while TABLE not in self.judge.catalog.view.tables:
+        while TABLE not in self.log_check.catalog.view.tables:
             plan, logging = self.plan, (self.plan.cdc, self.plan.images, self.plan.ttl)
             wanted = CreateTable(self.asks.number(), TABLE, plan.replicas, 0, *logging)
             self.world.send("operator", "n1", wanted)
-            self.asks.until(lambda: TABLE in self.judge.catalog.view.tables, BEGIN_MS)
+            self.asks.until(lambda: TABLE in self.log_check.catalog.view.tables, BEGIN_MS)
         self.asks.until(self._all_have_learned, BEGIN_MS)
 
     def _all_are_ready(self) -> bool:
@@ -243,23 +248,23 @@ class _Run:
             self.world.isolated.discard(name)
             self.world.crash(name)
         for name, host in self.world.hosts.items():
-            row = self.judge.catalog.view.nodes.get(name)
+            row = self.log_check.catalog.view.nodes.get(name)
             host.fuse = None
             if row is not None and row.state is not NodeState.left:
                 self.world.start(name)
         if not self.asks.until(lambda: self._rests() and self.clients.finished, HEAL_MS):
-            state = self.judge.catalog.view.transition_state.name
+            state = self.log_check.catalog.view.transition_state.name
             self.oracle.broken(f"what was begun does not end: the topology is in {state}")
         self.asks.until(lambda: False, SETTLE_MS)
 
     def _rests(self) -> bool:
-        view = self.judge.catalog.view
-        changed = max(self._committed_at, self.judge.tablets.last_change)
+        view = self.log_check.catalog.view
+        changed = max(self._committed_at, self.log_check.tablets.last_change)
         return is_at_rest(view) and (not view.tablets or is_balanced(self.world, changed))
 
     def _look(self) -> None:
         """Every key through every node, every table of every node, every row of every replica."""
-        view, keys = self.judge.catalog.view, sorted({k for k, _ in self.oracle.written})
+        view, keys = self.log_check.catalog.view, sorted({k for k, _ in self.oracle.written})
         counted = self.world.counted
         before, asked = counted["reads returned"], 0
         enough = len(self.asks.serving()) > self.plan.replicas // 2  # for a quorum
@@ -271,13 +276,13 @@ class _Run:
         if counted["reads returned"] - before < asked:
             self.oracle.broken("reads failed after all was healed")
         self.asks.until(self._all_have_learned, SETTLE_MS)  # views may be built still
-        content = self.judge.catalog.content()
+        content = self.log_check.catalog.content()
         gone = {n for n, m in view.nodes.items() if m.state is NodeState.left}  # from group0, too
         for name, host in self.world.hosts.items():
             life = host.node if name not in gone else None
             if life is not None and life.context.catalog.content() != content:
                 self.oracle.broken(f"the tables of {name} are not what was committed")
         look_at_rows(view, self.world.hosts, self.oracle)
-        look_at_tablets(self.judge.catalog, self.world.hosts, self.oracle)
+        look_at_tablets(self.log_check.catalog, self.world.hosts, self.oracle)
         if self.changes is not None:
             self.changes.look()

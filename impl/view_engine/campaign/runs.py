@@ -92,7 +92,7 @@ class Run:
         """Let the run go on as far as it does; gives what went wrong."""
         try:
             self.go()
-        except Exception as error:  # noqa: BLE001 - what there is of its logs is judged by itself
+        except Exception as error:  # noqa: BLE001 - what there is of its logs is checked by itself
             return error
         finally:
             self.close()

@@ -58,7 +58,7 @@ UPDATER = Actor("updater")
 CLEANER = Actor("cleaner")
 CLIENT = Actor("client")
 LARGEST_SUM = 6
-OF_THE_STATES = "what the cluster manager asks for is judged in partition-states"
+OF_THE_STATES = "what the cluster manager asks for is checked in partition-states"
 
 
 class KVNode(Enum):

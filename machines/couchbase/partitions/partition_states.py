@@ -55,7 +55,7 @@ from stagewright.spec import (
 WEAK = Fairness.WEAK
 MANAGER = Actor("cluster manager")
 LAST_SEQ = 2
-OF_THE_GROUP = "what else a group does about it is judged where it is alone: partition-states"
+OF_THE_GROUP = "what else a group does about it is checked where it is alone: partition-states"
 REFUSED = (
     "the code refuses it; a partition that changes its role while it is paused would stay paused"
 )

@@ -22,7 +22,7 @@ SCRIPT = parse_script(
 )
 
 
-def judged(directory: Path, kind: str) -> int:
+def validated(directory: Path, kind: str) -> int:
     path = str(directory / f"{kind}.jsonl")
     return run_command_line(["validate", path, *SIZES[kind], "--engine", "embedded"])
 
@@ -31,7 +31,7 @@ def test_validate_explains_the_traces_of_a_run(tmp_path: Path) -> None:
     report = run(Plan(seed=4, script=SCRIPT, faults=parse_faults("all")), tmp_path)
     assert report.kept
     assert report.sizes == {"Server": 3, "Tablet": 3, "Index": 2}
-    assert [judged(tmp_path, kind) for kind in SIZES] == [0, 0, 0]
+    assert [validated(tmp_path, kind) for kind in SIZES] == [0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -45,4 +45,4 @@ def test_validate_refuses_the_traces_of_a_wrong_build(
     settings = Settings(defects=frozenset({defect}), batch=2, chunk_rows=4)
     late = parse_faults("delay=0.3")
     run(Plan(seed=1, script=SCRIPT, faults=late, settings=settings), tmp_path)
-    assert judged(tmp_path, kind) == 1
+    assert validated(tmp_path, kind) == 1

@@ -36,17 +36,17 @@ PROFILES = [
 NEWEST = [*dict(PROFILES).items()][::3]  # of each third machine
 
 
-def all_steps(judge: Interpreter) -> list[Step]:
+def all_steps(interpreter: Interpreter) -> list[Step]:
     return [
         step_of(action, environment)
-        for action in judge.definition.actions
-        for environment in judge.instances(action.params)
+        for action in interpreter.definition.actions
+        for environment in interpreter.instances(action.params)
     ]
 
 
-def outcome_of(judge: Interpreter, step: Step, state: State) -> State | type[Exception]:
+def outcome_of(interpreter: Interpreter, step: Step, state: State) -> State | type[Exception]:
     try:
-        return judge.take(step, state)
+        return interpreter.take(step, state)
     except (DomainError, AssignedTwiceError, RefusedError) as error:
         return type(error)
 
@@ -65,11 +65,11 @@ def indexes_are_right(cells: Cells) -> bool:
     return True
 
 
-def agree(judge: Interpreter, running: Instance, step: Step, state: State) -> None:
+def agree(interpreter: Interpreter, running: Instance, step: Step, state: State) -> None:
     """One step attempted from one state: refused by the same names, or led to the same state."""
-    failed = tuple(r.name for r in judge.failed_requirements(step, state))
+    failed = tuple(r.name for r in interpreter.failed_requirements(step, state))
     assert running.refusals(step) == failed
-    expected = RefusedError if failed else outcome_of(judge, step, state)
+    expected = RefusedError if failed else outcome_of(interpreter, step, state)
     if isinstance(expected, type):
         with pytest.raises(expected) as caught:
             running.fire(step)
@@ -89,8 +89,8 @@ def walk(
         scope = replace(scope, budgets=FrozenMap({b.name: None for b in definition.budgets}))
         walk_live(definition, Interpreter(living(definition), scope), steps, chance)
         return
-    judge, program = Interpreter(definition, scope), Program(definition, scope)
-    listed = all_steps(judge)
+    interpreter, program = Interpreter(definition, scope), Program(definition, scope)
+    listed = all_steps(interpreter)
 
     def started() -> Instance:
         return Instance(program, program.starts.decode(chance.choice(program.starts.initial)))
@@ -100,36 +100,36 @@ def walk(
         state = running.state
         for step in chance.sample(listed, min(LOOKED_AT, len(listed))):
             made = running.copy() if chance.random() < 0.5 else Instance(program, state)
-            agree(judge, made, step, state)
+            agree(interpreter, made, step, state)
         assert running.copy().state == running.state == state, "a copy changes by itself"
         enabled = running.enabled()
         if number % 10 == 0:
-            refused = [s for s in listed if judge.failed_requirements(s, state)]
+            refused = [s for s in listed if interpreter.failed_requirements(s, state)]
             assert set(enabled) == set(listed) - set(refused)
             assert len(enabled) == len(set(enabled))
         if enabled:
-            agree(judge, running, chance.choice(enabled), state)
+            agree(interpreter, running, chance.choice(enabled), state)
         else:
             running = started()
 
 
-def walk_live(definition: Definition, judge: Interpreter, steps: int, chance: Random) -> None:
+def walk_live(definition: Definition, interpreter: Interpreter, steps: int, chance: Random) -> None:
     """The same without a scope, as far as the interpreter knows numbers: the program has no bounds."""
-    program, listed = Program(definition), all_steps(judge)
-    starts = Program(living(definition), judge.scope).starts
+    program, listed = Program(definition), all_steps(interpreter)
+    starts = Program(living(definition), interpreter.scope).starts
     state = starts.decode(chance.choice(starts.initial))
-    entities = [k(i) for k, size in judge.scope.sizes.items() for i in range(size)]
+    entities = [k(i) for k, size in interpreter.scope.sizes.items() for i in range(size)]
     for _ in range(steps):
         step = chance.choice(listed)
         running = Instance(program, state, entities=entities)
-        if outcome_of(judge, step, state) is not DomainError:
-            agree(judge, running, step, state)
+        if outcome_of(interpreter, step, state) is not DomainError:
+            agree(interpreter, running, step, state)
             state = running.state
         enabled = Instance(program, state, entities=entities).enabled()
-        assert set(enabled) == {s for s in listed if not judge.failed_requirements(s, state)}
-        inside = [s for s in enabled if isinstance(outcome_of(judge, s, state), FrozenMap)]
+        assert set(enabled) == {s for s in listed if not interpreter.failed_requirements(s, state)}
+        inside = [s for s in enabled if isinstance(outcome_of(interpreter, s, state), FrozenMap)]
         if inside:
-            state = judge.take(chance.choice(inside), state)
+            state = interpreter.take(chance.choice(inside), state)
 
 
 def random_scope(definition: Definition, chance: Random) -> Scope:

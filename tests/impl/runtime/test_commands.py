@@ -83,7 +83,7 @@ def test_nothing_counts_if_the_log_refuses(started: tuple[Instance, Instance, In
         command(again)
 
 
-def test_a_step_is_judged_on_what_those_before_it_left() -> None:
+def test_a_step_is_checked_on_what_those_before_it_left() -> None:
     nodes = [Node("a"), Node("b")]
     both = frozenset(nodes)
     state = {

@@ -1,4 +1,4 @@
-"""The machines that logs are judged by are projections of the machines that say why and when."""
+"""The machines that logs are checked by are projections of the machines that say why and when."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 from functools import cache
 
 import pytest
-from tests.machines.judged import broken
+from tests.machines.violated import broken
 from tests.thorough import some_of
 
 from stagewright.checker.check import check

@@ -85,7 +85,7 @@ def test_two_tables_are_backfilled_at_once() -> None:
 
 
 @pytest.mark.parametrize("machine", [ClusterViews, IndexedTable])
-def test_what_a_system_leaves_to_its_parts_is_judged_with_them(machine: type[Machine]) -> None:
+def test_what_a_system_leaves_to_its_parts_is_checked_with_them(machine: type[Machine]) -> None:
     shipped = {path.rpartition(":")[2] for path in SHIPPED.values()}
     alone = define(machine).checked_alone
     assert len(alone) == 3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.machines.judged import broken
+from tests.machines.violated import broken
 from tests.thorough import some_of
 
 from stagewright.checker.check import check

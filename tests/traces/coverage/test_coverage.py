@@ -28,7 +28,7 @@ from stagewright.traces.coverage.exercised import (
     coverage_of,
     exercised_of,
 )
-from stagewright.traces.coverage.report import as_json, told
+from stagewright.traces.coverage.report import as_json, coverage_lines
 from stagewright.traces.engines.engine import Embedded
 from stagewright.traces.events.observability import HiddenSteps, Recording
 from stagewright.traces.events.symbols import symbol_of
@@ -254,7 +254,7 @@ def test_the_json_has_its_form_and_the_text_names_what_is_missing(lease: Any) ->
     assert {"action": "take", **count} in machine["actions"]
     edge = {"variable": "phase", "source": "free", "target": "held", "action": "take"}
     assert {**edge, **count} in machine["edges"]
-    text = "\n".join(told(found))
+    text = "\n".join(coverage_lines(found))
     assert "actions: 1 of 5; never give_back, watch, look, close" in text
     assert "phase: free → closed (close)" in text
 

@@ -189,7 +189,7 @@ def test_names_that_are_no_text_and_a_huge_line_are_told(lease: Any, tmp_path: P
 def test_of_very_many_bad_entities_the_counts_are_exact_and_parquet_has_all(
     lease: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(assemble, "TOLD_MAX", 30)
+    monkeypatch.setattr(assemble, "LISTED_MAX", 30)
     events = [lease.walk(f"lease{i:03}", 1, 6) for i in range(200)]
     bad = [trace[:3] + trace[4:] for trace in events[:120]]  # gaps
     bad += [[*trace[:4], *trace[:1], trace[4]] for trace in events[120:150]]  # no end

@@ -2,7 +2,7 @@
 
 An entity is in a class from the beginning of its trace on: in that of its first state, before its first
 event too. It stays in the last one after its end marker. Where events are missing its class is that of an
-entity of which nothing is known; an event that observes everything tells it again, whether or not a run of
+entity of which nothing is known; an event that observes everything shows it again, whether or not a run of
 the machine explains the event.
 """
 
@@ -143,24 +143,26 @@ def changes_of(
     interner: Interner,
     table: Ints,
     bounds: Ints,
-    told: Ints,
+    view_rows: Ints,
     steps: Steps,
     *,
     goes_on: bool = False,
 ) -> tuple[Changes, Watched]:
     """The changes of a partition's entities, and what another run needs of them.
 
-    `table` holds their rows in order, `bounds` where each entity's begin, `told` the changes in bodies and what
+    `table` holds their rows in order, `bounds` where each entity's begin, `view_rows` the changes in bodies and what
     earlier runs have watched. With `goes_on` an entity without its end marker may have more events in another run;
     until then it is as it was last.
     """
     entities = len(interner)
     begin = np.full((entities, len(_POSITION)), -1, np.int64)
-    watched = told[told[:, KIND] == WATCHED]
+    watched = view_rows[view_rows[:, KIND] == WATCHED]
     begin[watched[:, ENTITY]] = watched[:, _POSITION]
-    known = begin[told[:, ENTITY], 0]  # how many events earlier runs have watched
-    new = (told[:, KIND] == CHANGE) & ((told[:, SEQUENCE] >= known) | (told[:, LENGTH] == 0))
-    told, told_bounds = by_entity(told[new], entities)
+    known = begin[view_rows[:, ENTITY], 0]  # how many events earlier runs have watched
+    new = (view_rows[:, KIND] == CHANGE) & (
+        (view_rows[:, SEQUENCE] >= known) | (view_rows[:, LENGTH] == 0)
+    )
+    view_rows, view_bounds = by_entity(view_rows[new], entities)
     first = np.array(
         [[steps.number(s[1:], special) for special in (START, ANY)] for s in streams], np.int64
     ).reshape(-1, 2)[interner.groups]
@@ -171,14 +173,14 @@ def changes_of(
     from_start = np.array([v is not None and v.from_start for v in views], bool)[interner.groups]
     end_marked = np.array([v is not None and v.end_marked for v in views], bool)[interner.groups]
     end_marked &= not goes_on
-    out = np.zeros((len(told) + 2 * len(table) + 2 * entities, CHANGE_WIDTH), np.int64)
+    out = np.zeros((len(view_rows) + 2 * len(table) + 2 * entities, CHANGE_WIDTH), np.int64)
     wrong = np.zeros(entities, np.int8)
-    seen = np.full((len(told) + len(table) if goes_on else 0, WIDTH), -1, np.int64)
+    seen = np.full((len(view_rows) + len(table) if goes_on else 0, WIDTH), -1, np.int64)
     reached = np.full((entities, len(_POSITION)), -1, np.int64)
     done, rows, kept = 0, 0, 0
     while done < entities:
         done, rows, kept, state, symbol = _timelines(
-            table, bounds, told, told_bounds, first, nothing, from_start, end_marked, begin, done,
+            table, bounds, view_rows, view_bounds, first, nothing, from_start, end_marked, begin, done,
             steps.keys, steps.values, steps.flags, steps.classes, out, rows, wrong,
             seen, kept, reached,
         )  # fmt: skip
@@ -226,7 +228,7 @@ def _change(
     out: Ints, at: int, whose: int, class_: int, now: int, time: int, place: int, wrong: Ints,
     begins: bool, from_start: bool, nothing: int,
 ) -> int:  # fmt: skip
-    """Add the change at an event; the first one tells what was before, too, if it is the beginning."""
+    """Add the change at an event; the first one says what was before, too, if it is the beginning."""
     when = time
     if begins:
         when = BEGINNING
@@ -269,7 +271,7 @@ def _reach(reached: Any, whose: int, expected: int, state: int, time: int, place
 
 @compiled
 def _timelines(  # noqa: C901 - one loop, compiled as a whole
-    table: Any, bounds: Ints, told: Any, told_bounds: Ints, first: Any, nothing: Any,
+    table: Any, bounds: Ints, view_rows: Any, view_bounds: Ints, first: Any, nothing: Any,
     from_start: Ints, end_marked: Ints, watched: Any, begin: int, keys: Ints, values: Ints,
     flags: Ints, classes: Any, out: Ints, at: int, wrong: Ints, seen: Any, kept: int, reached: Any,
 ) -> tuple[int, int, int, int, int]:  # fmt: skip
@@ -287,7 +289,7 @@ def _timelines(  # noqa: C901 - one loop, compiled as a whole
             True,
             len(seen) > 0,
         )  # no event is missing until now; whether another run follows
-        t, last = told_bounds[whose], told_bounds[whose + 1]
+        t, last = view_bounds[whose], view_bounds[whose + 1]
         r, end = bounds[whose], bounds[whose + 1]
         while r <= end:
             # The changes in bodies come before the row that is next, and after the last one.
@@ -295,16 +297,22 @@ def _timelines(  # noqa: C901 - one loop, compiled as a whole
             if r < end and (table[r, KIND] == REPEAT or table[r, KIND] == CARRIED):
                 r += 1
                 continue
-            while t < last and (r == end or told[t, SEQUENCE] < sequence):
-                when = told[t, TIME]
-                class_ = classes[told[t, EXIT]]
+            while t < last and (r == end or view_rows[t, SEQUENCE] < sequence):
+                when = view_rows[t, TIME]
+                class_ = classes[view_rows[t, EXIT]]
                 if whole and keeps and (now < 0 or class_ != now):
                     kept = _see(
-                        seen, kept, whose, told[t, SEQUENCE], told[t, EXIT], when, told[t, PLACE]
+                        seen,
+                        kept,
+                        whose,
+                        view_rows[t, SEQUENCE],
+                        view_rows[t, EXIT],
+                        when,
+                        view_rows[t, PLACE],
                     )
-                begins = now < 0 and told[t, SEQUENCE] == 0
+                begins = now < 0 and view_rows[t, SEQUENCE] == 0
                 at = _change(
-                    out, at, whose, class_, now, when, told[t, PLACE], wrong,
+                    out, at, whose, class_, now, when, view_rows[t, PLACE], wrong,
                     begins, from_start[whose], nothing[whose],
                 )  # fmt: skip
                 now = class_
@@ -336,7 +344,7 @@ def _timelines(  # noqa: C901 - one loop, compiled as a whole
                 here += 1
             r = here
             if sequence < expected:
-                continue  # told already
+                continue  # known already
             expected = sequence + 1
             time, place = row[TIME], row[PLACE]
             class_ = nothing[whose]

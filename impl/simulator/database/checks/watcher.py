@@ -1,7 +1,7 @@
-"""Watches what nodes do, as their logs would tell it, and judges it at once by the definitions of recordings.
+"""Watches what nodes do, as their logs would tell it, and checks it at once by the definitions of recordings.
 
 It sees the messages that a node gets and the effects that are carried out, with what the node knows at that
-time. Each kind of recording is judged by a definition in `machines/recorded`; written down, it is a trace.
+time. Each kind of recording is checked by a definition in `machines/recorded`; written down, it is a trace.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ MEANING = "A recorded trace must be a run that the definition allows."
 _READ = "every line is read"
 _OTHERS = "all other traces are ok"
 _BEFORE = "no trace was found to be bad in an earlier run"
-_GROUPS_MAX = 20  # that are told of one property
+_GROUPS_MAX = 20  # that are listed of one property
 _TOGETHER = {
     TraceVerdict.OK: Outcome.HOLDS,
     TraceVerdict.VIOLATION: Outcome.VIOLATED,
@@ -32,12 +32,12 @@ _OUTCOMES = {0: Outcome.HOLDS, 1: Outcome.VIOLATED, 3: Outcome.UNDECIDED}
 
 def suite_of(report: TraceReport, reproduce: str) -> Suite:
     """The suite of one run of `stagewright validate`."""
-    from stagewright.traces.explain.candidate_comparison import told as candidates_told
+    from stagewright.traces.explain.candidate_comparison import candidate_lines
 
     totals = report.totals
     entities = ", ".join(f"{n:,} {verdict.value}" for verdict, n in report.verdicts.items() if n)
     notes = list(report.notes)
-    notes += [" ".join(line.split()) for line in candidates_told(report.candidates)]
+    notes += [" ".join(line.split()) for line in candidate_lines(report.candidates)]
     if report.entities_left_out:
         notes.append(f"{report.entities_left_out:,} more traces that are not ok are not listed")
     return Suite(
@@ -67,7 +67,7 @@ def _cases(report: TraceReport) -> Iterator[Case]:
     if good := report.verdicts.get(TraceVerdict.OK, 0):
         note = f"ok: {good:,}"
         yield Case(_OTHERS, "trace-ok", KIND, MEANING, "", Outcome.HOLDS, note, None)
-    yield from _told_before(report)
+    yield from _reported_before(report)
     yield _lines_case(report)
     if report.damaged:
         yield _damaged_case(report)
@@ -76,8 +76,8 @@ def _cases(report: TraceReport) -> Iterator[Case]:
             yield _together_case(prop, report.together)
 
 
-def _told_before(report: TraceReport) -> Iterator[Case]:
-    """What earlier runs with the same state have told, and is counted on."""
+def _reported_before(report: TraceReport) -> Iterator[Case]:
+    """What earlier runs with the same state have reported, and is counted on."""
     listed = Counter(entity.verdict for entity in report.entities)
     known = Counter(report.verdicts) - listed
     del known[TraceVerdict.OK]
@@ -136,7 +136,7 @@ def _together_case(prop: PropertyReport, report: TogetherReport) -> Case:
 
 def _damaged_case(report: TraceReport) -> Case:
     """What was left out since it could not be read."""
-    first, told = report.damaged[0], "\n".join(one_line(str(one)) for one in report.damaged)
+    first, text = report.damaged[0], "\n".join(one_line(str(one)) for one in report.damaged)
     many = f"damaged parts that were left out: {len(report.damaged):,}"
     return Case(
         "every file can be read",
@@ -148,14 +148,14 @@ def _damaged_case(report: TraceReport) -> Case:
         many,
         line_place(first.file, first.line),
         many,
-        told,
-        told,
+        text,
+        text,
     )
 
 
 def _lines_case(report: TraceReport) -> Case:
     """Whether every line was an event, or of other matters."""
-    from stagewright.traces.report.text import not_events_told
+    from stagewright.traces.report.text import not_events_line
 
     many = report.totals.not_events
     listed = "\n".join(one_line(f"{line.where}: {line.reason}") for line in report.unparsed)
@@ -169,9 +169,9 @@ def _lines_case(report: TraceReport) -> Case:
         MEANING,
         "Every line of a trace has events or is unrelated.",
         Outcome.UNDECIDED if many else Outcome.HOLDS,
-        not_events_told(report.totals) or f"lines read: {report.totals.lines:,}",
+        not_events_line(report.totals) or f"lines read: {report.totals.lines:,}",
         None if first is None else line_place(first.file, first.line),
-        not_events_told(report.totals),
+        not_events_line(report.totals),
         listed,
         listed,
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stagewright.commands.validation.engine import on_chosen_spark
-from stagewright.commands.validation.output import tell, tell_plan, write
+from stagewright.commands.validation.output import show_plan, show_progress, write
 from stagewright.spec.errors import InputError
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def follow_source(
             args.state,
             batch,
             takes=lambda path: is_taken(path, args.format, mapping),
-            tell=tell,
+            progress=show_progress,
             idle_seconds=args.idle,
         )
         return reports.exit_code
@@ -73,11 +73,11 @@ class _Reports:
         from stagewright.traces.report.selected import report_of
         from stagewright.traces.report.text import as_json, print_report
 
-        # Entities are counted on, so the last report speaks of all; lines are told once.
+        # Entities are counted on, so the last report speaks of all; lines are reported once.
         self._unparsed |= report.totals.not_events > 0
         self.exit_code = report.exit_code or (3 if self._unparsed else 0)
         if self._args.out is not None:
-            if report.has_news:  # the next report will not tell it again
+            if report.has_news:  # the next report will not have it again
                 write(report, self._args.out / f"run-{report.run:06}", self._args)
             write(report, self._args.out, self._args)
         chosen = report_of(report, self._args.entity) if self._args.entity else report
@@ -86,4 +86,4 @@ class _Reports:
         else:
             print_report(chosen, console())
         if self._args.explain:
-            tell_plan(report)
+            show_plan(report)

@@ -14,7 +14,7 @@ from stagewright.commands.validation.engine import (
     input_bytes,
     on_chosen_spark,
 )
-from stagewright.commands.validation.output import reproduce, tell, tell_plan, write
+from stagewright.commands.validation.output import reproduce, show_plan, show_progress, write
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,14 +43,14 @@ def validate_once(
 
     with unpacked(args.paths, why_not=_why_not_unpacked(args)) as there:
         for note in there.notes:
-            tell(note)
+            show_progress(note)
         skipping = args.skip_damaged
         size = input_bytes(
             find_inputs(there.paths, args.format, mapping, skip_damaged=skipping, state=args.state)
         )
         engine, why = chosen_engine(args, size)
         if why:
-            tell(why)
+            show_progress(why)
 
         def deliver(report: TraceReport) -> None:
             # Files come first: who reads the text may go away before its end.
@@ -59,7 +59,7 @@ def validate_once(
             reports.add(lambda: suite_of(report, reproduce(args)))
             reports.write(report.exit_code)
             if args.explain:
-                tell_plan(report)
+                show_plan(report)
             chosen = report_of(report, args.entity) if args.entity else report
             if args.json:
                 print(json.dumps(as_json(chosen), indent=2), flush=True)
@@ -84,7 +84,7 @@ def _evaluated(
     engine: str,
     deliver: Deliver,
 ) -> TraceReport:
-    """The report, which is delivered before what it has told counts as told."""
+    """The report, which is delivered before what it has counts as reported."""
     from stagewright.traces.validate import validate
 
     if engine == "embedded":
@@ -96,7 +96,7 @@ def _evaluated(
             options,
             engine=Embedded(args.workers or usable_cores()),
             state=args.state,
-            progress=tell,
+            progress=show_progress,
             deliver=deliver,
         )
 
@@ -107,7 +107,7 @@ def _evaluated(
             options,
             spark=spark,
             state=args.state,
-            progress=tell,
+            progress=show_progress,
             deliver=deliver,
         )
 

@@ -1,4 +1,4 @@
-"""What ``stagewright validate`` tells beside the report itself: progress, the plan, files, how to evaluate again."""
+"""What ``stagewright validate`` shows beside the report itself: progress, the plan, files, how to evaluate again."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 from stagewright.traces.report.results import TraceReport
 
 
-def tell(progress: str) -> None:
-    """Tell how far it is, where it does not mix with the report."""
+def show_progress(progress: str) -> None:
+    """Show how far it is, where it does not mix with the report."""
     print(progress, file=sys.stderr, flush=True)
 
 
-def tell_plan(report: TraceReport) -> None:
-    """Tell how the verdicts were found."""
+def show_plan(report: TraceReport) -> None:
+    """Show how the verdicts were found."""
     print("how it was found:", *report.plan, sep="\n  ", file=sys.stderr, flush=True)
 
 
@@ -30,7 +30,7 @@ def write(report: TraceReport, directory: Path, args: argparse.Namespace) -> Non
     from stagewright.traces.report.files import write_report
 
     written = write_report(report, directory, command=reproduce(args), draw=drawings)
-    tell(f"written: {', '.join(map(str, written))}")
+    show_progress(f"written: {', '.join(map(str, written))}")
 
 
 def reproduce(args: argparse.Namespace) -> str:

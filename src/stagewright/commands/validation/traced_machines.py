@@ -109,7 +109,7 @@ def profiles_known(machine: str | None) -> Callable[[str], Sequence[str]]:
             place = f"{machine}:{name}" if len(several) > 1 else machine
             return profile_names(find(place or _short(name), SHIPPED))
         except StagewrightError:
-            return ()  # told when its definition is looked for
+            return ()  # reported when its definition is looked for
 
     return of
 

@@ -1,4 +1,4 @@
-"""Every wrong build is refused by the definitions that judge its records, and where clients notice, by the oracle."""
+"""Every wrong build is refused by the definitions that check its records, and where clients notice, by the oracle."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_every_defect_is_shown() -> None:
 
 
 @pytest.mark.parametrize("shown", some_of(SHOWN, each=2), ids=lambda s: s.defect.name)
-def test_a_wrong_build_is_refused_by_what_judges_its_records(shown: Shown) -> None:
+def test_a_wrong_build_is_refused_by_the_check_of_its_records(shown: Shown) -> None:
     shown.check(SEEDS)
 
 

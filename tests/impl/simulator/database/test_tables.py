@@ -68,8 +68,8 @@ def test_validate_reads_the_dumps_of_the_tables(
     recorded: tuple[Report, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _, directory = recorded
-    judge = ["validate", "--profile", "scylla-2026.2", "--engine", "embedded"]
-    assert run_command_line([*judge, str(directory / "dumps")]) == 0
+    validate = ["validate", "--profile", "scylla-2026.2", "--engine", "embedded"]
+    assert run_command_line([*validate, str(directory / "dumps")]) == 0
     printed = capsys.readouterr().out
     assert "TopologyNode (scylla-6.0): 5 ok" in printed
     assert "CdcGeneration: 3 ok" in printed
@@ -78,4 +78,4 @@ def test_validate_reads_the_dumps_of_the_tables(
     before, host, after = text.rpartition(host_id_of("n1"))  # which left long before the end
     after = after.replace('"node_state": "left"', '"node_state": "normal"', 1)
     spoiled.write_text(f"{before}{host}{after}")
-    assert run_command_line([*judge, str(spoiled)]) == 1
+    assert run_command_line([*validate, str(spoiled)]) == 1

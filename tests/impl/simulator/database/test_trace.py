@@ -20,8 +20,8 @@ def test_validate_explains_the_log_of_a_run(
     report = run(Plan(nodes=2, seed=3, script=script, faults=parse_faults("all")), tmp_path)
     trace = tmp_path / "topology.jsonl"
     assert report.kept
-    judge = ["validate", str(trace), "--size", "Node=3", "--engine", "embedded"]
-    assert run_command_line(judge) == 0
+    validate = ["validate", str(trace), "--size", "Node=3", "--engine", "embedded"]
+    assert run_command_line(validate) == 0
     assert "1 ok" in capsys.readouterr().out
     lines = trace.read_text().splitlines()
     spoiled = [line for line in lines if '"pass_barrier"' not in line]
@@ -33,5 +33,5 @@ def test_validate_explains_the_log_of_a_run(
         for i, line in enumerate(spoiled)
     ]
     trace.write_text("\n".join(renumbered))
-    assert run_command_line(judge) == 1
+    assert run_command_line(validate) == 1
     assert "barrier" in capsys.readouterr().out

@@ -81,9 +81,9 @@ def test_a_table_is_resized_while_nodes_come_and_go() -> None:
 def test_the_traces_of_topology_and_tablets_are_accepted(tmp_path: Path) -> None:
     run(replace(RESIZED, faults=parse_faults("all"), seed=3), tmp_path)
     for trace in ("tablets", "topology"):
-        judge = ["validate", str(tmp_path / f"{trace}.jsonl"), "--engine", "embedded"]
+        validate = ["validate", str(tmp_path / f"{trace}.jsonl"), "--engine", "embedded"]
         size = ["--size", "Node=4"] if trace == "topology" else []
-        assert run_command_line([*judge, *size]) == 0
+        assert run_command_line([*validate, *size]) == 0
 
 
 D = Defect

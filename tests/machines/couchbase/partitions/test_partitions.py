@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from tests.machines.judged import broken
+from tests.machines.violated import broken
 
 from stagewright.checker.check import check
 from stagewright.checker.prove import prove

@@ -17,7 +17,7 @@ from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigrati
 from stagewright.spec.declarations.exercised import exercising_scopes
 from stagewright.spec.define import define, defined_afresh
 
-SAMPLE = 60  # of 473 mutants; `stagewright mutate tablet-migration` judges all of them
+SAMPLE = 60  # of 473 mutants; `stagewright mutate tablet-migration` checks all of them
 
 
 @pytest.fixture(scope="module")

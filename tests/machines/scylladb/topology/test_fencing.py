@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.machines.judged import broken
+from tests.machines.violated import broken
 
 from stagewright.checker.check import check
 from stagewright.checker.prove import prove

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.machines.judged import broken
+from tests.machines.violated import broken
 
 from stagewright.checker.check import check
 from stagewright.machines.yugabytedb.backfill.backfill_tablet import BackfillTablet, Begin, Scan

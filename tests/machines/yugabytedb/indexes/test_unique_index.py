@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.machines.judged import broken
+from tests.machines.violated import broken
 
 from stagewright.checker.check import check
 from stagewright.machines.yugabytedb.indexes.unique_index import Key, Row, UniqueIndex

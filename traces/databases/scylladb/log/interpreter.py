@@ -92,7 +92,7 @@ class Reading:
         }
 
     def notes(self) -> list[str]:
-        """What was noticed and is worth telling."""
+        """What was noticed and is worth a note."""
         notes = []
         if self._levels.debug and self._levels.info:
             nodes = ", ".join(sorted(self._levels.info))

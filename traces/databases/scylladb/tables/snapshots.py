@@ -124,7 +124,7 @@ class Snapshots:
         }
 
     def notes(self) -> list[str]:
-        """What was noticed and is worth telling."""
+        """What was noticed and is worth a note."""
         notes = self.book.notes()
         if self._untimed:
             notes.append(

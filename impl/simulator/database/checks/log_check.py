@@ -1,4 +1,4 @@
-"""Judges group0's log while it grows: each entry's steps are taken on an instance of the definition.
+"""Checks group0's log while it grows: each entry's steps are taken on an instance of the definition.
 
 Its state is then compared with what the entry's rows say. What the log holds is also a trace that
 `stagewright validate` reads: `write` puts it down.
@@ -14,7 +14,7 @@ from stagewright.impl.catalog.columns import KEPT, REQUESTS, TOPOLOGY
 from stagewright.impl.catalog.dumps import dump, history
 from stagewright.impl.group0 import Entry
 from stagewright.impl.runtime import Instance
-from stagewright.impl.simulator.database.checks.tablet_judge import TabletJudge
+from stagewright.impl.simulator.database.checks.tablet_check import TabletCheck
 from stagewright.impl.simulator.database.hosts import EPOCH
 from stagewright.impl.topology.planning import INSTANCE
 from stagewright.impl.topology.release import Release
@@ -26,7 +26,7 @@ from stagewright.spec.values import FrozenMap, State
 from stagewright.spec.verdict import Step
 
 
-class Judge:
+class LogCheck:
     """What the log comes to, twice: by its rows, and by its steps."""
 
     def __init__(self, running: Release, *, keeps: bool) -> None:
@@ -35,7 +35,7 @@ class Judge:
         )
         self.catalog = Catalog()
         self.problems: list[str] = []
-        self.tablets = TabletJudge(running.tablets, self.problems, keeps=keeps)
+        self.tablets = TabletCheck(running.tablets, self.problems, keeps=keeps)
         self.edges: set[tuple[str, str, str]] = set()  # taken: of nodes and of the topology
         self._rules = running.topology
         self._instance: Instance | None = None

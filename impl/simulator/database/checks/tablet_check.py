@@ -1,4 +1,4 @@
-"""Judges what the log says of tablets: each one's steps on an instance of its machine, beside its row.
+"""Checks what the log says of tablets: each one's steps on an instance of its machine, beside its row.
 
 What a plan moves is compared with what lies where afterwards, without the machine.
 """
@@ -20,7 +20,7 @@ from stagewright.spec.values import FrozenMap, State
 from stagewright.spec.verdict import Step
 
 
-class TabletJudge:
+class TabletCheck:
     """The tablets of a run; `problems` is where it says what is wrong."""
 
     def __init__(self, rules: Program, problems: list[str], *, keeps: bool) -> None:
