@@ -14,7 +14,7 @@ from stagewright.checker.fair_runs import FairRuns
 from stagewright.checker.goals import nearest_hopeless
 from stagewright.checker.limits import OnProgress, Stop
 from stagewright.checker.liveness import Lasso, fair_steps
-from stagewright.checker.symmetry.lifting import lifted_step, run_of, told
+from stagewright.checker.symmetry.lifting import lifted_breach, lifted_step, run_of
 from stagewright.checker.symmetry.reduced import Reduced
 from stagewright.spec.definition import (
     NO_DEADLOCK,
@@ -36,7 +36,7 @@ _AFTERWARDS = (PropertyKind.REACHABLE, PropertyKind.LEADS_TO, PropertyKind.EVENT
 
 @dataclass(frozen=True)
 class _Breach:
-    """A violated instance, or a witness: where it shows (a state's id), and how to tell the run from there."""
+    """A violated instance, or a witness: where it shows (a state's id), and how to find the run from there."""
 
     state: int
     note: str = ""
@@ -54,7 +54,7 @@ def verdicts_of(
 ) -> tuple[PropertyVerdict, ...]:
     """One verdict a promise, in the definition's order, then those that every machine makes.
 
-    Where there is no memory for the states that a run is made of, violations are told without one.
+    Where there is no memory for the states that a run is made of, violations are reported without one.
     """
     asked = _Questions(found, stop)
     try:
@@ -130,27 +130,27 @@ def _violated(
     note = breach.note
     if isinstance(found.engine, Reduced):
         assert not isinstance(breach.beyond, Lasso), "promises under fairness need all states"
-        lifted, arguments = told(found, path, breach.beyond, arguments)
+        lifted, arguments = lifted_breach(found, path, breach.beyond, arguments)
         run = run_of(found.engine.model, lifted)
         last, symmetry = lifted.states[-1], found.engine.symmetry
         if breach.leaves is not None:
             step = lifted_step(found.engine.model, symmetry, lifted, breach.leaves)
-            note = _told_overflow(found.engine.model, last, step)
+            note = _overflow_note(found.engine.model, last, step)
     else:
         run = _run(found, asked, path, breach.beyond)
         if breach.leaves is not None:
             last = found.engine.layout.unpack(found.words, breach.state)
             model = found.engine.model
-            note = _told_overflow(model, last, model.steps[breach.leaves])
+            note = _overflow_note(model, last, model.steps[breach.leaves])
     if breach.witness:
-        told_arguments = FrozenMap(dict(arguments))
+        named = FrozenMap(dict(arguments))
         return PropertyVerdict(
             name,
             Outcome.HOLDS,
             METHOD,
             _reached(len(run.steps)) + note,
             witness=run,
-            arguments=told_arguments,
+            arguments=named,
             seconds=seconds,
         )
     return PropertyVerdict(
@@ -426,7 +426,7 @@ class _Questions:
         return _Breach(lasso.start, note, instance, lasso)
 
 
-def _told_overflow(model: GroundModel, state: tuple[int, ...], step: GroundStep) -> str:
+def _overflow_note(model: GroundModel, state: tuple[int, ...], step: GroundStep) -> str:
     assigned = [(model.cells[index], evaluate(node, state)) for index, node in step.updates.items()]
     shown = [
         f"{value} to {cell.name} (bounds {cell.low}..{cell.high})"

@@ -56,13 +56,13 @@ class Run:
         """How Hypothesis and notebooks show it: where it begins, and what each step changes."""
         assert not cycle, "what is immutable does not contain itself"
         now = _shown(self.states[0])
-        told = ", ".join(f"{place} = {value}" for place, value in summarised(now))
-        printer.text(f"Run from {told}")
+        shown = ", ".join(f"{place} = {value}" for place, value in summarised(now))
+        printer.text(f"Run from {shown}")
         for number, (step, state) in enumerate(zip(self.steps, self.states[1:], strict=True), 1):
             before, now = now, _shown(state)
             changed = [f"{p}: {before[p]} → {v}" for p, v in now.items() if before[p] != v]
-            told = ", ".join(changed) or "changes nothing"
-            printer.text(f"\n    {number:>2}  {step.label}   {told}")
+            shown = ", ".join(changed) or "changes nothing"
+            printer.text(f"\n    {number:>2}  {step.label}   {shown}")
         if self.loop_step is not None:
             printer.text(f"\n        {self.loop_step.label}   back to state {self.loop}")
 

@@ -1,4 +1,4 @@
-"""How an implementation differs from its definition, told as a story: what happened, then what is wrong."""
+"""How an implementation differs from its definition, as a story: what happened, then what is wrong."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from stagewright.spec.scope import BUDGET_PREFIX
 from stagewright.spec.values import State, Value, flatten, show, summarised
 from stagewright.spec.verdict import Step
 
-_FIRST_TOLD = 3  # moves of a long run that are told before the gap
-_LAST_TOLD = 27  # and after it
+_FIRST_SHOWN = 3  # moves of a long run that are shown before the gap
+_LAST_SHOWN = 27  # and after it
 _WIDTH = 100  # columns, of which one change may take more
 
 
@@ -90,15 +90,17 @@ class Divergence:
     def _steps(self) -> Iterator[str]:
         width = max((len(move.step.label) for move in self.moves), default=0)
         yield from _wrapped("  initially  ", _all_of(self.states[0]))
-        gap = len(self.moves) - _FIRST_TOLD - _LAST_TOLD
+        gap = len(self.moves) - _FIRST_SHOWN - _LAST_SHOWN
         for i, move in enumerate(self.moves):
-            if gap > 1 and _FIRST_TOLD <= i < _FIRST_TOLD + gap:
-                if i == _FIRST_TOLD:
+            if gap > 1 and _FIRST_SHOWN <= i < _FIRST_SHOWN + gap:
+                if i == _FIRST_SHOWN:
                     yield f"       ... {gap} more steps ..."
                 continue
-            yield from _wrapped(f"  {i + 1:>3}  {move.step.label:<{width}}  ", self._told(i, move))
+            yield from _wrapped(
+                f"  {i + 1:>3}  {move.step.label:<{width}}  ", self._remarks(i, move)
+            )
 
-    def _told(self, index: int, move: Move) -> list[str]:
+    def _remarks(self, index: int, move: Move) -> list[str]:
         if move.refused:
             last = index == len(self.moves) - 1
             return ["must be refused" if last else "is refused, as it must be"]
@@ -110,14 +112,14 @@ class Divergence:
         match self.fault:
             case Fault.ACCEPTED | Fault.CHANGED:
                 yield "  it must be refused, and change nothing, because this does not hold:"
-                yield from (f"    - {told}" for told in self.requirements)
+                yield from (f"    - {requirement}" for requirement in self.requirements)
             case Fault.WRONG_REASON:
                 yield "  but this holds:"
-                yield from (f"    - {told}" for told in self.requirements)
+                yield from (f"    - {requirement}" for requirement in self.requirements)
             case Fault.REFUSED:
                 none = "it has no requirements" if not self.requirements else "these hold:"
                 yield f"  it must happen, because {none}"
-                yield from (f"    - {told}" for told in self.requirements)
+                yield from (f"    - {requirement}" for requirement in self.requirements)
             case Fault.DIFFERS | Fault.FAILED:
                 pass
         yield from (f"  {difference}" for difference in self.differences)

@@ -46,7 +46,7 @@ def play(
 ) -> SuiteResult:
     """Play the walks of a suite until one fails. A Ctrl-C ends it, and what was found is kept.
 
-    `way_to`: the shortest way to a state, by which a failure is told if it fails there as well.
+    `way_to`: the shortest way to a state, by which a failure is shown if it fails there as well.
 
     Raises:
         AdapterError: the adapter observes what the definition does not have.

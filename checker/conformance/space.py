@@ -104,7 +104,7 @@ class Space:
 
     def classes(self, cover: Cover) -> Numbers:
         """The class of each state: equal numbers for states that are not told apart."""
-        rows = [self.values(cell.index) for cell in self._told_apart(cover)]
+        rows = [self.values(cell.index) for cell in self._distinct(cover)]
         if not rows:
             return np.zeros(self.states, dtype=np.int64)
         _, classes = np.unique(np.stack(rows), axis=1, return_inverse=True)
@@ -122,7 +122,7 @@ class Space:
                 patterns[row] |= false[condition].astype(np.int64) << bit
         return patterns
 
-    def _told_apart(self, cover: Cover) -> list[Cell]:
+    def _distinct(self, cover: Cover) -> list[Cell]:
         cells = [
             cell
             for cell in self.found.engine.model.cells
@@ -187,7 +187,7 @@ _Sides = Mapping[str, Sequence[tuple[tuple[str, str], Node]]]
 
 def _sides(definition: Definition) -> _Sides:
     return {
-        action: [((name, told), side) for name, parts in found.items() for told, side in parts]
+        action: [((name, part), side) for name, parts in found.items() for part, side in parts]
         for action, found in parts_of(definition).items()
     }
 

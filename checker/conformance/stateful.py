@@ -133,16 +133,16 @@ def state_machine(
     """A Hypothesis state machine over an implementation, made from its definition.
 
     Each turn takes an enabled step, or tries events that must be refused and sees that they are and that
-    nothing changes. `exercised` is told what was done. What fails raises a `ConformanceError`, whose
+    nothing changes. `exercised` takes up what was done. What fails raises a `ConformanceError`, whose
     text is the story of the run. `TestCase.settings` leave out the explanation of failures by the lines
-    that were run: it takes many times as long as the shrinking, and the story tells more.
+    that were run: it takes many times as long as the shrinking, and the story says more.
     """
     oracle = Oracle(definition, scope)
-    told = Exercised() if exercised is None else exercised
+    done = Exercised() if exercised is None else exercised
     members: dict[str, Any] = {
         "__doc__": f"Random runs of an implementation of {oracle.name}.",
         "__module__": __name__,
-        "subject": Subject(oracle, adapter_factory, told, oracle.initial_states()),
+        "subject": Subject(oracle, adapter_factory, done, oracle.initial_states()),
     }
     name = re.sub(r"\W", "_", definition.name) + "Conformance"
     made: type[RuleBasedStateMachine] = type(name, (ConformanceMachine,), members)
@@ -165,13 +165,13 @@ def run_random(
 ) -> SuiteResult:
     """Run so many examples of so many turns each; of a failure, the shortest run that still fails.
 
-    `way_to`: the shortest way to a state, if it is known. `on_moves` is told of each run.
+    `way_to`: the shortest way to a state, if it is known. `on_moves` is called for each run.
 
     Raises:
         AdapterError: the adapter observes what the definition does not have.
     """
     exercised = Exercised()
-    begun = _telling(factory, on_moves)
+    begun = _announcing(factory, on_moves)
     machine = hypothesis.seed(seed)(state_machine(definition, scope, begun, exercised=exercised))
     settings = hypothesis.settings(
         max_examples=examples,
@@ -205,8 +205,8 @@ def run_random(
     return SuiteResult("hypothesis", exercised, failure, note=note, stopped=stopped)
 
 
-def _telling(factory: AdapterFactory, on_moves: OnMoves | None) -> AdapterFactory:
-    """The factory, which tells of every run that is begun."""
+def _announcing(factory: AdapterFactory, on_moves: OnMoves | None) -> AdapterFactory:
+    """The factory, which announces every run that is begun."""
 
     def make() -> Adapter:
         if on_moves is not None:

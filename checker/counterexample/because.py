@@ -26,7 +26,7 @@ from stagewright.spec.sorts import MapSort, RecordSort
 from stagewright.spec.text.words import Values, against_literal, alternatives, implication, words
 from stagewright.spec.values import FrozenMap, State, Value, show
 
-LISTED = 4  # of many alike reasons, so many are told; the number of the others is told too
+LISTED = 4  # of many alike reasons, so many are listed; of the others the number
 LONGEST = 100  # characters of an expression quoted inside a sentence
 
 _SIGNS = {Op.LT: ("<", "≥"), Op.LE: ("≤", ">")}
@@ -148,7 +148,7 @@ class Because:
                 return self._compared(op, left, right, names, holds)
             case Apply(Op.MEMBER, (element, members)):
                 verb = "is in" if holds else "is not in"
-                element_words = self._told(element, names)
+                element_words = self._in_words(element, names)
                 return f"{element_words} {verb} {self._told(members, names)}"
             case _:
                 return self._is(node, names)
@@ -191,7 +191,7 @@ class Because:
         name = node.name if isinstance(node, Bound) else words(node, names)
         return f"{name} is {value}"
 
-    def _told(self, node: Node, names: Values) -> str:
+    def _in_words(self, node: Node, names: Values) -> str:
         """`votes (3)`; of a literal or parameter only the value."""
         value = show(self.value(node, names))
         return value if isinstance(node, Literal | Bound) else f"{words(node, names)} ({value})"
@@ -256,7 +256,7 @@ def _without_not(node: Node) -> tuple[bool, Node]:
 
 
 def _is_leaf(node: Node) -> bool:
-    """Whether the condition is told as one sentence."""
+    """Whether the condition is explained in one sentence."""
     match node:
         case Apply(Op.NOT, (inner,)):
             return _is_leaf(inner)

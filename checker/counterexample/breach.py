@@ -29,7 +29,7 @@ from stagewright.spec.values import State, show
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Refined, Run
 
 _LISTED = (
-    2  # of the choices that one requirement refuses, so many are told; of the others the number
+    2  # of the choices that one requirement refuses, so many are listed; of the others the number
 )
 _NEAR = 3  # refused actions that are explained; of the others only the requirement is named
 IN_BOUNDS = "assigned values stay in bounds"
@@ -134,7 +134,7 @@ def _property(
             because = Because(interpreter, run.states[-2], run.states[-1])
             return f"Step {end} is such a step:", because.reasons(broken.condition, names)
         case PropertyKind.ACCEPTS:
-            raise AssertionError("told by `_refused`")
+            raise AssertionError("explained by `_refused`")
         case _:
             assert_never(broken.kind)
 
@@ -281,12 +281,12 @@ def _switched_off(definition: Definition, scope: Scope) -> tuple[Reason, ...]:
 def _overflows(interpreter: Interpreter, state: State) -> tuple[Reason, ...]:
     because = Because(interpreter, state)
     return tuple(
-        Reason(f"{called(action, names)}: {told}")
+        Reason(f"{called(action, names)}: {problem}")
         for action in interpreter.definition.actions
         for names in interpreter.instances(action.params)
         if all(because.value(r.condition, names) for r in action.requirements)
         for assignment in action.assignments
-        for told in _overflow(because, assignment, names)
+        for problem in _overflow(because, assignment, names)
     )
 
 

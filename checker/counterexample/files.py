@@ -14,7 +14,7 @@ from rich.console import Console
 
 from stagewright.checker.counterexample.mermaid import diagram
 from stagewright.checker.counterexample.page import render_page
-from stagewright.checker.counterexample.story import Story, tell
+from stagewright.checker.counterexample.story import Story, story_of
 from stagewright.checker.counterexample.text import render_text
 from stagewright.spec.definition import Definition
 from stagewright.spec.errors import InputError
@@ -38,7 +38,7 @@ def write_all(
     Raises:
         InputError: the directory cannot be written to, or the verdict has no run.
     """
-    story = tell(definition, verdict, scope)
+    story = story_of(definition, verdict, scope)
     target = Path(directory)
     stem = file_stem(verdict.name)
     forms: dict[str, Callable[[], str]] = {

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from textwrap import wrap
 
-from stagewright.checker.counterexample.story import Story, StoryStep, tell
+from stagewright.checker.counterexample.story import Story, StoryStep, story_of
 from stagewright.spec.definition import Definition
 from stagewright.spec.scope import Scope
 from stagewright.spec.verdict import PropertyVerdict
@@ -24,7 +24,7 @@ def render_mermaid(
     definition: Definition, verdict: PropertyVerdict, scope: Scope | None = None
 ) -> str:
     """The verdict's run as a `sequenceDiagram`, a lane for each actor and entity involved."""
-    return diagram(tell(definition, verdict, scope))
+    return diagram(story_of(definition, verdict, scope))
 
 
 def diagram(story: Story) -> str:

@@ -17,15 +17,15 @@ function cell(kind, text) {
 
 function row(place, value, before) {
   const made = document.createElement("tr");
-  const told = cell("value", value);
+  const shown = cell("value", value);
   if (before !== undefined && before !== value) {
     made.className = "changed";
     const was = document.createElement("span");
     was.className = "was";
     was.textContent = before;
-    told.prepend(was);
+    shown.prepend(was);
   }
-  made.append(cell("place", place), told);
+  made.append(cell("place", place), shown);
   return made;
 }
 

@@ -12,7 +12,7 @@ from importlib.resources import files
 
 from stagewright.checker.counterexample.because import Reason
 from stagewright.checker.counterexample.mermaid import diagram
-from stagewright.checker.counterexample.story import Story, StoryStep, leaves, tell
+from stagewright.checker.counterexample.story import Story, StoryStep, leaves, story_of
 from stagewright.checker.counterexample.timeline import legend, timeline
 from stagewright.spec.definition import Definition
 from stagewright.spec.scope import Scope
@@ -27,7 +27,7 @@ def render_page(
     definition: Definition, verdict: PropertyVerdict, scope: Scope | None = None
 ) -> str:
     """The verdict's run as an HTML page with a timeline, its steps and the state after each."""
-    story = tell(definition, verdict, scope)
+    story = story_of(definition, verdict, scope)
     script = _asset("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     itf = json.dumps(to_itf(story.definition, verdict, story.scope), indent=1, ensure_ascii=False)

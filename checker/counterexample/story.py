@@ -105,7 +105,7 @@ class Story:
         return tuple(dict.fromkeys([*actors, *sorted(entities, key=_lane_order)]))
 
 
-def tell(definition: Definition, verdict: PropertyVerdict, scope: Scope | None = None) -> Story:
+def story_of(definition: Definition, verdict: PropertyVerdict, scope: Scope | None = None) -> Story:
     """The story of a verdict's run; without `scope`, of the scope that the run shows.
 
     Raises:

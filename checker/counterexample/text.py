@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from stagewright.checker.counterexample.breach import Breach
-from stagewright.checker.counterexample.story import Story, StoryStep, tell
+from stagewright.checker.counterexample.story import Story, StoryStep, story_of
 from stagewright.spec.definition import Definition
 from stagewright.spec.scope import Scope
 from stagewright.spec.verdict import PropertyVerdict
@@ -23,7 +23,7 @@ def render_text(
     definition: Definition, verdict: PropertyVerdict, scope: Scope | None = None
 ) -> RenderableType:
     """The verdict's run as rich text; plain characters only where the console is no terminal."""
-    story = tell(definition, verdict, scope)
+    story = story_of(definition, verdict, scope)
     return Group(*_title(story), *_start(story), *_steps(story), *_breach(story.breach))
 
 
@@ -56,9 +56,9 @@ def _title(story: Story) -> Iterator[RenderableType]:
 
 
 def _start(story: Story) -> Iterator[RenderableType]:
-    told = Text("0".rjust(_NUMBER_WIDTH), style="dim")
-    told.append("  " + story.opening, style="default")
-    yield told
+    words = Text("0".rjust(_NUMBER_WIDTH), style="dim")
+    words.append("  " + story.opening, style="default")
+    yield words
     yield _at(_Listed([f"{place} = {value}" for place, value in story.start]), _INDENT + 2)
 
 
@@ -83,11 +83,11 @@ def _step(step: StoryStep) -> Iterator[RenderableType]:
     if step.sentence:
         yield _at(Text(step.sentence, style="dim italic"), _INDENT + 2)
     for change in step.changes:
-        told = Text(f"{change.place}: ")
-        told.append(change.old, style="dim")
-        told.append(" → ")
-        told.append(change.new, style="bold green")
-        yield _at(told, _INDENT + 4)
+        words = Text(f"{change.place}: ")
+        words.append(change.old, style="dim")
+        words.append(" → ")
+        words.append(change.new, style="bold green")
+        yield _at(words, _INDENT + 4)
     if not step.changes:
         yield _at(Text("changes nothing", style="dim"), _INDENT + 4)
 

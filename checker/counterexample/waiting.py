@@ -78,8 +78,8 @@ def _put_off(interpreter: Interpreter, run: Run, loop: int) -> Iterator[Reason]:
             name = f"{assumption.name}{arguments}"
             rest = [label for label in sorted(ways) if label not in {s.label for s in paid}]
             if paid and rest:
-                told = _listed(list(dict.fromkeys(step.label for step in paid)))
-                yield Reason(f"{_listed(rest)} may wait: {told} is fair to {name} as well")
+                labels = _listed(list(dict.fromkeys(step.label for step in paid)))
+                yield Reason(f"{_listed(rest)} may wait: {labels} is fair to {name} as well")
             elif ways and not paid:
                 idle = next(i for i in states if not enabled[i])
                 yield Reason(

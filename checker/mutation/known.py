@@ -36,15 +36,15 @@ def rediscover_all(
     limits: Limits,
     *,
     workers: int = 1,
-    told: Callable[[KnownBug, Rediscovery], None] | None = None,
+    on_found: Callable[[KnownBug, Rediscovery], None] | None = None,
 ) -> list[Rediscovery]:
     """All of them, in their order; `limits` are for each."""
     found: dict[int, Rediscovery] = {}
 
     def keep(index: int, rediscovery: Rediscovery) -> None:
         found[index] = rediscovery
-        if told is not None:
-            told(bugs[index], rediscovery)
+        if on_found is not None:
+            on_found(bugs[index], rediscovery)
 
     if workers == 1 or len(bugs) < 2 or not possible():
         for index, bug in enumerate(bugs):

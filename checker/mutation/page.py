@@ -105,19 +105,19 @@ def _sections(report: MutationReport, path_of: PathOf) -> Iterable[str]:
             items = "".join(_survivors(group, path_of) for group in report.grouped(survivors))
             yield _section(name, title, len(survivors), items, shown=name == "unexplained")
     caught = [f for f in report.findings if f.evaluation.fate is Fate.CAUGHT]
-    for name, title, findings, told in (
+    for name, title, findings, note in (
         ("undecided", "Undecided", report.undecided, _noted),
         ("caught", "Caught", caught, _counterexample),
     ):
         if findings:
             items = "".join(
-                _mutant(f.mutant, [f.mutant.action], told(f), path_of) for f in findings
+                _mutant(f.mutant, [f.mutant.action], note(f), path_of) for f in findings
             )
             yield _section(name, title, len(findings), items, shown=False)
 
 
 def _survivors(group: Group, path_of: PathOf) -> str:
-    text = f'<span class="told">{escape(group.told)}</span>'
+    text = f'<span class="explanation">{escape(group.explanation)}</span>'
     return _mutant(group.mutant, group.actions, text, path_of)
 
 
@@ -142,7 +142,7 @@ def _reason(reason: Reason, stale: bool, path_of: PathOf) -> str:
     what = "every mutant of it is caught" if stale else "it matches no mutant"
     return (
         f'<li>{escape(reason.text)} <code class="place">{escape(_place(reason.where, path_of))}'
-        f'</code><span class="told">{what}</span></li>'
+        f'</code><span class="explanation">{what}</span></li>'
     )
 
 
@@ -151,7 +151,7 @@ def _place(where: Source | None, path_of: PathOf) -> str:
 
 
 def _noted(finding: Finding) -> str:
-    return f'<span class="told">{escape(finding.evaluation.note)}</span>'
+    return f'<span class="explanation">{escape(finding.evaluation.note)}</span>'
 
 
 def _counterexample(finding: Finding) -> str:
@@ -170,7 +170,7 @@ def _counterexample(finding: Finding) -> str:
     )
     note = f"<p>{escape(evaluation.note)}</p>" if evaluation.note else ""
     if not evaluation.states:
-        return f'<span class="told">{by}: {escape(evaluation.note)}</span>'
+        return f'<span class="explanation">{by}: {escape(evaluation.note)}</span>'
     return (
         f"<details><summary>{by}, {length}, {evaluation.states:,} states</summary>"
         f"<ol>{''.join(steps)}</ol>{forever}{note}<p class=none>{escape(evaluation.scope)}</p></details>"

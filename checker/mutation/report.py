@@ -64,7 +64,7 @@ class Group:
     """Survivors that one line of a definition causes in several actions, for the same reason."""
 
     findings: tuple[Finding, ...]
-    told: str  # the reasons, or the hint
+    explanation: str  # the reasons, or the hint
 
     @property
     def mutant(self) -> Mutant:
@@ -278,11 +278,11 @@ def hint(finding: Finding, originals: Sequence[Original]) -> str:
             "the action never happens at these scopes: name one in `scopes(...)` at which it does"
         )
     hints = _REDUNDANT if finding.evaluation.fate is Fate.REDUNDANT else _SURVIVED
-    told = hints[mutant.kind]
+    explanation = hints[mutant.kind]
     if gone := finding.evaluation.silenced:
         more = f" and {len(gone) - _MOST_ACTIONS} more" if len(gone) > _MOST_ACTIONS else ""
-        told += f" (then {', '.join(gone[:_MOST_ACTIONS])}{more} can no longer happen)"
-    return told
+        explanation += f" (then {', '.join(gone[:_MOST_ACTIONS])}{more} can no longer happen)"
+    return explanation
 
 
 _MOST_ACTIONS = 3  # named in a hint

@@ -30,7 +30,7 @@ def evaluate_all(
     budget: Budget,
     *,
     workers: int = 1,
-    told: OnEvaluated | None = None,
+    on_evaluated: OnEvaluated | None = None,
 ) -> tuple[list[Evaluation], bool]:
     """An evaluation of each mutant, in their order, and whether a Ctrl-C ended it early.
 
@@ -50,8 +50,8 @@ def evaluate_all(
     try:
         for index, evaluation in reached:
             evaluations[index] = evaluation
-            if told is not None:
-                told(index, evaluation)
+            if on_evaluated is not None:
+                on_evaluated(index, evaluation)
     except KeyboardInterrupt:
         rest = replace(late, note="interrupted")
         return [rest if j is late else j for j in evaluations], True

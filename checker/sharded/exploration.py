@@ -1,6 +1,6 @@
 """What a search over shards knows in one memory: all counts and notes, and the states of shortest runs.
 
-Verdicts are told from it as from any other exploration; only ids mean less: they number the states of
+Verdicts are found from it as from any other exploration; only ids mean less: they number the states of
 the shortest runs to what was noted, by depth and words, and no others.
 """
 

@@ -28,7 +28,7 @@ class Program:
     """The text of the code that searches one model, and the layout of its states and observations."""
 
     expand: str  # finds successors and observes
-    edges: str  # finds successors and tells their steps
+    edges: str  # finds successors and names their steps
     words: int
     places: tuple[Place, ...]
     steps: int
@@ -53,7 +53,7 @@ class Program:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
-        """What `json` told."""
+        """What `json` has written."""
         places = tuple(Place(*place) for place in data["places"])
         observed = Observed(**data["observed"])
         return cls(**{**data, "places": places, "observed": observed})

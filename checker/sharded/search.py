@@ -209,9 +209,9 @@ class _Search:
         )
 
     def _give_up(self) -> bool:
-        """Whether the level under way is to be broken off; tells of it, too."""
+        """Whether the level under way is to be broken off; reports progress, too."""
         if self._progress is not None:
-            self._progress(self._told())
+            self._progress(self._so_far())
         return bool(self._stop.reason())
 
     def _count(self, level: int, found: Level) -> None:
@@ -232,7 +232,7 @@ class _Search:
         settle(tally, self._engine, place, numbers, states, level)
         self._remember(level)
         if self._progress is not None:
-            self._progress(self._told())
+            self._progress(self._so_far())
 
     def _look(self, level: int, found: Level, why: str) -> None:
         """Add a level that was only looked at, with which the search ends."""
@@ -256,7 +256,7 @@ class _Search:
         if words:
             self._noted[level] = words
 
-    def _told(self) -> Progress:
+    def _so_far(self) -> Progress:
         tally, depth = self.tally, max(0, len(self.tally.levels) - 1)
         return Progress(
             tally.states,

@@ -1,6 +1,6 @@
 """What a worker does: one shard's part of one level, and the search for parents.
 
-A task is told by a few words and reads everything else from files. Run again, anywhere, it finds the
+A task is described by a few words and reads everything else from files. Run again, anywhere, it finds the
 files that were made before, or makes the very same.
 
 Schedulers send a task to whatever process is free, but the table of a shard lies in the process that had
@@ -72,16 +72,16 @@ class LevelPart:
     observed: tuple[int, ...]  # the block that the generated code filled
     process: str
     held: int  # bytes of tables in that process
-    again: int  # states that its table had to be told again
+    again: int  # states that its table had to be given again
     refused: str = ""  # why nothing was done
 
 
 @lru_cache(maxsize=1)
 def compiled(folder: str, run: str) -> Compiled:
     """The program of a run."""
-    told = read_json(Path(folder) / SEARCH_FILE)
-    assert told["run"] == run, "the work directory belongs to another run"
-    return Compiled(Program.from_json(told["program"]))
+    document = read_json(Path(folder) / SEARCH_FILE)
+    assert document["run"] == run, "the work directory belongs to another run"
+    return Compiled(Program.from_json(document["program"]))
 
 
 def search_level(task: LevelTask) -> LevelPart | None:
@@ -136,7 +136,7 @@ def _block(task: LevelTask, place: Observed) -> Numbers:
 
 
 def _new_states(task: LevelTask, shard: int, program: Program) -> tuple[Rows, int]:
-    """The shard's states of this level, and how many states its table had to be told again."""
+    """The shard's states of this level, and how many states its table had to be given again."""
     folder = Path(task.folder)
     path = new_file(folder, task.level, shard)
     if path.exists():

@@ -101,13 +101,13 @@ class WorkDirectory:
         path = done_file(self.folder, level)
         if not path.exists():
             return None
-        told = read_json(path)
+        document = read_json(path)
         try:
             found = Level(
-                tuple(told["states"]),
-                tuple(told["sent"]),
-                told["transitions"],
-                tuple(told["observed"]),
+                tuple(document["states"]),
+                tuple(document["sent"]),
+                document["transitions"],
+                tuple(document["observed"]),
             )
         except (KeyError, TypeError):
             raise DamagedError(path) from None

@@ -277,8 +277,8 @@ class _Trying:
         zero = Value("0", I64)
         own = [[zero] * group.size for group in self.symmetry.groups]
         for term in terms.own:
-            told = _mix(f, f.add(codes[term.cell], term.salt))
-            own[term.group][term.member] = f.add(own[term.group][term.member], told)
+            summand = _mix(f, f.add(codes[term.cell], term.salt))
+            own[term.group][term.member] = f.add(own[term.group][term.member], summand)
         found = {group: list(own[group]) for group in self.symmetry.tried}
         for relation in terms.relations:
             self._add(f, relation, codes[relation.cell], own, found)
@@ -307,13 +307,13 @@ class _Trying:
                 holds.append(here)
         for key in relation.keys:
             if key.group in found:
-                told = _mix(f, f.add(total, key.role))
-                found[key.group][key.member] = f.add(found[key.group][key.member], told)
+                summand = _mix(f, f.add(total, key.role))
+                found[key.group][key.member] = f.add(found[key.group][key.member], summand)
         if relation.value is not None and relation.value in found:
-            told = _mix(f, f.add(total, relation.value_role))
+            summand = _mix(f, f.add(total, relation.value_role))
             members = found[relation.value]
             for member, here in enumerate(holds):
-                members[member] = f.add(members[member], f.select(here, told, 0))
+                members[member] = f.add(members[member], f.select(here, summand, 0))
 
     def _room(self, f: Function, size: int) -> Value:
         return f.op(f"alloca i64, i64 {size}", POINTER)

@@ -78,7 +78,7 @@ def lifted_arguments(
     return Renaming(model, symmetry).arguments(arguments, run.permutations[at])
 
 
-def told(
+def lifted_breach(
     found: Exploration, path: Path, beyond: Edge | None, arguments: Arguments
 ) -> tuple[Lifted, Arguments]:
     """The run along a path (and one step more), and what the instance that it breaks is called there."""

@@ -174,6 +174,6 @@ def _add(
         if key.group in found:
             found[key.group][key.member] += mix(total + np.uint64(key.role))
     if relation.value in found:
-        told = mix(total + np.uint64(relation.value_role))
+        summand = mix(total + np.uint64(relation.value_role))
         for member, here in enumerate(holds):
-            found[relation.value][member] += np.where(here, told, np.uint64(0))
+            found[relation.value][member] += np.where(here, summand, np.uint64(0))

@@ -216,11 +216,11 @@ def _except(sort: Sort, updates: list[_Update], old: str, width: int) -> Block:
     # Changes of one set, or loops over one map, are written as one change.
     items: dict[str, tuple[Sort, list[_Update]]] = {}
     for update in updates:
-        told, inner, steps = _reached(sort, update)
-        items.setdefault(told, (inner, []))[1].append(update.below(steps))
+        path, inner, steps = _reached(sort, update)
+        items.setdefault(path, (inner, []))[1].append(update.below(steps))
     changes = [
-        hanging(f"!{told} =", _changed(_SO_FAR, inner, rest, width - 4), width - 2)
-        for told, (inner, rest) in items.items()
+        hanging(f"!{path} =", _changed(_SO_FAR, inner, rest, width - 4), width - 2)
+        for path, (inner, rest) in items.items()
     ]
     flat = ", ".join(" ".join(change) for change in changes)
     if all(len(c) == 1 for c in changes) and len(old) + len(flat) + 10 <= width:
@@ -232,7 +232,7 @@ def _except(sort: Sort, updates: list[_Update], old: str, width: int) -> Block:
 
 def _reached(sort: Sort, update: _Update) -> tuple[str, Sort, int]:
     """How far a path goes by fields and plain keys: as EXCEPT writes it, where it ends, and its steps."""
-    told, steps = "", 0
+    path, steps = "", 0
     here = update
     while here.path and not isinstance(sort, SetSort) and not here.is_open:
         first = here.path[0]
@@ -240,9 +240,9 @@ def _reached(sort: Sort, update: _Update) -> tuple[str, Sort, int]:
             assert isinstance(sort, RecordSort)
             named = field_names(sort)
             sort = next(s for n, s in sort.fields if named[n] == first)
-            told += f".{first}"
+            path += f".{first}"
         else:
             sort = _map(sort).value
-            told += f"[{here.formulas.text(first)}]"
+            path += f"[{here.formulas.text(first)}]"
         here, steps = here.below(1), steps + 1
-    return told, sort, steps
+    return path, sort, steps

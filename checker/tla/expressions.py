@@ -100,8 +100,8 @@ class Formulas:
 
     def text(self, node: Node, least: Binds = Binds.OPEN) -> str:
         """The formula on one line, in parentheses if it binds less tightly than `least`."""
-        told, binds = self.phrase(node)
-        return told if binds >= least else f"({told})"
+        formula, binds = self.phrase(node)
+        return formula if binds >= least else f"({formula})"
 
     def phrase(self, node: Node) -> Phrase:
         """The formula on one line, and how tightly it binds."""
@@ -146,9 +146,9 @@ class Formulas:
 
     def collection(self, node: Node) -> str:
         """The set of what is in a set or a sequence."""
-        told = self.text(node, Binds.SETS)
+        formula = self.text(node, Binds.SETS)
         elements = self.names.own.elements
-        return f"{elements}({self.text(node)})" if isinstance(node.sort, SeqSort) else told
+        return f"{elements}({self.text(node)})" if isinstance(node.sort, SeqSort) else formula
 
     def knowing(self, *facts: Node) -> Formulas:
         """The same where these conditions hold: sequences of which they say that they are not empty."""

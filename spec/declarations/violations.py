@@ -1,7 +1,7 @@
 """What a version of a machine is known to break, with the reason, beside the machine.
 
 An older release had a bug, or its document leaves something open; `check` of that profile still says so, and exits
-with 1. What is known is told as known, and pages and `show --compare` list it. A machine says it as a member that
+with 1. What is known is reported as known, and pages and `show --compare` list it. A machine says it as a member that
 refers to the promises above it:
 
     left_open = known_violations(

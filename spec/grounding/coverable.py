@@ -120,8 +120,8 @@ def things_of(definition: Definition, scope: Scope, cells: Sequence[Cell]) -> It
     for action in definition.actions:
         for requirement in action.guards:
             yield RequirementOf(action.name, requirement.name)
-            for told, _ in parts.get(action.name, {}).get(requirement.name, ()):
-                yield RequirementOf(action.name, requirement.name, told)
+            for part, _ in parts.get(action.name, {}).get(requirement.name, ()):
+                yield RequirementOf(action.name, requirement.name, part)
 
 
 class Names(Sequence[Thing]):

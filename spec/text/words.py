@@ -74,11 +74,11 @@ def words(node: Node, values: Values = _NO_VALUES) -> str:
 
 def effect(assignment: Assignment, values: Values = _NO_VALUES) -> str:
     """An assignment in words: `for every n in Node: learned[n] becomes stage`."""
-    told = _assigned(assignment.place, assignment.value, values)
+    phrase = _assigned(assignment.place, assignment.value, values)
     if not assignment.binders:
-        return told
+        return phrase
     binders = ", ".join(f"{b.name} in {b.sort}" for b in assignment.binders)
-    return f"for every {binders}: {told}"
+    return f"for every {binders}: {phrase}"
 
 
 def requirement(guard: Requirement, values: Values = _NO_VALUES) -> str:
@@ -206,8 +206,8 @@ def _phrase(node: Node, values: Values) -> _Phrase:
         case Bound(name):
             return (show(values[node]) if node in values else name), _Binds.ATOM
         case Read(variable, _, new):
-            told = variable_name(variable)
-            return (f"new {told}" if new else told), _Binds.ATOM
+            phrase = variable_name(variable)
+            return (f"new {phrase}" if new else phrase), _Binds.ATOM
         case Select(base, key):
             return f"{_inside(base, values, _Binds.ATOM)}[{words(key, values)}]", _Binds.ATOM
         case Field(base, name):
@@ -269,7 +269,7 @@ def _quantified(node: Quantified, values: Values) -> _Phrase:
         case Quantity.COUNT:
             return f"(number of {binder} with {text})", _Binds.ATOM
         case _:
-            raise AssertionError(f"{node.quantity} is told by `_folded`")
+            raise AssertionError(f"{node.quantity} is put in words by `_folded`")
 
 
 def _restriction(node: Quantified, values: Values) -> tuple[str, Node | None]:

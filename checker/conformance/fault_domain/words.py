@@ -117,13 +117,13 @@ def tests_of(machine: Mealy, method: Method, extra: int) -> Tests:
             f"{machine.states:,} states that can be told apart are too many for a suite with a bound",
             help=f"up to {MOST_STATES:,} can be compared: choose a smaller scope",
         )
-    told = separation(machine)
+    separated = separation(machine)
     reached = _reached(machine)
-    everywhere = told.all_words | {()}
+    everywhere = separated.all_words | {()}
     tests: set[Test] = set()
     for tried in _tried(machine, reached, extra):
         whole = method is Method.W or tried.confirms
-        for tail in everywhere if whole else told.words[tried.state] | {()}:
+        for tail in everywhere if whole else separated.words[tried.state] | {()}:
             word = tried.test.word + _said(machine, tried.state, tail)
             tests.add(Test(tried.test.start, word))
         if len(tests) > MOST_WORDS:
@@ -131,7 +131,7 @@ def tests_of(machine: Mealy, method: Method, extra: int) -> Tests:
                 f"the suite has more than {MOST_WORDS:,} tests",
                 help="choose a smaller scope, or fewer states more with --extra-states",
             )
-    return Tests(_longest(tests), machine.states + extra, told.alike)
+    return Tests(_longest(tests), machine.states + extra, separated.alike)
 
 
 def _reached(machine: Mealy) -> dict[Test, int]:

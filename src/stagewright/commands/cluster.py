@@ -124,10 +124,10 @@ def execute(args: argparse.Namespace) -> int:
     from stagewright.impl.processes.layout import Layout
     from stagewright.impl.processes.supervisor import Supervisor
 
-    def tell(text: str) -> None:
+    def show(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
-    supervisor = Supervisor(Layout(args.dir), tell)
+    supervisor = Supervisor(Layout(args.dir), show)
     try:
         if args.action == "start":
             _refuse_what_cannot_change(args, supervisor)

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from stagewright.checker.check import check
 from stagewright.checker.counterexample.because import Because, Reason
-from stagewright.checker.counterexample.story import tell
+from stagewright.checker.counterexample.story import story_of
 from stagewright.spec import Entity, Machine, Term, action, require, set_of
 from stagewright.spec.define import define
 from stagewright.spec.definition import NO_DEADLOCK, Definition
@@ -25,7 +25,7 @@ Finder = Callable[[Definition, str], PropertyVerdict]
 
 def told(definition: Definition, verdict: PropertyVerdict) -> list[str]:
     """The reasons, indented by two spaces a level."""
-    breach = tell(definition, verdict).breach
+    breach = story_of(definition, verdict).breach
     return [f"{'  ' * depth}{text}" for r in breach.reasons for depth, text in r.lines()]
 
 
@@ -45,7 +45,7 @@ def test_an_instance_is_told_with_the_values_of_both_sides(
 ) -> None:
     verdict = find_violation(migration, "no_lag")
     assert told(migration, verdict) == ["learned[node0] (rest) ≠ stage (write_both)"]
-    assert tell(migration, verdict).breach.instance == (("n", "node0"),)
+    assert story_of(migration, verdict).breach.instance == (("n", "node0"),)
 
 
 def test_a_step_property_tells_the_old_and_the_new_value(
@@ -56,7 +56,7 @@ def test_a_step_property_tells_the_old_and_the_new_value(
         "stage is write_both",
         "but new stage is read_new, not write_both",
     ]
-    assert tell(migration, verdict).breach.headline == "Step 2 breaks it:"
+    assert story_of(migration, verdict).breach.headline == "Step 2 breaks it:"
 
 
 def test_of_a_conjunction_only_the_false_part_is_told(
@@ -77,7 +77,7 @@ def test_of_a_disjunction_every_part_is_told(workers: Definition, find_violation
 def test_a_goal_out_of_reach_is_explained_in_the_last_state(
     migration: Definition, no_way_back: PropertyVerdict
 ) -> None:
-    breach = tell(migration, no_way_back).breach
+    breach = story_of(migration, no_way_back).breach
     assert breach.headline == "From state 1 on, no run ever comes to: stage is rest. In that state:"
     assert told(migration, no_way_back) == ["stage is write_both, not rest"]
 
@@ -92,7 +92,7 @@ def test_a_lasso_says_where_the_promise_begins_and_that_it_never_ends(
         "  stage is write_both, not cleanup",
         "no action is declared fair: none of them has to happen",
     ]
-    headline = tell(migration, lasso).breach.headline
+    headline = story_of(migration, lasso).breach.headline
     assert headline == ("What is promised never comes: step 3 may happen again and again for ever.")
 
 

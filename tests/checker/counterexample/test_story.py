@@ -8,7 +8,7 @@ import pytest
 
 from stagewright.checker.counterexample.replayed import check_run
 from stagewright.checker.counterexample.scopes import scope_of_run
-from stagewright.checker.counterexample.story import first_sentence, tell
+from stagewright.checker.counterexample.story import first_sentence, story_of
 from stagewright.spec.definition import Definition
 from stagewright.spec.errors import InputError
 from stagewright.spec.scope import scope_of
@@ -19,7 +19,7 @@ from stagewright.spec.verdict import Outcome, PropertyVerdict, Run, Step
 def test_a_step_tells_its_actor_its_sentence_and_its_changes(
     migration: Definition, incomplete: PropertyVerdict
 ) -> None:
-    first, *_, last = tell(migration, incomplete).steps
+    first, *_, last = story_of(migration, incomplete).steps
     assert first.actor == "topology coordinator"
     assert first.title == "write both"
     assert [str(c) for c in first.changes] == ["stage: rest → write_both"]
@@ -32,7 +32,7 @@ def test_a_step_tells_its_actor_its_sentence_and_its_changes(
 def test_without_an_actor_the_first_entity_acts_on_the_others(
     workers: Definition, done: PropertyVerdict
 ) -> None:
-    step = tell(workers, done).steps[0]
+    step = story_of(workers, done).steps[0]
     assert (step.actor, step.lanes) == ("node0", ("node0", "task0"))
     assert step.title == "claim (task0)"
 
@@ -43,19 +43,19 @@ def test_without_actor_and_entity_the_machine_acts(workers: Definition) -> None:
     states = (FrozenMap({"patience": 0}), FrozenMap({"patience": 2}))
     run = Run(states, (Step("hurry"),))
     verdict = PropertyVerdict("unknown", Outcome.VIOLATED, "search", run=run)
-    assert tell(definition, verdict).steps[0].actor == "Workers"
+    assert story_of(definition, verdict).steps[0].actor == "Workers"
 
 
 def test_named_actors_come_before_entities_and_entities_by_number(
     migration: Definition, incomplete: PropertyVerdict
 ) -> None:
-    assert tell(migration, incomplete).lanes == ("topology coordinator", "node0", "node1")
+    assert story_of(migration, incomplete).lanes == ("topology coordinator", "node0", "node1")
 
 
 def test_equal_values_of_all_keys_are_told_once(
     migration: Definition, incomplete: PropertyVerdict
 ) -> None:
-    assert tell(migration, incomplete).start == (
+    assert story_of(migration, incomplete).start == (
         ("stage", "rest"),
         ("learned[*]", "rest"),
         ("complete", "{new, old}"),
@@ -65,7 +65,7 @@ def test_equal_values_of_all_keys_are_told_once(
 def test_the_step_that_closes_a_loop_leads_back(
     migration: Definition, lasso: PropertyVerdict
 ) -> None:
-    steps = tell(migration, lasso).steps
+    steps = story_of(migration, lasso).steps
     assert [(s.number, s.forever, s.closing) for s in steps] == [
         (1, False, False),
         (2, False, False),
@@ -79,7 +79,7 @@ def test_a_failed_induction_says_that_its_start_may_be_out_of_reach(
 ) -> None:
     assert incomplete.run is not None
     tail = Run(incomplete.run.states[-2:], incomplete.run.steps[-1:])
-    story = tell(migration, replace(incomplete, outcome=Outcome.UNDECIDED, run=tail))
+    story = story_of(migration, replace(incomplete, outcome=Outcome.UNDECIDED, run=tail))
     assert story.headline == "Migration: the induction for reads_are_complete fails after 1 step"
     assert story.opening == "suppose"
     assert "perhaps no run from an initial state ever reaches state 0" in story.breach.caveat
@@ -88,7 +88,7 @@ def test_a_failed_induction_says_that_its_start_may_be_out_of_reach(
 def test_a_verdict_without_a_run_is_refused_with_its_note(migration: Definition) -> None:
     proved = PropertyVerdict("no_lag", Outcome.HOLDS, "search", note="holds in all 45 states")
     with pytest.raises(InputError, match=r"no_lag of Migration has no run.*all 45 states"):
-        tell(migration, proved)
+        story_of(migration, proved)
 
 
 def test_the_scope_is_read_off_the_keys_of_the_maps(

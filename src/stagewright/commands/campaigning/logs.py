@@ -24,13 +24,13 @@ _PLACES = {place.partition(":")[2]: place for place in (*SHIPPED.values(), *OF_L
 
 
 def check_logs(paths: Sequence[Path], form: str = COUCHBASE) -> tuple[int, str]:
-    """How many events the logs tell, and what is wrong: a line that cannot be read, or an event that no run explains."""
-    told, tallies, parts = _read(paths, form)
+    """How many events the logs have, and what is wrong: a line that cannot be read, or an event that no run explains."""
+    interpreted, tallies, parts = _read(paths, form)
     if unread := [reason for tally in tallies for reason in tally.reasons]:
-        return len(told.events), f"records that cannot be read: {unread[:3]}"
-    events = sorted(told.events, key=lambda one: _stream(one[1]))
+        return len(interpreted.events), f"records that cannot be read: {unread[:3]}"
+    events = sorted(interpreted.events, key=lambda one: _stream(one[1]))
     for (machine, profile, entity), group in groupby(events, key=lambda one: _stream(one[1])):
-        replayed = _machine(machine, profile, told.recordings[machine])
+        replayed = _machine(machine, profile, interpreted.recordings[machine])
         state = START
         for number, event in group:
             symbol = symbol_of(event).text

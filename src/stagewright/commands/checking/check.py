@@ -21,7 +21,7 @@ from stagewright.commands.checking.checkpointing import (
     add_checkpoint,
     checkpoint_of,
     recalled,
-    tell_of,
+    report_checkpoint,
 )
 from stagewright.commands.checking.spark_flags import (
     add_spark,
@@ -180,7 +180,7 @@ def execute(args: argparse.Namespace) -> int:
             reports.add(partial(suite_of, "check", result))
             if not args.json and not reports.take_standard_output:
                 print_line(machine, result) if args.all else print_result(result)
-                _tell_of_dropped(args.without, result)
+                _report_dropped(args.without, result)
     if args.all and not args.json and not reports.take_standard_output:
         print_summary(results)
     if args.json:
@@ -191,7 +191,7 @@ def execute(args: argparse.Namespace) -> int:
     return overall(results).value
 
 
-def _tell_of_dropped(dropped: list[str], result: Result) -> None:
+def _report_dropped(dropped: list[str], result: Result) -> None:
     """That nothing breaks without an assumption: then nothing here needs it."""
     from stagewright.spec.verdict import Outcome
 
@@ -252,7 +252,7 @@ def _checked(definition: Definition, args: argparse.Namespace, directory: Path |
         others = ", ".join(asked.left)
         print(f"left to --dependents, as other machines' refinements: {others}", file=sys.stderr)
     if checkpoint is not None:
-        tell_of(checkpoint, exhausted=report.exhausted)
+        report_checkpoint(checkpoint, exhausted=report.exhausted)
     files = written(report, scope, directory) if directory else ()
     return Result(report, scope, files, _reproduce(args, definition, scope), args.witnesses)
 

@@ -99,7 +99,7 @@ def checkpoint_of(args: argparse.Namespace, definition: Definition) -> Checkpoin
     return Checkpoint(directory)
 
 
-def tell_of(checkpoint: Checkpoint, *, exhausted: bool) -> None:
+def report_checkpoint(checkpoint: Checkpoint, *, exhausted: bool) -> None:
     """How to go on, and whether something could not be written."""
     directory = checkpoint.directory
     if checkpoint.failed:

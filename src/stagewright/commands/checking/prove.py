@@ -174,7 +174,7 @@ def _progress_on(stream: TextIO, title: str) -> Iterator[Callable[[Progress], No
     print(title, file=stream, flush=True)
     last = 0.0
 
-    def tell(progress: Progress) -> None:
+    def show(progress: Progress) -> None:
         nonlocal last
         if live:
             print(f"\r\x1b[K{_line(progress)}", end="", file=stream, flush=True)
@@ -183,7 +183,7 @@ def _progress_on(stream: TextIO, title: str) -> Iterator[Callable[[Progress], No
             print(_line(progress), file=stream, flush=True)
 
     try:
-        yield tell
+        yield show
     finally:
         if live:
             print("\r\x1b[K", end="", file=stream, flush=True)

@@ -29,7 +29,7 @@ def execute(args: argparse.Namespace) -> int:
     from stagewright.impl.processes.errors import OperationFailedError
     from stagewright.spec.errors import InputError
 
-    def tell(text: str) -> None:
+    def show(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
     if args.action not in ACTIONS:
@@ -37,7 +37,7 @@ def execute(args: argparse.Namespace) -> int:
             f"a cluster with an indexed table has no `{args.action}`",
             help=f"it has: {', '.join(ACTIONS)}",
         )
-    supervisor = IndexSupervisor(IndexLayout(args.dir), tell)
+    supervisor = IndexSupervisor(IndexLayout(args.dir), show)
     try:
         if args.action == "start":
             _create(args, supervisor)

@@ -123,7 +123,7 @@ def _check(path: Path, things: Mapping[Thing, bool], definition: Definition) -> 
     actions = {action.name: action for action in definition.actions}
     requirements = {(a.name, r.name, "") for a in definition.actions for r in a.requirements}
     for action, of_action in parts_of(definition).items():
-        requirements |= {(action, name, told) for name, ps in of_action.items() for told, _ in ps}
+        requirements |= {(action, name, part) for name, ps in of_action.items() for part, _ in ps}
     variables = {variable.name for variable in definition.variables}
     for thing in things:
         known = True

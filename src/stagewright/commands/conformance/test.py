@@ -288,8 +288,8 @@ class _Work:
         from stagewright.checker.conformance.play import play
 
         _say(f"{suite.name}: {len(suite.walks):,} walks, {suite.moves:,} moves")
-        told = _progress(suite.name, "moves", suite.moves)
-        return play(self.oracle, self.factory, suite, way_to=space.way_to, on_moves=told)
+        report = _progress(suite.name, "moves", suite.moves)
+        return play(self.oracle, self.factory, suite, way_to=space.way_to, on_moves=report)
 
     def _random(self, space: Space | None) -> SuiteResult:
         from stagewright.checker.conformance.stateful import run_random
@@ -316,14 +316,14 @@ def _progress(name: str, of: str, total: int) -> OnMoves:
     """Says every tenth of the way."""
     done = said = 0
 
-    def tell(more: int) -> None:
+    def show(more: int) -> None:
         nonlocal done, said
         done += more
         if done * 10 // max(total, 1) > said and done < total:
             said = done * 10 // total
             _say(f"{name}: {done:,} of {total:,} {of}")
 
-    return tell
+    return show
 
 
 def _from(file: Path, name: str) -> str:

@@ -21,7 +21,7 @@ def progress_on(stream: TextIO, title: str) -> Iterator[Callable[[Progress], Non
         print(title, file=stream, flush=True)
     lines = _Lines(stream, live=live, pause=_LIVE_SECONDS if live else _PLAIN_SECONDS)
     try:
-        yield lines.tell
+        yield lines.show
     finally:
         lines.end()
 
@@ -36,7 +36,7 @@ class _Lines:
     last: float = 0.0
     shown: bool = False
 
-    def tell(self, progress: Progress) -> None:
+    def show(self, progress: Progress) -> None:
         """Print where the search is, if it is time to."""
         if progress.seconds - self.last < self.pause and not progress.deciding:
             return

@@ -207,12 +207,12 @@ def _property(prop: Property) -> PropertyFacts:
 
 def kind_of(prop: Property) -> str:
     """A property's kind, with what it is for where that is no promise about data."""
-    told = prop.kind.value
+    kind = prop.kind.value
     if prop.action:
-        told += f" {prop.action}"
+        kind += f" {prop.action}"
     if prop.at is not None:
         parts = [*prop.at.sizes.items(), *prop.at.budgets.items()]
-        told += " at " + ", ".join(f"{name}={'any' if n is None else n}" for name, n in parts)
+        kind += " at " + ", ".join(f"{name}={'any' if n is None else n}" for name, n in parts)
     if prop.role is Role.WORDING:
-        return f"{told}, of the text's words: {prop.citation}"
-    return told if prop.role is Role.PROMISE else f"{told}, {prop.role.value}"
+        return f"{kind}, of the text's words: {prop.citation}"
+    return kind if prop.role is Role.PROMISE else f"{kind}, {prop.role.value}"

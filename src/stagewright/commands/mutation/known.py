@@ -37,13 +37,13 @@ def known(args: argparse.Namespace) -> int:
     bugs = _of_user(machine) if own else _of_machine(KNOWN_BUGS, args.machine)
     absent = () if machine else NOT_FOUND
 
-    def told(bug: KnownBug, found: Rediscovery) -> None:
+    def on_found(bug: KnownBug, found: Rediscovery) -> None:
         mark = "found" if found.found else "NOT FOUND"
         print(f"  {bug.id} {mark}, {found.seconds:.1f} s", file=sys.stderr, flush=True)
 
     limits = Limits(states=args.max_states, seconds=args.per_mutant)
     workers = cores() if args.workers is None else args.workers
-    found = rediscover_all(bugs, limits, workers=workers, told=told)
+    found = rediscover_all(bugs, limits, workers=workers, on_found=on_found)
     rows = list(zip(bugs, found, strict=True))
     if args.out:
         from stagewright.checker.counterexample.files import write_whole

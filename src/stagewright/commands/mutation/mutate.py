@@ -167,7 +167,7 @@ def execute(args: argparse.Namespace) -> int:
     for name in names:
         report = _mutated(name, args)
         codes.append(_code(report))
-        documents += _told(name, report, args)
+        documents += _show(name, report, args)
         if report.interrupted:
             break
     if args.json:
@@ -176,7 +176,7 @@ def execute(args: argparse.Namespace) -> int:
     return max(codes, key=_GRAVITY.index)
 
 
-def _told(name: str, report: MutationReport, args: argparse.Namespace) -> list[object]:
+def _show(name: str, report: MutationReport, args: argparse.Namespace) -> list[object]:
     """Print and write one report; as a document, if that is asked for."""
     from stagewright.commands.console.output import console
     from stagewright.commands.mutation.text import line_of, render
@@ -193,11 +193,11 @@ def _told(name: str, report: MutationReport, args: argparse.Namespace) -> list[o
     elif not args.json:
         console().print(render(report, verbose=args.verbose), soft_wrap=True)
         if len(report.findings) == 1:
-            _tell_run(report, args)
+            _show_run(report, args)
     return document
 
 
-def _tell_run(report: MutationReport, args: argparse.Namespace) -> None:
+def _show_run(report: MutationReport, args: argparse.Namespace) -> None:
     """The whole counterexample, where a single mutant was asked for."""
     from stagewright.checker.counterexample import render_text
     from stagewright.checker.limits import Limits
@@ -226,7 +226,7 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
     from stagewright.checker.mutation.original import original_at
     from stagewright.checker.mutation.report import Finding, MutationReport
     from stagewright.checker.mutation.run import Budget, evaluate_all
-    from stagewright.commands.mutation.progress import telling
+    from stagewright.commands.mutation.progress import progress_on
     from stagewright.machines import SHIPPED
     from stagewright.spec.define import define, defined_afresh
     from stagewright.spec.loading import find
@@ -240,12 +240,12 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
     asked = _chosen(everything, definition, args)
     mutants = asked if args.parts else evaluated_here(definition, asked)
     here = set(map(id, mutants))
-    with telling(sys.stderr, definition, len(mutants)) as told:
+    with progress_on(sys.stderr, definition, len(mutants)) as lines:
         limits = Limits(states=args.max_states, seconds=args.timeout)
         originals: list[Original] = []
         for scope in scopes:
             originals.append(original_at(definition, scope, limits))
-            told.original(originals[-1])
+            lines.original(originals[-1])
         originals.sort(key=lambda original: original.count)
         left = None
         if args.timeout is not None:
@@ -255,7 +255,7 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
             originals,
             Budget(left, args.per_mutant, args.max_states),
             workers=processes,
-            told=told.evaluated,
+            on_evaluated=lines.evaluated,
         )
     found = [Finding(m, j) for m, j in zip(mutants, evaluations, strict=True)]
     needs: Mapping[str, Needed] = {}

@@ -18,19 +18,19 @@ _PLAIN_SECONDS = 5.0
 
 
 @contextmanager
-def telling(stream: TextIO, definition: Definition, mutants: int) -> Iterator[Told]:
+def progress_on(stream: TextIO, definition: Definition, mutants: int) -> Iterator[_Lines]:
     """Say what is to be done, then how it goes while the block runs."""
-    told = Told(stream, mutants, live=stream.isatty())
+    lines = _Lines(stream, mutants, live=stream.isatty())
     profile = f" ({definition.profile})" if definition.profile else ""
-    told.line(f"checking {mutants} mutants of {definition.name}{profile}")
+    lines.line(f"checking {mutants} mutants of {definition.name}{profile}")
     try:
-        yield told
+        yield lines
     finally:
-        told.end()
+        lines.end()
 
 
 @dataclass
-class Told:
+class _Lines:
     """What was said so far."""
 
     stream: TextIO

@@ -163,7 +163,7 @@ def _survivors(
     yield Text(f"{number} {title}", style=style or "green")
     for group in groups:
         yield Text(f"  {_line(group.mutant, group.actions)}")
-        yield Text(f"    {group.told}", style="dim")
+        yield Text(f"    {group.explanation}", style="dim")
 
 
 def _line(mutant: Mutant, actions: Sequence[str]) -> str:

@@ -30,7 +30,7 @@ class Change:
 
 def differences(old: MachineFacts, new: MachineFacts) -> list[str]:
     """Every difference of meaning, in the order of the definition; none if they say the same."""
-    return told(changes(old, new), _in_full)
+    return lines_of_changes(changes(old, new), _in_full)
 
 
 def changes(old: MachineFacts, new: MachineFacts) -> list[Change]:
@@ -52,7 +52,9 @@ def changes(old: MachineFacts, new: MachineFacts) -> list[Change]:
     ]
 
 
-def told(found: Sequence[Change], lines_of: Callable[[Change], Iterator[str]]) -> list[str]:
+def lines_of_changes(
+    found: Sequence[Change], lines_of: Callable[[Change], Iterator[str]]
+) -> list[str]:
     """The changes as lines under the titles of their sections, with an empty line between sections."""
     lines: list[str] = []
     for title, section in groupby(found, key=lambda change: change.section):

@@ -37,7 +37,7 @@ def diagram_dot(diagram: Diagram, looks: Looks | None = None) -> str:
     looks = looks or Looks()
     shown = shown_members(diagram)
     ids = {member: f"s{i}" for i, member in enumerate(shown)}
-    lines = ["digraph {", *_STYLE, f"    label={quoted(_told(diagram))};"]
+    lines = ["digraph {", *_STYLE, f"    label={quoted(_label(diagram))};"]
     if diagram.initial:
         lines.append(
             '    start [shape="circle", style="filled", fillcolor="#33557f", label="", width="0.15"];'
@@ -56,7 +56,7 @@ def diagram_dot(diagram: Diagram, looks: Looks | None = None) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _told(diagram: Diagram) -> str:
+def _label(diagram: Diagram) -> str:
     """What the edges are, in lines that are no wider than a picture."""
     parts = [diagram.basis, *diagram.notes]
     if diagram.elsewhere:

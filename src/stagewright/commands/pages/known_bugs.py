@@ -31,11 +31,11 @@ def known_bugs_page(
     `names`: what the command line calls a machine, by `module:Class`.
     """
 
-    def told(bug: KnownBug, _: Rediscovery) -> None:
+    def on_found(bug: KnownBug, _: Rediscovery) -> None:
         print(f"searched for {bug.id}", file=sys.stderr, flush=True)
 
     ordered = sorted(bugs, key=lambda bug: bug.id)
-    found = rediscover_all(ordered, Limits(seconds=timeout), workers=cores(), told=told)
+    found = rediscover_all(ordered, Limits(seconds=timeout), workers=cores(), on_found=on_found)
     rows = [_row(bug, one, names) for bug, one in zip(ordered, found, strict=True)]
     total = len(bugs) + len(absent)
     lines = [

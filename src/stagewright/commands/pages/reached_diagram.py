@@ -44,13 +44,13 @@ def reached_diagram(
     allowed = diagram_of(definition, variable)
     default = scope_of(definition)
     title = f"searching for the edges of {allowed.variable} at {scope or 'the default scope'}"
-    with nullcontext() if progress is None else progress_on(progress, title) as tell:
+    with nullcontext() if progress is None else progress_on(progress, title) as show:
         look = partial(
             reached_edges,
             definition,
             allowed.variable,
             limits=Limits(states=states),
-            progress=tell,
+            progress=show,
         )
         try:
             first = look(scope or default)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from stagewright.checker.check import check
 from stagewright.checker.counterexample.files import file_stem, markdown, write_whole
-from stagewright.checker.counterexample.story import tell
+from stagewright.checker.counterexample.story import story_of
 from stagewright.checker.limits import Limits
 from stagewright.commands.pages.text import plain, prose
 from stagewright.spec.define import define
@@ -41,7 +41,7 @@ def write_runs(
         for verdict in report.verdicts:
             if verdict.run is not None and verdict.outcome is Outcome.VIOLATED:
                 file = directory / _file(profile, verdict.name)
-                write_whole(file, markdown(tell(definition, verdict, scope)))
+                write_whole(file, markdown(story_of(definition, verdict, scope)))
                 yield file
     index = directory / "README.md"
     write_whole(index, "\n".join(lines).rstrip() + "\n")

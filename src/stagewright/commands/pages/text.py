@@ -101,8 +101,8 @@ def _states(facts: MachineFacts) -> Iterator[RenderableType]:
         yield _at(f"entity {name}", 2)
     for budget, default, doc in facts.budgets:
         yield _at(f"budget {budget}: {default}" + (f", {doc}" if doc else ""), 2)
-    for name, told in facts.fairness:
-        yield _at(f"fairness {name}: {told}", 2)
+    for name, words in facts.fairness:
+        yield _at(f"fairness {name}: {words}", 2)
     for condition in facts.initially:
         yield _at(f"initially {condition}", 2)
     if facts.final:
@@ -153,10 +153,10 @@ def _actions(facts: MachineFacts) -> Iterator[RenderableType]:
 
 
 def _circumstances(action: ActionFacts) -> str:
-    told = [f"by {action.actor}"] if action.actor else []
-    told += [action.fairness] if action.fairness else []
-    told += [f"spends {action.budget}"] if action.budget else []
-    return "  " + ", ".join(told) if told else ""
+    words = [f"by {action.actor}"] if action.actor else []
+    words += [action.fairness] if action.fairness else []
+    words += [f"spends {action.budget}"] if action.budget else []
+    return "  " + ", ".join(words) if words else ""
 
 
 def _clauses(action: ActionFacts) -> Iterator[RenderableType]:
@@ -189,8 +189,8 @@ def _markdown(facts: MachineFacts) -> Iterator[str]:
     yield from markdown_table(("variable", "sort", "starts as", "kept", "meaning"), rows)
     if facts.budgets:
         yield from markdown_table(("budget", "default", "meaning"), facts.budgets)
-    for name, told in facts.fairness:
-        yield from (f"Fairness {plain(name)}: {plain(told)}.", "")
+    for name, words in facts.fairness:
+        yield from (f"Fairness {plain(name)}: {plain(words)}.", "")
     for condition in facts.initially:
         yield from (f"Initially {plain(condition)}.", "")
     if facts.final:

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from stagewright.commands.facts.facts import ActionFacts, MachineFacts, PropertyFacts
 from stagewright.commands.facts.of_definition import facts_of
-from stagewright.commands.pages.compare import Change, changes, told
+from stagewright.commands.pages.compare import Change, changes, lines_of_changes
 from stagewright.commands.pages.text import prose, table
 from stagewright.spec.definition import Definition
 
@@ -45,7 +45,9 @@ def _codes(names: str) -> str:
 def brief(old: MachineFacts, new: MachineFacts) -> list[str]:
     """The differences of two versions, none longer than a line that a person reads."""
     docs = {what.name: what.doc for facts in (old, new) for what in _documented(facts)}
-    return told(changes(old, new), lambda change: _lines(change, docs.get(change.name, "")))
+    return lines_of_changes(
+        changes(old, new), lambda change: _lines(change, docs.get(change.name, ""))
+    )
 
 
 def _documented(facts: MachineFacts) -> Iterator[ActionFacts | PropertyFacts]:

@@ -67,12 +67,12 @@ def _verdicts(report: Report) -> RenderableType:
         table.add_column(no_wrap=column < 2, overflow="fold")
     for verdict in report.verdicts:
         mark, style = _MARKS[verdict.outcome]
-        note = Text(_told(report.definition, verdict))
+        note = Text(_note(report.definition, verdict))
         table.add_row(Text(mark, style=style), Text(verdict.name, style=style), note)
     return Padding(table, (0, 0, 0, 2))
 
 
-def _told(definition: Definition, verdict: PropertyVerdict) -> str:
+def _note(definition: Definition, verdict: PropertyVerdict) -> str:
     """The note of a verdict; a violated promise is first said in its own words, and why it is known to be."""
     known = definition.known_violation(verdict.name)
     if verdict.outcome is not Outcome.VIOLATED:

@@ -18,7 +18,7 @@ MOST_MESSAGE = 4_000  # characters: the runner cuts at 4,096
 MOST_TITLE = 200
 SUMMARY_BYTES = 1024 * 1024  # of one step: GitHub refuses a larger summary as a whole
 _ENDING_BYTES = 100  # kept free for the line that says what did not fit
-_TOLD_CHARACTERS = 20_000  # of one counterexample in the summary
+_STORY_CHARACTERS = 20_000  # of one counterexample in the summary
 _STEPS = 40  # of a counterexample in an annotation: the last ones
 _COMMANDS = {Level.ERROR: "error", Level.WARNING: "warning", Level.NOTE: "notice"}
 _MARKS = {Outcome.HOLDS: "✅", Outcome.VIOLATED: "❌", Outcome.UNDECIDED: "❔", None: "⏩"}
@@ -142,7 +142,9 @@ def room_in(path: Path) -> int:
 
 def _parts(suite: Suite) -> Iterator[str]:
     """The table first, then each counterexample, then what was not exercised."""
-    rows = "".join(f"| {_MARKS[c.outcome]} | {_code(c.name)} | {_told(c)} |\n" for c in suite.cases)
+    rows = "".join(
+        f"| {_MARKS[c.outcome]} | {_code(c.name)} | {_outcome(c)} |\n" for c in suite.cases
+    )
     yield (
         f"\n## {_MARKS[suite.outcome]} {_inline(suite.title)}: {suite.command}\n\n"
         f"{_inline(suite.scope)}. {_inline(suite.summary)}"
@@ -150,13 +152,13 @@ def _parts(suite: Suite) -> Iterator[str]:
         f"| | promise | |\n|---|---|---|\n{rows}\n{_code(suite.reproduce)}\n"
     )
     for case in suite.cases:
-        if case.told:
-            yield _details(case.headline, shortened(case.told, _TOLD_CHARACTERS))
+        if case.story:
+            yield _details(case.headline, shortened(case.story, _STORY_CHARACTERS))
     if suite.remarks:
         yield _details("What was not exercised", "\n".join(r.text for r in suite.remarks))
 
 
-def _told(case: Case) -> str:
+def _outcome(case: Case) -> str:
     if case.outcome is Outcome.VIOLATED:
         return _inline(": ".join(filter(None, (case.headline, first_sentence(case.promise)))))
     return _inline(case.note)

@@ -51,8 +51,8 @@ def _suite(root: ET.Element, suite: Suite, number: int) -> None:
     _properties(element, suite)
     for case in suite.cases:
         _case(element, suite, case)
-    if told := [*([suite.note] if suite.note else []), *(remark.text for remark in suite.remarks)]:
-        ET.SubElement(element, "system-out").text = readable("\n".join([suite.summary, *told]))
+    if story := [*([suite.note] if suite.note else []), *(remark.text for remark in suite.remarks)]:
+        ET.SubElement(element, "system-out").text = readable("\n".join([suite.summary, *story]))
     element.set("tests", str(len(suite.cases)))
     for attribute, tag in _COUNTED.items():
         element.set(attribute, str(len(element.findall(f"testcase/{tag}"))))
@@ -97,7 +97,7 @@ def _trouble(element: ET.Element, tag: str, suite: Suite, case: Case, message: s
     kind = case.kind if tag == "failure" else "undecided"
     _set(trouble, type=kind, message=message)
     place = f"{case.where}: {message}" if case.where is not None else message
-    parts = [place, case.told or case.note, f"reproduce: {suite.reproduce}"]
+    parts = [place, case.story or case.note, f"reproduce: {suite.reproduce}"]
     trouble.text = readable("\n\n".join(filter(None, parts)))
 
 

@@ -90,10 +90,10 @@ def _case(result: Result, verdict: PropertyVerdict) -> Case:
     known = definition.known_violation(verdict.name)
     flow: tuple[FlowStep, ...] = ()
     if verdict.run is not None:
-        from stagewright.checker.counterexample import tell
+        from stagewright.checker.counterexample import story_of
         from stagewright.checker.counterexample.files import plain_text
 
-        story = tell(definition, verdict, result.scope)
+        story = story_of(definition, verdict, result.scope)
         headline, why = story.headline, _why(story, verdict, known)
         text = plain_text(definition, verdict, result.scope)
         flow = tuple(_flow(definition, story, where))

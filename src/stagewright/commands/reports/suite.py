@@ -44,7 +44,7 @@ class FlowStep:
 class Case:
     """One promise and what became of it; `outcome` None: it was left out, as `note` says.
 
-    `headline` says in one line what happened, `why` the reasons, `told` the whole counterexample.
+    `headline` says in one line what happened, `why` the reasons, `story` the whole counterexample.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Case:
     where: Place | None
     headline: str = ""
     why: str = ""
-    told: str = ""
+    story: str = ""
     seconds: float | None = None
     vacuous: bool = False
     flow: tuple[FlowStep, ...] = ()

@@ -84,7 +84,7 @@ class CiReports:
                 text = report.form.document(self.suites, exit_code)
                 _write_file(report.flag, report.place, text)
         if self.github:
-            _tell_github(self.suites)
+            _show_github(self.suites)
         for report in self.wanted:
             if report.place == STANDARD_OUTPUT:
                 sys.stdout.write(report.form.document(self.suites, exit_code))
@@ -179,7 +179,7 @@ def _write_file(flag: str, place: str, text: str) -> None:
         ) from error
 
 
-def _tell_github(suites: list[Suite]) -> None:
+def _show_github(suites: list[Suite]) -> None:
     """Annotate, and append to the job's summary.
 
     The runner reads commands from both streams; standard output may be a file or a pipe by now.
