@@ -49,7 +49,7 @@ class Context:
         self.defects = defects
         self.catalog = Catalog()
         self.down: frozenset[str] = frozenset()  # as this node's failure detector sees it
-        self.ears: list[Callable[[RowWork], None]] = []  # those who record it
+        self.listeners: list[Callable[[RowWork], None]] = []  # those who record it
         self.ready = False  # it has learned what was committed before it started
         self.loaded_from = 0  # microseconds; a wrong build knows no older CDC generation
         self._machine = int.from_bytes(blake2b(self.name.encode(), digest_size=6).digest(), "big")
@@ -73,10 +73,10 @@ class Context:
         self._number += 1
         return self._number
 
-    def tell(self, work: RowWork) -> None:
-        """Tell those who record the node."""
-        for ear in self.ears:
-            ear(work)
+    def report(self, work: RowWork) -> None:
+        """Report to those who record the node."""
+        for listener in self.listeners:
+            listener(work)
 
     # -- group0 --------------------------------------------------------------------------------------
 

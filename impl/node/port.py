@@ -232,7 +232,7 @@ class SansIoNode(Protocol):
         ...
 
 
-# -- what a node tells those who record it ---------------------------------------------------------------
+# -- what a node reports to those who record it ----------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

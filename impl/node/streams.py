@@ -16,7 +16,7 @@ from stagewright.impl.node.keys import bounds
 from stagewright.impl.node.messages import Cell, Order, OrderDone, PullRows, RowChunk, Work
 from stagewright.impl.node.port import Effect, RowWork, Send
 from stagewright.impl.node.replica import Replica
-from stagewright.impl.node.transfers import Transfer, tell_begin
+from stagewright.impl.node.transfers import Transfer, report_begin
 from stagewright.machines.scylladb.topology.topology_states import NodeState
 
 
@@ -60,7 +60,7 @@ class Streams:
                 "transfer", number, order.session, table, source, tuple(ranges)
             )
         self._running = running
-        tell_begin(self._node, Work.stream, running.transfers.values())
+        report_begin(self._node, Work.stream, running.transfers.values())
         pulls = [e for t in running.transfers.values() for e in t.pull(self._node, 0)]
         return [*pulls, *self._look()]
 
@@ -116,7 +116,7 @@ class Streams:
         if running is None or not all(t.over for t in running.transfers.values()):
             return []
         self._running, self._done = None, running.session
-        self._node.tell(RowWork(Work.stream, begins=False))
+        self._node.report(RowWork(Work.stream, begins=False))
         return self._replica.store((), self._end(running.coordinator, running.order))
 
     def _fail(self, reason: str) -> list[Effect]:

@@ -16,7 +16,7 @@ from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.messages import Order, OrderDone, RowChunk, Work
 from stagewright.impl.node.port import Effect, RowWork, Send
 from stagewright.impl.node.replica import Replica
-from stagewright.impl.node.transfers import Transfer, tell_begin
+from stagewright.impl.node.transfers import Transfer, report_begin
 from stagewright.impl.views.maintenance.hints import hints_of
 from stagewright.impl.views.maintenance.staged import staging_of
 from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Replicas, Role, Run
@@ -90,7 +90,7 @@ class TabletStreams:
                     "tablet transfer", number, session, family, source, (row.range,)
                 )
         self._running[session] = running
-        tell_begin(node, order.work, running.transfers.values(), row)
+        report_begin(node, order.work, running.transfers.values(), row)
         running.later = [*running.transfers.values()]
         return [*self._go_on(running), *self._look(running)]
 
@@ -157,7 +157,7 @@ class TabletStreams:
             return self._fail(running, problem)
         del self._running[running.row.session]
         self._done.add((running.row.session, running.order.work))
-        self._node.tell(RowWork(running.order.work, begins=False, row=running.row))
+        self._node.report(RowWork(running.order.work, begins=False, row=running.row))
         return self._replica.store((), _end(running.coordinator, running.order))
 
     def _fail(self, running: _Running, reason: str) -> list[Effect]:
@@ -188,7 +188,7 @@ class TabletStreams:
             return [*settled, _end(coordinator, order, "view updates of it are on their way")]
         if self._node.has(Defect.tablet_cleanup_leaves_rows):
             return [_end(coordinator, order)]
-        self._node.tell(RowWork(order.work, begins=False, row=row))
+        self._node.report(RowWork(order.work, begins=False, row=row))
         return self._replica.clean_tablet(row, _end(coordinator, order))
 
 

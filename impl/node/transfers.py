@@ -1,4 +1,4 @@
-"""A transfer: the rows of token ranges of one table, from one source, chunk after chunk; and what is told of such work."""
+"""A transfer: the rows of token ranges of one table, from one source, chunk after chunk; and what is reported of such work."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class Transfer:
         )
 
 
-def tell_begin(
+def report_begin(
     node: Context, work: Work, transfers: Iterable[Transfer], row: TabletRow | None = None
 ) -> None:
     """A node begins to fetch rows, in transfers."""
     found = ((t.table, range_, t.source) for t in transfers for range_ in t.ranges)
-    node.tell(RowWork(work, begins=True, row=row, fetched=tuple(found)))
+    node.report(RowWork(work, begins=True, row=row, fetched=tuple(found)))

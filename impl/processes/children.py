@@ -19,14 +19,14 @@ _TO_END = 15.0  # seconds for processes to end by themselves
 
 
 class Children:
-    """Each runs the same program, with `--dir` and `--name`; `tell` is called with what goes on."""
+    """Each runs the same program, with `--dir` and `--name`; `report` is called with what goes on."""
 
     def __init__(
-        self, layout: Layout, tell: Callable[[str], None], patience: float, program: Sequence[str]
+        self, layout: Layout, report: Callable[[str], None], patience: float, program: Sequence[str]
     ) -> None:
         """`patience` is how many seconds something is waited for, `program` what Python runs."""
         self._layout = layout
-        self._tell = tell
+        self._report = report
         self._patience = patience
         self._program = program
         self._started: dict[str, subprocess.Popen[bytes]] = {}
@@ -43,7 +43,7 @@ class Children:
                 start_new_session=True,
                 env=environment(),
             )
-        self._tell(f"{name} starts")
+        self._report(f"{name} starts")
 
     def running(self, name: str) -> int | None:
         """The number of a process, if it lives."""
@@ -81,7 +81,7 @@ class Children:
             time.sleep(LOOK)
         for name in running:
             if self.running(name) is not None:
-                self._tell(f"{name} does not stop and is killed")
+                self._report(f"{name} does not stop and is killed")
                 self.kill(name)
         for name in chosen:
             child = self._started.get(name)

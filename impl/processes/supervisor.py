@@ -70,17 +70,17 @@ class Report:
 
 
 class Supervisor:
-    """Acts on the cluster of a directory; `tell` is called with what goes on."""
+    """Acts on the cluster of a directory; `report` is called with what goes on."""
 
     def __init__(
         self,
         layout: Layout,
-        tell: Callable[[str], None] = lambda _: None,
+        report: Callable[[str], None] = lambda _: None,
         patience: float = PATIENCE,
     ) -> None:
         self.layout = layout
         program = ("-m", "stagewright.impl.processes.node")
-        self._children = Children(layout, tell, patience, program)
+        self._children = Children(layout, report, patience, program)
 
     # -- starting --------------------------------------------------------------------------------------
 

@@ -107,7 +107,7 @@ class RowLines:
 
     # -- what it does --------------------------------------------------------------------------------------
 
-    def told(self, work: RowWork) -> None:
+    def log(self, work: RowWork) -> None:
         """The node begins work, or has done it."""
         row = work.row
         if row is None:

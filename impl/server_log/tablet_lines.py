@@ -30,7 +30,7 @@ class TabletLines:
         self._say = say
         self._node = node
 
-    def _tell(self, text: str, level: Level = Level.INFO) -> None:
+    def _write(self, text: str, level: Level = Level.INFO) -> None:
         self._say(TOPOLOGY, text, level, 0)
 
     def orders(self, to: str, order: Order) -> None:
@@ -43,14 +43,14 @@ class TabletLines:
         kind = "migration" if row is None or row.kind is None else row.kind.name
         if order.work is Work.repair_tablet:
             what = "tablet repair" if kind == "repair" else "repair phase of tablet rebuild"
-            self._tell(f"Initiating {what} host={host_id_of(to)} tablet={tablet}")
+            self._write(f"Initiating {what} host={host_id_of(to)} tablet={tablet}")
             return
         if order.work is Work.stream_tablet:
-            self._tell(f"Initiating tablet streaming ({kind}) of {tablet} to {replica}")
+            self._write(f"Initiating tablet streaming ({kind}) of {tablet} to {replica}")
             return
         reverts = row is not None and row.tablet.stage is Stage.cleanup_target
         end = " to revert migration" if reverts else ""
-        self._tell(f"Initiating tablet cleanup of {tablet} on {replica}{end}")
+        self._write(f"Initiating tablet cleanup of {tablet} on {replica}{end}")
 
     def ended(self, done: OrderDone) -> None:
         """A replica answers: with the last one, what the stage is for has ended."""
@@ -63,8 +63,8 @@ class TabletLines:
             of = f"{job.key[0]} for tablet {tablet_id(*job.tablet)}"
             problems = [*job.problems, *([] if done.succeeded else [done.reason])]
             if problems:
-                self._tell(f"{of} failed: {problems[0]}", Level.WARN)
-            self._tell(f"{of} resolved.", Level.DEBUG)
+                self._write(f"{of} failed: {problems[0]}", Level.WARN)
+            self._write(f"{of} resolved.", Level.DEBUG)
 
     def plans(self, request: Commit) -> None:
         """The stages that tablets are to enter."""
@@ -80,7 +80,7 @@ class TabletLines:
             if row.tablet.stage is Stage.cleanup:
                 self._nobody_cleans(row)
             text = f"Will set tablet {tablet_id(table, row.number)} stage to {stage}"
-            self._tell(text, Level.DEBUG)
+            self._write(text, Level.DEBUG)
 
     def _nobody_cleans(self, row: TabletRow) -> None:
         """Of a replica that is given up, and where none leaves, nothing is asked; nor within a node, whose shards share rows."""
@@ -89,12 +89,12 @@ class TabletLines:
         if row.kind is Kind.intranode_migration:
             (replica,) = {*row.tablet.replicas} - {*(row.tablet.next or ())}
             place = f"{host_id_of(replica.host)}:{replica.shard}"
-            self._tell(f"Initiating tablet cleanup of {tablet} on {place}")
+            self._write(f"Initiating tablet cleanup of {tablet} on {place}")
         elif not leaving:
-            self._tell(f"Tablet cleanup of {tablet} skipped because no replicas leaving")
+            self._write(f"Tablet cleanup of {tablet} skipped because no replicas leaving")
         elif gone:
             place = f"{host_id_of(gone[0])}:0"
-            self._tell(f"Tablet cleanup of {tablet} on {place} skipped because node is excluded")
+            self._write(f"Tablet cleanup of {tablet} on {place} skipped because node is excluded")
         else:
             return
-        self._tell(f"cleanup for tablet {tablet} resolved.", Level.DEBUG)
+        self._write(f"cleanup for tablet {tablet} resolved.", Level.DEBUG)

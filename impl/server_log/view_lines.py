@@ -32,7 +32,7 @@ class ViewLines:
         self._calls: dict[Place, tuple[str, ...]] = {}
         self._batches: dict[Place, set[str]] = {}
 
-    def told(self, record: Record) -> None:
+    def log(self, record: Record) -> None:
         """The node records something."""
         place = record.place
         if record.what is What.stage:  # what comes at once is an sstable of its own

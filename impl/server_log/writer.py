@@ -103,13 +103,13 @@ class ServerLog:
     def starts(self, node: DatabaseNode) -> None:
         """A life begins, before anything is asked of it."""
         self._node, self._life = node, _Life()
-        node.views.ears.append(ViewLines(self._say, lambda: node.context.view).told)
+        node.views.listeners.append(ViewLines(self._say, lambda: node.context.view).log)
         self._write(BANNER)  # printed before there is a logger
         self._say(INIT, BANNER.removesuffix(" ..."))
         self._rows = RowLines(self._say, node)
         self._tablets = TabletLines(self._say, node)
         self._tasks = TaskLines(self._say, lambda: node.context.catalog)
-        node.context.ears.append(self._rows.told)
+        node.context.listeners.append(self._rows.log)
 
     def heard(self, sender: str, message: Message) -> None:
         """The node is about to handle a message."""

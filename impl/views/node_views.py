@@ -25,7 +25,7 @@ from stagewright.impl.storage.port import Put, Version
 from stagewright.impl.views.building.coordinator import ViewBuildingCoordinator
 from stagewright.impl.views.building.destinations import goes_to_staging
 from stagewright.impl.views.building.progress import statuses
-from stagewright.impl.views.building.records import Record, Tell, What
+from stagewright.impl.views.building.records import OnRecord, Record, What
 from stagewright.impl.views.building.registrar import StagingRegistrar
 from stagewright.impl.views.building.worker import ViewBuildingWorker
 from stagewright.impl.views.maintenance.definition import ViewDefinition
@@ -58,17 +58,17 @@ class NodeViews:
         self.coordinator: ViewBuildingCoordinator | None = None
         self._node = node
         self._memtables = Memtables()
-        self.ears: list[Tell] = []  # who hears what is recorded
-        self.worker = ViewBuildingWorker(node, self.outbox, self._memtables, self._tell)
+        self.listeners: list[OnRecord] = []  # who hears what is recorded
+        self.worker = ViewBuildingWorker(node, self.outbox, self._memtables, self._record)
         self.registrar = StagingRegistrar(node)
         self._known: dict[str, ViewDefinition] = {}  # the views that were there last
         self._lost = frozenset[tuple[str, frozenset[str]]]()  # tablets, with whom they lose
         self._settled: set[tuple[str, str]] = set()  # tablets that leave, by key
         self.store: Callable[..., list[Effect]] = lambda _, *then: [*then]  # as the replica does
 
-    def _tell(self, record: Record) -> None:
-        for ear in self.ears:
-            ear(record)
+    def _record(self, record: Record) -> None:
+        for listener in self.listeners:
+            listener(record)
 
     # -- rows ----------------------------------------------------------------------------------------------
 
@@ -139,7 +139,7 @@ class NodeViews:
             found.append(put_staged(base, Staged(cell, older)))
         if found:
             self.registrar.staged(row)
-            self._tell(Record(What.stage, base=base, rows=len(found)))
+            self._record(Record(What.stage, base=base, rows=len(found)))
         return tuple(found)
 
     def _updates(self, table: str, cells: Iterable[Cell], *, new: bool) -> list[ViewUpdate]:
@@ -304,7 +304,7 @@ class NodeViews:
 
     def lead(self, leadership: Leadership) -> list[Effect]:
         """This node leads now."""
-        self.coordinator = ViewBuildingCoordinator(self._node, leadership, self._tell)
+        self.coordinator = ViewBuildingCoordinator(self._node, leadership, self._record)
         return self.coordinator.start()
 
     def depose(self) -> None:

@@ -18,7 +18,7 @@ from stagewright.spec.errors import InputError
 
 BY_ROWS, BY_TRACE, BY_LOG = "rows", "trace", "log"
 CheckLogs = Callable[[Sequence[Path]], tuple[int, str]]
-"""How many events logs tell, and where no run explains them, or nothing: whoever starts a campaign can read logs."""
+"""How many events logs have, and where no run explains them, or nothing: whoever starts a campaign can read logs."""
 
 
 @dataclass(frozen=True)

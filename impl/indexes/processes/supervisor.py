@@ -46,18 +46,18 @@ class Report:
 
 
 class IndexSupervisor:
-    """Acts on the cluster of a directory; `tell` is called with what goes on."""
+    """Acts on the cluster of a directory; `report` is called with what goes on."""
 
     def __init__(
         self,
         layout: IndexLayout,
-        tell: Callable[[str], None] = lambda _: None,
+        report: Callable[[str], None] = lambda _: None,
         patience: float = PATIENCE,
         program: Sequence[str] = ("-m", "stagewright.impl.indexes.processes.program"),
     ) -> None:
         """`program` is what Python runs as a process."""
         self.layout = layout
-        self._children = Children(layout.layout, tell, patience, program)
+        self._children = Children(layout.layout, report, patience, program)
 
     def create(
         self, servers: int, settings: Settings = REAL, masters: int = MASTERS

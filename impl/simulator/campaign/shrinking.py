@@ -75,7 +75,7 @@ def shrink(
     defects: frozenset[Defect] = frozenset(),
     *,
     most: int = RUNS,
-    tell: Callable[[int], None] = lambda _runs: None,
+    progress: Callable[[int], None] = lambda _runs: None,
 ) -> Shrunk:
     """A scenario as small as `most` runs can make it that shows the same failure."""
     shrinker = _Shrinker(scenario, failure, defects, most)
@@ -84,9 +84,9 @@ def shrink(
         while before != shrinker.best.scenario:
             before = shrinker.best.scenario
             shrinker.leave_out()
-            tell(shrinker.best.runs)
+            progress(shrinker.best.runs)
             shrinker.lessen()
-            tell(shrinker.best.runs)
+            progress(shrinker.best.runs)
     except _Spent:
         pass
     return shrinker.best

@@ -1,4 +1,4 @@
-"""Group0's modelled log, with ears: who listens learns each entry as it is committed, before any node does."""
+"""Group0's modelled log, with listeners: they learn each entry as it is committed, before any node does."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from stagewright.impl.group0 import Commit, Committed, Entry, Outcome
 from stagewright.impl.group0.port import refusal_of
 from stagewright.impl.group0.simulated import ModelledLog
 
-_Ears = list[Callable[[Entry], None]]
+_Listeners = list[Callable[[Entry], None]]
 
 
 @dataclass
 class HeardLog(ModelledLog):
     """`careless` is a mistake to build group0 with: commits whose state is not the expected one count."""
 
-    ears: _Ears = field(default_factory=_Ears)
+    listeners: _Listeners = field(default_factory=_Listeners)
     careless: bool = False
 
     def append(self, request: Commit) -> Outcome:
@@ -26,8 +26,8 @@ class HeardLog(ModelledLog):
         before = self.head
         outcome = super().append(request)
         if isinstance(outcome, Committed) and self.head != before:
-            for hear in self.ears:
-                hear(self.entries[-1])
+            for listener in self.listeners:
+                listener(self.entries[-1])
         return outcome
 
     def _is_known(self, request: Commit) -> bool:

@@ -82,7 +82,7 @@ class _Run:
         self.world.clients = self._hear
         self.watcher = Watcher(lambda: self.events.now, keeps=dumps)
         self.world.watcher = self.watcher
-        self.world.log.ears.append(self._committed)
+        self.world.log.listeners.append(self._committed)
         self.outcomes: list[Outcome] = []
         self._committed_at = 0
         self.troubles = Troubles(self.world, plan.faults)
@@ -195,7 +195,7 @@ class _Run:
             self.log_check.catalog.tables,
             dict(self.world.met),
             self.log_check.tablets.moves,
-            self.world.story.told,
+            self.world.story.kept,
         )
 
     def _refused(self) -> list[str]:

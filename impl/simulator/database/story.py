@@ -12,7 +12,7 @@ class Story:
 
     def __init__(self) -> None:
         self._events: deque[tuple[int, str]] = deque(maxlen=KEPT)
-        self.told: list[tuple[int, str]] = []
+        self.kept: list[tuple[int, str]] = []
 
     def add(self, now: int, what: str) -> None:
         """Something has happened."""
@@ -20,5 +20,5 @@ class Story:
 
     def end(self) -> None:
         """Something is wrong."""
-        if not self.told:
-            self.told = [*self._events]
+        if not self.kept:
+            self.kept = [*self._events]

@@ -19,7 +19,7 @@ from stagewright.impl.view_engine.defects import Defect, built_with
 
 BY_ANSWERS, BY_TRACE, BY_LOG = "answers", "trace", "log"
 CheckLogs = Callable[[Sequence[Path]], tuple[int, str]]
-"""How many events logs tell, and where no run explains them, or nothing: whoever starts a campaign can read logs."""
+"""How many events logs have, and where no run explains them, or nothing: whoever starts a campaign can read logs."""
 
 
 @dataclass(frozen=True)

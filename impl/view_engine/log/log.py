@@ -74,7 +74,7 @@ def no_replicas() -> Iterable[int]:
 
 
 class GroupLog:
-    """Of one process of an index. Called with the group's lock held, after what it tells was committed."""
+    """Of one process of an index. Called with the group's lock held, after what it logs was committed."""
 
     def __init__(self, log: ServerLog, kind: str, document: str, signature: bytes) -> None:
         self._log = log
@@ -202,7 +202,7 @@ class GroupLog:
         """A header of the cleaner was committed; it is done when no partition is in cleanup any more."""
         if not self._log.is_kept or after.cleanup or not before.cleanup:
             return
-        there = replace(before, cleanup=0)  # what was pending is told next
+        there = replace(before, cleanup=0)  # what was pending is logged next
         seconds = self._log.clock() - self._cleaning_since
         self._log.say(
             self._process,

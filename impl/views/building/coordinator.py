@@ -18,7 +18,7 @@ from stagewright.impl.node.port import Effect, Reason, Send, Wake
 from stagewright.impl.ring.tablets import TabletReplica
 from stagewright.impl.runtime import Instance
 from stagewright.impl.views.building.choices import Sent, choices, shard_entity, tablet_entity
-from stagewright.impl.views.building.records import Record, Tell, What
+from stagewright.impl.views.building.records import OnRecord, Record, What
 from stagewright.impl.views.building.steps import Steps, described, rows_of_choice
 from stagewright.impl.views.building.tasks import (
     BUILD,
@@ -38,9 +38,9 @@ CHOICES = ("start_view", "mark_view_built", "leave_base", "choose_base")
 class ViewBuildingCoordinator:
     """One term of one node."""
 
-    def __init__(self, node: Context, leadership: Leadership, tell: Tell) -> None:
+    def __init__(self, node: Context, leadership: Leadership, on_record: OnRecord) -> None:
         self.leadership = leadership
-        self._tell = tell
+        self._on_record = on_record
         self._node = node
         self._sent: dict[TabletReplica, Sent] = {}
         self._resting: set[TabletReplica] = set()  # whose last call failed, for a while
@@ -172,7 +172,7 @@ class ViewBuildingCoordinator:
         number, ids = node.number(), tuple(t.id for t in tasks)
         views = frozenset(t.view for t in tasks if t.view)
         self._sent[replica] = Sent(place, views, ids, number)
-        self._tell(Record(What.send, ids, place, self.leadership.term))
+        self._on_record(Record(What.send, ids, place, self.leadership.term))
         message = WorkOnTasks(number, self.leadership.term, replica.shard, ids)
         return [Send(replica.host, message), self._wake(node.timing.view_call, "call", number)]
 
@@ -209,9 +209,9 @@ class ViewBuildingCoordinator:
         tasks = tasks_in(self._node.catalog.tables)
         views = frozenset(tasks[i].view for i in finished if i in tasks and tasks[i].view)
         self._sent[replica] = replace(one, views=views, finished=finished, answered=True)
-        self._tell(Record(What.answer, tuple(finished), one.place, self.leadership.term))
+        self._on_record(Record(What.answer, tuple(finished), one.place, self.leadership.term))
         if rest := tuple(i for i in one.ids if i not in finished):
-            self._tell(Record(What.give_up, rest, one.place, self.leadership.term))
+            self._on_record(Record(What.give_up, rest, one.place, self.leadership.term))
         return self._ask_removal()
 
     def _of(self, number: int) -> tuple[TabletReplica | None, Sent | None]:
@@ -226,7 +226,7 @@ class ViewBuildingCoordinator:
         if replica is None or one is None:
             return []
         del self._sent[replica]
-        self._tell(Record(What.give_up, one.ids, one.place, self.leadership.term))
+        self._on_record(Record(What.give_up, one.ids, one.place, self.leadership.term))
         self._resting.add(replica)
         return [self._wake(self._node.timing.retry, "rest", replica.host, replica.shard)]
 

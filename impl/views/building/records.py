@@ -40,4 +40,4 @@ class Record:
     rows: int = 0  # that have come into staging
 
 
-Tell = Callable[[Record], None]
+OnRecord = Callable[[Record], None]

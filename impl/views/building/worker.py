@@ -16,7 +16,7 @@ from stagewright.impl.node.keys import bounds
 from stagewright.impl.node.messages import Cell
 from stagewright.impl.node.messages.tables import WorkedOnTasks, WorkOnTasks
 from stagewright.impl.node.port import Effect, Send, Wake
-from stagewright.impl.views.building.records import Record, Tell, What
+from stagewright.impl.views.building.records import OnRecord, Record, What
 from stagewright.impl.views.building.tasks import BUILD, Place, Task, processed_in, tasks_in
 from stagewright.impl.views.maintenance.memtables import Memtables
 from stagewright.impl.views.maintenance.outbox import Outbox
@@ -51,8 +51,10 @@ class Batch:
 class ViewBuildingWorker:
     """The batches of one node."""
 
-    def __init__(self, node: Context, outbox: Outbox, memtables: Memtables, tell: Tell) -> None:
-        self._tell = tell
+    def __init__(
+        self, node: Context, outbox: Outbox, memtables: Memtables, on_record: OnRecord
+    ) -> None:
+        self._on_record = on_record
         self.batches: dict[int, Batch] = {}  # by number
         self.completed: dict[str, Place] = {}
         self._node = node
@@ -82,7 +84,7 @@ class ViewBuildingWorker:
         known = [i for i in call.tasks if i in self.completed]
         if known:
             place = self.completed[known[0]]
-            self._tell(Record(What.attach, tuple(known), place, call.term))
+            self._on_record(Record(What.attach, tuple(known), place, call.term))
             return [Send(sender, WorkedOnTasks(call.number, tuple(known)))]
         stored = tasks_in(tables)
         missing = [i for i in call.tasks if i not in stored]
@@ -95,7 +97,7 @@ class ViewBuildingWorker:
                 joined = tuple(i for i in call.tasks if i in batch.tasks)
                 if self._node.has(Defect.a_call_joins_with_all_its_tasks):
                     joined = call.tasks
-                self._tell(Record(What.attach, joined, batch.place, call.term))
+                self._on_record(Record(What.attach, joined, batch.place, call.term))
                 return []
         if running:
             return [_fails(sender, call, "another batch runs on the shard")]
@@ -115,7 +117,7 @@ class ViewBuildingWorker:
             return []
         self._flushing[base] = self._views_of(base)
         self._memtables.freeze(base)
-        self._tell(Record(What.begin_flush, base=base))
+        self._on_record(Record(What.begin_flush, base=base))
         return self.synced(Wake(FLUSH_MS, ("views", "flushed", base)))
 
     def _views_of(self, base: str) -> set[str]:
@@ -125,7 +127,7 @@ class ViewBuildingWorker:
         """The base table's memtable is in sstables: the calls that waited for that are looked at again."""
         self._memtables.flushed(base)
         views = self._flushing.pop(base, set[str]())
-        self._tell(Record(What.end_flush, base=base, views=tuple(sorted(views))))
+        self._on_record(Record(What.end_flush, base=base, views=tuple(sorted(views))))
         self._flushed |= views
         calls, self._calls = self._calls, []
         return [e for sender, call in calls for e in self.work_on(sender, call)]
@@ -145,7 +147,7 @@ class ViewBuildingWorker:
         kind, waiting = tasks[0].type, [(sender, call.number)]
         batch = Batch(self._last, place, by_id, start, end, kind, waiting=waiting)
         self.batches[batch.number] = batch
-        self._tell(Record(What.start, call.tasks, place, call.term, type=kind))
+        self._on_record(Record(What.start, call.tasks, place, call.term, type=kind))
         return self._go_on(batch)
 
     def _go_on(self, batch: Batch) -> list[Effect]:
@@ -246,7 +248,7 @@ class ViewBuildingWorker:
             task.instance(Call.attached, Work.executing).fire("finish")
         done = tuple(batch.tasks)
         self.completed |= dict.fromkeys(done, batch.place)
-        self._tell(Record(What.finish, done, batch.place, type=batch.type))
+        self._on_record(Record(What.finish, done, batch.place, type=batch.type))
         return [Send(to, WorkedOnTasks(number, done)) for to, number in batch.waiting]
 
     def _end(self, batch: Batch) -> None:
@@ -271,7 +273,7 @@ class ViewBuildingWorker:
                 now = stored.get(task.id)
                 if now is None or now.aborted:
                     del batch.tasks[task.id]
-                    self._tell(Record(What.leave, (task.id,), batch.place))
+                    self._on_record(Record(What.leave, (task.id,), batch.place))
             if not batch.tasks:
                 self._end(batch)
                 effects += [_given_up(to, number) for to, number in batch.waiting]

@@ -111,7 +111,7 @@ class ChoiceCheck:
 
     # -- what nodes say ------------------------------------------------------------------------------------
 
-    def told(self, record: Record, now: int) -> None:
+    def observe(self, record: Record, now: int) -> None:
         """A node has recorded something about a place of this table."""
         place = record.place
         if self._over or self._instance is None or place is None:

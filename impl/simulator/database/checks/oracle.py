@@ -25,7 +25,7 @@ class Oracle:
     acknowledged: set[tuple[bytes, int]] = field(default_factory=set[tuple[bytes, int]])
     breaches: list[str] = field(default_factory=list[str])
     checked: int = 0
-    ears: list[Callable[[bytes, Seen], None]] = field(
+    listeners: list[Callable[[bytes, Seen], None]] = field(
         default_factory=list[Callable[[bytes, Seen], None]]
     )  # who hears of a row that clients know now
     begins: list[Callable[[bytes, int], None]] = field(
@@ -40,8 +40,8 @@ class Oracle:
     def begin_write(self, key: bytes, timestamp: int, value: bytes | None) -> None:
         """A client sends a write; no other one has its timestamp."""
         self.written[key, timestamp] = value
-        for ear in self.begins:
-            ear(key, timestamp)
+        for listener in self.begins:
+            listener(key, timestamp)
         acknowledged = self._acknowledged.get(key, [])
         place = bisect_left(acknowledged, timestamp)
         self.floors[key, timestamp] = acknowledged[place - 1] if place else 0
@@ -61,8 +61,8 @@ class Oracle:
     def _raise(self, key: bytes, seen: Seen) -> None:
         if seen[0] > self.newest.get(key, (0, None))[0]:
             self.newest[key] = seen
-            for ear in self.ears:
-                ear(key, seen)
+            for listener in self.listeners:
+                listener(key, seen)
 
     def begin_read(self, number: int, key: bytes) -> None:
         """A read begins: what it must at least return is known now."""

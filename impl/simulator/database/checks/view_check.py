@@ -144,7 +144,7 @@ class ViewCheck:
 
     # -- what nodes say ------------------------------------------------------------------------------------
 
-    def told(self, by: Context, record: Record, now: int) -> None:
+    def observe(self, by: Context, record: Record, now: int) -> None:
         """A node has recorded something, as far as it has learned what is committed."""
         self.now = now
         node, term = by.name, by.member.term
@@ -163,7 +163,7 @@ class ViewCheck:
                 task.over = task.over or record.what is not What.start or not life.stored
             self._step(task, record, node)
         if record.place is not None and record.place.base in self._choices:
-            self._choices[record.place.base].told(record, now)
+            self._choices[record.place.base].observe(record, now)
 
     def _step(self, task: _Checked, record: Record, node: str) -> None:
         match record.what:

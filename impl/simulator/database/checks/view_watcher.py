@@ -185,7 +185,7 @@ class ViewWatcher:
 
     # -- batches -------------------------------------------------------------------------------------------
 
-    def told(self, host: Host, node: DatabaseNode, record: Record) -> None:
+    def observe(self, host: Host, node: DatabaseNode, record: Record) -> None:
         """A worker has recorded something."""
         life, place = life_of(host), record.place
         match record.what:

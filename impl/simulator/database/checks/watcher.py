@@ -1,4 +1,4 @@
-"""Watches what nodes do, as their logs would tell it, and checks it at once by the definitions of recordings.
+"""Watches what nodes do, as their logs would have it, and checks it at once by the definitions of recordings.
 
 It sees the messages that a node gets and the effects that are carried out, with what the node knows at that
 time. Each kind of recording is checked by a definition in `machines/recorded`; written down, it is a trace.
@@ -111,12 +111,12 @@ class Watcher:
     def begins(self, host: Host, node: DatabaseNode) -> None:
         """A life of a node begins: what it says of view building is recorded."""
 
-        def tell(record: Record) -> None:
+        def observe(record: Record) -> None:
             if self.views is not None and self.tasks is not None:
-                self.views.told(host, node, record)
-                self.tasks.told(node.context, record, self.recording.now())
+                self.views.observe(host, node, record)
+                self.tasks.observe(node.context, record, self.recording.now())
 
-        node.views.ears.append(tell)
+        node.views.listeners.append(observe)
 
     def ends(self, host: Host) -> None:
         """It is over, and its disk is as a crash leaves it."""

@@ -74,7 +74,7 @@ class ViewOperations:
     # -- operations ------------------------------------------------------------------------------------------
 
     def work(self, operation: Operation) -> str:
-        """Do what a script says, and tell what became of it."""
+        """Do what a script says, and report what became of it."""
         name = f"ks.{operation.node}"
         match operation.verb:
             case "create":
@@ -126,7 +126,7 @@ class ViewOperations:
             raise InputError(f"`{operation}`: there is no such view", help="create it first")
 
     def _ask(self, request: Callable[[int], Message], done: Callable[[], bool]) -> str:
-        """Ask until it is committed; what is refused for good is told."""
+        """Ask until it is committed; what is refused for good is reported."""
         now = self.world.events
         deadline = now.now + OPERATION_MS
         while not done() and now.now < deadline:

@@ -29,7 +29,7 @@ class PendingOracle:
         self._begun: dict[tuple[bytes, int], Chosen] = {}
         self.checked = 0
         oracle.begins.append(self._begin)
-        oracle.ears.append(self._know)
+        oracle.listeners.append(self._know)
 
     def _begin(self, key: bytes, timestamp: int) -> None:
         """A client sends a write: whoever coordinates it knows of what a barrier has passed for."""

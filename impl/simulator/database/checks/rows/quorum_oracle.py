@@ -27,7 +27,7 @@ class QuorumOracle:
         self._oracle = oracle
         self._down: dict[str, tuple[int, MemoryRows]] = {}  # with the life that has ended
         self._said: set[bytes] = set()
-        oracle.ears.append(self._know)
+        oracle.listeners.append(self._know)
 
     def _know(self, key: bytes, seen: Seen) -> None:
         self._check(self._catalog.view, key, seen)
