@@ -43,11 +43,11 @@ def main(words: Sequence[str]) -> int:
             )
     facts = machine_facts()
     with tempfile.TemporaryDirectory(prefix="benchmarks-") as scratch:
-        report = suite.run(args, Path(scratch), _tell)
+        report = suite.run(args, Path(scratch), _show)
     if args.json is not None:
         record = report.record(facts, args.suite)
         args.json.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", "utf-8")
-        _tell(f"wrote {args.json}")
+        _show(f"wrote {args.json}")
     print(report.markdown() if args.markdown else report.text())
     print(f"\n{facts['processor']}, {facts['cores']} cores, load at start {facts['load_at_start']}")
     return 1 if report.contest.errors else 0
@@ -84,7 +84,7 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-def _tell(text: str) -> None:
+def _show(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
@@ -92,5 +92,5 @@ if __name__ == "__main__":
     try:
         raise SystemExit(main(sys.argv[1:]))
     except KeyboardInterrupt:
-        _tell("interrupted")
+        _show("interrupted")
         raise SystemExit(130) from None

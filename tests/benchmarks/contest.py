@@ -11,7 +11,7 @@ from tests.benchmarks.measuring.interleave import Job, Outcome, interleaved
 from tests.benchmarks.measuring.measure import BenchmarkError
 from tests.benchmarks.peers.peer import Peer
 
-Tell = Callable[[str], None]
+Show = Callable[[str], None]
 _LEAST_SECONDS = 0.01  # what is left after start-up, at least: below it nothing is said of speed
 
 
@@ -98,14 +98,14 @@ class Contest:
         return [s for s in self.standings if s.case is case]
 
 
-def present(peers: Sequence[Peer], contest: Contest, tell: Tell) -> list[Peer]:
+def present(peers: Sequence[Peer], contest: Contest, show: Show) -> list[Peer]:
     """Those that can run here; the others are put down with their reasons."""
     found: list[Peer] = []
     for peer in peers:
         reason = peer.missing()
         if reason:
             contest.skipped[peer.name] = reason
-            tell(f"skipped: {peer.name}: {reason}")
+            show(f"skipped: {peer.name}: {reason}")
         else:
             found.append(peer)
     return found
@@ -117,7 +117,7 @@ def compete(
     repeats: int,
     scratch: Path,
     contest: Contest,
-    tell: Tell,
+    show: Show,
 ) -> None:
     """Run all entries on the case, interleaved, and add their standings to the contest."""
     jobs: dict[str, Job] = {}
@@ -134,10 +134,10 @@ def compete(
             names = entered(peer, size), entered(peer, case.smallest)
         except BenchmarkError as error:
             contest.errors.append(f"{peer.name}, {case.title}: {error}")
-            tell(f"ERROR: {contest.errors[-1]}")
+            show(f"ERROR: {contest.errors[-1]}")
             continue
         entered_as.append((peer, size, *names))
-    outcomes, errors = interleaved(list(jobs.values()), repeats, tell)
+    outcomes, errors = interleaved(list(jobs.values()), repeats, show)
     contest.errors += [f"{name}: {error}" for name, error in errors.items()]
     contest.standings += [
         Standing(peer, case, size, outcomes[work], outcomes[start])

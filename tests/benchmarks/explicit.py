@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.benchmarks.cases import CASES, Case, Size
-from tests.benchmarks.contest import Contest, Tell, compete, present
+from tests.benchmarks.contest import Contest, Show, compete, present
 from tests.benchmarks.explicit_tables import (
     figures_table,
     first_states_table,
@@ -64,24 +64,24 @@ def names() -> list[str]:
     return [*(peer.name for peer in contestants), *(case.name for case in CASES)]
 
 
-def run(args: argparse.Namespace, scratch: Path, tell: Tell) -> Report:
+def run(args: argparse.Namespace, scratch: Path, show: Show) -> Report:
     """Measure what the arguments ask for."""
     cases = [case for case in CASES if case.name in args.only] or list(CASES)
     if args.scaling:
-        return _growth(cases, args, scratch, tell)
+        return _growth(cases, args, scratch, show)
     contest, named = Contest(), [p for p in (*OURS, *OTHERS) if p.name in args.only]
     usual = (*(OURS[:1] if args.quick else OURS), *OTHERS)
-    peers = present(named or usual, contest, tell)
+    peers = present(named or usual, contest, show)
     for case in cases:
         entries = [(peer, _size(peer, case, args)) for peer in peers]
-        compete(case, entries, args.repeats or _repeats(args), scratch, contest, tell)
+        compete(case, entries, args.repeats or _repeats(args), scratch, contest, show)
     tables = [speed_table(contest), memory_table(contest), figures_table(contest)]
     report = Report(tables, contest)
     if TWO_WORKERS.name in args.only or not (named or args.quick):
-        _workers(cases, args, scratch, report, tell)
+        _workers(cases, args, scratch, report, show)
     if not (args.only or args.quick):
-        _orbits(args, scratch, report, tell)
-        _first_states(args, report, tell)
+        _orbits(args, scratch, report, show)
+        _first_states(args, report, show)
     return report
 
 
@@ -95,31 +95,31 @@ def _size(peer: Peer, case: Case, args: argparse.Namespace) -> Size:
 
 
 def _workers(
-    cases: Sequence[Case], args: argparse.Namespace, scratch: Path, report: Report, tell: Tell
+    cases: Sequence[Case], args: argparse.Namespace, scratch: Path, report: Report, show: Show
 ) -> None:
     """Two workers beside one, and what that came to, added to the report."""
     contest = report.contest
-    if not present([TWO_WORKERS], contest, tell):
+    if not present([TWO_WORKERS], contest, show):
         return
     pairs = Contest(errors=contest.errors)
     for case in cases:
         entries = [(peer, _size(peer, case, args)) for peer in (ONE_WORKER, TWO_WORKERS)]
-        compete(case, entries, args.repeats or _repeats(args), scratch, pairs, tell)
+        compete(case, entries, args.repeats or _repeats(args), scratch, pairs, show)
     report.tables.append(workers_table(pairs))
     contest.standings += pairs.standings
 
 
-def _first_states(args: argparse.Namespace, report: Report, tell: Tell) -> None:
+def _first_states(args: argparse.Namespace, report: Report, show: Show) -> None:
     """How soon the shipped machines' users hear something, added to the report."""
     jobs = [
         first_states(machine, compiled_before=before)
         for machine in ("tablet-migration", "tablet")
         for before in (True, False)
     ]
-    report.tables.append(first_states_table(_alone(jobs, args, report, tell)))
+    report.tables.append(first_states_table(_alone(jobs, args, report, show)))
 
 
-def _orbits(args: argparse.Namespace, scratch: Path, report: Report, tell: Tell) -> None:
+def _orbits(args: argparse.Namespace, scratch: Path, report: Report, show: Show) -> None:
     """What symmetry saves where entities are alike, added to the report."""
     (case,) = (case for case in CASES if case.orbits)
     entries: list[tuple[Stagewright, Size]] = [(ONE_WORKER, (8,))]
@@ -128,24 +128,24 @@ def _orbits(args: argparse.Namespace, scratch: Path, report: Report, tell: Tell)
         replace(peer.job(case, size, scratch), name=f"{case.shown(size)}: {peer.name}")
         for peer, size in entries
     ]
-    report.tables.append(orbits_table(case, _alone(jobs, args, report, tell)))
+    report.tables.append(orbits_table(case, _alone(jobs, args, report, show)))
 
 
 def _alone(
-    jobs: Sequence[Job], args: argparse.Namespace, report: Report, tell: Tell
+    jobs: Sequence[Job], args: argparse.Namespace, report: Report, show: Show
 ) -> list[Outcome]:
-    outcomes, errors = interleaved(jobs, args.repeats or _repeats(args), tell)
+    outcomes, errors = interleaved(jobs, args.repeats or _repeats(args), show)
     report.contest.alone += outcomes.values()
     report.contest.errors += [f"{name}: {error}" for name, error in errors.items()]
     return list(outcomes.values())
 
 
-def _growth(cases: Sequence[Case], args: argparse.Namespace, scratch: Path, tell: Tell) -> Report:
+def _growth(cases: Sequence[Case], args: argparse.Namespace, scratch: Path, show: Show) -> Report:
     """The fastest of ours and the reference, size by size."""
     contest = Contest()
-    peers = present([OURS[0], REFERENCE], contest, tell)
+    peers = present([OURS[0], REFERENCE], contest, show)
     for case in cases:
         entries = [(peer, size) for size in _GROWTH[case.name] for peer in peers]
         repeats = args.repeats or _REPEATS_OF_GROWTH
-        compete(case, entries, repeats, scratch, contest, tell)
+        compete(case, entries, repeats, scratch, contest, show)
     return Report([growth_table(contest)], contest)

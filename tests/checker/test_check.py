@@ -178,16 +178,16 @@ def test_what_lies_beyond_the_limit_may_still_reach_the_goal() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limits", "told"),
+    ("limits", "expected"),
     [
         (Limits(states=2), "limit of 2 states"),
         (Limits(seconds=0), "time limit of 0 s"),
         (Limits(memory=1), "memory limit"),
     ],
 )
-def test_a_spent_budget_is_named_and_nothing_is_claimed(limits: Limits, told: str) -> None:
+def test_a_spent_budget_is_named_and_nothing_is_claimed(limits: Limits, expected: str) -> None:
     report = check(DEFINITION, SCOPE, limits=limits)
-    assert told in report.note
+    assert expected in report.note
     assert not report.exhausted
     assert Outcome.HOLDS not in {v.outcome for v in report.verdicts}
 
@@ -285,9 +285,9 @@ def test_a_violation_whose_run_takes_too_much_memory_is_told_without_it() -> Non
         limits=Limits(memory=6 << 20),
     )
     assert (report.exhausted, report.outcome) == (True, Outcome.VIOLATED)
-    told = {v.name: (v.outcome, v.note) for v in report.verdicts}
+    expected = {v.name: (v.outcome, v.note) for v in report.verdicts}
     note = "no run is shown: for the run to a violation: the memory limit of 6 MiB was reached"
-    assert told["one_is_below"] == (Outcome.VIOLATED, note)
-    assert told[NO_DEADLOCK] == (Outcome.VIOLATED, note)
-    assert told["nobody_is_under_ground"] == (Outcome.HOLDS, "holds in all 1,048,576 states")
-    assert told[IN_BOUNDS][0] is Outcome.HOLDS
+    assert expected["one_is_below"] == (Outcome.VIOLATED, note)
+    assert expected[NO_DEADLOCK] == (Outcome.VIOLATED, note)
+    assert expected["nobody_is_under_ground"] == (Outcome.HOLDS, "holds in all 1,048,576 states")
+    assert expected[IN_BOUNDS][0] is Outcome.HOLDS

@@ -86,17 +86,17 @@ def test_the_counterexample_names_the_requirement_that_refuses() -> None:
     definition = define(OneAtATime)
     refused = verdicts(checked(definition))["tasks_are_independent"]
     assert refused.outcome is Outcome.VIOLATED
-    told = plain_text(definition, refused, scope_of(definition))
-    assert "start is refused by `nothing else is under way`" in told
-    assert "crashes left" not in told.partition("is refused")[2]
+    text = plain_text(definition, refused, scope_of(definition))
+    assert "start is refused by `nothing else is under way`" in text
+    assert "crashes left" not in text.partition("is refused")[2]
 
 
 def test_a_witness_is_told_as_a_run_that_reaches_it() -> None:
     definition = define(Worker)
     both = verdicts(checked(definition))["all_tasks_at_once"]
-    told = plain_text(definition, both, scope_of(definition))
-    assert "all_tasks_at_once is reached after 2 steps" in told
-    assert "✓ all_tasks_at_once" in told
+    text = plain_text(definition, both, scope_of(definition))
+    assert "all_tasks_at_once is reached after 2 steps" in text
+    assert "✓ all_tasks_at_once" in text
     assert render_text(definition, both, scope_of(definition))
 
 

@@ -80,7 +80,7 @@ def test_what_a_machine_prints_stays_out_of_the_json(light: str, capsys: Capture
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "printed"),
     [
         ("import sys; sys.exit(0)", "fails when it is imported: SystemExit: 0"),
         ("x = 1\0", "null bytes"),
@@ -88,7 +88,7 @@ def test_what_a_machine_prints_stays_out_of_the_json(light: str, capsys: Capture
     ],
 )
 def test_a_file_that_cannot_be_imported(
-    content: str, told: str, tmp_path: Path, capsys: Captured
+    content: str, printed: str, tmp_path: Path, capsys: Captured
 ) -> None:
     file = tmp_path / "broken.py"
     file.write_text(content)
@@ -96,7 +96,7 @@ def test_a_file_that_cannot_be_imported(
         assert run_command_line(words) == ExitCode.BAD_INPUT
         out, err = capsys.readouterr()
         assert (out, err.count("error[")) == ("", 1)
-        assert told in err
+        assert printed in err
 
 
 @pytest.mark.parametrize("name", [":A", "..x:Y", ".:Y", "os:path", "no.such:X", ""])
@@ -145,7 +145,7 @@ def test_a_stop_that_is_broken_off_ends_the_demo(
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "told"),
+    ("error", "code", "printed"),
     [
         (MemoryError(), 3, "memory ran out"),
         (OSError(28, "No space left on device"), 2, "stagewright: [Errno 28] No space left"),
@@ -154,7 +154,7 @@ def test_a_stop_that_is_broken_off_ends_the_demo(
 def test_what_the_machine_lacks_is_said_in_words(
     error: Exception,
     code: int,
-    told: str,
+    printed: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: Captured,
 ) -> None:
@@ -164,7 +164,7 @@ def test_what_the_machine_lacks_is_said_in_words(
     module = SimpleNamespace(configure=lambda _: None, execute=fail)
     monkeypatch.setattr(commands, "_load", lambda _: module)
     assert run_command_line(["list"]) == code
-    assert told in capsys.readouterr().err
+    assert printed in capsys.readouterr().err
 
 
 def test_a_terminal_that_wants_no_colour_gets_no_codes(

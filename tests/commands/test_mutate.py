@@ -224,7 +224,7 @@ def test_scopes_are_checked_one_after_the_other(
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "printed"),
     [
         (["--action", "preß"], "has no action `preß`"),
         (["--scope", "switch=3", "--size", "node=2"], "both given"),
@@ -233,10 +233,10 @@ def test_scopes_are_checked_one_after_the_other(
     ],
 )
 def test_bad_input_is_told(
-    toggle: Path, capsys: pytest.CaptureFixture[str], words: list[str], told: str
+    toggle: Path, capsys: pytest.CaptureFixture[str], words: list[str], printed: str
 ) -> None:
     assert run(toggle, *words) == ExitCode.BAD_INPUT
-    assert told in capsys.readouterr().err
+    assert printed in capsys.readouterr().err
 
 
 def test_a_machine_must_be_named(capsys: pytest.CaptureFixture[str]) -> None:

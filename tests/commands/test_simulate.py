@@ -31,9 +31,9 @@ def test_walk_ends_at_bounds_and_the_printed_command_validates_a_users_machine(
     file.write_text(MACHINE)
     words = ["simulate", str(file), "--size", "door=3", "--out", str(tmp_path / "out")]
     assert run_command_line(words) == 0
-    told = capsys.readouterr().out
-    assert "30 steps; 10 came to the bounds of their numbers" in told
-    command = told.partition("validate it: stagewright ")[2].splitlines()[0]
+    printed = capsys.readouterr().out
+    assert "30 steps; 10 came to the bounds of their numbers" in printed
+    command = printed.partition("validate it: stagewright ")[2].splitlines()[0]
     assert shlex.split(command)[-4:] == ["--machine", f"{file}:Counter", "--size", "door=3"]
     assert run_command_line(shlex.split(command)) == 0
     assert "10 ok" in capsys.readouterr().out

@@ -90,11 +90,11 @@ def run(*words: str) -> int:
 
 def test_shipped_runtime_conforms(capsys: pytest.CaptureFixture[str]) -> None:
     assert run() == ExitCode.HOLDS
-    told = capsys.readouterr()
-    assert "6 of 6 edges" in told.out
-    assert "2 of 2 refused events of states" in told.out
-    assert "seed 0; reproduce: stagewright test counter.py --seed 0" in told.out
-    assert "exploring Counter" in told.err
+    printed = capsys.readouterr()
+    assert "6 of 6 edges" in printed.out
+    assert "2 of 2 refused events of states" in printed.out
+    assert "seed 0; reproduce: stagewright test counter.py --seed 0" in printed.out
+    assert "exploring Counter" in printed.err
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_command_to_copy_is_one_line(here: Path, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "printed"),
     [
         (["--adapter", "nothing.py:f"], "there is no file nothing.py"),
         (["--adapter", "no.such.module:f"], "no.such.module fails when it is imported"),
@@ -175,11 +175,11 @@ def test_a_command_to_copy_is_one_line(here: Path, capsys: pytest.CaptureFixture
     ],
 )
 def test_bad_input_is_named_with_its_mend(
-    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], printed: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(*words) == ExitCode.BAD_INPUT
     error = capsys.readouterr().err
-    assert told in error
+    assert printed in error
     assert "help:" in error
     assert "Traceback" not in error
 

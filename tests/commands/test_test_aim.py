@@ -216,9 +216,9 @@ def test_a_coverage_of_another_definition_is_refused_with_the_mend(
     validate("production.jsonl")
     write("door.py", MACHINE.replace("QUAKES", "1").replace('"whole"', '"not broken"'))
     assert run_command_line(["test", "door.py", "--aim", "report"]) == 2
-    told = " ".join(capsys.readouterr().err.split())
-    assert "is about Door as it was with the fingerprint" in told
-    assert "validate the traces by this version" in told
+    printed = " ".join(capsys.readouterr().err.split())
+    assert "is about Door as it was with the fingerprint" in printed
+    assert "validate the traces by this version" in printed
     assert run_command_line(["test", "tablet-migration", "--aim", "report"]) == 2
     assert "not about TabletMigration (scylla-2026.2), but about Door" in capsys.readouterr().err
 
@@ -230,8 +230,8 @@ def test_a_coverage_of_another_profile_names_it(capsys: pytest.CaptureFixture[st
     }  # fmt: skip
     write("coverage.json", json.dumps({"version": 1, "machines": [entry]}))
     assert run_command_line(["test", "tablet-migration", "--aim", "coverage.json"]) == 2
-    told = " ".join(capsys.readouterr().err.split())
-    assert "but about the profiles seed help: test one of these: --profile seed" in told
+    printed = " ".join(capsys.readouterr().err.split())
+    assert "but about the profiles seed help: test one of these: --profile seed" in printed
 
 
 def damaged(coverage: Any, how: str) -> str:
@@ -280,9 +280,9 @@ def test_a_damaged_coverage_is_refused(
         text = damaged(validate("production.jsonl"), how)
         write("report/coverage.json", text)
     assert run_command_line(["test", "door.py", "--aim", "report"]) == 2
-    told = capsys.readouterr().err
-    assert problem in " ".join(told.split())
-    assert "write it again: stagewright validate" in told
+    printed = capsys.readouterr().err
+    assert problem in " ".join(printed.split())
+    assert "write it again: stagewright validate" in printed
 
 
 def test_a_missing_coverage_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

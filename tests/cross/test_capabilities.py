@@ -127,20 +127,20 @@ def traces_are_checked_as_the_interpreter_does(construct: str) -> None:
         good = walk(one, random)
         bad = spoiled(one, good, random)
         results = evaluate([block_of([*good, *bad])], automata, every=True).findings
-        told = {f.key.entity: (f.verdict, f.sequence) for f in results}
-        assert told == {"good": evaluated_slowly(one, good), "bad": evaluated_slowly(one, bad)}
-        seen |= {verdict for verdict, _ in told.values()}
+        shown = {f.key.entity: (f.verdict, f.sequence) for f in results}
+        assert shown == {"good": evaluated_slowly(one, good), "bad": evaluated_slowly(one, bad)}
+        seen |= {verdict for verdict, _ in shown.values()}
     assert TraceVerdict.VIOLATION in seen
 
 
 def everything_has_words(construct: str) -> None:
     definition = found(construct).machine.definition
-    told = [requirement(r) for a in definition.actions for r in a.requirements]
-    told += [effect(s) for a in definition.actions for s in a.assignments]
-    told += [words(p.condition) for p in definition.properties]
-    assert all(told)
-    assert not [t for t in told if "(op=" in t or "Sort(" in t]
-    assert len(set(told)) == len(dict.fromkeys(told))
+    shown = [requirement(r) for a in definition.actions for r in a.requirements]
+    shown += [effect(s) for a in definition.actions for s in a.assignments]
+    shown += [words(p.condition) for p in definition.properties]
+    assert all(shown)
+    assert not [t for t in shown if "(op=" in t or "Sort(" in t]
+    assert len(set(shown)) == len(dict.fromkeys(shown))
 
 
 def mutants_meet_the_same_fate(construct: str) -> None:
@@ -197,13 +197,13 @@ def test_a_backend_agrees_with_the_reference_interpreter_or_refuses(
 def test_tlc_agrees_on_every_example(tmp_path: Path) -> None:
     able = [c.name for c in CONSTRUCTS if Backend.TLA not in c.lacks]
     machines = [(found(n).machine.definition, found(n).machine.scope) for n in able]
-    for name, told in zip(able, explore(tlc_in(tmp_path), machines), strict=True):
+    for name, shown in zip(able, explore(tlc_in(tmp_path), machines), strict=True):
         one = found(name)
-        assert told.distinct == len(one.states), name
+        assert shown.distinct == len(one.states), name
         invariants = {
             p.name for p in one.machine.definition.properties if p.kind is PropertyKind.INVARIANT
         }
-        assert told.broken & invariants == broken(one) & invariants, name
+        assert shown.broken & invariants == broken(one) & invariants, name
 
 
 def test_the_page_is_the_table() -> None:

@@ -53,12 +53,12 @@ def test_as_many_states_and_the_same_broken_invariants(explored: list[Explored],
     machines = explored[-MACHINES:]  # the later ones are the larger ones
     found = explore(tlc, [(e.machine.definition, e.machine.scope) for e in machines])
     assert len(found) == MACHINES
-    for one, told in zip(machines, found, strict=True):
+    for one, theirs in zip(machines, found, strict=True):
         deadlock = {"NoDeadlock"} if one.no_deadlock is Outcome.VIOLATED else set[str]()
-        assert told.distinct == len(one.states), one.machine
+        assert theirs.distinct == len(one.states), one.machine
         states = broken(one, PropertyKind.INVARIANT) | broken(one, PropertyKind.ACCEPTS)
-        assert told.broken == states | deadlock, one.machine
-    verdicts = Counter(bool(told.broken) for told in found)
+        assert theirs.broken == states | deadlock, one.machine
+    verdicts = Counter(bool(theirs.broken) for theirs in found)
     assert min(verdicts[True], verdicts[False]) > MACHINES / 10
 
 

@@ -77,7 +77,7 @@ class Busy(Machine):
         self.phase = Phase.old
 
 
-def told(definition: Definition) -> dict[str, tuple[Fairness, dict[str, list[str]]]]:
+def facts(definition: Definition) -> dict[str, tuple[Fairness, dict[str, list[str]]]]:
     """By assumption: how much, and the keys of each action."""
     return {
         a.name: (a.strength, {m.name: [key.name for key in keys] for m, keys in a.members})
@@ -86,7 +86,7 @@ def told(definition: Definition) -> dict[str, tuple[Fairness, dict[str, list[str
 
 
 def test_fairness_is_shared_by_the_actions_that_name_it() -> None:
-    assert told(define(Busy)) == {
+    assert facts(define(Busy)) == {
         "turn": (WEAK, {"start": [], "stop": [], "renew": []}),
         "stop": (WEAK, {"stop": ["n", "s"]}),
         "own": (STRONG, {"swap": ["n"]}),
@@ -127,7 +127,7 @@ class Cluster(Machine):
 
 
 def test_all_actions_but_what_spends_a_budget_share_one() -> None:
-    assert told(define(Eager)) == {
+    assert facts(define(Eager)) == {
         "progress": (WEAK, {"age": [], "renew": []}),
         "renew": (STRONG, {"renew": []}),
     }
@@ -136,7 +136,7 @@ def test_all_actions_but_what_spends_a_budget_share_one() -> None:
 def test_each_machine_of_a_family_is_fair_by_itself_and_a_step_that_joins_one_is_as_its_own_action() -> (
     None
 ):
-    found = told(define(Cluster))
+    found = facts(define(Cluster))
     assert found["nodes.progress"] == (WEAK, {"nodes.renew": ["n"]})
     assert found["nodes.renew"] == (STRONG, {"nodes.renew": ["n"]})
     assert found["one.progress"] == (WEAK, {"one.age": [], "one.renew": []})

@@ -201,8 +201,8 @@ def test_a_requirement_that_says_its_name_is_not_repeated() -> None:
 
 def test_values_stand_in_the_place_of_names() -> None:
     prop = SAMPLE.property("implication")
-    told = words(prop.condition, FrozenMap({prop.params[0]: Node(1)}))
-    assert told.startswith("node1 is in ready and open implies")
+    shown = words(prop.condition, FrozenMap({prop.params[0]: Node(1)}))
+    assert shown.startswith("node1 is in ready and open implies")
 
 
 def test_a_read_of_the_new_state_says_so() -> None:

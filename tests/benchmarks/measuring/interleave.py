@@ -79,7 +79,7 @@ class Outcome:
 
 
 def interleaved(
-    jobs: Sequence[Job], repeats: int, tell: Callable[[str], None]
+    jobs: Sequence[Job], repeats: int, show: Callable[[str], None]
 ) -> tuple[dict[str, Outcome], dict[str, str]]:
     """Run each job `repeats` times, in turn: outcomes by name, and what went wrong by name.
 
@@ -97,10 +97,10 @@ def interleaved(
                 run = _run(job)
             except BenchmarkError as error:
                 errors[job.name] = str(error)
-                tell(f"{job.name}: ERROR: {error}")
+                show(f"{job.name}: ERROR: {error}")
                 continue
             runs[job.name].append(run)
-            tell(f"{turn + 1}/{repeats}  {job.name}: {run.usage.cpu:.2f} CPU s")
+            show(f"{turn + 1}/{repeats}  {job.name}: {run.usage.cpu:.2f} CPU s")
     done = [job for job in jobs if job.name not in errors]
     return {job.name: Outcome(job, tuple(runs[job.name])) for job in done}, errors
 

@@ -30,20 +30,20 @@ def test_each_figure_is_the_median_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "told"),
+    ("script", "reason"),
     [
         ("echo 41", "counted 41 where 42 is right"),
         ("echo none", "no answer found"),
         ("echo 42; echo broken >&2; exit 3", "exit code 3\nbroken"),
     ],
 )
-def test_wrong_answer_is_no_outcome(script: str, told: str, tmp_path: Path) -> None:
+def test_wrong_answer_is_no_outcome(script: str, reason: str, tmp_path: Path) -> None:
     jobs = [job("wrong", script, tmp_path, 42), job("right", "echo 42", tmp_path, 42)]
     said: list[str] = []
     outcomes, errors = interleaved(jobs, 2, said.append)
     assert list(outcomes) == ["right"]
     assert len(outcomes["right"].runs) == 2
-    assert told in errors["wrong"]
+    assert reason in errors["wrong"]
     assert sum("ERROR" in line for line in said) == 1, "it is not run again"
 
 

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import process_time
 
-from tests.benchmarks.contest import Contest, Tell
+from tests.benchmarks.contest import Contest, Show
 from tests.benchmarks.report import Report
 from tests.benchmarks.runtime.cases import CASES, Case, recorded
 from tests.benchmarks.tables import Table, ratio, whole
@@ -74,14 +74,14 @@ def names() -> list[str]:
     return [case.name for case in CASES]
 
 
-def run(args: argparse.Namespace, scratch: Path, tell: Tell) -> Report:
+def run(args: argparse.Namespace, scratch: Path, show: Show) -> Report:
     """Measure what the arguments ask for."""
     repeats = args.repeats or (2 if args.quick else 5)
     plain = max(_plain_transitions() for _ in range(repeats))
     found: list[Figures] = []
     for case in CASES:
         if not args.only or case.name in args.only:
-            tell(f"{case.machine}, {case.size}")
+            show(f"{case.machine}, {case.size}")
             found.append(_measured(case, repeats))
     memory = [] if args.only else [_memory()]
     return RuntimeReport([_table(found, plain), *memory], Contest(), tuple(found))

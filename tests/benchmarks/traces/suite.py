@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.benchmarks.contest import Contest, Tell
+from tests.benchmarks.contest import Contest, Show
 from tests.benchmarks.measuring.interleave import Answer, Job, Outcome, interleaved
 from tests.benchmarks.peers.peer import ROOT
 from tests.benchmarks.report import Report
@@ -22,7 +22,7 @@ from tests.benchmarks.tables import Table, ratio
 from tests.benchmarks.traces.generate import Truth, generate
 
 _EVENTS = 50_000_000
-_TOLD, _BROKEN_TOLD = 10_000, 1_000  # entities and groups that a report names
+_NAMED, _BROKEN_NAMED = 10_000, 1_000  # entities and groups that a report names
 _QUICK = 5_000_000
 _SLOW = {"transitions": 500_000, "pm4py": 100_000}  # events that a slow peer gets
 _OURS = ("embedded", "one_thread", "spark")
@@ -53,16 +53,16 @@ def names() -> list[str]:
     return list(_ALL)
 
 
-def run(args: argparse.Namespace, scratch: Path, tell: Tell) -> Report:
+def run(args: argparse.Namespace, scratch: Path, show: Show) -> Report:
     """Measure what the arguments ask for."""
     folder, contest = args.folder or scratch, Contest()
     events = args.events or (_QUICK if args.quick else _EVENTS)
     repeats = args.repeats or (2 if args.quick else 3)
     chosen = [name for name in _ALL if not args.only or name in args.only]
     if args.growth:
-        return _growth(folder, events, repeats, chosen, contest, tell)
+        return _growth(folder, events, repeats, chosen, contest, show)
     if args.giant:
-        return _giant(folder, events, repeats, contest, tell)
+        return _giant(folder, events, repeats, contest, show)
     jobs = []
     for name in chosen:
         package = _PACKAGES.get(name)
@@ -70,27 +70,27 @@ def run(args: argparse.Namespace, scratch: Path, tell: Tell) -> Report:
             contest.skipped[name] = f"the package {package} is not installed"
             continue
         size = min(events, _SLOW.get(name, events))
-        jobs.append(_job(name, name, *_traces(folder, size, tell)))
-    smallest = _traces(folder, 10_000, tell)
+        jobs.append(_job(name, name, *_traces(folder, size, show)))
+    smallest = _traces(folder, 10_000, show)
     jobs += [_job(f"{job.name}, start", job.name, *smallest) for job in jobs]
-    _compile(smallest, tell)
-    outcomes, errors = interleaved(jobs, repeats, tell)
+    _compile(smallest, show)
+    outcomes, errors = interleaved(jobs, repeats, show)
     contest.alone += outcomes.values()
     contest.errors += [f"{name}: {error}" for name, error in errors.items()]
     return Report([_table(outcomes, events), _ratios(outcomes)], contest)
 
 
-def _compile(smallest: tuple[Path, Truth], tell: Tell) -> None:
+def _compile(smallest: tuple[Path, Truth], show: Show) -> None:
     """What is compiled once, when it is first used, is not what is measured."""
-    interleaved([_job(f"{name}, compiled", name, *smallest) for name in _OURS], 1, tell)
+    interleaved([_job(f"{name}, compiled", name, *smallest) for name in _OURS], 1, show)
 
 
-def _traces(folder: Path, events: int, tell: Tell, giant: float = 0.0) -> tuple[Path, Truth]:
+def _traces(folder: Path, events: int, show: Show, giant: float = 0.0) -> tuple[Path, Truth]:
     place = folder / f"{events}{'-giant' if giant else ''}"
     known = place / "truth.json"
     if known.exists():
         return place, Truth(**json.loads(known.read_text()))
-    tell(f"generating {events:,} events")
+    show(f"generating {events:,} events")
     truth = generate(place, events, giant=giant)
     truth.write(known)
     return place, truth
@@ -107,12 +107,12 @@ def _job(name: str, contestant: str, folder: Path, truth: Truth) -> Job:
             # Of very many not all are told one by one, but all are counted.
             good = said["verdicts"] == dict(Counter(bad.values()))
             good &= said["found"].items() <= bad.items()
-            good &= len(said["found"]) >= min(len(bad), _TOLD)
+            good &= len(said["found"]) >= min(len(bad), _NAMED)
             good &= said["duplicates"] == truth.duplicates
         if contestant in _OURS and said["broken"] is not None:
             broken = set(truth.broken_tables)
             good &= said["broken"] == len(broken)
-            good &= len(said["broken_tables"]) >= min(len(broken), _BROKEN_TOLD)
+            good &= len(said["broken_tables"]) >= min(len(broken), _BROKEN_NAMED)
             good &= broken.issuperset(said["broken_tables"])
         return Answer(said["events"] if contestant != "pm4py" else truth.events, good)
 
@@ -170,14 +170,14 @@ def _ratios(outcomes: Mapping[str, Outcome]) -> Table:
 
 
 def _growth(
-    folder: Path, events: int, repeats: int, chosen: list[str], contest: Contest, tell: Tell
+    folder: Path, events: int, repeats: int, chosen: list[str], contest: Contest, show: Show
 ) -> Report:
     rows = []
     size = 1_000_000
     while size <= events:
-        traces = _traces(folder, size, tell)
+        traces = _traces(folder, size, show)
         jobs = [_job(name, name, *traces) for name in _OURS if name in chosen]
-        outcomes, errors = interleaved(jobs, repeats, tell)
+        outcomes, errors = interleaved(jobs, repeats, show)
         contest.alone += outcomes.values()
         contest.errors += [f"{size:,} {name}: {error}" for name, error in errors.items()]
         rows += [
@@ -195,13 +195,13 @@ def _growth(
     return Report([Table("Growth", heads, tuple(rows), "start-up included")], contest)
 
 
-def _giant(folder: Path, events: int, repeats: int, contest: Contest, tell: Tell) -> Report:
+def _giant(folder: Path, events: int, repeats: int, contest: Contest, show: Show) -> Report:
     jobs = []
     for giant in (0.0, 0.3):
-        traces = _traces(folder, events, tell, giant)
+        traces = _traces(folder, events, show, giant)
         title = "one entity has 30 %" if giant else "even"
         jobs += [_job(f"{name}, {title}", name, *traces) for name in _OURS]
-    outcomes, errors = interleaved(jobs, repeats, tell)
+    outcomes, errors = interleaved(jobs, repeats, show)
     contest.alone += outcomes.values()
     contest.errors += [f"{name}: {error}" for name, error in errors.items()]
     rows = []

@@ -72,10 +72,10 @@ class Doing:
                 found.add(Move(cell.variable, source, target))
                 found.add(Edge(cell.variable, source, target, step.action))
         for requirement, sides in self.parts.get(step.action, {}).items():
-            for told, side in sides:
+            for part, side in sides:
                 values = self.oracle.values_of(step)
                 if self.interpreter.evaluate(side, state, environment=values):
-                    found.add(RequirementOf(step.action, requirement, told))
+                    found.add(RequirementOf(step.action, requirement, part))
         return found
 
     def walked(self, walks: Iterable[Walk]) -> set[Thing]:

@@ -23,7 +23,7 @@ from stagewright.spec.verdict import PropertyVerdict
 Finder = Callable[[Definition, str], PropertyVerdict]
 
 
-def told(definition: Definition, verdict: PropertyVerdict) -> list[str]:
+def reasons_of(definition: Definition, verdict: PropertyVerdict) -> list[str]:
     """The reasons, indented by two spaces a level."""
     breach = story_of(definition, verdict).breach
     return [f"{'  ' * depth}{text}" for r in breach.reasons for depth, text in r.lines()]
@@ -32,7 +32,7 @@ def told(definition: Definition, verdict: PropertyVerdict) -> list[str]:
 def test_a_quantifier_is_explained_by_its_witness(
     migration: Definition, incomplete: PropertyVerdict
 ) -> None:
-    assert told(migration, incomplete) == [
+    assert reasons_of(migration, incomplete) == [
         "n = node0:",
         "  new is in learned[node0].reads ({new})",
         "    learned[node0] is read_new",
@@ -44,7 +44,7 @@ def test_an_instance_is_told_with_the_values_of_both_sides(
     migration: Definition, find_violation: Finder
 ) -> None:
     verdict = find_violation(migration, "no_lag")
-    assert told(migration, verdict) == ["learned[node0] (rest) ≠ stage (write_both)"]
+    assert reasons_of(migration, verdict) == ["learned[node0] (rest) ≠ stage (write_both)"]
     assert story_of(migration, verdict).breach.instance == (("n", "node0"),)
 
 
@@ -52,7 +52,7 @@ def test_a_step_property_tells_the_old_and_the_new_value(
     migration: Definition, find_violation: Finder
 ) -> None:
     verdict = find_violation(migration, "stages_go_up")
-    assert told(migration, verdict) == [
+    assert reasons_of(migration, verdict) == [
         "stage is write_both",
         "but new stage is read_new, not write_both",
     ]
@@ -63,12 +63,12 @@ def test_of_a_conjunction_only_the_false_part_is_told(
     workers: Definition, find_violation: Finder
 ) -> None:
     verdict = find_violation(workers, "little_is_done")
-    assert told(workers, verdict) == ["t = task0:", "  rows[task0].written is yes"]
+    assert reasons_of(workers, verdict) == ["t = task0:", "  rows[task0].written is yes"]
 
 
 def test_of_a_disjunction_every_part_is_told(workers: Definition, find_violation: Finder) -> None:
     verdict = find_violation(workers, "leader_works")
-    assert told(workers, verdict) == [
+    assert reasons_of(workers, verdict) == [
         "owner[task0] is node1, not none",
         "owner[task0] (node1) ≠ leader (node0)",
     ]
@@ -79,13 +79,13 @@ def test_a_goal_out_of_reach_is_explained_in_the_last_state(
 ) -> None:
     breach = story_of(migration, no_way_back).breach
     assert breach.headline == "From state 1 on, no run ever comes to: stage is rest. In that state:"
-    assert told(migration, no_way_back) == ["stage is write_both, not rest"]
+    assert reasons_of(migration, no_way_back) == ["stage is write_both, not rest"]
 
 
 def test_a_lasso_says_where_the_promise_begins_and_that_it_never_ends(
     migration: Definition, lasso: PropertyVerdict
 ) -> None:
-    assert told(migration, lasso) == [
+    assert reasons_of(migration, lasso) == [
         "the promise begins in state 1:",
         "  stage is write_both",
         "stage is cleanup - never from there on:",
@@ -100,7 +100,7 @@ def test_a_deadlock_names_for_each_action_the_requirement_that_refuses_it(
     stuck: tuple[Definition, PropertyVerdict],
 ) -> None:
     definition, verdict = stuck
-    lines = told(definition, verdict)
+    lines = reasons_of(definition, verdict)
     assert [line for line in lines if not line.startswith(" ")] == [
         "claim is refused by `not done yet`:",
         "finish is refused by `the task is its own`:",
@@ -122,13 +122,13 @@ def test_an_action_that_a_budget_of_zero_switches_off_is_named(
     )
     without = type(verdict.run)(states, verdict.run.steps)
     verdict = type(verdict)(verdict.name, verdict.outcome, verdict.method, run=without)
-    assert told(definition, verdict)[-1] == "crash is switched off: the budget crashes is 0"
+    assert reasons_of(definition, verdict)[-1] == "crash is switched off: the budget crashes is 0"
 
 
 def test_a_value_out_of_bounds_is_told_with_the_step_that_would_assign_it(
     workers: Definition, done: PropertyVerdict
 ) -> None:
-    assert told(workers, done) == ["hurry: patience would become 3, outside 0..2"]
+    assert reasons_of(workers, done) == ["hurry: patience would become 3, outside 0..2"]
 
 
 def test_a_count_says_which_members_it_counts(workers: Definition, done: PropertyVerdict) -> None:
@@ -191,9 +191,9 @@ def test_of_nested_implications_all_premises_hold_but_the_last_conclusion_does_n
     because = Because(Interpreter(migration, scope_of(migration)), incomplete.run.states[-1])
     lags = migration.property("no_lag")
     node1 = {lags.params[0]: broken.Node(1)}
-    told_twice = Apply(Op.NOT, (lags.condition,), BOOL)
-    inner = Apply(Op.OR, (Apply(Op.NOT, (told_twice,), BOOL), lags.condition), BOOL)
-    outer = Apply(Op.OR, (Apply(Op.NOT, (told_twice,), BOOL), inner), BOOL)
+    listed_twice = Apply(Op.NOT, (lags.condition,), BOOL)
+    inner = Apply(Op.OR, (Apply(Op.NOT, (listed_twice,), BOOL), lags.condition), BOOL)
+    outer = Apply(Op.OR, (Apply(Op.NOT, (listed_twice,), BOOL), inner), BOOL)
     lag = "learned[node1] (rest) ≠ stage (read_new)"
     assert [r.text for r in because.reasons(outer, node1)] == [lag, lag, f"but {lag}"]
 
@@ -228,6 +228,6 @@ def test_parameters_that_are_compared_have_their_names() -> None:
     deadlock = next(
         v for v in check(definition, scope_of(definition)).verdicts if v.name == NO_DEADLOCK
     )
-    lines = "\n".join(told(definition, deadlock))
+    lines = "\n".join(reasons_of(definition, deadlock))
     assert "p and q are both peer0" in lines
     assert "p (peer0) ≠ q (peer1)" in lines

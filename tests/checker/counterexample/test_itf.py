@@ -119,9 +119,9 @@ def test_the_verdict_and_its_scope_are_read_back(
 ) -> None:
     scope = scope_of(migration, {"node": 2})
     document = to_itf(migration, incomplete, scope)
-    verdict, told = verdict_from_itf(migration, json.loads(json.dumps(document)))
+    verdict, at = verdict_from_itf(migration, json.loads(json.dumps(document)))
     assert verdict == incomplete
-    assert told == scope
+    assert at == scope
 
 
 def test_integers_may_also_be_plain_json_numbers(

@@ -58,9 +58,9 @@ def test_another_reader_finds_every_value_of_every_state(
         assert verdict.run is not None
         assert trace.loop == verdict.run.loop
         assert len(trace.states) == len(verdict.run.states)
-        for told, ours in zip(trace.states, verdict.run.states, strict=True):
+        for theirs, ours in zip(trace.states, verdict.run.states, strict=True):
             for name, value in ours.items():
-                assert plain(told.values[name]) == plain(value)
+                assert plain(theirs.values[name]) == plain(value)
 
 
 def test_another_reader_finds_actions_and_their_parameters(
@@ -71,8 +71,10 @@ def test_another_reader_finds_actions_and_their_parameters(
     assert [s.values["mbt::actionTaken"] for s in trace.states[1:]] == [
         step.action for step in done.run.steps
     ]
-    for told, step in zip(trace.states[1:], done.run.steps, strict=True):
-        picked = {k: v for k, v in plain(told.values["mbt::nondetPicks"]).items() if v is not None}
+    for theirs, step in zip(trace.states[1:], done.run.steps, strict=True):
+        picked = {
+            k: v for k, v in plain(theirs.values["mbt::nondetPicks"]).items() if v is not None
+        }
         assert picked == plain(step.arguments)
 
 

@@ -86,8 +86,8 @@ def test_the_same_states_and_steps_are_found(case: Case, kind: EngineKind) -> No
     assert set(states) == set(case.graph)
     graph, steps = found.graph, found.engine.model.steps
     edges = zip(graph.sources.tolist(), graph.steps.tolist(), graph.targets.tolist(), strict=True)
-    told = Counter((states[a], step_of(steps[s]), states[b]) for a, s, b in edges)
-    assert told == Counter((a, s, b) for a, after in case.graph.items() for s, b in after)
+    ours = Counter((states[a], step_of(steps[s]), states[b]) for a, s, b in edges)
+    assert ours == Counter((a, s, b) for a, after in case.graph.items() for s, b in after)
 
 
 @engines

@@ -27,7 +27,7 @@ def barrier() -> tuple[Definition, Scope]:
     return definition, scope_of(definition, {"tablet": 3, "node": 3})
 
 
-def told(report: Report) -> object:
+def summary(report: Report) -> object:
     """Everything but the time."""
     verdicts = [(v.name, v.outcome, v.note, v.run, v.arguments) for v in report.verdicts]
     numbers = (report.states, report.transitions, report.depth, report.exhausted, report.note)
@@ -59,7 +59,7 @@ def test_stopped_again_and_again_it_ends_with_the_same_report(
             break
         assert report.note.startswith("not exhausted: the limit of")
     assert rounds > 2
-    assert told(report) == told(expected)
+    assert summary(report) == summary(expected)
 
 
 @engines
@@ -74,7 +74,7 @@ def test_a_violation_found_before_is_told_after(
         limits = Limits(depth=depth)
         check(definition, scope, engine=engine, limits=limits, checkpoint=Checkpoint(tmp_path))
     report = check(definition, scope, engine=engine, checkpoint=Checkpoint(tmp_path))
-    assert told(report) == told(expected)
+    assert summary(report) == summary(expected)
     assert report.outcome is Outcome.VIOLATED
 
 
@@ -85,14 +85,14 @@ def test_an_engine_takes_up_what_the_other_one_wrote(tmp_path: Path) -> None:
     check(definition, scope, limits=stopped, checkpoint=Checkpoint(tmp_path))
     for engine in (EngineKind.NUMPY, EngineKind.NATIVE):
         report = check(definition, scope, engine=engine, checkpoint=Checkpoint(tmp_path))
-        assert told(report) == told(expected)
+        assert summary(report) == summary(expected)
 
 
 def test_a_finished_search_is_told_again_without_searching(tmp_path: Path) -> None:
     definition, scope = barrier()
     expected = check(definition, scope, checkpoint=Checkpoint(tmp_path))
     again = check(definition, scope, checkpoint=Checkpoint(tmp_path), limits=Limits(states=1))
-    assert told(again) == told(expected)
+    assert summary(again) == summary(expected)
 
 
 @pytest.mark.parametrize("damage", ["cut", "gone", "flipped", "record", "other"])
@@ -134,7 +134,7 @@ def test_states_of_a_search_that_died_before_its_next_record_are_in_nobodys_way(
         (tmp_path / f"states-{first:020}-{after:020}").write_bytes(bytes(8))
     check(definition, scope, limits=Limits(depth=10), checkpoint=Checkpoint(tmp_path))
     report = check(definition, scope, checkpoint=Checkpoint(tmp_path))
-    assert told(report) == told(expected)
+    assert summary(report) == summary(expected)
 
 
 @engines
@@ -155,11 +155,13 @@ def test_a_place_that_takes_no_more_ends_the_writing_and_not_the_search(
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert checkpoint.failed == "File too large"
-    assert told(report) == told(expected)
+    assert summary(report) == summary(expected)
     assert not list(tmp_path.glob(".new-*"))
     again = Checkpoint(tmp_path)
     assert again.exists
-    assert told(check(definition, scope, properties=names, checkpoint=again)) == told(expected)
+    assert summary(check(definition, scope, properties=names, checkpoint=again)) == summary(
+        expected
+    )
 
 
 class Thin(Machine):

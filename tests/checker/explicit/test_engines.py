@@ -56,8 +56,10 @@ def test_expansion_agrees_with_plain_evaluation(engine_of: EngineOf, seed: int) 
     ]
     rows, indices = expansion.sources.tolist(), expansion.steps.tolist()
     assert Counter[object](zip(rows, indices, successors, strict=True)) == edges
-    told = zip(expansion.overflow_sources.tolist(), expansion.overflow_steps.tolist(), strict=True)
-    assert Counter[object](told) == overflows
+    overflowing = zip(
+        expansion.overflow_sources.tolist(), expansion.overflow_steps.tolist(), strict=True
+    )
+    assert Counter[object](overflowing) == overflows
     counts = expansion.false_counts.tolist()
     assert dict(zip(requirement_keys(model), counts, strict=True)) == dict(false)
 

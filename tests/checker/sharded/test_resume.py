@@ -68,7 +68,7 @@ def test_a_level_that_was_broken_off_is_searched_again(begun: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "shards", "properties", "told"),
+    ("sizes", "shards", "properties", "expected"),
     [
         ({"manager": 3}, 3, None, "another scope: Manager=4, not Manager=3"),
         ({"manager": 4}, 2, None, "another shards: 3, not 2"),
@@ -76,9 +76,9 @@ def test_a_level_that_was_broken_off_is_searched_again(begun: Path) -> None:
     ],
 )
 def test_other_settings_are_refused(
-    begun: Path, sizes: dict[str, int], shards: int, properties: list[str] | None, told: str
+    begun: Path, sizes: dict[str, int], shards: int, properties: list[str] | None, expected: str
 ) -> None:
-    with pytest.raises(InputError, match=told) as raised:
+    with pytest.raises(InputError, match=expected) as raised:
         over_shards(*model(COMMIT, **sizes), begun, shards, properties=properties)
     assert "name another work directory" in str(raised.value)
 
@@ -141,7 +141,7 @@ def test_sent_states_that_are_cut_off_are_named(begun: Path, cut: int) -> None:
 
 
 def test_settings_that_lack_something_are_damaged(begun: Path) -> None:
-    told = json.loads((begun / "search.json").read_text())
-    (begun / "search.json").write_text(json.dumps({**told, "settings": None}))
+    document = json.loads((begun / "search.json").read_text())
+    (begun / "search.json").write_text(json.dumps({**document, "settings": None}))
     with pytest.raises(DamagedError):
         over_shards(*model(COMMIT, manager=4), begun, 3)

@@ -33,15 +33,15 @@ def test_tasks_in_processes_of_their_own_that_die_and_come_again(
 
 
 def test_each_process_goes_on_with_the_shards_it_has(tmp_path: Path) -> None:
-    told: list[list[LevelPart]] = []
+    levels: list[list[LevelPart]] = []
     over_shards(
         *model("two_phase_commit.py", manager=4),
         tmp_path,
         5,
-        on_level=lambda _, parts: told.append(parts),
+        on_level=lambda _, parts: levels.append(parts),
     )
     # This process keeps 5 / 2 + 1 tables of 5: the others it makes again from files.
-    assert all(part.held > 0 for part in told[-1])
-    assert sum(part.again for part in told[-2]) > 0
-    kept = [part for part in told[-2] if part.again == 0]
+    assert all(part.held > 0 for part in levels[-1])
+    assert sum(part.again for part in levels[-2]) > 0
+    kept = [part for part in levels[-2] if part.again == 0]
     assert len(kept) == 4

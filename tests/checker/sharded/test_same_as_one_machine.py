@@ -41,12 +41,12 @@ def test_the_number_of_shards_changes_nothing(
 
 def test_a_larger_model(tmp_path: Path) -> None:
     definition, scope = model("tablet_barrier.py", tablet=3, node=3)
-    told: list[list[LevelPart]] = []
+    levels: list[list[LevelPart]] = []
     found = over_shards(
-        definition, scope, tmp_path, 3, on_level=lambda _, parts: told.append(parts)
+        definition, scope, tmp_path, 3, on_level=lambda _, parts: levels.append(parts)
     )
     assert timeless(found) == timeless(on_one_machine(definition, scope))
-    shares = [sum(parts[shard].states for parts in told) for shard in range(3)]
+    shares = [sum(parts[shard].states for parts in levels) for shard in range(3)]
     assert sum(shares) == 171_458
     assert max(shares) < 1.05 * min(shares)  # a hash divides the states evenly
 
@@ -65,7 +65,7 @@ def test_the_broken_models_show_runs_of_every_kind(tmp_path: Path) -> None:
     assert wanted <= shown
 
 
-def told(found: Exploration) -> tuple[object, ...]:
+def levels(found: Exploration) -> tuple[object, ...]:
     """Everything that a finished search says, but not how states are numbered."""
     return (
         found.states,
@@ -99,7 +99,7 @@ def test_on_random_models_every_number_note_and_run_is_the_same(
         InThisProcess(), tmp_path_factory.mktemp("work"), seed % 4 + 1, 1, lasting=False, alone=0
     )
     found = explore(NativeEngine(ground), watch, Stop(limits), place, {"machine": "random"})
-    assert told(found) == told(expected)
+    assert levels(found) == levels(expected)
     for theirs, ours in (
         *zip(expected.first_false, found.first_false, strict=True),
         (expected.deadlock, found.deadlock),

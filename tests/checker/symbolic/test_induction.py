@@ -137,12 +137,12 @@ def test_an_interruption_keeps_what_was_found(machine: Load) -> None:
 
 
 def test_progress_counts_what_is_decided(machine: Load) -> None:
-    definition, told = machine("HastyHandover"), list[Progress]()
-    prove(definition, scope_of(definition), progress=told.append)
-    assert [p.depth for p in told] == list(range(len(told)))
-    assert [p.k for p in told] == [p.depth + 1 for p in told]
-    assert all(p.proved + p.violated + p.undecided == 3 for p in told)
-    assert told[-1].violated == 1
+    definition, reports = machine("HastyHandover"), list[Progress]()
+    prove(definition, scope_of(definition), progress=reports.append)
+    assert [p.depth for p in reports] == list(range(len(reports)))
+    assert [p.k for p in reports] == [p.depth + 1 for p in reports]
+    assert all(p.proved + p.violated + p.undecided == 3 for p in reports)
+    assert reports[-1].violated == 1
 
 
 def test_the_same_proof_gives_the_same_report(verdicts: Prove) -> None:

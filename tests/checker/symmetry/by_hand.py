@@ -139,14 +139,14 @@ class Compared:
             nearest["deadlock"] = found.depth_of(found.deadlock)
         if found.overflow is not None:
             nearest["overflow"] = found.depth_of(found.overflow[0])
-        told = [
+        named = [
             (p.property.name, None if state is None else found.depth_of(state))
             for p, state in zip(self.model.invariants, found.first_false, strict=True)
         ] + [
             (p.property.name, None if edge is None else found.depth_of(edge.source))
             for p, edge in zip(self.model.step_properties, found.bad_edges, strict=True)
         ]
-        for name, depth in told:
+        for name, depth in named:
             known = nearest.get(name)
             if known is None or (depth is not None and depth < known):
                 nearest[name] = depth

@@ -50,8 +50,8 @@ def canonical(layout: Layout, symmetry: Symmetry, state: Ints) -> tuple[int, ...
     for permutation in symmetry.permutations():
         image = moved(symmetry, permutation, state)
         codes = [value - cell.low for value, cell in zip(image, layout.cells, strict=True)]
-        told = signatures(symmetry, codes)
-        if all(told[group] == sorted(told[group]) for group in symmetry.tried):
+        signed = signatures(symmetry, codes)
+        if all(signed[group] == sorted(signed[group]) for group in symmetry.tried):
             words = layout.pack([sorted_components(layout, symmetry, image)])
             forms.append(tuple(words[:, 0].tolist()))
     return min(forms)

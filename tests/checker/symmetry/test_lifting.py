@@ -101,9 +101,9 @@ def test_the_run_ends_with_the_step_that_breaks_a_step_property(
             continue
         start, steps = paths_to(found, [edge.source])[edge.source]
         run = lifted_along(found, compared.symmetry, (start, (*steps, (edge.step, edge.target))))
-        told = run_of(model, run)
-        assert accepted(interpreter, told)
-        assert not interpreter.holds(instance.property, told.states[-2], told.states[-1])[0]
+        lifted = run_of(model, run)
+        assert accepted(interpreter, lifted)
+        assert not interpreter.holds(instance.property, lifted.states[-2], lifted.states[-1])[0]
         arguments = lifted_arguments(model, compared.symmetry, run, instance.arguments, at=-2)
         (named,) = [
             p
@@ -123,8 +123,8 @@ def test_the_run_ends_where_a_step_would_leave_the_bounds(
     state, index = found.overflow
     run: Lifted = lifted_along(found, compared.symmetry, paths_to(found, [state])[state])
     step = lifted_step(model, compared.symmetry, run, index)
-    told = run_of(model, run)
+    lifted = run_of(model, run)
     named = step_of(step)
-    assert not interpreter.failed_requirements(named, told.states[-1])
+    assert not interpreter.failed_requirements(named, lifted.states[-1])
     with pytest.raises(DomainError):
-        interpreter.take(named, told.states[-1])
+        interpreter.take(named, lifted.states[-1])

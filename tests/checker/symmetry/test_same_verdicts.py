@@ -27,11 +27,11 @@ from stagewright.spec.verdict import Outcome
 DECIDED = {PropertyKind.INVARIANT, PropertyKind.STEP}
 MACHINES = Path(__file__).resolve().parents[3] / "machines"
 
-Told = dict[str, tuple[Outcome, bool, int | None]]
+Summary = dict[str, tuple[Outcome, bool, int | None]]
 """By promise: the outcome, whether it is vacuous, and how long the run is."""
 
 
-def told(definition: Definition, engine: Engine) -> Told:
+def summary(definition: Definition, engine: Engine) -> Summary:
     stop = Stop(Limits())
     found = explore(engine, watch_for(engine.model, deadlock=True), stop)
     return {
@@ -40,7 +40,7 @@ def told(definition: Definition, engine: Engine) -> Told:
     }
 
 
-def both(definition: Definition, sizes: dict[str, int]) -> tuple[Told, Told]:
+def both(definition: Definition, sizes: dict[str, int]) -> tuple[Summary, Summary]:
     """What is told of the promises that are decided on orbits: by the full and by the reduced search."""
     decided = tuple(p for p in definition.properties if p.kind in DECIDED)
     definition = replace(definition, properties=decided)
@@ -48,7 +48,7 @@ def both(definition: Definition, sizes: dict[str, int]) -> tuple[Told, Told]:
     detected = detect(model)
     assert detected.symmetry.groups
     engine = numpy_engine(model)
-    return told(definition, engine), told(definition, Reduced(engine, detected.symmetry))
+    return summary(definition, engine), summary(definition, Reduced(engine, detected.symmetry))
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_machines_with_references_between_members_get_the_same_verdicts(machine:
 
 
 def test_broken_promises_and_vacuous_ones_are_among_them() -> None:
-    seen: Told = {}
+    seen: Summary = {}
     for path in ("turnstile.py", "broken.py:Migration", "broken.py:Workers"):
         seen |= both(load(str(MODELS / path)), {})[1]
     assert {outcome for outcome, _, _ in seen.values()} == {Outcome.HOLDS, Outcome.VIOLATED}
@@ -95,4 +95,4 @@ def test_the_shipped_machine_gets_the_same_verdicts() -> None:
     symmetry = detect(model).symmetry
     assert {g.kind.__name__: g.size for g in symmetry.groups} == {"Node": 3}
     engine = numpy_engine(model)
-    assert told(definition, Reduced(engine, symmetry)) == told(definition, engine)
+    assert summary(definition, Reduced(engine, symmetry)) == summary(definition, engine)

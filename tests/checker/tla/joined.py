@@ -88,7 +88,7 @@ def _module(parts: list[_Part]) -> str:
         *(f"{part.instance} == {_instance(part)}" for part in parts),
         *("Init ==", *(f"  \\/ {_first(part, variables)}" for part in parts)),
         *("Next ==", *(f"  \\/ {_step(part, variables)}" for part in parts)),
-        *("Told ==", *(f"  /\\ {_told(part)}" for part in parts)),
+        *("Told ==", *(f"  /\\ {_text(part)}" for part in parts)),
         "====",
     ]
     return "\n".join(lines) + "\n"
@@ -110,7 +110,7 @@ def _step(part: _Part, variables: list[str]) -> str:
     return f"which = {part.number} /\\ {part.instance}!Next /\\ {kept}"
 
 
-def _told(part: _Part) -> str:
+def _text(part: _Part) -> str:
     each = [
         f'({part.instance}!{name} \\/ PrintT(<<"broken", {part.number}, "{name}">>))'
         for name in part.invariants

@@ -58,11 +58,11 @@ def test_a_name_that_is_an_identifier_stays_as_it_is(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "expected"),
     [("größe", "grosse"), ("tablets.stage", "tablets_stage"), ("CASE", "CASE_"), ("_x", "x_x")],
 )
-def test_another_name_becomes_one_like_it(name: str, told: str) -> None:
-    assert identifier(name) == told
+def test_another_name_becomes_one_like_it(name: str, expected: str) -> None:
+    assert identifier(name) == expected
 
 
 def test_a_model_value_is_never_one_of_the_typed_ones() -> None:

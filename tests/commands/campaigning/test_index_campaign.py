@@ -20,9 +20,9 @@ def test_sound_build_is_run_in_processes_and_goes_on_where_it_was(
     assert run_command_line([*words, "--seeds", "0..4"]) == 0
     assert "4 runs of 4" in capsys.readouterr().out
     assert run_command_line([*words, "--seeds", "0..6"]) == 0
-    told = capsys.readouterr().out
-    assert "6 runs of 6" in told
-    assert "every promise was kept" in told
+    printed = capsys.readouterr().out
+    assert "6 runs of 6" in printed
+    assert "every promise was kept" in printed
     assert len((tmp_path / "results.jsonl").read_text("utf-8").splitlines()) == 7
 
 
@@ -32,8 +32,8 @@ def test_wrong_build_is_found_kept_and_shown_again(
     monkeypatch.chdir(tmp_path)
     wrong = [*WORDS, "--workers", "1", "--wrong-build", "checkpoint_skips_a_row", "--json"]
     assert run_command_line([*wrong, "--seeds", "4", "--shrink", "0"]) == 1
-    told = json.loads(capsys.readouterr().out)
-    first = next(f for f in told["failures"] if "rows up to there" in f["text"])
+    printed = json.loads(capsys.readouterr().out)
+    first = next(f for f in printed["failures"] if "rows up to there" in f["text"])
     again = shlex.split(first["reproduce"])
     assert run_command_line([*again[1:], "--shrink", "0"]) == 1
     capsys.readouterr()

@@ -17,10 +17,10 @@ def test_sound_build_is_run_in_processes_and_keeps_every_promise(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert run_command_line([*WORDS, "--seeds", "1..4", "--workers", "2"]) == 0
-    told = capsys.readouterr().out
-    assert "3 runs of 3; 0 failed" in told
-    assert "every promise was kept" in told
-    assert "never happened" not in told.partition("moves")[0]
+    printed = capsys.readouterr().out
+    assert "3 runs of 3; 0 failed" in printed
+    assert "every promise was kept" in printed
+    assert "never happened" not in printed.partition("moves")[0]
 
 
 def test_wrong_build_is_found_kept_and_shown_again_by_the_command_that_is_printed(
@@ -29,12 +29,12 @@ def test_wrong_build_is_found_kept_and_shown_again_by_the_command_that_is_printe
     monkeypatch.chdir(tmp_path)
     wrong = [*WORDS, "--workers", "1", "--wrong-build", "old_rows_stay", "--json"]
     assert run_command_line([*wrong, "--seeds", "0..2"]) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert {one["by"] for one in told["failures"]} == {"answers", "trace"}
-    again = shlex.split(told["failures"][0]["reproduce"])
+    printed = json.loads(capsys.readouterr().out)
+    assert {one["by"] for one in printed["failures"]} == {"answers", "trace"}
+    again = shlex.split(printed["failures"][0]["reproduce"])
     assert run_command_line(again[1:]) == 1
     assert "rows that the documents had before are removed" in capsys.readouterr().out
-    seed = told["failures"][0]["seed"]
+    seed = printed["failures"][0]["seed"]
     kept = str(tmp_path / f"seed-{seed}" / f"seed-{seed}")
     assert run_command_line(["validate", kept, "--engine", "embedded"]) == 1
 
@@ -52,8 +52,8 @@ def test_results_of_another_build_are_refused(
 def test_campaign_that_has_no_time_is_undecided(capsys: pytest.CaptureFixture[str]) -> None:
     words = [*WORDS, "--workers", "1", "--seconds", "1", "--seeds", "0..400", "--json"]
     assert run_command_line(words) == 3
-    told = json.loads(capsys.readouterr().out)
-    assert 0 < told["runs"] < told["asked"] == 400
+    printed = json.loads(capsys.readouterr().out)
+    assert 0 < printed["runs"] < printed["asked"] == 400
 
 
 @pytest.mark.parametrize(

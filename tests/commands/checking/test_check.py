@@ -121,7 +121,7 @@ def test_sizes_and_budgets_choose_the_scope(capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "printed"),
     [
         (["nothing"], "there is no machine `nothing`"),
         ([TURNSTILE, "--size", "gate"], "--size gate: this is not NAME=N"),
@@ -138,11 +138,11 @@ def test_sizes_and_budgets_choose_the_scope(capsys: pytest.CaptureFixture[str]) 
     ],
 )
 def test_bad_input_is_named_with_its_mend_and_exits_with_2(
-    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], printed: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_command_line(["check", *words]) == 2
     out, err = capsys.readouterr()
-    assert told in err
+    assert printed in err
     assert out == ""
 
 

@@ -84,14 +84,14 @@ def test_a_killed_worker_loses_nothing(
     definition = load(name)
     scope = scope_of(definition, sizes)
     promises = [p.name for p in definition.properties[:1]]
-    told: list[list[LevelPart]] = []
+    printed: list[list[LevelPart]] = []
     where = Place(
         Killing(spark, place),
         tmp_path,
         3,
         at_once=2,
         alone=100_000,
-        on_level=lambda _, parts: told.append(parts),
+        on_level=lambda _, parts: printed.append(parts),
     )
     found = check_sharded(definition, scope, where, Stop(Limits()), properties=promises)
     expected = check(definition, scope, properties=promises)
@@ -102,7 +102,7 @@ def test_a_killed_worker_loses_nothing(
         expected.depth,
         expected.coverage,
     )
-    processes = {part.process for parts in told for part in parts}
+    processes = {part.process for parts in printed for part in parts}
     assert len(processes) >= 1 + 2 + 1  # this one, Spark's two, and who came for the dead
 
 
@@ -175,7 +175,7 @@ def test_tasks_are_cancelled_when_they_are_given_up(spark: "SparkSession") -> No
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "printed"),
     [
         (["--shards", "2"], "--shards belongs to --spark"),
         (["--work-dir", "d"], "--work-dir belongs to --spark"),
@@ -188,10 +188,10 @@ def test_tasks_are_cancelled_when_they_are_given_up(spark: "SparkSession") -> No
     ],
 )
 def test_flags_that_contradict_each_other_are_refused(
-    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], printed: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_command_line(["check", COMMIT, *words]) == 2
-    assert told in capsys.readouterr().err
+    assert printed in capsys.readouterr().err
 
 
 def test_a_machine_after_the_flag_is_not_taken_for_a_master(

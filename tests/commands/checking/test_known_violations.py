@@ -54,16 +54,16 @@ def test_meaning_does_not_change() -> None:
 
 def test_check_tells_it_as_known_and_fails(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command_line(["check", f"{FILE}Tank", "--profile", "first"]) == ExitCode.VIOLATED
-    told = " ".join(capsys.readouterr().out.split())
-    assert "as known: nothing looks at the level" in told
-    assert "as known: nothing empties it" in told
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "as known: nothing looks at the level" in printed
+    assert "as known: nothing empties it" in printed
 
 
 def test_what_does_not_show_at_a_scope_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["check", f"{FILE}Tank", "--profile", "first", "--budget", "pours=0"]
     run_command_line(arguments)
-    told = " ".join(capsys.readouterr().out.split())
-    assert "known to be violated, though not at this scope: nothing looks at the level" in told
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "known to be violated, though not at this scope: nothing looks at the level" in printed
 
 
 def test_programs_read_it(capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,9 +76,9 @@ def test_programs_read_it(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_show_compares_what_is_mended(capsys: pytest.CaptureFixture[str]) -> None:
     run_command_line(["show", f"{FILE}Tank", "--profile", "first", "--compare", "third"])
-    told = capsys.readouterr().out
-    assert "known to break" in told
-    assert "- it_is_not_overfull" in told
+    printed = capsys.readouterr().out
+    assert "known to break" in printed
+    assert "- it_is_not_overfull" in printed
 
 
 @pytest.mark.parametrize(

@@ -188,9 +188,9 @@ def test_of_a_machine_that_is_too_big_it_is_said_how_much_was_seen(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     text = drawn(capsys, "index-permissions", "--max-states", "100")
-    told = re.search(r"edges seen in (\d+) orbits of states, up to depth \d+", text)
-    assert told is not None
-    assert int(told[1]) <= 100
+    printed = re.search(r"edges seen in (\d+) orbits of states, up to depth \d+", text)
+    assert printed is not None
+    assert int(printed[1]) <= 100
     assert "there are more states, and perhaps more edges" in text
     assert "no run takes them" not in text
 
@@ -205,9 +205,9 @@ def test_of_a_machine_that_cannot_be_searched_the_guards_are_drawn(
 
 def test_what_an_older_version_leaves_open_is_written_with_its_run(tmp_path: Path) -> None:
     assert run_command_line(["docs", "tablet-migration", "--out", str(tmp_path)]) == 0
-    told = (tmp_path / "machines" / "tablet-migration" / "README.md").read_text(encoding="utf-8")
-    assert "## seed" in told
-    links = re.findall(r"\]\((.+?\.md)\)", told)
+    printed = (tmp_path / "machines" / "tablet-migration" / "README.md").read_text(encoding="utf-8")
+    assert "## seed" in printed
+    links = re.findall(r"\]\((.+?\.md)\)", printed)
     for link in links:
         run = (tmp_path / "machines" / "tablet-migration" / link).read_text(encoding="utf-8")
         assert "```mermaid" in run

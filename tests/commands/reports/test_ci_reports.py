@@ -27,7 +27,7 @@ def test_where_nothing_can_be_written_nothing_is_begun(
 ) -> None:
     file = tmp_path / "file"
     file.write_text("kept")
-    for place, told in (
+    for place, printed in (
         (tmp_path / "missing" / "r", "does not exist"),
         (file / "r", "is no directory"),
         (tmp_path, "this is no file"),
@@ -37,12 +37,12 @@ def test_where_nothing_can_be_written_nothing_is_begun(
         out, err = capsys.readouterr()
         assert out == ""
         assert err.splitlines()[0].startswith(f"error[SW400]: {flag} {place}: ")
-        assert told in err
+        assert printed in err
     assert file.read_text() == "kept"
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "printed"),
     [
         (["--junit", "-", "--sarif", "-"], "--junit and --sarif both write to standard output"),
         (["--junit", "-", "--json"], "--junit and --json both write to standard output"),
@@ -50,11 +50,15 @@ def test_where_nothing_can_be_written_nothing_is_begun(
     ],
 )
 def test_two_reports_do_not_share_a_place(
-    words: list[str], told: str, capsys: Captured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    words: list[str],
+    printed: str,
+    capsys: Captured,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert run_command_line(["check", TURNSTILE, *words]) == 2
-    assert told in capsys.readouterr().err
+    assert printed in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -113,9 +117,9 @@ def test_a_full_disk_is_bad_input_with_the_flag_named(capsys: Captured) -> None:
 def test_help_names_them_with_an_example(capsys: Captured) -> None:
     for command in ("check", "prove", "test", "validate"):
         assert run_command_line([command, "--help"]) == 0
-        told = capsys.readouterr().out
-        assert "--junit FILE" in told
-        assert f"stagewright {command} " in told
+        printed = capsys.readouterr().out
+        assert "--junit FILE" in printed
+        assert f"stagewright {command} " in printed
 
 
 def test_the_workflow_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

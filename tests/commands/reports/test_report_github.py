@@ -192,11 +192,11 @@ def test_bad_input_is_annotated_where_it_is_written(
 
 def suite_of(remarks: int, text: str = "") -> Suite:
     """A suite with so many remarks."""
-    told = tuple(
+    printed = tuple(
         Remark("action-never-happens", f"a{i}", Level.WARNING, f"`a{i}` {text}", None)
         for i in range(remarks)
     )
-    return Suite("check", "Many", "", "none", Outcome.HOLDS, (), "0 states", "again", None, told)
+    return Suite("check", "Many", "", "none", Outcome.HOLDS, (), "0 states", "again", None, printed)
 
 
 @pytest.mark.parametrize(("remarks", "shown"), [(10, 10), (11, 10), (500, 10)])
@@ -264,10 +264,10 @@ def test_a_summary_that_cannot_be_written_changes_no_verdict(
 ) -> None:
     full = tmp_path / "full.md"
     full.write_bytes(b"x" * SUMMARY_BYTES)
-    for place, told in ((tmp_path, "Is a directory"), (full, "it is full")):
+    for place, printed in ((tmp_path, "Is a directory"), (full, "it is full")):
         monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(place))
         code, found = annotated(capsys, "check", COMMIT, "--github")
         assert code == 0
         assert found[-1].kind == "warning"
-        assert found[-1].message.endswith(told)
+        assert found[-1].message.endswith(printed)
     assert full.stat().st_size == SUMMARY_BYTES

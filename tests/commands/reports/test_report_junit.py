@@ -102,8 +102,8 @@ def test_what_holds_says_where_it_is_written_and_how_far_it_was_searched(tmp_pat
         "Nobody counts nowhere.",
         "holds in all 7 states; vacuous: its premise never held",
     ]
-    told = ET.parse(tmp_path / "r.xml").findtext("testsuite/system-out")
-    assert "`vanish` of Turnstile never happened." in str(told)
+    printed = ET.parse(tmp_path / "r.xml").findtext("testsuite/system-out")
+    assert "`vanish` of Turnstile never happened." in str(printed)
 
 
 def test_what_is_undecided_is_an_error_as_the_exit_code_is_no_success(tmp_path: Path) -> None:

@@ -149,8 +149,8 @@ def test_what_is_undecided_is_a_warning_of_a_run_that_did_not_succeed(tmp_path: 
     assert len(decided) == len(run["properties"]["verdicts"])
     (invocation,) = run["invocations"]
     assert (invocation["exitCode"], invocation["executionSuccessful"]) == (3, False)
-    told = [n["message"]["text"] for n in invocation["toolExecutionNotifications"]]
-    assert any("not exhausted" in text for text in told)
+    printed = [n["message"]["text"] for n in invocation["toolExecutionNotifications"]]
+    assert any("not exhausted" in text for text in printed)
 
 
 def test_what_a_search_cut_short_has_not_exercised_is_no_finding(tmp_path: Path) -> None:
@@ -162,8 +162,8 @@ def test_what_a_search_cut_short_has_not_exercised_is_no_finding(tmp_path: Path)
         "TwoPhaseCommit.assigned-values-stay-in-bounds",
     }
     (invocation,) = run["invocations"]
-    told = [n["message"]["text"] for n in invocation["toolExecutionNotifications"]]
-    assert any("never happened so far" in text for text in told)
+    printed = [n["message"]["text"] for n in invocation["toolExecutionNotifications"]]
+    assert any("never happened so far" in text for text in printed)
 
 
 def test_profiles_are_runs_of_different_categories_under_one_exit_code(tmp_path: Path) -> None:
@@ -224,9 +224,9 @@ def _long(steps: int, file: str) -> Result:
     return Result(report, scope, (), "stagewright check light.py")
 
 
-@pytest.mark.parametrize(("steps", "most", "told"), [(2_001, 10_000, 2_003), (701, 500, 500)])
+@pytest.mark.parametrize(("steps", "most", "printed"), [(2_001, 10_000, 2_003), (701, 500, 500)])
 def test_a_long_counterexample_is_told_to_its_end(
-    steps: int, most: int, told: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    steps: int, most: int, printed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert sarif.MOST_LOCATIONS == 10_000  # GitHub refuses a file with more
     monkeypatch.setattr(sarif, "MOST_LOCATIONS", most)
@@ -237,11 +237,11 @@ def test_a_long_counterexample_is_told_to_its_end(
     assert validation_errors(log) == []
     (flow,) = log["runs"][0]["results"][0]["codeFlows"]
     locations = flow["threadFlows"][0]["locations"]
-    assert len(locations) == told
+    assert len(locations) == printed
     assert locations[-2]["location"]["message"]["text"].startswith(f"{steps}  Light: turn")
     assert locations[-1]["importance"] == locations[0]["importance"] == "essential"
-    if steps > told:
-        left = steps + 2 - told
+    if steps > printed:
+        left = steps + 2 - printed
         assert f"the steps 100 to {99 + left} are left out here" in flow["message"]["text"]
         numbers = [int(one["location"]["message"]["text"].split()[0]) for one in locations[:-1]]
         assert numbers == [*range(100), *range(100 + left, steps + 1)]

@@ -28,13 +28,13 @@ def test_any_is_every_release_and_all_forms_of_the_report_tell_it(
     junit = tmp_path / "r.xml"
     words = ["validate", TOPOLOGY, "--profile", "any", "--engine", "embedded", "--json"]
     assert run_command_line([*words, "--out", str(tmp_path / "out"), "--junit", str(junit)]) == 0
-    told = json.loads(capsys.readouterr().out)["candidates"]
+    printed = json.loads(capsys.readouterr().out)["candidates"]
     names = ["scylla-6.0", "scylla-2025.4", "scylla-2026.1", "scylla-2026.2", "scylla-master"]
-    assert [one["candidate"] for one in told] == names
+    assert [one["candidate"] for one in printed] == names
     assert "scylla-2025.4 explains all 7 entities" in (tmp_path / "out" / "report.html").read_text()
     assert "scylla-2025.4 explains all 7 entities" in junit.read_text()
     coverage = json.loads((tmp_path / "out" / "coverage.json").read_text())
-    refusing = {one["candidate"] for one in told if one["refuses"]}
+    refusing = {one["candidate"] for one in printed if one["refuses"]}
     assert refusing
     assert not refusing & {machine["profile"] for machine in coverage["machines"]}
 

@@ -27,6 +27,6 @@ def test_what_cannot_be_done_with_follow_is_refused(
     (tmp_path / "in").mkdir()
     monkeypatch.chdir(tmp_path)
     assert run_command_line(["validate", "--follow", "in", *arguments]) == 2
-    told = " ".join(capsys.readouterr().err.split())
-    assert said in told
-    assert "help:" in told
+    printed = " ".join(capsys.readouterr().err.split())
+    assert said in printed
+    assert "help:" in printed

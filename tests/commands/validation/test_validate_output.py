@@ -58,10 +58,10 @@ def test_steps_and_states_are_told_as_the_definition_has_them(
     trace.write_text("to,target,source\nright,node0,node1\n")
     words = ["--mapping", str(tmp_path / "m.toml"), "--machine", str(tmp_path / "m.py")]
     assert run_command_line(["validate", str(trace), *words]) == 1
-    told = capsys.readouterr().out
-    assert "  event      give(node0, node1, right)\n" in told
-    assert "  before     held[*] = no, place = left\n" in told
-    assert "an observation of no variable" in told
+    printed = capsys.readouterr().out
+    assert "  event      give(node0, node1, right)\n" in printed
+    assert "  before     held[*] = no, place = left\n" in printed
+    assert "an observation of no variable" in printed
 
 
 def test_files_are_written_though_nobody_reads_the_text(
@@ -86,10 +86,10 @@ def test_a_place_that_takes_no_files_is_refused_before_anything_is_read(
     flag: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_command_line(["validate", JUMP, "--engine", "embedded", flag, "/proc/x"]) == 2
-    told = capsys.readouterr().err
-    assert f"{flag} /proc/x: " in told
-    assert "cannot be written to" in told
-    assert "reading" not in told
+    printed = capsys.readouterr().err
+    assert f"{flag} /proc/x: " in printed
+    assert "cannot be written to" in printed
+    assert "reading" not in printed
 
 
 def test_flags_that_would_do_nothing_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -86,10 +86,10 @@ def test_who_broke_a_property_is_named(office: Path, capsys: pytest.CaptureFixtu
 
 def test_groups_and_json(office: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command_line(command(office, "Office", "--group", "..", "--json")) == 0
-    told = json.loads(capsys.readouterr().out)["together"]
-    assert told["properties"][0]["verdict"] == "ok"
-    assert told["properties"][0]["checked"] == 2
-    assert told["properties"][0]["needs_total_order"] is True
+    printed = json.loads(capsys.readouterr().out)["together"]
+    assert printed["properties"][0]["verdict"] == "ok"
+    assert printed["properties"][0]["checked"] == 2
+    assert printed["properties"][0]["needs_total_order"] is True
 
 
 def test_a_group_that_is_no_expression_is_refused(

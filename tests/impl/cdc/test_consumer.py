@@ -123,9 +123,11 @@ def test_who_is_too_late_is_told_so_and_stays_where_he_is() -> None:
     source = Log([], dict.fromkeys(STARTS, 0))
     source.now, source.kept = 99, 50
     reading = Consumer(source, lambda: source.now, CONFIDENCE, Position(40, 49))
-    with pytest.raises(ExpiredError, match="from 49 on were not read, and those before 50") as told:
+    with pytest.raises(
+        ExpiredError, match="from 49 on were not read, and those before 50"
+    ) as error:
         reading.poll()
-    assert (told.value.read, told.value.kept_from) == (49, 50)
+    assert (error.value.read, error.value.kept_from) == (49, 50)
     assert reading.position == Position(40, 49)
     assert Consumer(source, lambda: source.now, CONFIDENCE, Position(40, 50)).poll() == []
 

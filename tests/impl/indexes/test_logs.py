@@ -27,12 +27,12 @@ def checked(seed: int, folder: Path, *defects: Defect) -> tuple[int, str]:
 
 
 def test_the_logs_of_sound_runs_are_accepted(tmp_path: Path) -> None:
-    told = 0
+    total = 0
     for seed in range(examples(24)):
         events, problem = checked(seed, tmp_path / str(seed))
         assert problem == "", seed
-        told += events
-    assert told > 200
+        total += events
+    assert total > 200
 
 
 @pytest.mark.parametrize("defect", SHOWN, ids=lambda d: d.name)

@@ -47,9 +47,9 @@ def test_a_violation_is_told_with_value_and_rows_and_the_index_is_removed() -> N
     report = done(
         "create table 9 rows; put 70 v=5; put 71 v=5; create unique index i on v; await i; wait 500; status i"
     )
-    told = "FAILED, rows 70 and 71 both have v = 5"
-    assert result(report, "await i") == told
-    assert result(report, "status i") == f"{told}, deleted"
+    failure = "FAILED, rows 70 and 71 both have v = 5"
+    assert result(report, "await i") == failure
+    assert result(report, "status i") == f"{failure}, deleted"
     assert report.kept
 
 

@@ -114,7 +114,7 @@ def knock(address: tuple[str, int], attack: Attack, chance: Random) -> str:
 
 def besiege(directory: Path, seconds: float, seed: int) -> Counter[str]:
     """Knock at every door for so long; how often, and what strangers were told."""
-    chance, told, errors = Random(seed), Counter[str](), io.StringIO()
+    chance, answers, errors = Random(seed), Counter[str](), io.StringIO()
     with ExitStack() as stack:
         nodes = stack.enter_context(cluster(directory / "c", 2))
         indexes = stack.enter_context(index_cluster(directory / "i"))
@@ -144,7 +144,7 @@ def besiege(directory: Path, seconds: float, seed: int) -> Counter[str]:
         before += [indexes.running(n) for n in indexes.names]
         until = time.monotonic() + seconds
         while time.monotonic() < until:
-            told[knock(*chance.choice(attacks), chance)] += 1
+            answers[knock(*chance.choice(attacks), chance)] += 1
         after = [nodes.running(n) for n in nodes.layout.names()]
         after += [indexes.running(n) for n in indexes.names]
         assert before == after
@@ -159,7 +159,7 @@ def besiege(directory: Path, seconds: float, seed: int) -> Counter[str]:
         texts = [errors.getvalue(), *(log.read_text("utf-8", "replace") for log in logs)]
     unhandled = next((text[text.index("Traceback") :] for text in texts if "Traceback" in text), "")
     assert not unhandled, unhandled[:2000]
-    return told
+    return answers
 
 
 def main(words: list[str] | None = None) -> None:

@@ -134,5 +134,5 @@ def test_the_log_of_the_view_building_coordinator_is_read_by_each_turn_of_a_base
             if after not in seen:
                 seen.add(after)
                 todo.append(after)
-    told = {(str(before), str(after)) for before, after in turns if before != after}
-    assert told == {("None", ITSELF), (ITSELF, "None"), ("None", ANOTHER), (ANOTHER, "None")}
+    edges = {(str(before), str(after)) for before, after in turns if before != after}
+    assert edges == {("None", ITSELF), (ITSELF, "None"), ("None", ANOTHER), (ANOTHER, "None")}

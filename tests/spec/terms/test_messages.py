@@ -134,17 +134,17 @@ def test_a_state_is_coded_and_read_back() -> None:
     beyond = [code for cell, code in zip(model.cells, cells, strict=True) if "[1]" in cell.name]
     assert beyond == [0] * 3
     for variable in DEFINITION.variables:
-        told = to_json(state[variable.name], variable.sort)
-        assert from_json(told, variable.sort, variable.name) == state[variable.name]
+        document = to_json(state[variable.name], variable.sort)
+        assert from_json(document, variable.sort, variable.name) == state[variable.name]
 
 
 def test_effects_are_said_in_words() -> None:
-    told = [
+    document = [
         effect(a)
         for name in ("send", "take", "repeat")
         for a in DEFINITION.action(name).assignments
     ]
-    assert told == [
+    assert document == [
         "Message(kind: ask, sender: n, to: none) is appended to channel",
         "Message(kind: ask, sender: n, to: none) joins sent",
         "the head of channel is dropped",

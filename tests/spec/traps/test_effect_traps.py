@@ -192,7 +192,7 @@ def test_reading_a_cell_after_assigning_all(refused: Refusal) -> None:
         def go(self, node: Term[Node]) -> None:
             for n in Node:
                 self.learned[n] = Stage.rest
-            require(every(self.learned[n] == Stage.rest for n in Node), "told")
+            require(every(self.learned[n] == Stage.rest for n in Node), "expected")
                           ^^^^^^^^^^^^^^^
         """,
         "`learned[n]` is read after it was assigned in action `go`",

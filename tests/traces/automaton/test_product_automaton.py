@@ -189,8 +189,8 @@ def test_a_violation_names_what_each_candidate_refuses(tmp_path: Path) -> None:
     report = evaluated([write(tmp_path / "t.jsonl", events)], *ALL)
     (entity,) = report.entities
     assert (entity.verdict, entity.sequence) == (TraceVerdict.VIOLATION, 3)
-    told = [line.strip() for line in entity_lines(entity) if line.startswith("  as ")]
-    assert told == [
+    lines = [line.strip() for line in entity_lines(entity) if line.startswith("  as ")]
+    assert lines == [
         "as         1: event 2 is refused, close: lease is free",
         "as         2: event 1 is refused, take(node0): a lease is taken by watchers only",
         "as         3: event 3 is refused, give_back: lease is held",
@@ -211,10 +211,10 @@ def test_coverage_is_told_of_those_that_refuse_least(tmp_path: Path) -> None:
 
 def test_a_spent_budget_of_the_last_candidate_is_undecided(tmp_path: Path) -> None:
     seen = walk("2", "lease0", 3, 30)
-    told = [
+    lines = [
         dataclasses.replace(e, action=None, parameters={}, observed={}) for e in seen if not e.end
     ]
-    path = write(tmp_path / "t.jsonl", told)
+    path = write(tmp_path / "t.jsonl", lines)
     (entity,) = evaluated([path], *ALL, max_states=2).entities
     assert (entity.verdict, entity.cause) == (TraceVerdict.UNDECIDED, Cause.BUDGET)
     assert "raise it with --max-states" in entity.note
@@ -252,8 +252,8 @@ def test_the_report_as_json_has_each_candidate_by_trace(tmp_path: Path) -> None:
     events = [e for i in range(3) for e in walk("3", f"lease{i}", i + 3, 8)]
     other = [dataclasses.replace(e, trace="other") for e in walk("1", "lease9", 2, 8)]
     data = as_json(evaluated([write(tmp_path / "t.jsonl", [*events, *other])], "2", "3"))
-    told = json.loads(json.dumps(data["candidates"]))
-    assert [(c["trace"], c["candidate"], c["summary"]) for c in told] == [
+    lines = json.loads(json.dumps(data["candidates"]))
+    assert [(c["trace"], c["candidate"], c["summary"]) for c in lines] == [
         ("other", "2", "explains 0 of 1 entities, refuses 1: first lease9"),
         ("other", "3", "explains it"),
         ("run", "2", "explains 0 of 3 entities, refuses 3: first lease0"),

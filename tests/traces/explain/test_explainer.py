@@ -184,8 +184,8 @@ def test_a_mistake_beyond_those_explained_is_told_by_its_event_alone(
     evaluator = evaluator_of(lease)
     one = finding_of(evaluator, [(None, {}, START_FREE), ("give_back", {}, {})])
     other = finding_of(evaluator, [(None, {}, START_FREE), LOOK, ("give_back", {}, {})])
-    told = [explainer.explain(f, whole=False) for f in (one, other, one)]
-    assert [t is not None and [n for n, _ in t.failed] for t in told] == [
+    explanations = [explainer.explain(f, whole=False) for f in (one, other, one)]
+    assert [t is not None and [n for n, _ in t.failed] for t in explanations] == [
         ["lease is held"], [], ["lease is held"]
     ]  # fmt: skip
 

@@ -305,9 +305,9 @@ def test_what_could_not_be_delivered_is_told_by_the_next_run(
 
     with pytest.raises(BrokenPipeError):
         validate([path], lease.definition, found, engine=Embedded(1), state=state, deliver=cut_off)
-    told = evaluated(lease, [path], state)
-    assert told.run == 1
+    next_run = evaluated(lease, [path], state)
+    assert next_run.run == 1
     violations = [e.key for e in evaluated(lease, [path], None).entities if e.verdict is VIOLATION]
-    assert [e.key for e in told.entities if e.verdict is VIOLATION] == violations
+    assert [e.key for e in next_run.entities if e.verdict is VIOLATION] == violations
     again = evaluated(lease, [path], state).entities
     assert not [e for e in again if e.verdict is VIOLATION]

@@ -118,7 +118,7 @@ def test_each_night_has_the_verdicts_of_one_run_over_all(kind: str, tmp_path: Pa
     mapping = tmp_path / "lease.toml" if kind == "mapped" else None
     (tmp_path / "lease.toml").write_text(TEXT)
     (tmp_path / "logs").mkdir()
-    told, lines = set[Place](), 0
+    reported, lines = set[Place](), 0
     for share in (rng.uniform(0.3, 0.9), 1.0):
         paths: list[Path] = []
         for name, text in texts.items():
@@ -128,15 +128,15 @@ def test_each_night_has_the_verdicts_of_one_run_over_all(kind: str, tmp_path: Pa
         whole = evaluated(*as_whole_lines(tmp_path / "copies", paths), mapping=mapping)
         assert night.verdicts == whole.verdicts
         assert night.coverage == whole.coverage
-        assert not found(night) & told
-        told |= found(night)
-        assert found(whole) <= told
+        assert not found(night) & reported
+        reported |= found(night)
+        assert found(whole) <= reported
         lines += night.totals.lines
         again = "lines of last records that may go on" in "".join(night.notes)
         assert again == (kind == "couchbase")
         if share == 1.0 and kind not in ("couchbase", "tables"):  # there some are read again
             assert lines == whole.totals.lines
-    assert told or kind == "scylla"
+    assert reported or kind == "scylla"
 
 
 def test_what_was_told_is_not_told_again_and_is_counted_on(tmp_path: Path) -> None:

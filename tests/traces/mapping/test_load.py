@@ -107,21 +107,21 @@ MISTAKES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("old", "new", "told", "mend"), MISTAKES)
+@pytest.mark.parametrize(("old", "new", "message", "mend"), MISTAKES)
 def test_a_mistake_is_told_with_its_line_its_key_and_its_mend(
-    old: str, new: str, told: str, mend: str
+    old: str, new: str, message: str, mend: str
 ) -> None:
     good = GOOD.replace("{owner}", "{state}")
     assert old in good
     with pytest.raises(InputError) as error:
         plan(good.replace(old, new))
-    assert told in str(error.value)
+    assert message in str(error.value)
     assert mend in str(error.value)
 
 
 def test_a_file_that_is_no_toml_or_no_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "m.toml"
-    for content, told in (
+    for content, message in (
         (b"machine = \n", "at line 1"),
         (b"machine = '\xff'\n", "not UTF-8 text at byte 12"),
         (b"", "no machine is named"),
@@ -131,7 +131,7 @@ def test_a_file_that_is_no_toml_or_no_text_is_refused(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(InputError, match=r"m\.toml") as error:
             load_mapping(path, lease, unbounded_scope)
-        assert told in str(error.value)
+        assert message in str(error.value)
     with pytest.raises(InputError, match="cannot be read"):
         load_mapping(tmp_path / "none.toml", lease, unbounded_scope)
 

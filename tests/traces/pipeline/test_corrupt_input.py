@@ -54,10 +54,10 @@ IN_ONE_FORM = [(one, FORMS[number % 3]) for number, one in enumerate(CORRUPTIONS
 @pytest.fixture(autouse=True)
 def few_are_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     """To explain a violation takes longer than to find it: one in ten is enough here."""
-    explain, told = Explainer.explain, itertools.count()
+    explain, numbers = Explainer.explain, itertools.count()
 
     def sometimes(self: Explainer, finding: Finding, *, whole: bool = True) -> Explanation | None:
-        return explain(self, finding, whole=whole) if next(told) % EXPLAINED_EVERY == 0 else None
+        return explain(self, finding, whole=whole) if next(numbers) % EXPLAINED_EVERY == 0 else None
 
     monkeypatch.setattr(Explainer, "explain", sometimes)
 
@@ -335,7 +335,7 @@ def test_spoiled_logs_leave_other_tablets_alone(tmp_path: Path) -> None:
 
 def _spoiled_log(rng: random.Random, lines: list[tuple[str, bytes]]) -> tuple[set[str], bytes]:
     """The log with some random spoiled lines, and the tablets of the lines that were touched."""
-    told, touched = [line for _, line in lines], set[str]()
+    content, touched = [line for _, line in lines], set[str]()
     # The first line tells of which form the file is.
     for at in sorted(rng.sample(range(1, len(lines)), 20), reverse=True):
         tablet, line = lines[at]
@@ -343,18 +343,18 @@ def _spoiled_log(rng: random.Random, lines: list[tuple[str, bytes]]) -> tuple[se
         message = line.index(b"Will")
         match rng.randrange(7):
             case 0:
-                del told[at]
+                del content[at]
             case 1:
-                told.insert(at, line)
+                content.insert(at, line)
             case 2:
-                told[at] = line[: rng.randrange(message, len(line))] + b"\n"
+                content[at] = line[: rng.randrange(message, len(line))] + b"\n"
             case 3:
                 noise = rng.randbytes(20).replace(b"\n", b"")
-                told[at] = line[:message] + noise + line[message:]
+                content[at] = line[:message] + noise + line[message:]
             case 4:
-                told.insert(at, b"x" * (1 << 20) + b"x\n")
+                content.insert(at, b"x" * (1 << 20) + b"x\n")
             case 5:
-                told.insert(at, rng.choice((b"\n", b"Traceback\n", b"\xff\xfe\n", b'{"v":1}\n')))
+                content.insert(at, rng.choice((b"\n", b"Traceback\n", b"\xff\xfe\n", b'{"v":1}\n')))
             case _:
-                told[at] = line.rstrip(b"\n").replace(b"stage to ", b"stage to un\xff") + b"\n"
-    return touched, b"".join(told)
+                content[at] = line.rstrip(b"\n").replace(b"stage to ", b"stage to un\xff") + b"\n"
+    return touched, b"".join(content)

@@ -150,8 +150,8 @@ def test_a_damaged_log_leaves_everything_it_tells_undecided(tmp_path: Path) -> N
     assert report["entities"]["undecided"] > 0
     assert {f["cause"] for f in report["findings"]} == {Cause.LEFT_OUT.value}
     assert report["damaged"][0]["file"] == str(half)
-    for told in ("report.txt", "report.html"):
-        assert f"{half}:" in (out / told).read_text()
+    for file in ("report.txt", "report.html"):
+        assert f"{half}:" in (out / file).read_text()
     (suite,) = junitparser.JUnitXml.fromfile(str(out) + ".xml")
     (case,) = [case for case in suite if case.name == "every file can be read"]
     assert str(half) in str(case.result[0].text)

@@ -134,7 +134,7 @@ def test_what_the_middle_says_is_so_wherever_the_entity_came_from(
         source, recording=dataclasses.replace(source.recording, hidden=hidden)
     )
     running, rng = Determinised(source), random.Random(1)
-    told = 0
+    settled = 0
     for seed in range(60):
         kept = set(rng.sample(LEAVES, rng.randrange(1, len(LEAVES))))
         trace = seen_in_part(lease.walk("lease0", seed, 25), kept)
@@ -146,6 +146,6 @@ def test_what_the_middle_says_is_so_wherever_the_entity_came_from(
         for symbol in symbols[cut:-1]:
             number, actual = running.advance(number, symbol), running.advance(actual, symbol)
             if number >= LIVE or number == DEAD:
-                told += 1
+                settled += 1
                 assert actual in (number, DEAD)
-    assert told > 100
+    assert settled > 100

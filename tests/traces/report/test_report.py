@@ -117,12 +117,12 @@ def test_events_that_contradict_each_other_are_both_told(lease: Any, tmp_path: P
 def test_an_event_of_no_machine_is_not_called_an_unparsed_line(lease: Any, tmp_path: Path) -> None:
     events = [lamp_event("a", 0), lamp_event("a", 1, "explode")]
     report = report_of(lease, tmp_path, *events)
-    told = "events that no machine knows (their lines count as having events): 1"
+    line = "events that no machine knows (their lines count as having events): 1"
     text = text_of(report)
-    assert f"\n{told}\n" in text
+    assert f"\n{line}\n" in text
     assert "unparsed lines" not in text
     assert "lines     2 = 2 with events" in text
-    assert told.capitalize() in render_page(report)
+    assert line.capitalize() in render_page(report)
 
 
 def test_the_page_counts_what_can_be_and_tells_verdicts_apart(lease: Any, tmp_path: Path) -> None:
@@ -154,6 +154,6 @@ def test_a_wrong_profile_is_called_one(lease: Any, tmp_path: Path) -> None:
 def test_no_ending_is_listed_twice(tmp_path: Path) -> None:
     with pytest.raises(InputError) as raised:
         find_inputs([tmp_path])
-    told = raised.value.help.partition(" (")[0].removeprefix("traces end in ").split(", ")
-    assert ".json" in told
-    assert len(set(told)) == len(told)
+    line = raised.value.help.partition(" (")[0].removeprefix("traces end in ").split(", ")
+    assert ".json" in line
+    assert len(set(line)) == len(line)

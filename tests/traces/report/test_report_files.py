@@ -90,9 +90,9 @@ def test_everything_is_written_and_says_the_same(report: TraceReport, tmp_path: 
     assert sorted(p.name for p in written) == sorted([*names, "violations"])
     assert sorted(p.name for p in out.iterdir()) == sorted([*names, "violations"])
     rows = pq.read_table(out / "violations.parquet").to_pylist()
-    told = json.loads((out / "report.json").read_text())["findings"]
+    listed = json.loads((out / "report.json").read_text())["findings"]
     assert [(r["entity"], r["verdict"], r["cause"], r["sequence"]) for r in rows] == [
-        (f["entity"], f["verdict"], f["cause"], f["sequence"]) for f in told
+        (f["entity"], f["verdict"], f["cause"], f["sequence"]) for f in listed
     ]
     by_entity = {r["entity"]: r for r in rows}
     assert by_entity["early"]["requirement"] == "lease is held"

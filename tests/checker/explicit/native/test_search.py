@@ -28,7 +28,7 @@ MODELS = Path(__file__).resolve().parents[3] / "models"
 MOST = 3_000  # states of a random model
 
 
-def told(found: Exploration) -> tuple[object, ...]:
+def summary(found: Exploration) -> tuple[object, ...]:
     """Everything that a search says."""
     tally = found.tally
     return (
@@ -60,7 +60,7 @@ def test_on_random_models_every_number_and_note_is_the_same(seed: int) -> None:
         return  # which states were expanded until then depends on the order
     for workers in (1, 2):
         found = explore(NativeEngine(model), watch, Stop(limits), workers=workers)
-        assert told(found) == told(expected)
+        assert summary(found) == summary(expected)
         assert (found.words == expected.words).all()
         assert found.bad_edges == expected.bad_edges
         for name in ("sources", "targets", "steps", "overflowing"):
@@ -80,7 +80,7 @@ def test_the_number_of_workers_changes_nothing(workers: int, keep: bool) -> None
     watch = Watch(watch.states, watch.steps)
     expected = explore_in_batches(numpy_engine(model), watch, Stop(Limits()))
     found = explore(NativeEngine(model), watch, Stop(Limits()), workers=workers, keep=keep)
-    assert told(found) == told(expected)
+    assert summary(found) == summary(expected)
     assert found.states == 171_458
 
 
@@ -118,7 +118,7 @@ def test_states_of_many_words_are_found_by_place() -> None:
     expected = explore_in_batches(numpy_engine(model), watch, Stop(limits))
     for workers in (1, 2):
         found = explore(engine, watch, Stop(limits), workers=workers)
-        assert told(found) == told(expected)
+        assert summary(found) == summary(expected)
         assert (found.words == expected.words).all()
 
 
@@ -141,13 +141,13 @@ def test_a_limit_ends_the_search_and_is_named(limits: Limits, said: str) -> None
 
 def test_the_memory_limit_stops_the_table_from_growing_past_it() -> None:
     model = model_named("tablet_barrier", {"tablet": 4, "node": 3})
-    told: list[Progress] = []
+    summary: list[Progress] = []
     limits = Limits(memory=40 << 20)
-    found = explore(NativeEngine(model), Watch(deadlock=False), Stop(limits), told.append)
+    found = explore(NativeEngine(model), Watch(deadlock=False), Stop(limits), summary.append)
     assert found.stopped == "the memory limit of 40 MiB was reached"
     assert found.states > 500_000
     a_block = 1 << 12
-    assert max(progress.memory for progress in told) <= (40 << 20) + a_block
+    assert max(progress.memory for progress in summary) <= (40 << 20) + a_block
 
 
 @pytest.mark.parametrize("size", [1 << 21, 1 << 23])
@@ -164,11 +164,11 @@ def test_little_address_space_ends_the_search_with_words(
 
 def test_progress_grows_and_ends_with_the_whole() -> None:
     model = model_named("tablet_barrier", {"tablet": 3, "node": 3})
-    told: list[Progress] = []
-    found = explore(NativeEngine(model), Watch(deadlock=False), Stop(Limits()), told.append)
-    assert [p.states for p in told] == sorted(p.states for p in told)
-    assert (told[-1].states, told[-1].frontier) == (found.states, 0)
-    assert told[-1].memory > 0
+    summary: list[Progress] = []
+    found = explore(NativeEngine(model), Watch(deadlock=False), Stop(Limits()), summary.append)
+    assert [p.states for p in summary] == sorted(p.states for p in summary)
+    assert (summary[-1].states, summary[-1].frontier) == (found.states, 0)
+    assert summary[-1].memory > 0
 
 
 def test_an_interrupt_is_heard_between_rounds() -> None:

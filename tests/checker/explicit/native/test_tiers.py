@@ -55,11 +55,11 @@ def test_a_search_finds_the_same_whenever_good_code_follows(
     changed: list[bool] = []
     ran = Tiered.ran
 
-    def told(self: Tiered, seconds: float) -> bool:
+    def reported(self: Tiered, seconds: float) -> bool:
         changed.append(ran(self, seconds))
         return changed[-1]
 
-    monkeypatch.setattr(Tiered, "ran", told)
+    monkeypatch.setattr(Tiered, "ran", reported)
     assert checked() == quick
     assert sum(changed) == 2  # of the search, and of the graph
     assert len(changed) > 2

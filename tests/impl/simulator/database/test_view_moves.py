@@ -45,7 +45,7 @@ def done(plan: Plan, directory: Path) -> Report:
     return report
 
 
-def told(directory: Path, words: str) -> int:
+def lines_with(directory: Path, words: str) -> int:
     """How many lines of the nodes' logs have these words."""
     return sum(path.read_text("utf-8").count(words) for path in (directory / LOGS).iterdir())
 
@@ -55,7 +55,7 @@ def test_replicas_move_between_shards_and_are_repaired(seed: int, tmp_path: Path
     report = done(replace(WITHIN, seed=seed), tmp_path)
     assert len([m for m in report.moves if m.startswith("intranode migration of")]) == 2
     assert report.counted["staged rows processed"] > 0  # which the repair has brought
-    assert told(tmp_path, "was migrated from ") > 0
+    assert lines_with(tmp_path, "was migrated from ") > 0
 
 
 @pytest.mark.parametrize(("stage", "seed"), [("streaming", 0), ("write_both_read_old", 2)])
@@ -66,4 +66,4 @@ def test_a_migration_that_is_broken_off_gives_its_tasks_back(
     report = done(replace(BACK, seed=seed, faults=faults), tmp_path)
     assert FAILED in {o.result for o in report.outcomes}
     assert ("tablet", "cleanup_target", "revert_migration") in report.edges
-    assert told(tmp_path, "was recreated with new id") > 0
+    assert lines_with(tmp_path, "was recreated with new id") > 0

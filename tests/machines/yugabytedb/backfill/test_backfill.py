@@ -180,7 +180,7 @@ def test_the_leader_may_change_at_each_step_of_the_job() -> None:
     assert walked("yugabyte-2026") == set(Step) - {Step.clear_job}
 
 
-def told(profile: str, *actions: str) -> dict[str, int]:
+def observed(profile: str, *actions: str) -> dict[str, int]:
     """The state after actions that are taken one after the other, each the first that is possible."""
     definition = define(BackfillJob, profile)
     model = ground(definition, scope_of(definition, {"index": 1, "tablet": 1}))
@@ -201,12 +201,12 @@ END = ("find_all_done", "allow_gc", "write_permissions", "clear_checkpoints", "f
 
 
 def test_a_new_leader_goes_on_from_the_checkpoint_at_the_same_time() -> None:
-    before = told("yugabyte-2026", *CREATE, *ALTER, *ALTER, *BEGIN)
-    after = told("yugabyte-2026", *CREATE, *ALTER, *ALTER, *BEGIN, *RESUME)
+    before = observed("yugabyte-2026", *CREATE, *ALTER, *ALTER, *BEGIN)
+    after = observed("yugabyte-2026", *CREATE, *ALTER, *ALTER, *BEGIN, *RESUME)
     assert after["read_time"] == before["read_time"] != 0
     assert after["checkpoint[tablet0][index0]"] == before["checkpoint[tablet0][index0]"] + 1
     end = (*RESUME, *END, "apply_version", "finish_alter")
-    clean = told("yugabyte-2026", *CREATE, *ALTER, *ALTER, *BEGIN, *end)
+    clean = observed("yugabyte-2026", *CREATE, *ALTER, *ALTER, *BEGIN, *end)
     assert clean["read_time"] == clean["job[index0]"] == clean["is_backfilling"] == 0
 
 
