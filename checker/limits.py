@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 
 _MEMORY_SHARE = 0.75
-_SHRINKING = 0.97  # a level this large compared with the one before tells nothing of the end
+_SHRINKING = 0.97  # a level this large compared with the one before says nothing of the end
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def interruptible(stop: Stop) -> Iterator[None]:
 
 
 def _free_memory() -> int:
-    """Bytes that can be had without swapping, as far as the system tells."""
+    """Bytes that can be had without swapping, as far as the system says."""
     meminfo = Path("/proc/meminfo")
     if meminfo.exists():
         for line in meminfo.read_text(encoding="ascii").splitlines():

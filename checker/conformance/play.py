@@ -1,4 +1,4 @@
-"""Play a suite against an implementation, and make the first failure as short as it can be told."""
+"""Play a suite against an implementation, and make the first failure as short as it can be."""
 
 from __future__ import annotations
 

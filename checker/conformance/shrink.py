@@ -1,4 +1,4 @@
-"""Make a failing walk as short as it can be told: Hypothesis does this itself, tours need it."""
+"""Make a failing walk as short as it can be: Hypothesis does this itself, tours need it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a counterexample tells, in the order a person reads it; the renderers only lay it out."""
+"""A counterexample as a story, in the order a person reads it; the renderers only lay it out."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Change:
 
 @dataclass(frozen=True)
 class StoryStep:
-    """One step, told: `number` is 1-based and leads to state `number`.
+    """One step: `number` is 1-based and leads to state `number`.
 
     `actor` acts; `entities` are those among the arguments, which may contain the actor.
     A step of a loop (`forever`) happens again and again; the `closing` one leads back to its start.
@@ -58,7 +58,7 @@ class StoryStep:
 
 @dataclass(frozen=True)
 class Story:
-    """A run told: where it starts, its steps, and what it breaks."""
+    """A run as a story: where it starts, its steps, and what it breaks."""
 
     definition: Definition
     verdict: PropertyVerdict

@@ -60,7 +60,7 @@ class Watch:
 
 @dataclass(frozen=True, order=True)
 class Noted:
-    """A violating state and, where a step is to blame, that step's index; ordered as told first."""
+    """A violating state and, where a step is to blame, that step's index; ordered as reported first."""
 
     words: tuple[int, ...]
     step: int = 0
@@ -173,7 +173,7 @@ class Edge:
 
 @dataclass
 class Exploration:
-    """A finished search. Ids number the states in the order that this file's first lines tell."""
+    """A finished search. Ids number the states in the order that this file's first lines describe."""
 
     engine: Engine
     tally: Tally

@@ -1,7 +1,7 @@
 """Mutation of definitions: one thing in a machine is changed, and a promise must notice.
 
 `mutants.py` lists the changes (`requirements`, `effects`, `columns`, `edges`), `original.py` searches the definition
-itself once, `engine.py` lowers and compiles each mutant beside it, `difference.py` tells what changes no reachable
+itself once, `engine.py` lowers and compiles each mutant beside it, `difference.py` finds what changes no reachable
 step, `evaluation.py` searches until a promise breaks, `run.py` does so in parallel and within a budget, `report.py` sets
 what survives against the reasons that the definition gives. `known.py` finds historical bugs again.
 """

@@ -41,7 +41,7 @@ _OWN, _RELATION, _HELD, _VALUE_ROLE, _EQUAL, _PARTY, _ROLE = 1, 2, 3, 4, 16, 32,
 
 @dataclass(frozen=True)
 class OwnTerm:
-    """A cell with one key, which holds no member: it tells what its key looks like."""
+    """A cell with one key, which holds no member: it shows what its key looks like."""
 
     cell: int
     group: int

@@ -23,7 +23,7 @@ class Outbox(sw.Machine):
     crashes = sw.budget(1, doc="of the relay")
 
     stored = sw.set_of(Order)
-    outbox = sw.set_of(Order)  # rows that tell of orders, in the same database
+    outbox = sw.set_of(Order)  # rows that announce orders, in the same database
     taken: sw.SetVar[Order] = sw.set_of(Order)  # rows that the relay is at; lost when it crashes
     published: sw.SetVar[Order] = sw.set_of(
         Order
@@ -104,7 +104,7 @@ class Outbox(sw.Machine):
 
     @sw.invariant
     def only_orders_are_handled(self, o: sw.Term[Order]) -> sw.Bool:
-        """No event tells of an order that was not stored."""
+        """No event announces an order that was not stored."""
         return (self.topic.has(o) | self.handled.has(o)).implies(self.stored.has(o))
 
     @sw.liveness

@@ -12,7 +12,7 @@ ROOM = 3
 
 
 class Database:
-    """Orders, and the rows that tell of them."""
+    """Orders, and the rows that announce them."""
 
     def __init__(self) -> None:
         self.orders: set[str] = set()

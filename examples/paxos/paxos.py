@@ -50,7 +50,7 @@ class Prepare(Record):
 
 
 class Promise(Record):
-    """Message 1b: an acceptor takes part in no earlier ballot, and tells how it voted last."""
+    """Message 1b: an acceptor takes part in no earlier ballot, and reports how it voted last."""
 
     acceptor = one_of(Acceptor)
     ballot = one_of(Ballot)
@@ -111,7 +111,7 @@ class Paxos(Machine):
 
     @action
     def propose(self, b: Term[Ballot], value: Term[Value]) -> None:
-        """A proposer asks for votes for the value of the latest vote that a majority tells of."""
+        """A proposer asks for votes for the value of the latest vote that a majority reports."""
         require(~some(p.ballot == b for p in self.proposals), "it has proposed nothing")
         no_vote = self.most_promise(b, None)
         a_vote = some(

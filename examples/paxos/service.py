@@ -64,8 +64,8 @@ class Proposer:
         return True
 
     def _majorities(self) -> list[list[Promise]]:
-        told = list(self.promises.values())
-        subsets = [[p for i, p in enumerate(told) if n >> i & 1] for n in range(1 << len(told))]
+        answers = list(self.promises.values())
+        subsets = [[p for i, p in enumerate(answers) if n >> i & 1] for n in range(1 << len(answers))]
         return [chosen for chosen in subsets if len(chosen) >= MAJORITY]
 
     def _allows(self, value: str, majority: list[Promise]) -> bool:

@@ -194,7 +194,7 @@ def first_where(members: Iterable[F], holds: Callable[[F], Bool]) -> Maybe[F]:
 
 
 def _hint(then: object, otherwise: object) -> Sort:
-    """The sort that tells what a plain None or set is."""
+    """The sort that says what a plain None or set is."""
     nodes = [node_of(x, BOOL) for x in (then, otherwise)]
     sort = next((n.sort for n in nodes if n is not None), BOOL)
     if (then is None or otherwise is None) and isinstance(sort, EnumSort | EntitySort):

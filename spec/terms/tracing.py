@@ -64,7 +64,7 @@ class NotInProfileError(Exception):
 
 @dataclass
 class Tracing:
-    """The record of one body. `effects` tells whether it may require and assign (an action)."""
+    """The record of one body. `effects` says whether it may require and assign (an action)."""
 
     what: str  # "action `learn`", for error texts
     effects: bool

@@ -57,7 +57,7 @@ def to_itf(
 
 
 def from_itf(definition: Definition, document: object) -> Run:
-    """The run that an ITF document tells, in the definition's own values.
+    """The run in an ITF document, in the definition's own values.
 
     Raises:
         InputError: the document is no ITF, or does not fit the definition; the text says where.
@@ -89,7 +89,7 @@ def from_itf(definition: Definition, document: object) -> Run:
 def verdict_from_itf(
     definition: Definition, document: object
 ) -> tuple[PropertyVerdict, Scope | None]:
-    """The verdict, and the scope where the document tells it, that `to_itf` wrote.
+    """The verdict, and the scope where the document has it, that `to_itf` wrote.
 
     Raises:
         InputError: as `from_itf`; or the document does not say which property it is about.

@@ -1,6 +1,6 @@
 """The records of `couchdb.log` as text: what Couchbase's group process says of the partitions of an index.
 
-Each is made of headers as they were committed, not of what was asked for: a header that is wrong is told so.
+Each is made of headers as they were committed, not of what was asked for: a header that is wrong is logged as it is.
 Sequence numbers stand where Couchbase has them, as `[{0,17},{4,3}]`.
 """
 

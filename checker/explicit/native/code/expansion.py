@@ -38,7 +38,7 @@ class Plan:
     steps: Sequence[GroundNode] = ()
     deadlock: bool = False
     coverage: bool = False
-    edges: bool = False  # tell of each successor its step, of each state where its successors end
+    edges: bool = False  # report of each successor its step, of each state where its successors end
 
     def most_successors(self, states: int) -> int:
         """How many successors so many states have at most."""

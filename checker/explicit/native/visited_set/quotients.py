@@ -1,4 +1,4 @@
-"""The table of quotients: what its bucket does not tell of a state's hash stands in a slot."""
+"""The table of quotients: what its bucket does not hold of a state's hash stands in a slot."""
 
 from __future__ import annotations
 

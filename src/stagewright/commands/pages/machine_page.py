@@ -125,7 +125,7 @@ def _steps(facts: MachineFacts, parts: Mapping[str, str]) -> Iterator[str]:
 
 
 def _name_of_requirement(text: str) -> str:
-    """`barrier done: barrier is done` is told by its name; one without a name by its words."""
+    """`barrier done: barrier is done` is shown by its name; one without a name by its words."""
     return text.split(": ", 1)[0]
 
 

@@ -33,7 +33,7 @@ def reached_diagram(
 
     Without a scope: at the default one, and, marked as such, at the others that the definition names. Where
     the machine cannot be searched, the edges are those that the guards allow, and `basis` says so. `states`:
-    how many are looked at, at each scope. `progress`: where to tell of it.
+    how many are looked at, at each scope. `progress`: where to report it.
 
     Raises:
         InputError: there is no such enum variable.

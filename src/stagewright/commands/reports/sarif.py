@@ -86,7 +86,7 @@ def _run(suite: Suite, exit_code: int) -> Json:
 
 
 def _category(suite: Suite) -> str:
-    """What tells this analysis from others of one commit; a slash ends what GitHub compares."""
+    """What distinguishes this analysis from others of one commit; a slash ends what GitHub compares."""
     parts = ["stagewright", suite.command, suite.machine, suite.profile, suite.scope]
     return "/".join(part.replace("/", "-").replace(" ", "") for part in parts if part) + "/"
 

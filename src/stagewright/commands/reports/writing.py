@@ -128,7 +128,7 @@ def ci_reports(args: argparse.Namespace) -> CiReports:
 
 
 def annotate_error(args: argparse.Namespace, error: Exception) -> None:
-    """Show GitHub where a command's input is wrong, if it is to be told at all."""
+    """Show GitHub where a command's input is wrong, if it is to be shown at all."""
     if isinstance(error, StagewrightError) and _github_wanted(args):
         from stagewright.commands.reports.github import error_command
 
