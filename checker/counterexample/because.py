@@ -149,7 +149,7 @@ class Because:
             case Apply(Op.MEMBER, (element, members)):
                 verb = "is in" if holds else "is not in"
                 element_words = self._in_words(element, names)
-                return f"{element_words} {verb} {self._told(members, names)}"
+                return f"{element_words} {verb} {self._in_words(members, names)}"
             case _:
                 return self._is(node, names)
 
@@ -168,7 +168,7 @@ class Because:
             return f"{words(left, names)} and {words(right, names)} are both {both}"
         if left.sort == BOOL:  # of two conditions, which may be long, each is said by itself
             return f"{self._is(left, names)}, but {self._is(right, names)}"
-        return f"{self._told(left, names)} ≠ {self._told(right, names)}"
+        return f"{self._in_words(left, names)} ≠ {self._in_words(right, names)}"
 
     def _against(self, subject: Node, wanted: tuple[Value, ...], names: Values, holds: bool) -> str:
         text = self._is(subject, names)
@@ -181,7 +181,7 @@ class Because:
         sign = _SIGNS[op][0 if holds else 1]
         if isinstance(left, Literal) and not isinstance(right, Literal):
             left, right, sign = right, left, _MIRRORED[sign]
-        return f"{self._told(left, names)} {sign} {self._told(right, names)}"
+        return f"{self._in_words(left, names)} {sign} {self._in_words(right, names)}"
 
     def _is(self, node: Node, names: Values) -> str:
         """`learned[node1] is streaming`, `n is node1`; of a literal only the value."""

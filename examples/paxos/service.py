@@ -65,7 +65,9 @@ class Proposer:
 
     def _majorities(self) -> list[list[Promise]]:
         answers = list(self.promises.values())
-        subsets = [[p for i, p in enumerate(answers) if n >> i & 1] for n in range(1 << len(answers))]
+        subsets = [
+            [p for i, p in enumerate(answers) if n >> i & 1] for n in range(1 << len(answers))
+        ]
         return [chosen for chosen in subsets if len(chosen) >= MAJORITY]
 
     def _allows(self, value: str, majority: list[Promise]) -> bool:

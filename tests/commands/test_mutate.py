@@ -208,9 +208,9 @@ def test_all_shipped_machines_are_a_line_each(
     assert "3 mutants: 2 caught, 0 that nothing observes, 1 unexplained, 0 undecided" in lines[0]
     assert (tmp_path / "hasty" / "mutants.html").is_file()
     run("--all", "--kind", "edge", "--json", "--workers", "1")
-    machines = document(capsys)["machines"]
-    assert isinstance(machines, list)
-    assert [m["machine"] for m in machines] == ["Crossing", "Hasty"]
+    listed = document(capsys)["machines"]
+    assert isinstance(listed, list)
+    assert [m["machine"] for m in listed] == ["Crossing", "Hasty"]
     assert run("--all", "tablet") == ExitCode.BAD_INPUT
 
 

@@ -302,14 +302,9 @@ def _timelines(  # noqa: C901 - one loop, compiled as a whole
                 class_ = classes[view_rows[t, EXIT]]
                 if whole and keeps and (now < 0 or class_ != now):
                     kept = _see(
-                        seen,
-                        kept,
-                        whose,
-                        view_rows[t, SEQUENCE],
-                        view_rows[t, EXIT],
-                        when,
+                        seen, kept, whose, view_rows[t, SEQUENCE], view_rows[t, EXIT], when,
                         view_rows[t, PLACE],
-                    )
+                    )  # fmt: skip
                 begins = now < 0 and view_rows[t, SEQUENCE] == 0
                 at = _change(
                     out, at, whose, class_, now, when, view_rows[t, PLACE], wrong,
