@@ -65,7 +65,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="without --script: number of writes (default: 400)",
     )
-    add("--workload", metavar="LIST", help="what clients do meanwhile")
+    add("--workload", metavar="LIST", help="what clients do during the script")
     add("--cdc", action="store_true", help="log changes, and check what a consumer reads")
     ttl = "with --cdc: keep changes for so many milliseconds (default: 0, for ever)"
     add("--ttl", type=_number, default=0, metavar="MS", help=ttl)
