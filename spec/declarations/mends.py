@@ -91,7 +91,7 @@ def _of_attribute(holder: object, name: str) -> str:
             f"methods and columns, or make it symbolic by a parameter: `x: Term[{kind}]`"
         )
     if isinstance(holder, EnumMeta):
-        members = [m.name for m in holder]  # type: ignore[var-annotated]
+        members = list(holder.__members__)
         return f"{did_you_mean(name, members)}{holder.__name__} has: {', '.join(members)}"
     if not isinstance(holder, Symbolic):
         return ""

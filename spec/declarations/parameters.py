@@ -157,7 +157,7 @@ def _sort_of(parameter: inspect.Parameter, member: Member) -> ParameterSort:
 
 def _sort_help(name: str, annotation: object) -> str:
     """What to write where the annotation shows what is meant, else all that may be written."""
-    if annotation in {int, Number}:
+    if annotation is int or annotation is Number:
         return (
             f"write `{name}: Annotated[Number, between(0, 3)]`, with its least and greatest value"
         )

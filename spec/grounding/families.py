@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, product
-from typing import Generic, Protocol, TypeVar, overload
+from typing import Any, Generic, Protocol, TypeVar, cast, overload
 
 WIDE = 1_000  # choices of one action, from which on its numbers are not listed
 
@@ -66,8 +66,7 @@ class Families(Sequence[T], Generic[T]):
             return template
         given = dict(zip((one.name for one in template.inputs), values, strict=True))
         arguments = tuple((name, given.get(name, value)) for name, value in template.arguments)
-        made: T = replace(template, arguments=arguments, inputs=())  # type: ignore[type-var]
-        return made
+        return cast("T", replace(cast("Any", template), arguments=arguments, inputs=()))
 
     def __iter__(self) -> Iterator[T]:
         return (self[i] for i in range(len(self)))

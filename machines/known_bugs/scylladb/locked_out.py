@@ -34,10 +34,10 @@ from stagewright.machines.scylladb.views.view_coordinator import (
 from stagewright.machines.scylladb.views.view_task import Work
 from stagewright.machines.scylladb.views.view_updates import Key, ViewUpdates
 from stagewright.machines.scylladb.views.view_worker import Row, View as WorkerView, ViewWorker
-from stagewright.spec import Term, action, every, require
+from stagewright.spec import Entity, Term, action, every, require
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
-ONE_BASE = {Base: 1, View: 1}
+ONE_BASE: dict[type[Entity], int] = {Base: 1, View: 1}
 
 
 @known_bug(
