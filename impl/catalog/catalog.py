@@ -25,7 +25,7 @@ from stagewright.impl.catalog.columns import (
     microseconds_in,
     state_of,
 )
-from stagewright.impl.catalog.made import Made
+from stagewright.impl.catalog.memo import Memo
 from stagewright.impl.catalog.stream_rows import STREAMS, stream_sets
 from stagewright.impl.catalog.view import View, view_of
 from stagewright.impl.cdc.metadata import Metadata
@@ -61,7 +61,7 @@ class Catalog:
             str, TopologyDescription
         ] = {}  # of generations, which never change
         self._logs: dict[str, Metadata] = {}
-        self._made = Made()
+        self._memo = Memo()
         self.commits = 0  # learned by this life of the node, a snapshot counting as one
 
     def apply(self, entry: Entry) -> None:
@@ -109,7 +109,7 @@ class Catalog:
     @cached_property
     def view(self) -> View:
         """What requests need of it."""
-        return view_of(self.tables, self._made)
+        return view_of(self.tables, self._memo)
 
     @cached_property
     def cdc(self) -> Metadata:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
-from stagewright.impl.catalog.made import Made
+from stagewright.impl.catalog.memo import Memo
 from stagewright.impl.group0 import Mutation
 from stagewright.impl.ring.tablets import Tablet, TabletMap, TabletReplica
 from stagewright.impl.ring.vnodes import Chosen
@@ -107,7 +107,7 @@ def rows_of(table: str, layout: TabletMap) -> Iterable[Mutation]:
         yield Mutation("tablets", (table, str(layout.last_token(number))), columns)
 
 
-def tablets_of(tables: Rows, tablets: Rows, made: Made) -> dict[str, tuple[TabletRow, ...]]:
+def tablets_of(tables: Rows, tablets: Rows, memo: Memo) -> dict[str, tuple[TabletRow, ...]]:
     """The tablets of each tablet table, in the order of their tokens."""
     found: dict[str, list[tuple[str, Row]]] = {
         key[0]: [] for key, row in tables.items() if row.get("tablets")
@@ -115,21 +115,21 @@ def tablets_of(tables: Rows, tablets: Rows, made: Made) -> dict[str, tuple[Table
     for (table, last), row in tablets.items():
         found[table].append((last, row))
     return {
-        table: made.of(
+        table: memo.of(
             table,
             [row for _, row in rows],
-            lambda t=table, r=rows: (*_in_order(t, r, made),),  # type: ignore[misc]
+            lambda t=table, r=rows: (*_in_order(t, r, memo),),  # type: ignore[misc]
         )
         for table, rows in found.items()
     }
 
 
-def _in_order(table: str, rows: list[tuple[str, Row]], made: Made) -> Iterable[TabletRow]:
+def _in_order(table: str, rows: list[tuple[str, Row]], memo: Memo) -> Iterable[TabletRow]:
     low = FIRST
     numbered = sorted(((int(last), row) for last, row in rows), key=lambda r: r[0])
     for number, (last, row) in enumerate(numbered):
         key = table, number, (low, last)
-        yield made.of(key, (row,), partial(_tablet, *key, row))
+        yield memo.of(key, (row,), partial(_tablet, *key, row))
         low = last
 
 

@@ -19,7 +19,7 @@ from stagewright.impl.catalog.columns import (
     Rows,
     state_of_text,
 )
-from stagewright.impl.catalog.made import Made
+from stagewright.impl.catalog.memo import Memo
 from stagewright.impl.catalog.tablet_rows import TabletRow, tablets_of
 from stagewright.impl.ring.vnodes import Chosen, RingNode, Rings
 from stagewright.impl.views.maintenance.definition import ViewDefinition
@@ -236,8 +236,8 @@ class View:
                 yield low, high
 
 
-def view_of(tables: Mapping[str, Rows], made: Made) -> View:
-    """The view of tables; `made` has what was made of rows that did not change since."""
+def view_of(tables: Mapping[str, Rows], memo: Memo) -> View:
+    """The view of tables; `memo` keeps what was derived from rows that have not changed since."""
     topology, status, requests = tables[TOPOLOGY], tables[STATUS], tables[REQUESTS]
     static = topology.get(ALL)
     if static is None:
@@ -247,7 +247,7 @@ def view_of(tables: Mapping[str, Rows], made: Made) -> View:
         if len(key) == 1:
             request = requests[row["request_id"],] if row["request_id"] else None
             of = row, status[key], request, key in tables[MEMBERS]
-            nodes[key[0]] = made.of(key, of, partial(_member, key[0], *of))
+            nodes[key[0]] = memo.of(key, of, partial(_member, key[0], *of))
     return View(
         transition_state=state_of_text(static["transition_state"]),
         version=static["version"],
@@ -255,7 +255,7 @@ def view_of(tables: Mapping[str, Rows], made: Made) -> View:
         session=static["session"] or "",
         nodes=nodes,
         tables={key[0]: row["replicas"] for key, row in tables[TABLES].items()},
-        tablets=tablets_of(tables[TABLES], tables[TABLETS], made),
+        tablets=tablets_of(tables[TABLES], tables[TABLETS], memo),
         logs={row["log_of"]: key[0] for key, row in tables[TABLES].items() if row.get("log_of")},
         kept={row["log_of"]: row["ttl"] for row in tables[TABLES].values() if row.get("ttl")},
         images=frozenset(r["log_of"] for r in tables[TABLES].values() if r.get("preimage")),

@@ -40,7 +40,7 @@ from stagewright.impl.views.maintenance.staged import (
     put_staged,
     staged_rows,
     staging_of,
-    updates_from,
+    updates_of_staged,
 )
 from stagewright.impl.views.maintenance.updates import ViewUpdate, taken_back, updates_of
 from stagewright.impl.views.statements import create_view, drop_view
@@ -74,7 +74,9 @@ class NodeViews:
 
     def of_write(self, table: str, cell: Cell) -> tuple[tuple[Put, ...], list[Effect]]:
         """A request writes a version of a row: the hints to write with it, and what follows when they are synced."""
-        if table in self._node.view.tablets and not self._stores(table, cell):
+        if table in self._node.view.tablets and not self._stores(
+            table, cell, self._node.rows.get(table, cell[0])
+        ):
             self._memtables.wrote(table, cell[0], cell[1])
         views = self._node.view.views_of(table)
         if not views:
@@ -82,10 +84,9 @@ class NodeViews:
         hints, then = self._hints(table, self._updates(table, [cell], new=True))
         return (*hints, *self.handing.mark(table, cell)), then
 
-    def _stores(self, table: str, cell: Cell) -> bool:
+    def _stores(self, table: str, cell: Cell, newest: Version | None) -> bool:
         """Whether the version is here already, as of a write that is repeated, though newer ones may be here, too."""
         key, time, _ = cell
-        newest = self._node.rows.get(table, key)
         if newest is None or newest.time < time:
             return False
         snapshot = self._node.rows.snapshot()
@@ -133,7 +134,9 @@ class NodeViews:
         for cell in cells:
             before = get(base, cell[0])
             # What was in staging where it comes from knows what it replaced there.
-            if self._stores(base, cell) or get(staging_of(base), entry_key(cell[0], cell[1])):
+            if self._stores(base, cell, before) or get(
+                staging_of(base), entry_key(cell[0], cell[1])
+            ):
                 continue
             older = before if before is not None and before.time < cell[1] else None
             found.append(put_staged(base, Staged(cell, older)))
@@ -180,12 +183,8 @@ class NodeViews:
         if moves or row.key in self._settled:
             return []
         self._settled.add(row.key)
-        updates = [
-            update
-            for one in staged_rows(node.rows, base, *bounds(*row.range))
-            for view in node.view.views_of(base)
-            for update in updates_from(view, one, node.rows.get(base, one.cell[0]))
-        ]
+        staged = staged_rows(node.rows, base, *bounds(*row.range))
+        updates = updates_of_staged(node.view.views_of(base), staged, node.rows, base)
         hints, then = self._hints(base, updates)
         return self.store(hints, *then) if updates else []
 

@@ -26,7 +26,7 @@ from stagewright.impl.views.maintenance.staged import (
     has_staged,
     is_staged,
     staged_rows,
-    updates_from,
+    updates_of_staged,
 )
 from stagewright.impl.views.maintenance.updates import ViewUpdate
 from stagewright.machines.scylladb.views.view_task import Call, Work
@@ -215,12 +215,7 @@ class ViewBuildingWorker:
         batch.staged = staged_rows(node.rows, base, low, batch.end, node.timing.chunk)
         if not batch.staged:
             return self._finish(batch)
-        updates = [
-            u
-            for one in batch.staged
-            for view in node.view.views_of(base)
-            for u in updates_from(view, one, node.rows.get(base, one.cell[0]))
-        ]
+        updates = updates_of_staged(node.view.views_of(base), batch.staged, node.rows, base)
         if not updates:
             return self._settle(batch)
         sent = self._outbox.build(base, batch.number, updates)

@@ -8,7 +8,7 @@ go. A crash leaves a row with its entry, or neither.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from stagewright.impl.node.messages import Cell
@@ -99,6 +99,19 @@ def updates_from(
     yield from updates_of(view, staged.before, staged.cell)
     if newest is not None and newest.time > staged.cell[1]:
         yield from updates_of(view, newest, staged.cell)
+
+
+def updates_of_staged(
+    views: Iterable[ViewDefinition], staged: Iterable[Staged], rows: RowStore, base: str
+) -> list[ViewUpdate]:
+    """The updates of all rows that waited, for all views of their table."""
+    known = [*views]
+    return [
+        update
+        for one in staged
+        for view in known
+        for update in updates_from(view, one, rows.get(base, one.cell[0]))
+    ]
 
 
 def _text(value: bytes | None) -> str | None:

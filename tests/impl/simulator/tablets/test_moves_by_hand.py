@@ -10,7 +10,7 @@ import pytest
 from tests.thorough import some_of
 
 from stagewright.commands import run_command_line
-from stagewright.impl.catalog.made import Made
+from stagewright.impl.catalog.memo import Memo
 from stagewright.impl.catalog.view import view_of
 from stagewright.impl.simulator.database.plan import Plan
 from stagewright.impl.simulator.database.report import Report
@@ -97,13 +97,13 @@ def test_a_wish_is_withdrawn_when_its_node_is_to_go() -> None:
     tables = deepcopy(report.tables)
     ((key, row),) = tables["tablets"].items()
     row["migration_task_info"] = [["n2", 0], ["n4", 1]]
-    assert [str(m) for m in by_hand(view_of(tables, Made()))] == [
+    assert [str(m) for m in by_hand(view_of(tables, Memo()))] == [
         "migration of ks.t:0 from n2:0 to n4:1: an operator asked for it"
     ]
-    assert withdrawn(view_of(tables, Made())) == ()
+    assert withdrawn(view_of(tables, Memo())) == ()
     tables["topology"]["n4",]["topology_request"] = "leave"
-    assert list(by_hand(view_of(tables, Made()))) == []
-    (forgotten,) = withdrawn(view_of(tables, Made()))
+    assert list(by_hand(view_of(tables, Memo()))) == []
+    (forgotten,) = withdrawn(view_of(tables, Memo()))
     assert (forgotten.key, forgotten.columns) == (key, {"migration_task_info": None})
 
 
