@@ -37,7 +37,6 @@ class Turns:
         turn()
         self._next = None
         if self._waiting:
-            took = (
-                loop.time() - due
-            )  # its lateness counts: others had the machine, or this process was busy
+            # Its lateness counts: others had the machine, or this process was busy.
+            took = loop.time() - due
             self._schedule(min(max(_PROPORTION * took, _LEAST), _MOST))
