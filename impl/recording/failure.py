@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 _OF_A_RUN = re.compile(r"b'[^']*'|\([^()]*\)|\[[^\]]*\]|(?<![a-z])[0-9a-f-]{36}|\bn\d+\b|\d+")
 RAISED = "raised"
+CheckLogs = Callable[[Sequence[Path]], tuple[int, str]]
+"""How many events logs have, and where no run explains them, or nothing: whoever starts a campaign can read logs."""
 
 
 @dataclass(frozen=True)

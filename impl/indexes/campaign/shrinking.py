@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from stagewright.impl.indexes.campaign.scenario import Scenario
-from stagewright.impl.indexes.campaign.trial import CheckLogs, attempt
+from stagewright.impl.indexes.campaign.trial import attempt
 from stagewright.impl.indexes.defects import Defect
 from stagewright.impl.indexes.simulated.script import Operation
-from stagewright.impl.recording.failure import Failure
+from stagewright.impl.recording.failure import CheckLogs, Failure
 from stagewright.impl.recording.minimize import minimize
 from stagewright.impl.simulator.database.weather import FAULTS, Faults
 from stagewright.spec.errors import InputError

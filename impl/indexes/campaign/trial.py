@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,12 +13,10 @@ from typing import Any
 from stagewright.impl.indexes.campaign.scenario import Scenario
 from stagewright.impl.indexes.defects import Defect
 from stagewright.impl.indexes.simulated.run import Report, Run
-from stagewright.impl.recording.failure import Failure, raised
+from stagewright.impl.recording.failure import CheckLogs, Failure, raised
 from stagewright.spec.errors import InputError
 
 BY_ROWS, BY_TRACE, BY_LOG = "rows", "trace", "log"
-CheckLogs = Callable[[Sequence[Path]], tuple[int, str]]
-"""How many events logs have, and where no run explains them, or nothing: whoever starts a campaign can read logs."""
 
 
 @dataclass(frozen=True)

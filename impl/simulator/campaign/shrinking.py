@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from stagewright.impl.node.defects import Defect
-from stagewright.impl.recording.failure import Failure
+from stagewright.impl.recording.failure import CheckLogs, Failure
 from stagewright.impl.recording.minimize import minimize
 from stagewright.impl.simulator.campaign.scenario import Scenario
 from stagewright.impl.simulator.campaign.trial import attempt
@@ -36,10 +36,16 @@ class _Spent(Exception):  # noqa: N818 - no error: the runs that it may take are
 
 class _Shrinker:
     def __init__(
-        self, scenario: Scenario, failure: Failure, defects: frozenset[Defect], most: int
+        self,
+        scenario: Scenario,
+        failure: Failure,
+        defects: frozenset[Defect],
+        check_logs: CheckLogs | None,
+        most: int,
     ) -> None:
         self.best = Shrunk(scenario, failure, 0)
         self._defects = defects
+        self._check_logs = check_logs
         self._most = most
 
     def fails(self, scenario: Scenario) -> bool:
@@ -48,7 +54,7 @@ class _Shrinker:
             raise _Spent
         self.best.runs += 1
         try:
-            result = attempt(scenario, self._defects)
+            result = attempt(scenario, self._defects, self._check_logs)
         except InputError:  # an operation names a node that was left out
             return False
         sort = self.best.failure.sort
@@ -73,12 +79,13 @@ def shrink(
     scenario: Scenario,
     failure: Failure,
     defects: frozenset[Defect] = frozenset(),
+    check_logs: CheckLogs | None = None,
     *,
     most: int = RUNS,
     progress: Callable[[int], None] = lambda _runs: None,
 ) -> Shrunk:
     """A scenario as small as `most` runs can make it that shows the same failure."""
-    shrinker = _Shrinker(scenario, failure, defects, most)
+    shrinker = _Shrinker(scenario, failure, defects, check_logs, most)
     try:
         before: Scenario | None = None
         while before != shrinker.best.scenario:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from stagewright.impl.node.defects import Defect
-from stagewright.impl.recording.failure import Failure, raised
+from stagewright.impl.recording.failure import CheckLogs, Failure, raised
+from stagewright.impl.server_log.files import LOGS
 from stagewright.impl.simulator.campaign.scenario import Scenario
+from stagewright.impl.simulator.database.plan import Plan
+from stagewright.impl.simulator.database.report import Report
 from stagewright.impl.simulator.database.run import run
 from stagewright.spec.errors import InputError
 
-BY_CLIENTS, BY_TRACE = "clients", "trace"
+BY_CLIENTS, BY_TRACE, BY_LOG = "clients", "trace", "log"
 
 
 @dataclass(frozen=True)
@@ -40,15 +45,19 @@ class Result:
         return cls(**{**found, "failures": failures, "edges": tuple(found["edges"])})
 
 
-def attempt(scenario: Scenario, defects: frozenset[Defect] = frozenset()) -> Result:
-    """Run a scenario; an error of the implementation is a failure of the run.
+def attempt(
+    scenario: Scenario,
+    defects: frozenset[Defect] = frozenset(),
+    check_logs: CheckLogs | None = None,
+) -> Result:
+    """Run a scenario, and maybe check its logs; an error of the implementation is a failure of the run.
 
     Raises:
         InputError: the script cannot be worked through.
     """
     began = time.process_time()
     try:
-        report = run(scenario.plan(defects))
+        report, problem = _run(scenario.plan(defects), check_logs)
     except InputError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever a node raises is what the campaign looks for
@@ -56,6 +65,7 @@ def attempt(scenario: Scenario, defects: frozenset[Defect] = frozenset()) -> Res
         return Result(scenario.seed, scenario.strategy, (raised(error),), cpu=cpu)
     failures = [Failure(BY_CLIENTS, text) for text in report.breaches]
     failures += [Failure(BY_TRACE, text) for text in report.refused]
+    failures += [Failure(BY_LOG, problem)] if problem else []
     met: dict[str, dict[str, int]] = {}
     for (state, kind), number in sorted(report.met.items()):
         met.setdefault(state, {})[kind] = number
@@ -74,3 +84,13 @@ def attempt(scenario: Scenario, defects: frozenset[Defect] = frozenset()) -> Res
         report.counted.get("reads checked", 0),
         round(time.process_time() - began, 3),
     )
+
+
+def _run(plan: Plan, check_logs: CheckLogs | None) -> tuple[Report, str]:
+    """What came of a run, and what its logs show to be wrong."""
+    if check_logs is None:
+        return run(plan), ""
+    with TemporaryDirectory(prefix="database-") as folder:
+        report = run(plan, Path(folder), records=False)
+        _, problem = check_logs(sorted((Path(folder) / LOGS).glob("*.log")))
+    return report, problem.replace(f"{folder}/", "")

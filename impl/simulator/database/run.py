@@ -45,28 +45,34 @@ Progress = Callable[[int, str], None]
 
 
 def run(
-    plan: Plan, directory: Path | None = None, progress: Progress = lambda _ms, _doing: None
+    plan: Plan,
+    directory: Path | None = None,
+    progress: Progress = lambda _ms, _doing: None,
+    *,
+    records: bool = True,
 ) -> Report:
-    """Run; what is recorded is written to a directory, if one is named: a file for each kind.
+    """Run; what is recorded is written to a directory, if one is named: a file for each kind, or the logs alone.
 
     `progress` is called with the simulated milliseconds and what goes on.
 
     Raises:
         InputError: the script names a node that is not there, or that is there already.
     """
-    return _Run(plan, progress, dumps=directory is not None).report(directory)
+    kept = directory is not None
+    return _Run(plan, progress, logs=kept, records=kept and records).report(directory)
 
 
 class _Run:
-    def __init__(self, plan: Plan, progress: Progress, *, dumps: bool) -> None:
+    def __init__(self, plan: Plan, progress: Progress, *, logs: bool, records: bool) -> None:
         self.plan = plan
+        self._records = records
         self._progress = progress
         self._doing = "the cluster begins"
         running = release(plan.profile)
         self.world = World(plan.seed, NONE, plan.timing, plan.defects, running)
-        self.world.logs = {} if dumps else None
+        self.world.logs = {} if logs else None
         self.events = self.world.events
-        self.log_check = LogCheck(running, keeps=dumps)
+        self.log_check = LogCheck(running, keeps=records)
         self.oracle = Oracle()
         self.asks = asks = Asks(self.world, self.log_check.catalog)
         self.rows = RowOracles(self.world.hosts, self.log_check.catalog, self.oracle)
@@ -80,7 +86,7 @@ class _Run:
             self.world.send,
         )
         self.world.clients = self._hear
-        self.watcher = Watcher(lambda: self.events.now, keeps=dumps)
+        self.watcher = Watcher(lambda: self.events.now, keeps=records)
         self.world.watcher = self.watcher
         self.world.log.listeners.append(self._committed)
         self.outcomes: list[Outcome] = []
@@ -170,8 +176,9 @@ class _Run:
             found = self.changes.read_to_the_end(self.asks.until)
             self.world.counted["changes read from the log"] = found
         if directory is not None:
-            trace = f"run-{self.plan.seed}"
             write_logs(directory / LOGS, self.world.logs or {})
+        if directory is not None and self._records:
+            trace = f"run-{self.plan.seed}"
             self.log_check.write_records(directory, trace)
             self.watcher.recording.write(directory, trace)
             if self.views.check.used:

@@ -6,20 +6,18 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stagewright.impl.recording.failure import Failure, raised
+from stagewright.impl.recording.failure import CheckLogs, Failure, raised
 from stagewright.impl.view_engine.campaign.counts import Counts
 from stagewright.impl.view_engine.campaign.oracle import WrongAnswerError
 from stagewright.impl.view_engine.campaign.runs import Run
 from stagewright.impl.view_engine.defects import Defect, built_with
 
 BY_ANSWERS, BY_TRACE, BY_LOG = "answers", "trace", "log"
-CheckLogs = Callable[[Sequence[Path]], tuple[int, str]]
-"""How many events logs have, and where no run explains them, or nothing: whoever starts a campaign can read logs."""
 
 
 @dataclass(frozen=True)

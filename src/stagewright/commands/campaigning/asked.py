@@ -13,6 +13,7 @@ from stagewright.spec.errors import InputError
 from stagewright.spec.text.suggestions import did_you_mean
 
 D = TypeVar("D", bound=Enum)
+ALL = "all"  # wrong builds
 DATABASE, VIEW_ENGINE, INDEXES = "database", "view-engine", "indexes"
 
 
@@ -27,18 +28,26 @@ class Asked:
     seconds: int | None = None
     shrink: int | None = None
     wrong_builds: tuple[str, ...] = ()
+    logs: bool = False  # of the database: check these, too
 
     @property
     def name(self) -> str:
         """What results are results of."""
-        return " ".join((self.of, *sorted(self.wrong_builds)))
+        logs = ("logs",) if self.logs else ()
+        return " ".join((self.of, *logs, *sorted(self.wrong_builds)))
 
     def again(self, seed: int, *more: str) -> str:
         """The command that runs one of the seeds once more."""
         words = ["stagewright", "campaign", "--of", self.of, "--seeds", str(seed)]
+        words += ["--logs"] if self.logs else []
         for name in self.wrong_builds:
             words += ["--wrong-build", name]
         return shlex.join([*words, *more])
+
+
+def is_hunt(names: Iterable[str]) -> bool:
+    """Whether wrong builds are asked for one after the other: all, or those that a pattern matches."""
+    return any(name == ALL or "*" in name for name in names)
 
 
 def defects_named(names: Iterable[str], kinds: type[D]) -> frozenset[D]:

@@ -13,6 +13,7 @@ from stagewright.commands.console.exit_codes import ExitCode
 if TYPE_CHECKING:
     from stagewright.commands.campaigning.asked import Asked
     from stagewright.commands.campaigning.subject import Campaign
+    from stagewright.commands.campaigning.wrong_builds import Builds
 
 _EXAMPLE = """\
 examples:
@@ -22,6 +23,7 @@ examples:
   stagewright campaign --of view-engine --seeds 0..300
   stagewright campaign --of indexes --seeds 0..2000 --workers 4 --out artifacts/indexes
   stagewright campaign --of view-engine --seeds 0..20 --wrong-build old_rows_stay --out artifacts/views
+  stagewright campaign --seeds 0..24 --wrong-build all --logs
 
 Each seed generates a script (nodes join, leave, are replaced, removed, rebuilt and cut off; half of the scripts create
 tables with tablets, a third create, await, drop and recreate views), faults, clients and sizes. Half of the runs are
@@ -85,20 +87,35 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="run a build with this known mistake, which the checks must notice (repeatable)",
+        help="run a build with this known mistake, which the checks must notice (repeatable); `all`, or a "
+        "pattern such as 'view_*': each of these builds by itself, until every check has noticed it",
+    )
+    add(
+        "--logs",
+        action="store_true",
+        help="of the database: also check the logs of its nodes (half as slow again)",
     )
     add("--json", action="store_true", help="print one JSON object")  # fmt: skip
 
 
 def execute(args: argparse.Namespace) -> int:
     """Run the seeds, and say what was met and what failed."""
-    from stagewright.commands.campaigning.asked import Asked
+    from stagewright.commands.campaigning.asked import Asked, is_hunt
     from stagewright.commands.console.output import console
 
     workers = args.workers or os.cpu_count() or 1
     asked = Asked(
-        args.of, args.seeds, workers, args.out, args.seconds, args.shrink, tuple(args.wrong_build)
+        args.of,
+        args.seeds,
+        workers,
+        args.out,
+        args.seconds,
+        args.shrink,
+        tuple(args.wrong_build),
+        args.logs,
     )
+    if is_hunt(asked.wrong_builds):
+        return _hunt(asked, as_json=args.json)
     campaign = _campaign(asked)
     tally = campaign.run()
     if args.json:
@@ -115,6 +132,33 @@ def execute(args: argparse.Namespace) -> int:
     if tally.failed:
         return ExitCode.VIOLATED
     return ExitCode.HOLDS if tally.runs == len(args.seeds) else ExitCode.UNDECIDED
+
+
+def _hunt(asked: Asked, *, as_json: bool) -> int:
+    """Run wrong builds one after the other, and say which seed shows each, to whom."""
+    from stagewright.commands.campaigning.wrong_builds import WrongBuildHunts
+
+    hunts = WrongBuildHunts(asked, _wrong_builds(asked))
+    hunts.run()
+    if as_json:
+        print(json.dumps(hunts.as_json(), indent=2))
+    else:
+        print("\n".join(hunts.rows()))
+    if hunts.tally.failed:
+        return ExitCode.VIOLATED
+    return ExitCode.HOLDS if hunts.tally.runs == len(hunts.builds) else ExitCode.UNDECIDED
+
+
+def _wrong_builds(asked: Asked) -> Builds:
+    from stagewright.commands.campaigning.asked import DATABASE, INDEXES
+
+    if asked.of == DATABASE:
+        from stagewright.commands.campaigning.of_database import wrong_builds
+    elif asked.of == INDEXES:
+        from stagewright.commands.campaigning.of_indexes import wrong_builds
+    else:
+        from stagewright.commands.campaigning.of_view_engine import wrong_builds
+    return wrong_builds(asked)
 
 
 def _campaign(asked: Asked) -> Campaign:

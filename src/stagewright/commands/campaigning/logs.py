@@ -19,7 +19,7 @@ from stagewright.traces.options import unbounded_scope
 from stagewright.traces.readers import formats
 from stagewright.traces.readers.protocol import Interpreted, Part, Tally
 
-COUCHBASE, YUGABYTE = "couchbase-log", "yugabyte-log"
+COUCHBASE, YUGABYTE, SCYLLA = "couchbase-log", "yugabyte-log", "scylla-log"
 _PLACES = {place.partition(":")[2]: place for place in (*SHIPPED.values(), *OF_LOGS)}
 
 

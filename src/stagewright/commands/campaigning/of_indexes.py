@@ -15,6 +15,7 @@ from stagewright.commands.campaigning.asked import Asked, defects_named
 from stagewright.commands.campaigning.failures import json_of_failures, lines_of_failures
 from stagewright.commands.campaigning.logs import YUGABYTE, check_logs
 from stagewright.commands.campaigning.runs import run_seeds
+from stagewright.commands.campaigning.wrong_builds import Builds
 from stagewright.impl.indexes.campaign.drawing import draw
 from stagewright.impl.indexes.campaign.shrinking import Shrunk, shrink
 from stagewright.impl.indexes.campaign.tally import Tally
@@ -32,6 +33,12 @@ _BY = {
 }
 SHRUNK = 3
 _check = partial(check_logs, form=YUGABYTE)
+
+
+def wrong_builds(asked: Asked) -> Builds:
+    """Those of masters and tablets; their logs are always checked."""
+    del asked
+    return Builds(Defect, lambda d: IndexRuns("", frozenset({Defect(d)}), None), _BY)
 
 
 class IndexRuns:

@@ -14,6 +14,7 @@ from rich.text import Text
 from stagewright.commands.campaigning.asked import Asked, defects_named
 from stagewright.commands.campaigning.logs import check_logs
 from stagewright.commands.campaigning.runs import run_seeds
+from stagewright.commands.campaigning.wrong_builds import Builds
 from stagewright.impl.recording.failure import RAISED, Failure
 from stagewright.impl.view_engine.campaign.tally import Tally
 from stagewright.impl.view_engine.campaign.traces import tables
@@ -33,6 +34,12 @@ _BY = {
     BY_LOG: "the definitions refuse the log",
     RAISED: "a node raises",
 }
+
+
+def wrong_builds(asked: Asked) -> Builds:
+    """Those of the engine; its logs are always checked."""
+    del asked
+    return Builds(Defect, lambda d: ViewEngineRuns("", frozenset({Defect(d)}), None), _BY)
 
 
 class ViewEngineRuns:

@@ -15,7 +15,6 @@ from stagewright.impl.simulator.campaign.drawing import draw
 from stagewright.impl.simulator.campaign.shrinking import shrink
 from stagewright.impl.simulator.campaign.tally import Tally
 from stagewright.impl.simulator.campaign.trial import Result, attempt
-from stagewright.impl.simulator.campaign.wrong_builds import hunt
 from stagewright.impl.simulator.database.script import parse_script
 from stagewright.impl.simulator.database.weather import faults_text, parse_faults
 from stagewright.impl.simulator.database.workload import parse_workload, workload_text
@@ -49,15 +48,6 @@ def test_a_wrong_build_is_found_and_made_small() -> None:
     assert len(found.scenario.script) < len(drawn.script)
     assert not attempt(found.scenario).failures  # of a sound build
     assert any(f.sort == failure.sort for f in attempt(found.scenario, wrong).failures)
-
-
-def test_a_hunt_says_which_seed_shows_a_wrong_build_to_whom() -> None:
-    found = hunt(Defect.one_answer_less, range(3))
-    assert found.trace is not None
-    assert found.trace[0] == 0
-    assert f"(seed {found.trace[0]}) |" in found.row
-    assert "the pending one among them" in found.row
-    assert found.runs == (3 if found.clients is None else found.clients[0] + 1)
 
 
 def test_a_fault_that_is_aimed_at_a_state_is_met_in_it() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from tests.thorough import some_of
 
+from stagewright.commands.campaigning.of_database import DatabaseRuns
+from stagewright.commands.campaigning.wrong_builds import Shown, hunt
 from stagewright.impl.node.defects import Defect
-from stagewright.impl.simulator.campaign.wrong_builds import hunt
+from stagewright.impl.simulator.campaign.trial import BY_CLIENTS, BY_TRACE
 
 D = Defect
 BY_BOTH = (
@@ -36,15 +38,18 @@ BY_DEFINITIONS = (
 )
 
 
+def hunted(defect: Defect, seeds: int) -> Shown:
+    runs = DatabaseRuns("", frozenset({defect}))
+    return hunt(runs, defect.name, range(seeds), (BY_CLIENTS, BY_TRACE))
+
+
 @pytest.mark.parametrize("defect", some_of(BY_BOTH, each=6), ids=lambda d: d.name)
 def test_a_wrong_build_is_noticed_by_rows_and_by_definitions(defect: Defect) -> None:
-    found = hunt(defect, range(24))
-    assert found.trace is not None
-    assert found.clients is not None
+    assert {BY_CLIENTS, BY_TRACE} <= {*hunted(defect, 24).first}
 
 
 @pytest.mark.parametrize("defect", some_of(BY_DEFINITIONS, each=10), ids=lambda d: d.name)
 def test_a_wrong_build_that_another_safeguard_bears_is_noticed_by_definitions(
     defect: Defect,
 ) -> None:
-    assert hunt(defect, range(1)).trace is not None
+    assert BY_TRACE in hunted(defect, 1).first
