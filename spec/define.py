@@ -20,6 +20,7 @@ from stagewright.spec.declarations.equivalents import equivalents_of
 from stagewright.spec.declarations.exercised import exercised_at, named_choice
 from stagewright.spec.declarations.fairness import SharedFairness, fair_of
 from stagewright.spec.declarations.parameters import bounds_of
+from stagewright.spec.declarations.undecorated import check_decorated
 from stagewright.spec.declarations.unexercised import unexercised_in
 from stagewright.spec.declarations.unused import check_assigned, check_spent
 from stagewright.spec.declarations.variables import Var
@@ -72,7 +73,7 @@ from stagewright.spec.nodes import (
     conjunction,
 )
 from stagewright.spec.sorts import EntitySort, EnumSort, IntSort, MapSort, Sort
-from stagewright.spec.source import Source, of_class
+from stagewright.spec.source import Source, file_of, of_class
 from stagewright.spec.terms.conditions_and_numbers import Bool
 from stagewright.spec.terms.symbolic import Symbolic, lift
 from stagewright.spec.terms.temporal import Eventually, LeadsTo
@@ -150,7 +151,7 @@ def _trace(machine: type[Machine], profile: str) -> Definition:
             properties,
             [*trace.initially, *(c.condition for c in trace.constraints), final],
         ),
-        file=_file_of(machine),
+        file=file_of(machine),
         exercised_at=exercised_at(machine),
         checked_alone=alone_in(machine),
         assumed_initially=tuple(trace.assumed),
@@ -170,14 +171,6 @@ def _versions(machine: type[Machine], profile: str) -> tuple[str, list[str]]:
     """The profile of a part under this one of the whole, and all that it has."""
     known = profile_names(machine)
     return profile if profile in known else "".join(known[-1:]), known
-
-
-def _file_of(machine: type[Machine]) -> str:
-    """The file that defines a machine; empty for a cell of a notebook and for a console."""
-    try:
-        return inspect.getsourcefile(machine) or ""
-    except (OSError, TypeError):
-        return ""
 
 
 @dataclass(frozen=True)
@@ -209,6 +202,7 @@ class _Trace:
     def machine_at(self, machine: type[Machine], root: Root, keys: tuple[_Key, ...]) -> None:
         known = profile_names(machine)
         profile = self.profile if self.profile in known else ""
+        check_decorated(machine, Machine)
         this = machine(profile, root)
         self.machines.append((machine, root.prefix))
         found = members(machine)
@@ -333,6 +327,8 @@ class _Trace:
 
     def _member(self, member: Member, this: Machine, root: Root, keys: tuple[_Key, ...]) -> None:
         what = member.what
+        if member.kind is not MemberKind.ACTION and root.prefix + member.name in self.driven:
+            return  # a property that the system leaves out
         params = tuple(k.bound for k in keys)
         try:
             with tracing_of(what, effects=member.kind is MemberKind.ACTION) as tracing:

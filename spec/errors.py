@@ -122,6 +122,12 @@ class ReasonError(DefinitionError):
     code = "SW115"
 
 
+class UndecoratedError(DefinitionError):
+    """A method could be an action or a property, and has no decorator: nothing would run or check it."""
+
+    code = "SW116"
+
+
 class AssignedTwiceError(DefinitionError):
     """At a scope, a step assigns one place twice: only one of the values can be meant."""
 

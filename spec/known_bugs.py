@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeVar, cast
 
-from stagewright.spec.declarations.actions import MemberKind, member_of
+from stagewright.spec.declarations.actions import member_of
 from stagewright.spec.declarations.budgets import BudgetName
 from stagewright.spec.define import define
 from stagewright.spec.definition import Definition
@@ -21,7 +21,7 @@ from stagewright.spec.entities import Entity
 from stagewright.spec.errors import ReasonError
 from stagewright.spec.machine import Machine
 from stagewright.spec.scope import Scope, scope_of
-from stagewright.spec.source import Source, here
+from stagewright.spec.source import here
 
 M = TypeVar("M", bound=type[Machine])
 DOCUMENTS = ("design document", "Raft,")  # how references to texts begin
@@ -114,7 +114,6 @@ def known_bug(
                 where=where,
                 help="write `class TheMistake(TheMachine):` and override the bodies that were wrong",
             )
-        _refuse_lost_actions(row, machine, right, where)
         story = inspect.cleandoc(machine.__doc__ or "") if "__doc__" in vars(machine) else ""
         if not story:
             raise ReasonError(
@@ -138,22 +137,6 @@ def known_bug(
         return machine
 
     return mark
-
-
-def _refuse_lost_actions(
-    row: str, machine: type[Machine], right: type[Machine], where: Source
-) -> None:
-    """An override without its decorator takes the action away: the mistake would be another one."""
-    for name, member in vars(machine).items():
-        was = member_of(getattr(right, name, None))
-        if was is None or was.kind is not MemberKind.ACTION or member_of(member) is not None:
-            continue
-        if callable(member):
-            raise ReasonError(
-                f"known bug {row}: {machine.__name__}.{name} overrides an action and is none",
-                where=where,
-                help=f"write the decorator of `{right.__name__}.{name}` above it again",
-            )
 
 
 def released_bug(

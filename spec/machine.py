@@ -10,7 +10,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Generic, Self, TypeVar, cast, overload
 
-from stagewright.spec.declarations.actions import MARK, Member, member_of
+from stagewright.spec.declarations.actions import MARK, Member, MemberKind, member_of
 from stagewright.spec.declarations.fairness import SharedFairness
 from stagewright.spec.declarations.records import Holder
 from stagewright.spec.declarations.variables import Var
@@ -32,6 +32,7 @@ from stagewright.spec.terms.tracing import current
 K = TypeVar("K", bound=Enum | Entity)
 M = TypeVar("M", bound="Machine")
 P = TypeVar("P", bound="Profile")
+_SETTINGS = {MemberKind.INITIALLY, MemberKind.FINAL, MemberKind.CONSTRAINT}
 
 
 @dataclass(frozen=True)
@@ -197,17 +198,17 @@ class Many(Generic[K, M]):
         return self if system is None else Family(system, self)
 
 
-def part(machine: type[M], *, without: Iterable[Callable[..., None]] = ()) -> Part[M]:
-    """Declare one machine as a part of a system: its variables, actions and promises belong to it.
+def part(machine: type[M], *, without: Iterable[Callable[..., object]] = ()) -> Part[M]:
+    """Declare one machine as a part of a system: its variables, actions and properties belong to it.
 
-    An action of the part that a system's action calls happens only as part of that one; those named in
-    `without` do not happen at all.
+    An action of the part that a system's action calls happens only as part of that one; actions named in
+    `without` do not happen at all, and properties named there are not decided.
     """
     return Part(machine, _names(machine, without))
 
 
 def many(
-    machine: type[M], over: type[K], *, without: Iterable[Callable[..., None]] = ()
+    machine: type[M], over: type[K], *, without: Iterable[Callable[..., object]] = ()
 ) -> Many[K, M]:
     """Declare a machine for every member of `over`: `tablets = many(TabletMigration, over=Tablet)`.
 
@@ -216,7 +217,7 @@ def many(
     return Many(machine, over, _names(machine, without))
 
 
-def _names(machine: type[Machine], actions: Iterable[Callable[..., None]]) -> frozenset[str]:
+def _names(machine: type[Machine], left_out: Iterable[Callable[..., object]]) -> frozenset[str]:
     given = cast("object", machine)  # not every caller is type-checked
     if not (isinstance(given, type) and issubclass(given, Machine)):
         raise VariableError(
@@ -225,11 +226,12 @@ def _names(machine: type[Machine], actions: Iterable[Callable[..., None]]) -> fr
             help="write a subclass of Machine, not an instance",
         )
     found: set[str] = set()
-    for action in actions:
-        member = member_of(action)
-        if member is None or getattr(machine, member.name, None) is not action:
+    for one in left_out:
+        member = member_of(one)
+        known = member is not None and getattr(machine, member.name, None) is one
+        if member is None or not known or member.kind in _SETTINGS:
             raise NameTakenError(
-                f"`without` names {action!r}, which is not an action of {machine.__name__}",
+                f"`without` names {one!r}, which is no action and no property of {machine.__name__}",
                 where=here(),
                 help=f"write `without=({machine.__name__}.some_action,)`",
             )

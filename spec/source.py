@@ -168,6 +168,14 @@ def of_parameter(function: object, parameter: str) -> Source:
     return _first(start.file, start.line, listed, start.function) or start
 
 
+def file_of(machine: type[object]) -> str:
+    """The file that defines a machine; empty for a cell of a notebook and for a console."""
+    try:
+        return inspect.getsourcefile(machine) or ""
+    except (OSError, TypeError):
+        return ""
+
+
 def of_class(kind: type) -> Source:
     """The place where a class's name is defined."""
     file = getattr(sys.modules.get(kind.__module__), "__file__", None) or "<unknown>"

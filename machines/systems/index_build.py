@@ -23,6 +23,8 @@ from stagewright.machines.yugabytedb.indexes.unique_index import (
     Row,
     Time,
     UniqueIndex,
+    may_commit,
+    reclaim,
 )
 from stagewright.spec import (
     ANY,
@@ -88,14 +90,6 @@ class JobOfRows(BackfillJob):
         begun = self.checkpoint[t][i] != Checkpoint.never_begun
         return begun.implies(self.job[i].is_some() & (self.step != Step.clear_job))
 
-    def one_scan_is_for_all_indexes(self, after: BackfillJob) -> Bool:
-        """What a job does for several indexes is promised by backfill-job: here a table has one."""
-        return after.created.size() > 1
-
-    def a_second_job_follows(self) -> Bool:
-        """So is this."""
-        return self.created.size() > 1
-
 
 class RowsOfJob(UniqueIndex):
     """The rows of a table on which a job may come to build an index."""
@@ -121,7 +115,15 @@ class IndexBuild(Machine):
     exercised_at = scopes({Index: 1}, {Index: 1, Key: 1, writes: 3}, {Index: 1, Tablet: 1})
 
     job = part(
-        JobOfRows, without=(BackfillJob.drop_index, BackfillJob.give_up, BackfillJob.fail_index)
+        JobOfRows,
+        without=(
+            BackfillJob.drop_index,
+            BackfillJob.give_up,
+            BackfillJob.fail_index,
+            # what a job does for several indexes: here a table has one
+            JobOfRows.one_scan_is_for_all_indexes,
+            JobOfRows.a_second_job_follows,
+        ),
     )
     rows = part(
         RowsOfJob,
@@ -252,7 +254,7 @@ class IndexBuild(Machine):
     def compact(self, k: Term[Key]) -> None:
         """A compaction of the index table removes delete markers, and what newer entries hide."""
         require(self._markers_may_go(), "delete markers are not retained")
-        self.rows.reclaim(k)
+        reclaim(self.rows, k)
 
     # -- what recurs ---------------------------------------------------------------------------------------
 
@@ -381,7 +383,7 @@ class IndexBuild(Machine):
         taken = some(
             (q != r) & some((self.rows.key[q] == k) & (self.new_key == k) for k in Key) for q in Row
         )
-        return (self.pending == r) & ~taken & self._is_in_order(time) & self.rows.may_commit(time)
+        return (self.pending == r) & ~taken & self._is_in_order(time) & may_commit(self.rows, time)
 
     @sometimes(at={Index: 1})
     def clients_write_behind_the_scan(self, after: Self, r: Term[Row]) -> Bool:

@@ -18,7 +18,7 @@ from stagewright.spec.errors import StagewrightError
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = sorted((DOCS / "errors").glob("sw*.md"))
 PAGE = re.compile(
-    r"# (?P<code>SW\d{3})\n\n(?P<summary>[^\n]+)\n\n\*\*Cause\.\*\* .+\n\n\*\*Fix\.\*\* .+\n\n## An example\n\n"
+    r"# (?P<code>SW\d{3}): [^\n]+\n\n(?P<summary>[^\n]+)\n\n\*\*Cause\.\*\* .+\n\n\*\*Fix\.\*\* .+\n\n## An example\n\n"
     r"(?:```python\n(?P<source>.*?)```\n\n)?```(?:console\n\$ stagewright (?P<command>[^\n]+)|text)\n"
     r"(?P<message>error\[.*?)\n```\n",
     re.DOTALL,

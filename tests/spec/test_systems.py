@@ -219,6 +219,25 @@ def test_parts_that_stay_out_do_not_happen() -> None:
     assert [a.name for a in define(House).actions] == ["door.use"]
 
 
+def test_a_system_leaves_out_a_property_of_a_part_and_keeps_the_others() -> None:
+    class Counted(Door):
+        @invariant
+        def it_counts(self) -> Bool:
+            return self.uses >= 0
+
+        @invariant
+        def it_counts_up_to_two(self) -> Bool:
+            return self.uses <= 2
+
+    class House(Machine):
+        door = part(Counted, without=(Counted.it_counts_up_to_two,))
+        rooms = many(Counted, over=Node, without=(Counted.it_counts,))
+
+    names = [p.name for p in define(House).properties]
+    assert {"door.it_counts", "rooms.it_counts_up_to_two"} <= set(names)
+    assert not {"door.it_counts_up_to_two", "rooms.it_counts"} & set(names)
+
+
 def test_a_variable_of_a_part_may_rest_where_its_actions_are_left_out() -> None:
     class House(Machine):
         door = part(Door, without=(Door.use, Door.slam))

@@ -259,10 +259,6 @@ class PartitionGroup(Machine):
         """004: what is active is returned on query time, also while it is unindexable; nothing else is."""
         return some(self.is_in(p, state) for state in PartitionState if state.queried)
 
-    def is_indexed(self, p: Term[Partition]) -> Bool:
-        """004: what is active or passive is indexed, unless it is unindexable."""
-        return some(self.is_in(p, state) for state in PartitionState if state.indexed)
-
     # -- what does not happen in a step while the group process runs -----------------------------------
 
     def starts_empty(self, after: Self, p: Term[Partition]) -> Bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from stagewright.machines.systems.index_build import STORAGE, IndexBuild
 from stagewright.machines.yugabytedb.backfill.backfill_table import Index, Tablet
 from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
-from stagewright.machines.yugabytedb.indexes.unique_index import Key, Row
+from stagewright.machines.yugabytedb.indexes.unique_index import Key, Row, reclaim
 from stagewright.spec import Bool, Term, action, require
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
@@ -28,7 +28,7 @@ class HiddenMarkersAreReclaimed(IndexBuild):
     def compact(self, k: Term[Key]) -> None:
         hidden = self.rows.holder(k).is_some()
         require(self._markers_may_go() | hidden, "a newer entry hides the marker")
-        self.rows.reclaim(k)
+        reclaim(self.rows, k)
 
 
 @known_bug(

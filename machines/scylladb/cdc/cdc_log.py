@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Annotated, Self
 
-from stagewright.machines.scylladb.cdc.cdc_mapping import CdcMapping, Node, Token
+from stagewright.machines.scylladb.cdc.cdc_mapping import CdcMapping, Node, Token, owns, will_own
 from stagewright.machines.scylladb.cdc.cdc_publication import Generation
 from stagewright.spec import (
     Actor,
@@ -252,7 +252,7 @@ class CdcLog(Machine):
 
     def _is_written(self, n: Term[Node], token: Token) -> Bool:
         """The node is a replica of the token, or is about to be and gets the writes already."""
-        return self.mapping.owns(n, token) | (self.pending & self.mapping.will_own(n, token))
+        return owns(self.mapping, n, token) | (self.pending & will_own(self.mapping, n, token))
 
     def _is_at(self, row: Row, t: Token) -> Bool | bool:
         """The token is that of the base row, or of its log row."""
@@ -262,7 +262,7 @@ class CdcLog(Machine):
 
     def _joins_for(self, n: Term[Node], row: Row) -> Bool:
         """The row is of the vnode with which the node joins."""
-        return some(self._is_at(row, t) & self.mapping.will_own(n, t) for t in list(Token))
+        return some(self._is_at(row, t) & will_own(self.mapping, n, t) for t in list(Token))
 
     def _is_a_cluster(self) -> Bool:
         return some(self.mapping.ring[t].is_some() for t in Token)
@@ -276,7 +276,7 @@ class CdcLog(Machine):
     def _is_read(self, row: Row) -> Bool:
         """A client who reads it, at the node that owns its token, finds it."""
         return some(
-            self._is_at(row, t) & self.mapping.owns(n, t) & self.stored[row].has(n)
+            self._is_at(row, t) & owns(self.mapping, n, t) & self.stored[row].has(n)
             for t in list(Token)
             for n in Node
         )

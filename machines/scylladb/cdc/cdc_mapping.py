@@ -166,20 +166,9 @@ class CdcMapping(Machine):
         several = streams[Shard.second].is_some()
         return choose(several, streams[token.shard(2)], streams[Shard.first])
 
-    def owns(self, n: Term[Node], token: Token) -> Bool:
-        """The token falls into a vnode of the node: the first one that ends at or after it, around."""
-        return some((self.ring[end] == n) & ~self._ends_before(token, end) for end in list(Token))
-
-    def will_own(self, n: Term[Node], token: Token) -> Bool:
-        """The token falls into the vnode with which the node joins."""
-        joins = self.joining_node == n
-        return joins & some(
-            (self.joining == end) & ~self._ends_before(token, end) for end in list(Token)
-        )
-
     # -- what recurs -------------------------------------------------------------------------------------
 
-    def _ends_before(self, token: Token, end: Token) -> Bool:
+    def ends_before(self, token: Token, end: Token) -> Bool:
         """Some vnode ends from the token on, and before `end`."""
         return some(self.ring[other].is_some() for other in token.until(end))
 
@@ -193,7 +182,7 @@ class CdcMapping(Machine):
 
     def _same_vnode(self, a: Token, b: Token) -> Bool:
         """No vnode ends between the two tokens, one way or the other around the ring."""
-        return ~self._ends_before(a, b) | ~self._ends_before(b, a)
+        return ~self.ends_before(a, b) | ~self.ends_before(b, a)
 
     # -- promises ----------------------------------------------------------------------------------------
 
@@ -262,3 +251,16 @@ class CdcMapping(Machine):
     def nobody_joins(self) -> Bool:
         """A ring may stay as it is."""
         return self.joining.is_none()
+
+
+def owns(mapping: CdcMapping, n: Term[Node], token: Token) -> Bool:
+    """The token falls into a vnode of the node: the first one that ends at or after it, around."""
+    return some((mapping.ring[end] == n) & ~mapping.ends_before(token, end) for end in list(Token))
+
+
+def will_own(mapping: CdcMapping, n: Term[Node], token: Token) -> Bool:
+    """The token falls into the vnode with which the node joins."""
+    joins = mapping.joining_node == n
+    return joins & some(
+        (mapping.joining == end) & ~mapping.ends_before(token, end) for end in list(Token)
+    )

@@ -263,16 +263,6 @@ class UniqueIndex(Machine):
             versions.row = choose(new, r, versions.row)
         self._put(r, k, time)
 
-    def reclaim(self, k: Term[Key]) -> None:
-        """A compaction keeps of a key's versions the newest, unless that is a delete marker."""
-        for t in TIMES:
-            at, newer = self.stored[k][t], TIMES[TIMES.index(t) + 1 :]
-            hidden = some(
-                self.stored[k][n].delete_marker | self.stored[k][n].row.is_some() for n in newer
-            )
-            at.row = choose(hidden, None, at.row)
-            at.delete_marker = False
-
     def _put(self, r: Term[Row], k: Term[Key] | Maybe[Key] | None, time: Term[Time]) -> None:
         self.key[r] = k
         at_t_read = time.any_of(*UP_TO_T_READ)
@@ -300,10 +290,6 @@ class UniqueIndex(Machine):
         )
         scanned = ~self.now.any_of(*BEFORE_T_READ)
         return scanned & (self.shared_later | at_t_read)
-
-    def may_commit(self, time: Term[Time]) -> Bool:
-        """Times of commits grow, and nobody writes to an index that has failed."""
-        return (self.build != Status.failed) & (number_of(self.now) < number_of(time))
 
     def _t_read_is_past(self) -> None:
         require(~self.now.any_of(*BEFORE_T_READ), "safe times are past t_read")
@@ -400,3 +386,19 @@ class UniqueIndex(Machine):
             because="nobody asks for an index that failed",
         ),
     )
+
+
+def may_commit(index: UniqueIndex, time: Term[Time]) -> Bool:
+    """Times of commits grow, and nobody writes to an index that has failed."""
+    return (index.build != Status.failed) & (number_of(index.now) < number_of(time))
+
+
+def reclaim(index: UniqueIndex, k: Term[Key]) -> None:
+    """A compaction keeps of a key's versions the newest, unless that is a delete marker."""
+    for t in TIMES:
+        at, newer = index.stored[k][t], TIMES[TIMES.index(t) + 1 :]
+        hidden = some(
+            index.stored[k][n].delete_marker | index.stored[k][n].row.is_some() for n in newer
+        )
+        at.row = choose(hidden, None, at.row)
+        at.delete_marker = False

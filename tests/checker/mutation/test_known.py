@@ -7,7 +7,8 @@ from tests.checker.mutation.machines import Crossing, Hasty
 
 from stagewright.checker.limits import Limits
 from stagewright.checker.mutation.known import rediscover_all, rediscovered
-from stagewright.spec.errors import ReasonError
+from stagewright.spec import define
+from stagewright.spec.errors import UndecoratedError
 from stagewright.spec.known_bugs import KnownBug, known_bug
 
 FOUND = KnownBug("X1", "crossing #1", Hasty, Crossing, ("nobody_crosses_at_red",), "It is hasty.")
@@ -50,5 +51,6 @@ def test_an_override_that_takes_an_action_away_is_refused() -> None:
         def close(self) -> None:
             """Not an action any more."""
 
-    with pytest.raises(ReasonError, match=r"Undecorated\.close overrides an action and is none"):
-        known_bug("X4", "crossing #4", breaks=Crossing.nobody_crosses_at_red)(Undecorated)
+    bug = known_bug("X4", "crossing #4", breaks=Crossing.nobody_crosses_at_red)(Undecorated)
+    with pytest.raises(UndecoratedError, match=r"Undecorated\.close` overrides the action `close`"):
+        define(bug)

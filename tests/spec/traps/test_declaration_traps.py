@@ -108,7 +108,7 @@ UNNAMED = "no member of an entity sort can be named: write `init=ANY`"
         ),
         (
             "part(Sound, without=(print,))",
-            "`without` names <built-in function print>, which is not an action of Sound",
+            "`without` names <built-in function print>, which is no action and no property of Sound",
             "write `without=(Sound.some_action,)`",
         ),
         ("profiles()", "a profile needs a name", "write `profiles("),
