@@ -1,69 +1,20 @@
-"""Makes a failing scenario of an indexed table small: what is not needed is left out, then numbers are made smaller."""
+"""How a scenario of an indexed table becomes small: what is not needed is left out, then numbers are made smaller."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from stagewright.impl.indexes.campaign.scenario import Scenario
 from stagewright.impl.indexes.campaign.trial import attempt
 from stagewright.impl.indexes.defects import Defect
 from stagewright.impl.indexes.simulated.script import Operation
 from stagewright.impl.recording.failure import CheckLogs, Failure
-from stagewright.impl.recording.minimize import minimize
+from stagewright.impl.recording.shrinking import RUNS, Cuts, Shrunk, shrink as shrink_by
 from stagewright.impl.simulator.database.weather import FAULTS, Faults
-from stagewright.spec.errors import InputError
 
-RUNS = 150
 Part = Operation | str  # a fault by its name
 _OF_INDEXES = ("await", "drop", "status", "read")
-
-
-@dataclass
-class Shrunk:
-    """The smallest scenario that was found, what fails in it, and how many runs that took."""
-
-    scenario: Scenario
-    failure: Failure
-    runs: int
-
-
-class _Spent(Exception):  # noqa: N818 - no error: the runs that it may take are over
-    pass
-
-
-class _Shrinker:
-    def __init__(
-        self,
-        scenario: Scenario,
-        failure: Failure,
-        defects: frozenset[Defect],
-        check_logs: CheckLogs | None,
-        most: int,
-    ) -> None:
-        self.best = Shrunk(scenario, failure, 0)
-        self._defects = defects
-        self._check_logs = check_logs
-        self._most = most
-
-    def fails(self, scenario: Scenario) -> bool:
-        """Whether it still shows the failure; if so it is the smallest one by now."""
-        if self.best.runs >= self._most:
-            raise _Spent
-        self.best.runs += 1
-        try:
-            trial = attempt(scenario, self._defects, check_logs=self._check_logs)
-        except InputError:  # an operation names what was left out
-            return False
-        sort = self.best.failure.sort
-        alike = next((f for f in trial.failures if f.sort == sort), None)
-        if alike is not None:
-            self.best.scenario, self.best.failure = scenario, alike
-        return alike is not None
-
-    def fails_with(self, parts: list[Part]) -> bool:
-        """Whether only these parts of the smallest scenario show the failure."""
-        return self.fails(_of(self.best.scenario, parts))
 
 
 def shrink(
@@ -73,19 +24,13 @@ def shrink(
     check_logs: CheckLogs | None = None,
     *,
     most: int = RUNS,
-) -> Shrunk:
+) -> Shrunk[Scenario]:
     """A scenario as small as `most` runs can make it that shows the same failure."""
-    shrinker = _Shrinker(scenario, failure, defects, check_logs, most)
-    try:
-        before: Scenario | None = None
-        while before != shrinker.best.scenario:
-            before = shrinker.best.scenario
-            minimize(_parts(before), shrinker.fails_with)
-            while any(shrinker.fails(less) for less in smaller(shrinker.best.scenario)):
-                pass
-    except _Spent:
-        pass
-    return shrinker.best
+
+    def failures(tried: Scenario) -> tuple[Failure, ...]:
+        return attempt(tried, defects, check_logs=check_logs).failures
+
+    return shrink_by(scenario, failure, failures, Cuts(_parts, _of, smaller), most)
 
 
 def _parts(scenario: Scenario) -> list[Part]:

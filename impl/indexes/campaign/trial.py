@@ -4,40 +4,31 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from stagewright.impl.indexes.campaign.scenario import Scenario
 from stagewright.impl.indexes.defects import Defect
 from stagewright.impl.indexes.simulated.run import Report, Run
 from stagewright.impl.recording.failure import CheckLogs, Failure, raised
+from stagewright.impl.recording.trial import Trial
 from stagewright.spec.errors import InputError
 
 BY_ROWS, BY_TRACE, BY_LOG = "rows", "trace", "log"
-
-
-@dataclass(frozen=True)
-class Trial:
-    """What is kept of a run."""
-
-    seed: int
-    strategy: str
-    failures: tuple[Failure, ...] = ()
-    counts: Mapping[str, int] = field(default_factory=dict[str, int])
-    cpu: float = 0.0  # seconds
-
-    def to_json(self) -> dict[str, Any]:
-        """One line of the file of results."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, found: dict[str, Any]) -> Trial:
-        """The inverse."""
-        failures = tuple(Failure(**f) for f in found["failures"])
-        return cls(**{**found, "failures": failures})
+WANTED = (
+    "committed",
+    "reads through indexes",
+    "rows scanned",
+    "indexes: SUCCESS",
+    "indexes: FAILED",
+    "indexes dropped",
+    "servers killed",
+    "masters failed over",
+    "messages lost",
+    "messages late",
+    "messages repeated",
+)
+"""What a campaign that shows something has to have met."""
 
 
 def attempt(

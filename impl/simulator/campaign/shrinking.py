@@ -1,78 +1,22 @@
-"""Makes a failing scenario small: operations and faults are left out, then numbers made smaller, while it fails alike.
+"""How a scenario of the database becomes small: operations and faults are left out, then numbers made smaller.
 
 The randomness of a run is keyed by link and kind, so that what is left out shifts nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.recording.failure import CheckLogs, Failure
-from stagewright.impl.recording.minimize import minimize
+from stagewright.impl.recording.shrinking import RUNS, Cuts, Shrunk, shrink as shrink_by
 from stagewright.impl.simulator.campaign.scenario import Scenario
 from stagewright.impl.simulator.campaign.trial import attempt
 from stagewright.impl.simulator.database.script import OF_TABLES, TABLETS, Operation
 from stagewright.impl.simulator.database.weather import FAULTS, NONE, Faults
-from stagewright.spec.errors import InputError
 
-RUNS = 150
 Part = Operation | str | tuple[str, str]  # a fault by its name, or an aimed one
-
-
-@dataclass
-class Shrunk:
-    """The smallest scenario that was found, what fails in it, and how many runs that took."""
-
-    scenario: Scenario
-    failure: Failure
-    runs: int
-
-
-class _Spent(Exception):  # noqa: N818 - no error: the runs that it may take are over
-    pass
-
-
-class _Shrinker:
-    def __init__(
-        self,
-        scenario: Scenario,
-        failure: Failure,
-        defects: frozenset[Defect],
-        check_logs: CheckLogs | None,
-        most: int,
-    ) -> None:
-        self.best = Shrunk(scenario, failure, 0)
-        self._defects = defects
-        self._check_logs = check_logs
-        self._most = most
-
-    def fails(self, scenario: Scenario) -> bool:
-        """Whether it still shows the failure; if so it is the smallest one by now."""
-        if self.best.runs >= self._most:
-            raise _Spent
-        self.best.runs += 1
-        try:
-            result = attempt(scenario, self._defects, self._check_logs)
-        except InputError:  # an operation names a node that was left out
-            return False
-        sort = self.best.failure.sort
-        alike = next((f for f in result.failures if f.sort == sort), None)
-        if alike is None:
-            return False
-        self.best.scenario, self.best.failure = scenario, alike
-        return True
-
-    def leave_out(self) -> None:
-        """Do ddmin over operations and faults."""
-        minimize(_parts(self.best.scenario), lambda kept: self.fails(_of(self.best.scenario, kept)))
-
-    def lessen(self) -> None:
-        """Fewer writes, nodes and keys."""
-        changed = True
-        while changed:
-            changed = any(self.fails(smaller) for smaller in smaller(self.best.scenario))
 
 
 def shrink(
@@ -82,21 +26,13 @@ def shrink(
     check_logs: CheckLogs | None = None,
     *,
     most: int = RUNS,
-    progress: Callable[[int], None] = lambda _runs: None,
-) -> Shrunk:
+) -> Shrunk[Scenario]:
     """A scenario as small as `most` runs can make it that shows the same failure."""
-    shrinker = _Shrinker(scenario, failure, defects, check_logs, most)
-    try:
-        before: Scenario | None = None
-        while before != shrinker.best.scenario:
-            before = shrinker.best.scenario
-            shrinker.leave_out()
-            progress(shrinker.best.runs)
-            shrinker.lessen()
-            progress(shrinker.best.runs)
-    except _Spent:
-        pass
-    return shrinker.best
+
+    def failures(tried: Scenario) -> tuple[Failure, ...]:
+        return attempt(tried, defects, check_logs).failures
+
+    return shrink_by(scenario, failure, failures, Cuts(_parts, _of, smaller), most)
 
 
 def _parts(scenario: Scenario) -> list[Part]:

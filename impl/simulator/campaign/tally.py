@@ -1,4 +1,4 @@
-"""What a campaign has come to: what was met how often, what never was, and which failures there are."""
+"""What a campaign has come to: what was met in which state, and what never was."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from stagewright.impl.recording.failure import Found, add_found
+from stagewright.impl.recording.trial import Tally
 from stagewright.impl.simulator.campaign.drawing import AIMED_AT
 from stagewright.impl.simulator.campaign.trial import Result
 from stagewright.impl.simulator.database.weather import at_stage
@@ -50,34 +50,21 @@ EDGES = tuple(
 
 
 @dataclass
-class Tally:
-    """Adds up results."""
+class DatabaseTally(Tally[Result]):
+    """Adds up also what was met in each state."""
 
-    runs: int = 0
-    failed: int = 0
     met: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     edges: Counter[str] = field(default_factory=Counter[str])
     outcomes: Counter[str] = field(default_factory=Counter[str])
-    strategies: Counter[str] = field(default_factory=Counter[str])
-    writes: int = 0
-    reads: int = 0
-    cpu: float = 0.0
-    found: dict[tuple[str, str], Found] = field(default_factory=dict[tuple[str, str], Found])
 
-    def add(self, result: Result) -> None:
+    def add(self, trial: Result) -> None:
         """Take the result of one more run."""
-        self.runs += 1
-        self.failed += bool(result.failures)
-        for state, kinds in result.met.items():
+        super().add(trial)
+        for state, kinds in trial.met.items():
             for kind, number in kinds.items():
                 self.met[state, kind] += number
-        self.edges.update(result.edges)
-        self.outcomes.update(result.outcomes)
-        self.strategies[result.strategy.partition(":")[0]] += 1
-        self.writes += result.writes
-        self.reads += result.reads
-        self.cpu += result.cpu
-        add_found(self.found, result.seed, result.failures)
+        self.edges.update(trial.edges)
+        self.outcomes.update(trial.outcomes)
 
     def rows(self) -> Iterator[tuple[str, int, dict[str, int]]]:
         """For each state of the topology: how often it was entered, and how often each fault was met in it."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.recording.failure import CheckLogs, Failure, raised
+from stagewright.impl.recording.trial import Trial
 from stagewright.impl.server_log.files import LOGS
 from stagewright.impl.simulator.campaign.scenario import Scenario
 from stagewright.impl.simulator.database.plan import Plan
@@ -18,31 +19,16 @@ from stagewright.impl.simulator.database.run import run
 from stagewright.spec.errors import InputError
 
 BY_CLIENTS, BY_TRACE, BY_LOG = "clients", "trace", "log"
+WRITES, READS = "writes acknowledged", "reads checked"
 
 
 @dataclass(frozen=True)
-class Result:
-    """What is kept of a run."""
+class Result(Trial):
+    """Also what was met in which state, the edges that were taken, and what became of operations."""
 
-    seed: int
-    strategy: str
-    failures: tuple[Failure, ...] = ()
     met: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
-    edges: tuple[str, ...] = ()
-    outcomes: dict[str, int] = field(default_factory=dict[str, int])  # of operations
-    writes: int = 0  # acknowledged
-    reads: int = 0  # checked
-    cpu: float = 0.0  # seconds
-
-    def to_json(self) -> dict[str, Any]:
-        """One line of the file of results."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, found: dict[str, Any]) -> Result:
-        """The inverse."""
-        failures = tuple(Failure(**f) for f in found["failures"])
-        return cls(**{**found, "failures": failures, "edges": tuple(found["edges"])})
+    edges: Sequence[str] = ()
+    outcomes: dict[str, int] = field(default_factory=dict[str, int])
 
 
 def attempt(
@@ -61,7 +47,7 @@ def attempt(
     except InputError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever a node raises is what the campaign looks for
-        cpu = time.process_time() - began
+        cpu = round(time.process_time() - began, 3)
         return Result(scenario.seed, scenario.strategy, (raised(error),), cpu=cpu)
     failures = [Failure(BY_CLIENTS, text) for text in report.breaches]
     failures += [Failure(BY_TRACE, text) for text in report.refused]
@@ -77,12 +63,11 @@ def attempt(
         scenario.seed,
         scenario.strategy,
         tuple(failures),
+        {name: report.counted.get(name, 0) for name in (WRITES, READS)},
+        round(time.process_time() - began, 3),
         met,
         tuple(sorted(" ".join(edge) for edge in report.edges)),
         outcomes,
-        report.counted.get("writes acknowledged", 0),
-        report.counted.get("reads checked", 0),
-        round(time.process_time() - began, 3),
     )
 
 

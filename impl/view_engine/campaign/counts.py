@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass
 class Counts:
-    """Of one run, or of many."""
+    """Of one run."""
 
     answers: int = 0
     with_errors: int = 0
@@ -22,7 +22,3 @@ class Counts:
     switches: int = 0
     log_events: int = 0
     steps: int = 0  # of the trace
-
-    def add(self, other: Counts) -> None:
-        for name, value in vars(other).items():
-            setattr(self, name, getattr(self, name) + value)

@@ -7,37 +7,18 @@ import shutil
 import tempfile
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from stagewright.impl.recording.failure import CheckLogs, Failure, raised
+from stagewright.impl.recording.trial import Trial
 from stagewright.impl.view_engine.campaign.counts import Counts
 from stagewright.impl.view_engine.campaign.oracle import WrongAnswerError
 from stagewright.impl.view_engine.campaign.runs import Run
 from stagewright.impl.view_engine.defects import Defect, built_with
 
 BY_ANSWERS, BY_TRACE, BY_LOG = "answers", "trace", "log"
-
-
-@dataclass(frozen=True)
-class Trial:
-    """What is kept of a run."""
-
-    seed: int
-    failures: tuple[Failure, ...] = ()
-    counts: Counts = field(default_factory=Counts)
-    cpu: float = 0.0  # seconds
-
-    def to_json(self) -> dict[str, Any]:
-        """One line of the file of results."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, found: dict[str, Any]) -> Trial:
-        """The inverse."""
-        failures = tuple(Failure(**f) for f in found["failures"])
-        return cls(**{**found, "failures": failures, "counts": Counts(**found["counts"])})
+WANTED = tuple(name.replace("_", " ") for name in vars(Counts()))
+"""What a campaign that shows something has to have met."""
 
 
 def attempt(
@@ -68,7 +49,9 @@ def attempt(
             _keep(run, logs, keep)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return Trial(seed, tuple(failures), run.counts, round(time.process_time() - began, 3))
+    counts = dict(zip(WANTED, vars(run.counts).values(), strict=True))
+    cpu = round(time.process_time() - began, 3)
+    return Trial(seed, "", tuple(failures), counts, cpu)
 
 
 def _failure(error: Exception) -> Failure:

@@ -8,17 +8,17 @@ from tests.thorough import examples
 from stagewright.impl.indexes.campaign.drawing import STRATEGIES, draw
 from stagewright.impl.indexes.campaign.scenario import Scenario
 from stagewright.impl.indexes.campaign.shrinking import shrink, whole
-from stagewright.impl.indexes.campaign.tally import Tally
-from stagewright.impl.indexes.campaign.trial import BY_TRACE, Trial, attempt
+from stagewright.impl.indexes.campaign.trial import BY_TRACE, WANTED, attempt
 from stagewright.impl.indexes.defects import Defect
 from stagewright.impl.indexes.port import Settings
 from stagewright.impl.indexes.simulated.script import parse_script
 from stagewright.impl.recording.minimize import minimize
+from stagewright.impl.recording.trial import Tally, Trial
 from stagewright.impl.simulator.database.weather import Faults
 
 
 def test_no_drawn_run_breaks_a_promise_and_all_that_matters_happens() -> None:
-    tally = Tally()
+    tally = Tally[Trial](WANTED)
     for seed in range(examples(60)):
         trial = attempt(draw(seed))
         assert trial.failures == (), seed

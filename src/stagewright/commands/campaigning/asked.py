@@ -14,7 +14,6 @@ from stagewright.spec.text.suggestions import did_you_mean
 
 D = TypeVar("D", bound=Enum)
 ALL = "all"  # wrong builds
-DATABASE, VIEW_ENGINE, INDEXES = "database", "view-engine", "indexes"
 
 
 @dataclass(frozen=True)

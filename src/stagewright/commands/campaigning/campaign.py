@@ -6,14 +6,13 @@ import argparse
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stagewright.commands.console.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from stagewright.commands.campaigning.asked import Asked
-    from stagewright.commands.campaigning.subject import Campaign
-    from stagewright.commands.campaigning.wrong_builds import Builds
+    from stagewright.commands.campaigning.subject import Subject
 
 _EXAMPLE = """\
 examples:
@@ -101,6 +100,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Run the seeds, and say what was met and what failed."""
     from stagewright.commands.campaigning.asked import Asked, is_hunt
+    from stagewright.commands.campaigning.report import Campaign
     from stagewright.commands.console.output import console
 
     workers = args.workers or os.cpu_count() or 1
@@ -116,8 +116,9 @@ def execute(args: argparse.Namespace) -> int:
     )
     if is_hunt(asked.wrong_builds):
         return _hunt(asked, as_json=args.json)
-    campaign = _campaign(asked)
-    tally = campaign.run()
+    campaign = Campaign(_kind(asked.of)(asked))
+    campaign.run()
+    tally = campaign.tally
     if args.json:
         print(json.dumps(campaign.as_json(), indent=2))
     else:
@@ -138,7 +139,7 @@ def _hunt(asked: Asked, *, as_json: bool) -> int:
     """Run wrong builds one after the other, and say which seed shows each, to whom."""
     from stagewright.commands.campaigning.wrong_builds import WrongBuildHunts
 
-    hunts = WrongBuildHunts(asked, _wrong_builds(asked))
+    hunts = WrongBuildHunts(asked, _kind(asked.of))
     hunts.run()
     if as_json:
         print(json.dumps(hunts.as_json(), indent=2))
@@ -149,32 +150,18 @@ def _hunt(asked: Asked, *, as_json: bool) -> int:
     return ExitCode.HOLDS if hunts.tally.runs == len(hunts.builds) else ExitCode.UNDECIDED
 
 
-def _wrong_builds(asked: Asked) -> Builds:
-    from stagewright.commands.campaigning.asked import DATABASE, INDEXES
+def _kind(of: str) -> type[Subject[Any, Any]]:
+    if of == "database":
+        from stagewright.commands.campaigning.of_database import Database
 
-    if asked.of == DATABASE:
-        from stagewright.commands.campaigning.of_database import wrong_builds
-    elif asked.of == INDEXES:
-        from stagewright.commands.campaigning.of_indexes import wrong_builds
-    else:
-        from stagewright.commands.campaigning.of_view_engine import wrong_builds
-    return wrong_builds(asked)
+        return Database
+    if of == "indexes":
+        from stagewright.commands.campaigning.of_indexes import Indexes
 
+        return Indexes
+    from stagewright.commands.campaigning.of_view_engine import ViewEngine
 
-def _campaign(asked: Asked) -> Campaign:
-    from stagewright.commands.campaigning.asked import DATABASE, INDEXES
-
-    if asked.of == DATABASE:
-        from stagewright.commands.campaigning.of_database import DatabaseCampaign
-
-        return DatabaseCampaign(asked)
-    if asked.of == INDEXES:
-        from stagewright.commands.campaigning.of_indexes import IndexCampaign
-
-        return IndexCampaign(asked)
-    from stagewright.commands.campaigning.of_view_engine import ViewEngineCampaign
-
-    return ViewEngineCampaign(asked)
+    return ViewEngine
 
 
 def _seeds(text: str) -> range:

@@ -8,45 +8,73 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TextIO, TypeVar
+from typing import Any, Protocol, TextIO, TypeVar
 
 from stagewright.checker.mutation.processes import in_processes, possible
-from stagewright.commands.campaigning.subject import Outcome, Progress, Subject, Tally
-from stagewright.impl.recording.failure import RAISED, Failure
+from stagewright.commands.campaigning.asked import Asked
 from stagewright.spec.errors import InputError
 
-R = TypeVar("R", bound=Outcome)
-GONE = Failure(RAISED, "the process of the run was ended by the system")
 _LIVE_SECONDS, _PLAIN_SECONDS = 0.2, 10.0
 _RESULTS = "results.jsonl"
 
 
-def run_seeds(
-    subject: Subject[R],
-    tally: Tally[R],
-    seeds: range,
-    workers: int,
-    directory: Path | None,
-    seconds: int | None,
-) -> None:
-    """Tally the results of seeds, of which `directory` may have some already.
+class Outcome(Protocol):
+    """What is kept of one run."""
+
+    @property
+    def seed(self) -> int: ...
+    def to_json(self) -> dict[str, Any]: ...
+
+
+R = TypeVar("R", bound=Outcome)
+R_co = TypeVar("R_co", bound=Outcome, covariant=True)
+R_contra = TypeVar("R_contra", bound=Outcome, contravariant=True)
+
+
+class Runs(Protocol[R_co]):
+    """What is run. `name` tells builds apart: results of one are none of another."""
+
+    @property
+    def asked(self) -> Asked: ...
+    @property
+    def name(self) -> str: ...
+    def prepare(self) -> None: ...
+    def attempt(self, seed: int) -> R_co: ...
+    def died(self, seed: int) -> R_co: ...
+    def result(self, line: dict[str, Any]) -> R_co: ...
+
+
+class Progress(Protocol):
+    """How far a campaign is."""
+
+    runs: int
+    failed: int
+
+
+class Adding(Progress, Protocol[R_contra]):
+    """Adds up results."""
+
+    def add(self, trial: R_contra, /) -> None: ...
+
+
+def run_seeds(of: Runs[R], seeds: range, tally: Adding[R]) -> None:
+    """Tally the results of seeds, of which the folder that is asked for may have some already.
 
     Raises:
-        InputError: the directory is of another build, or cannot be written to.
+        InputError: the folder is of another build, or cannot be written to.
     """
-    there = dict[int, R]()
-    file = None
-    if directory is not None:
-        there, file = _open(subject, directory)
+    there, file = dict[int, R](), None
+    if of.asked.out is not None:
+        there, file = _open(of, of.asked.out)
     for seed, result in there.items():
         if seed in seeds:
             tally.add(result)
     left = [s for s in seeds if s not in there]
-    subject.prepare()
+    of.prepare()
     began = time.monotonic()
     show = _shown(len(seeds))
     try:
-        for result in _results(subject, left, workers, seconds, began):
+        for result in _results(of, left, began):
             tally.add(result)
             if file is not None:
                 print(json.dumps(result.to_json()), file=file, flush=True)
@@ -58,9 +86,9 @@ def run_seeds(
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-def _results(
-    subject: Subject[R], left: list[int], workers: int, seconds: int | None, began: float
-) -> Iterator[R]:
+def _results(of: Runs[R], left: list[int], began: float) -> Iterator[R]:
+    seconds, workers = of.asked.seconds, of.asked.workers
+
     def over() -> bool:
         return seconds is not None and time.monotonic() - began > seconds
 
@@ -68,18 +96,16 @@ def _results(
         for seed in left:
             if over():
                 return
-            yield subject.attempt(seed)
+            yield of.attempt(seed)
         return
-    work = in_processes(
-        lambda i: subject.attempt(left[i]), len(left), workers, over=over, died=None
-    )
+    work = in_processes(lambda i: of.attempt(left[i]), len(left), workers, over=over, died=None)
     for index, result in work:
-        yield subject.failed(left[index], GONE) if result is None else result
+        yield of.died(left[index]) if result is None else result
 
 
-def _open(subject: Subject[R], directory: Path) -> tuple[dict[int, R], TextIO]:
+def _open(of: Runs[R], directory: Path) -> tuple[dict[int, R], TextIO]:
     """The results that are there, and the file that takes more."""
-    path, build = directory / _RESULTS, {"build": _build(subject.name)}
+    path, build = directory / _RESULTS, {"build": _build(of.name)}
     try:
         directory.mkdir(parents=True, exist_ok=True)
         text = path.read_text("utf-8") if path.exists() else ""
@@ -89,7 +115,7 @@ def _open(subject: Subject[R], directory: Path) -> tuple[dict[int, R], TextIO]:
                 f"--out {directory}: its results are of another build",
                 help="name another directory, or delete it",
             )
-        found = [subject.result(json.loads(line)) for line in lines[1:]]
+        found = [of.result(json.loads(line)) for line in lines[1:]]
         file = path.open("w", encoding="utf-8")
         for line in lines or [json.dumps(build)]:
             print(line, file=file)
@@ -99,11 +125,11 @@ def _open(subject: Subject[R], directory: Path) -> tuple[dict[int, R], TextIO]:
     return {r.seed: r for r in found}, file
 
 
-def _build(subject: str) -> str:
+def _build(name: str) -> str:
     """What the results depend on: what is run, the code of the implementation and of the definitions."""
     from stagewright import impl, machines
 
-    digest = hashlib.blake2b(subject.encode(), digest_size=12)
+    digest = hashlib.blake2b(name.encode(), digest_size=12)
     for package in (impl, machines):
         root = Path(package.__path__[0])
         for path in sorted(root.rglob("*.py")):

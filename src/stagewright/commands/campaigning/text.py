@@ -5,25 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from stagewright.impl.simulator.campaign.tally import Tally
+from stagewright.impl.simulator.campaign.tally import DatabaseTally
+from stagewright.impl.simulator.campaign.trial import READS, WRITES
 from stagewright.impl.simulator.database.world import KINDS
 
 
-def render(tally: Tally, asked: int) -> RenderableType:
-    """What was run and met, and what never was."""
-    return Group(*_parts(tally, asked))
-
-
-def _parts(tally: Tally, asked: int) -> Iterator[RenderableType]:
-    drawn = ", ".join(f"{n} {s}" for s, n in tally.strategies.most_common())
+def parts(tally: DatabaseTally) -> Iterator[RenderableType]:
+    """What was met in which state, and what never was."""
     rate = tally.runs / tally.cpu if tally.cpu else 0.0
-    yield Text(f"{tally.runs:,} runs of {asked:,} ({drawn}); {tally.failed} failed")
     yield Text(
-        f"{tally.writes:,} writes acknowledged, {tally.reads:,} reads checked; {rate:.1f} runs a second "
+        f"{tally.counts[WRITES]:,} writes acknowledged, {tally.counts[READS]:,} reads checked; {rate:.1f} runs a second "
         "and core"
     )
     yield Text("")
@@ -39,7 +34,7 @@ def _parts(tally: Tally, asked: int) -> Iterator[RenderableType]:
         )
 
 
-def _table(tally: Tally) -> Table:
+def _table(tally: DatabaseTally) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
     table.add_column("state or stage", no_wrap=True)
     table.add_column("entered", justify="right")

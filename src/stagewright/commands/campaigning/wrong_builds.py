@@ -3,45 +3,19 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from enum import Enum
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Any, Protocol
+from typing import Any
 
 from stagewright.commands.campaigning.asked import ALL, Asked
 from stagewright.commands.campaigning.runs import run_seeds
-from stagewright.impl.recording.failure import RAISED, Failure
+from stagewright.commands.campaigning.subject import Subject
+from stagewright.impl.recording.failure import Failure
 from stagewright.impl.simulator.campaign.trial import BY_LOG
 from stagewright.spec.errors import InputError
 
 LONGEST = 120  # of what a check says, in the table
-
-
-class _Trial(Protocol):
-    @property
-    def failures(self) -> Sequence[Failure]: ...
-
-
-class Runs(Protocol):
-    """Runs a seed, maybe of a wrong build."""
-
-    def prepare(self) -> None:
-        """What all processes have from their parent."""
-        ...
-
-    def attempt(self, seed: int, /) -> _Trial:
-        """Run a seed."""
-        ...
-
-
-@dataclass(frozen=True)
-class Builds:
-    """The wrong builds of a subject, how one is run, and the checks by which it may be noticed."""
-
-    kinds: type[Enum]
-    runs: Callable[[Enum], Runs]
-    by: Mapping[str, str]  # names of checks, with what they say
 
 
 @dataclass(frozen=True)
@@ -73,75 +47,75 @@ class Hunted:
         self.shown[result.seed] = result
 
 
-def hunt(runs: Runs, build: str, seeds: range, checks: Sequence[str], number: int = 0) -> Shown:
-    """Run seeds until each of the checks has noticed the build, or all are run."""
+def hunt(of: Subject[Any, Any], seeds: range, number: int = 0) -> Shown:
+    """Run seeds until each check has noticed the wrong build, or all are run."""
     first: dict[str, tuple[int, str]] = {}
     done = 0
     for seed in seeds:
         done += 1
-        for failure in runs.attempt(seed).failures:
+        for failure in of.attempt(seed).failures:
             first.setdefault(failure.by, (seed, _said(failure)))
-        if all(check in first for check in checks):
+        if all(check in first for check in of.checks):
             break
-    return Shown(number, build, done, first)
+    return Shown(number, of.asked.wrong_builds[0], done, first)
 
 
 class WrongBuildHunts:
     """One hunt a build."""
 
-    def __init__(self, asked: Asked, of: Builds) -> None:
+    def __init__(self, asked: Asked, kind: type[Subject[Any, Any]]) -> None:
         """Raises InputError if a name is of no build."""
         self.name = f"{asked.of} wrong builds of {asked.seeds} logs={asked.logs}"
-        self._asked = asked
-        self._of = of
-        self._checks = [check for check in of.by if check != RAISED]
-        self.builds = [one for one in of.kinds if any(_is(one, w) for w in asked.wrong_builds)]
+        self.asked = asked
+        self._kind = kind
+        self._sound = kind(replace(asked, wrong_builds=()))
+        known = self._sound.wrong_builds
+        self.builds = [one for one in known if any(_is(one, w) for w in asked.wrong_builds)]
         for word in asked.wrong_builds:
-            if not any(_is(one, word) for one in of.kinds):
+            if not any(_is(one, word) for one in known):
                 raise InputError(
                     f"--wrong-build {word}: there is no such wrong build",
-                    help=f"there are {', '.join(one.name for one in of.kinds)}",
+                    help=f"there are {', '.join(known)}",
                 )
         self.tally = Hunted()
 
     def run(self) -> None:
         """Hunt all of them."""
-        asked = self._asked
-        numbers = range(len(self.builds))
-        run_seeds(self, self.tally, numbers, asked.workers, asked.out, asked.seconds)
+        run_seeds(self, range(len(self.builds)), self.tally)
 
     def prepare(self) -> None:
         """What all processes have from their parent."""
-        self._of.runs(self.builds[0]).prepare()
+        self._sound.prepare()
 
-    def attempt(self, seed: int, /) -> Shown:
+    def attempt(self, seed: int) -> Shown:
         """Hunt the build of this number."""
-        build = self.builds[seed]
-        runs = self._of.runs(build)
-        return hunt(runs, build.name, self._asked.seeds, self._checks, seed)
+        wrong = (self.builds[seed],)
+        of = self._kind(replace(self.asked, wrong_builds=wrong, out=None))
+        return hunt(of, self.asked.seeds, seed)
 
-    def failed(self, seed: int, _failure: Failure, /) -> Shown:
+    def died(self, seed: int) -> Shown:
         """Of a hunt without an end."""
-        return Shown(seed, self.builds[seed].name)
+        return Shown(seed, self.builds[seed])
 
-    def result(self, line: dict[str, Any], /) -> Shown:
+    def result(self, line: dict[str, Any]) -> Shown:
         """From the file of results."""
         first = {check: (seed, text) for check, (seed, text) in line["first"].items()}
         return Shown(**{**line, "first": first})
 
     def rows(self) -> Iterator[str]:
         """A table in Markdown: who notices each build, by what, at which seed first."""
-        columns = [self._of.by[check] for check in self._checks]
+        checks = self._sound.checks
+        columns = [self._sound.by[check] for check in checks]
         yield f"| wrong build | {' | '.join(columns)} | runs |"
         yield f"| --- |{' --- |' * len(columns)} ---: |"
         for _, shown in sorted(self.tally.shown.items()):
-            cells = [_cell(shown.first.get(check)) for check in self._checks]
+            cells = [_cell(shown.first.get(check)) for check in checks]
             yield f"| {shown.build} | {' | '.join(cells)} | {shown.runs} |"
 
     def as_json(self) -> dict[str, object]:
         """All of it."""
         return {
-            "of": self._asked.of,
+            "of": self.asked.of,
             "asked": len(self.builds),
             "builds": [
                 {
@@ -157,8 +131,8 @@ class WrongBuildHunts:
         }
 
 
-def _is(build: Enum, word: str) -> bool:
-    return word == ALL or fnmatchcase(build.name, word)
+def _is(build: str, word: str) -> bool:
+    return word == ALL or fnmatchcase(build, word)
 
 
 def _said(failure: Failure) -> str:

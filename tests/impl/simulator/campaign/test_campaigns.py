@@ -13,8 +13,8 @@ from stagewright.commands import run_command_line
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.simulator.campaign.drawing import draw
 from stagewright.impl.simulator.campaign.shrinking import shrink
-from stagewright.impl.simulator.campaign.tally import Tally
-from stagewright.impl.simulator.campaign.trial import Result, attempt
+from stagewright.impl.simulator.campaign.tally import DatabaseTally
+from stagewright.impl.simulator.campaign.trial import WRITES, Result, attempt
 from stagewright.impl.simulator.database.script import parse_script
 from stagewright.impl.simulator.database.weather import faults_text, parse_faults
 from stagewright.impl.simulator.database.workload import parse_workload, workload_text
@@ -67,11 +67,11 @@ def test_a_fault_that_is_aimed_at_a_state_is_met_in_it() -> None:
 
 
 def test_a_tally_adds_up_and_says_what_was_never_met() -> None:
-    tally, results = Tally(), [attempt(draw(seed)) for seed in (1, 2)]
+    tally, results = DatabaseTally(), [attempt(draw(seed)) for seed in (1, 2)]
     for one in results:
         tally.add(Result.from_json(json.loads(json.dumps(one.to_json()))))
     assert (tally.runs, tally.failed) == (2, 0)
-    assert tally.writes == sum(r.writes for r in results) > 0
+    assert tally.counts[WRITES] == sum(r.counts[WRITES] for r in results) > 0
     for state, entered, kinds in tally.rows():
         assert entered == sum(r.met.get(state, {}).get(ENTERED, 0) for r in results)
         for kind, number in kinds.items():

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.thorough import some_of
 
-from stagewright.commands.campaigning.of_database import DatabaseRuns
+from stagewright.commands.campaigning.asked import Asked
+from stagewright.commands.campaigning.of_database import Database
 from stagewright.commands.campaigning.wrong_builds import Shown, hunt
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.simulator.campaign.trial import BY_CLIENTS, BY_TRACE
@@ -39,8 +40,8 @@ BY_DEFINITIONS = (
 
 
 def hunted(defect: Defect, seeds: int) -> Shown:
-    runs = DatabaseRuns("", frozenset({defect}))
-    return hunt(runs, defect.name, range(seeds), (BY_CLIENTS, BY_TRACE))
+    seeds_of = range(seeds)
+    return hunt(Database(Asked("database", seeds_of, 1, wrong_builds=(defect.name,))), seeds_of)
 
 
 @pytest.mark.parametrize("defect", some_of(BY_BOTH, each=6), ids=lambda d: d.name)

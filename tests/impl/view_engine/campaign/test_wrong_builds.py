@@ -115,4 +115,4 @@ def test_defects_are_off_outside() -> None:
     with built_with(Defect.old_rows_stay):
         pass
     trial = attempt(0, check_logs)
-    assert (trial.failures, trial.counts.answers > 0) == ((), True)
+    assert (trial.failures, trial.counts["answers"] > 0) == ((), True)
