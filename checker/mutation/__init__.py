@@ -2,6 +2,7 @@
 
 `mutants.py` lists the changes (`requirements`, `effects`, `columns`, `edges`), `original.py` searches the definition
 itself once, `engine.py` lowers and compiles each mutant beside it, `difference.py` finds what changes no reachable
-step, `evaluation.py` searches until a promise breaks, `run.py` does so in parallel and within a budget, `report.py` sets
-what survives against the reasons that the definition gives. `known.py` finds historical bugs again.
+step, `promises.py` looks at what changes promises alone, `evaluation.py` searches until a promise breaks, `run.py` does
+so in parallel and within a budget, `checkpoint.py` keeps what was found, `report.py` sets what survives against the
+reasons that the definition gives. `known.py` finds historical bugs again.
 """

@@ -17,26 +17,30 @@ class Difference(Enum):
 
     NONE = auto()  # the same ground form
     UNREACHABLE = auto()  # it differs only where no reachable state is
+    PROMISES = auto()  # every reachable state has the same steps, but other promises are made
     REAL = auto()
 
 
 def difference(original: Original, mutant: Definition, engine: MutantEngine) -> Difference:
     """How much a mutant differs from the original, beside which it was lowered."""
-    if _apart_from_actions(kept_by(original, original.definition)) != _apart_from_actions(mutant):
+    before = kept_by(original, original.definition)
+    if _frame(before) != _frame(mutant):
         return Difference.REAL
-    if not engine.changed:
+    same_promises = before.properties == mutant.properties
+    if same_promises and not engine.changed:
         return Difference.NONE
-    if original.stopped:
+    if original.stopped or not _same_steps(original, engine):
         return Difference.REAL
-    return Difference.UNREACHABLE if _same_steps(original, engine) else Difference.REAL
+    return Difference.UNREACHABLE if same_promises else Difference.PROMISES
 
 
-def _apart_from_actions(definition: Definition) -> tuple[object, ...]:
+def _frame(definition: Definition) -> tuple[object, ...]:
+    """What is neither an action nor a promise."""
     return (
         definition.variables,
         definition.budgets,
         definition.initially,
-        definition.properties,
+        definition.constraints,
         definition.final,
     )
 

@@ -15,6 +15,7 @@ from stagewright.checker.mutation.changes.mutants import Mutant
 from stagewright.checker.mutation.difference import Difference, difference
 from stagewright.checker.mutation.engine import Compiled, MutantEngine
 from stagewright.checker.mutation.original import Original, kept_by
+from stagewright.checker.mutation.promises import keeps
 from stagewright.checker.verdicts import verdicts_of
 from stagewright.spec.definition import NO_DEADLOCK, Definition, PropertyKind
 from stagewright.spec.errors import AssignedTwiceError, StagewrightError
@@ -109,9 +110,12 @@ def _evaluated_at(
     evaluated = kept_by(original, changed)
     engine = _engine(original, evaluated)
     different = difference(original, evaluated, engine)
-    if different is not Difference.REAL:
+    if different in {Difference.NONE, Difference.UNREACHABLE}:
         fired.update(original.fired)
         return Evaluation(Fate.SAME if different is Difference.NONE else Fate.REDUNDANT)
+    if different is Difference.PROMISES and keeps(original, evaluated, engine, stop):
+        fired.update(original.fired)
+        return Evaluation(Fate.SURVIVED, states=original.count)
     found, broken = _searched(original, evaluated, engine, stop)
     steps = found.engine.model.steps
     fired.update(step.action.name for step in steps if found.fired[step.index])

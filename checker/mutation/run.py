@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from stagewright.checker.limits import Limits, Stop
 from stagewright.checker.mutation.changes.mutants import Mutant
+from stagewright.checker.mutation.checkpoint import Checkpoint
 from stagewright.checker.mutation.evaluation import Evaluation, Fate, evaluate
 from stagewright.checker.mutation.original import Original
 from stagewright.checker.mutation.processes import in_processes, possible
@@ -30,26 +31,33 @@ def evaluate_all(
     budget: Budget,
     *,
     workers: int = 1,
+    checkpoint: Checkpoint | None = None,
     on_evaluated: OnEvaluated | None = None,
 ) -> tuple[list[Evaluation], bool]:
     """An evaluation of each mutant, in their order, and whether a Ctrl-C ended it early.
 
     What is not reached within the budget is undecided. The evaluations do not depend on `workers`.
+    `checkpoint`: of these mutants; what it holds is taken as it is, and what is evaluated is added to it.
     """
-    parallel = workers > 1 and len(mutants) > 1 and possible()
+    known = {} if checkpoint is None else checkpoint.known
+    open_ = [index for index in range(len(mutants)) if index not in known]
+    parallel = workers > 1 and len(open_) > 1 and possible()
     memory = Stop(Limits()).memory_left(0) // (workers if parallel else 1)
-    work = _Work(mutants, originals, budget, time.monotonic(), memory)
+    work = _Work([mutants[i] for i in open_], originals, budget, time.monotonic(), memory)
     late = Evaluation(Fate.UNDECIDED, note="not reached within the budget")
     if parallel:  # compile before there are several processes
         [original.compiled.engine for original in originals if original.small]
-    evaluations = [late] * len(mutants)
+    evaluations = [known.get(index, late) for index in range(len(mutants))]
     reached = _one_by_one(work)
     if parallel:
         died = replace(late, note="its process died")
-        reached = in_processes(work.evaluated, len(mutants), workers, over=work.is_over, died=died)
+        reached = in_processes(work.evaluated, len(open_), workers, over=work.is_over, died=died)
     try:
-        for index, evaluation in reached:
+        for number, evaluation in reached:
+            index = open_[number]
             evaluations[index] = evaluation
+            if checkpoint is not None:
+                checkpoint.keep(index, evaluation)
             if on_evaluated is not None:
                 on_evaluated(index, evaluation)
     except KeyboardInterrupt:

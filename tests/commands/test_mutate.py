@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from stagewright.checker.limits import Limits
+from stagewright.checker.mutation.changes.mutants import Mutant
+from stagewright.checker.mutation.evaluation import Evaluation, evaluate
+from stagewright.checker.mutation.original import Original
 from stagewright.commands import run_command_line
 from stagewright.commands.console.exit_codes import ExitCode
 
@@ -182,6 +188,58 @@ def test_what_the_budget_does_not_reach_is_undecided(
 ) -> None:
     assert run(toggle, "--kind", "lose", "--max-states", "1") == ExitCode.UNDECIDED
     assert "undecided" in capsys.readouterr().out
+
+
+def test_a_run_that_was_cut_off_goes_on_from_its_checkpoint(
+    toggle: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def found(*words: str | Path) -> tuple[dict[str, object], str]:
+        run(toggle, "--json", "--workers", "1", *words)
+        printed = capsys.readouterr()
+        document: dict[str, object] = json.loads(printed.out)
+        for mutant in cast("list[dict[str, object]]", document["mutants"]):
+            del mutant["seconds"]
+        del document["seconds"]
+        return document, printed.err
+
+    whole, _ = found()
+    file = tmp_path / "kept" / "toggle.jsonl"
+    first, said = found("--checkpoint", file)
+    assert first == whole
+    assert "checked before" not in said
+    lines = file.read_text("utf-8").splitlines()
+    file.write_text("\n".join([*lines[:4], "not JSON", '{"of": 1}', lines[4][:50]]), "utf-8")
+    evaluated: list[str] = []
+
+    def noted(mutant: Mutant, originals: Sequence[Original], limits: Limits) -> Evaluation:
+        evaluated.append(mutant.id)
+        return evaluate(mutant, originals, limits)
+
+    monkeypatch.setattr("stagewright.checker.mutation.run.evaluate", noted)
+    second, said = found("--checkpoint", file)
+    assert second == whole
+    assert f"4 of {len(lines)} were checked before" in said
+    assert len(evaluated) == len(lines) - 4
+    third, _ = found("--checkpoint", file)
+    assert third == whole
+    assert len(evaluated) == len(lines) - 4
+    toggle.write_text(toggle.read_text("utf-8").replace("~self.stuck,", "self.stuck,"), "utf-8")
+    found("--checkpoint", file)  # another definition: what is known of this one says nothing
+    assert len(evaluated) > len(lines)
+
+
+def test_what_is_undecided_is_no_result_that_is_kept(
+    toggle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "toggle.jsonl"
+    words = (toggle, "--kind", "lose", "--checkpoint", file)
+    assert run(*words, "--max-states", "1") == ExitCode.UNDECIDED
+    assert run(*words) == ExitCode.HOLDS
+    assert run(toggle, "--checkpoint", tmp_path) == ExitCode.BAD_INPUT
+    assert "is a directory" in capsys.readouterr().err
 
 
 def test_the_run_of_a_single_mutant_is_told(

@@ -25,9 +25,11 @@ from stagewright.commands.console.machine_flags import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from stagewright.checker.limits import Limits
     from stagewright.checker.mutation.changes.mutants import Mutant
     from stagewright.checker.mutation.original import Original
     from stagewright.checker.mutation.report import MutationReport, Needed
+    from stagewright.commands.mutation.progress import Lines
     from stagewright.spec.definition import Definition
     from stagewright.spec.machine import Machine
     from stagewright.spec.scope import Scope
@@ -52,6 +54,7 @@ examples:
   stagewright mutate tablet-migration --mutant "drop / read_new / action done"
   stagewright mutate view-task --alone
   stagewright mutate --all --timeout 600 --out mutants
+  stagewright mutate tablet --checkpoint tablet.jsonl   # and again, after it was cut off
   stagewright mutate --known
   stagewright mutate --known my/machine.py:Counter
 
@@ -112,6 +115,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="for each property, also look for a mutant that it alone catches",
     )
+    _add_limits(parser)
+    add(
+        "--checkpoint",
+        type=Path,
+        metavar="FILE",
+        help="write each mutant's result to FILE, and do not repeat those that are there",
+    )
+    add("--out", type=Path, metavar="DIR", help="write mutants.html and mutants.json there")
+    add("--json", action="store_true", help="print one JSON object")
+    add("--verbose", action="store_true", help="list every mutant, not only the survivors")
+
+
+def _add_limits(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("limits")
     group.add_argument(
         "--workers", type=workers, metavar="N", help="processes (default: one per core)"
@@ -140,9 +156,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--seed", type=count, default=0, metavar="N", help="seed of --max-mutants (%(default)s)"
     )
-    add("--out", type=Path, metavar="DIR", help="write mutants.html and mutants.json there")
-    add("--json", action="store_true", help="print one JSON object")
-    add("--verbose", action="store_true", help="list every mutant, not only the survivors")
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -152,6 +165,10 @@ def execute(args: argparse.Namespace) -> int:
     from stagewright.spec.errors import InputError
 
     check_directory("--out", args.out)
+    if args.checkpoint is not None:
+        check_directory("--checkpoint", args.checkpoint.absolute().parent)
+        if args.checkpoint.is_dir():
+            raise InputError(f"--checkpoint {args.checkpoint} is a directory", help="name a file")
     if args.known:
         from stagewright.commands.mutation.known import known
 
@@ -223,7 +240,7 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
     from stagewright.checker.mutation.alone import needed
     from stagewright.checker.mutation.changes.mutants import all_mutants, evaluated_here
     from stagewright.checker.mutation.changes.restated import restated_guards
-    from stagewright.checker.mutation.original import original_at
+    from stagewright.checker.mutation.checkpoint import Checkpoint
     from stagewright.checker.mutation.report import Finding, MutationReport
     from stagewright.checker.mutation.run import Budget, evaluate_all
     from stagewright.commands.mutation.progress import progress_on
@@ -242,19 +259,20 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
     here = set(map(id, mutants))
     with progress_on(sys.stderr, definition, len(mutants)) as lines:
         limits = Limits(states=args.max_states, seconds=args.timeout)
-        originals: list[Original] = []
-        for scope in scopes:
-            originals.append(original_at(definition, scope, limits))
-            lines.original(originals[-1])
-        originals.sort(key=lambda original: original.count)
+        originals = _originals(definition, scopes, limits, lines)
         left = None
         if args.timeout is not None:
             left = max(0.0, args.timeout - (time.monotonic() - started))
+        kept = None
+        if args.checkpoint is not None:
+            kept = Checkpoint(args.checkpoint, definition, scopes, mutants)
+            lines.resumed(len(kept.known))
         evaluations, interrupted = evaluate_all(
             mutants,
             originals,
             Budget(left, args.per_mutant, args.max_states),
             workers=processes,
+            checkpoint=kept,
             on_evaluated=lines.evaluated,
         )
     found = [Finding(m, j) for m, j in zip(mutants, evaluations, strict=True)]
@@ -278,6 +296,19 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
         assumed,
         needs,
     )
+
+
+def _originals(
+    definition: Definition, scopes: Sequence[Scope], limits: Limits, lines: Lines
+) -> list[Original]:
+    """The definition itself at each scope, the smallest first."""
+    from stagewright.checker.mutation.original import original_at
+
+    originals: list[Original] = []
+    for scope in scopes:
+        originals.append(original_at(definition, scope, limits))
+        lines.original(originals[-1])
+    return sorted(originals, key=lambda original: original.count)
 
 
 def _versions(machine: type[Machine], definition: Definition) -> list[Definition]:

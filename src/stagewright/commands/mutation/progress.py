@@ -18,9 +18,9 @@ _PLAIN_SECONDS = 5.0
 
 
 @contextmanager
-def progress_on(stream: TextIO, definition: Definition, mutants: int) -> Iterator[_Lines]:
+def progress_on(stream: TextIO, definition: Definition, mutants: int) -> Iterator[Lines]:
     """Say what is to be done, then how it goes while the block runs."""
-    lines = _Lines(stream, mutants, live=stream.isatty())
+    lines = Lines(stream, mutants, live=stream.isatty())
     profile = f" ({definition.profile})" if definition.profile else ""
     lines.line(f"checking {mutants} mutants of {definition.name}{profile}")
     try:
@@ -30,7 +30,7 @@ def progress_on(stream: TextIO, definition: Definition, mutants: int) -> Iterato
 
 
 @dataclass
-class _Lines:
+class Lines:
     """What was said so far."""
 
     stream: TextIO
@@ -49,6 +49,12 @@ class _Lines:
     def original(self, original: Original) -> None:
         """The definition itself was searched at a scope."""
         self.line(f"  at {original.scope}: {original.count:,} states, {original.seconds:.1f} s")
+
+    def resumed(self, known: int) -> None:
+        """So many mutants were checked before, by a run that left its results."""
+        if known:
+            self.line(f"  {known:,} of {self.mutants:,} were checked before")
+            self.mutants -= known
 
     def evaluated(self, _index: int, evaluation: Evaluation) -> None:
         """One mutant more is checked."""
