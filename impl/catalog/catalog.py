@@ -25,6 +25,7 @@ from stagewright.impl.catalog.columns import (
     microseconds_in,
     state_of,
 )
+from stagewright.impl.catalog.features import supported
 from stagewright.impl.catalog.memo import Memo
 from stagewright.impl.catalog.stream_rows import STREAMS, stream_sets
 from stagewright.impl.catalog.view import View, view_of
@@ -49,6 +50,7 @@ _STATIC: Row = {
     "global_topology_request": None,
     "tablet_work": None,
     "tablet_balancing_enabled": True,
+    "enabled_features": [],
 }
 
 
@@ -169,6 +171,7 @@ def first_rows(host: HostInfo) -> tuple[Mutation, ...]:
                 "shard_count": host.shards,
                 "num_tokens": host.tokens,
                 "address": host.address,
+                "supported_features": supported(host),
             },
         ),
         Mutation(STATUS, (host.name,), {"up": True}),
@@ -180,7 +183,12 @@ def founding(
 ) -> tuple[Mutation, ...]:
     """The first commit: a cluster of normal nodes, and a CDC generation that operates at once."""
     hosts = tuple(hosts)
-    static = {**_STATIC, "committed_cdc_generations": [[now, generation]]}
+    known = [{*supported(host)} for host in hosts]
+    static = {
+        **_STATIC,
+        "committed_cdc_generations": [[now, generation]],
+        "enabled_features": sorted(set[str]().union(*known).intersection(*known)),
+    }
     found: list[Mutation] = [Mutation(TOPOLOGY, ALL, static)]
     vnodes = {t: host.shards for host in hosts for t in tokens[host.name]}
     found += [Mutation(GENERATIONS, k, c) for k, c in described_generation(generation, vnodes)]

@@ -47,6 +47,7 @@ class Member:
     request: Row | None  # the newest in the request table
     cleanup_needed: bool
     asked: str = ""  # for what, as long as nothing of it has begun
+    features: frozenset[str] = frozenset()  # of which it knows
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,9 @@ class View:
     views: Mapping[str, ViewDefinition] = field(default_factory=dict[str, ViewDefinition])
     resizes: Mapping[str, str] = field(default_factory=dict[str, str])  # decided of tablet tables
     balances: bool = True  # the balancer evens loads out
+    features: frozenset[str] = (
+        frozenset()
+    )  # that are enabled: each node that is let in knows of them
 
     @cached_property
     def rings(self) -> Rings:
@@ -253,6 +257,7 @@ def view_of(tables: Mapping[str, Rows], memo: Memo) -> View:
         version=static["version"],
         fence_version=static["fence_version"],
         session=static["session"] or "",
+        features=frozenset(static["enabled_features"]),
         nodes=nodes,
         tables={key[0]: row["replicas"] for key, row in tables[TABLES].items()},
         tablets=tablets_of(tables[TABLES], tables[TABLETS], memo),
@@ -289,6 +294,7 @@ def _member(name: str, row: Row, status: Row, request: Row | None, in_group0: bo
         request=request,
         cleanup_needed=row["cleanup_status"] == "needed",
         asked=row["topology_request"] or "",
+        features=frozenset(row["supported_features"]),
     )
 
 

@@ -147,7 +147,8 @@ class Membership:
         if known is not None and known.state is not NodeState.left:
             return [Send(sender, JoinReply(True, known.in_group0))]
         if known is not None:
-            return [Send(sender, JoinReply(False, reason=f"{name} has left the cluster"))]
+            error = known.request["error"] if known.request else None
+            return [Send(sender, JoinReply(False, reason=error or f"{name} has left the cluster"))]
         self._asking.add(name)
         newcomer = Node(name)
         if request.replaces:

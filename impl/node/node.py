@@ -130,7 +130,7 @@ class DatabaseNode:
         return effects
 
     def _handle(self, sender: str, message: Message) -> list[Effect]:
-        if self._is_banned(sender):
+        if self._is_banned(sender) and not isinstance(message, JoinRequest):  # it hears why
             return [] if isinstance(message, Banned | JoinReply) else [Send(sender, Banned())]
         match message:
             case ReplicaWrite() | ReplicaRead() | ReplicaScan():

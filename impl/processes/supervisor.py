@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from stagewright.impl.catalog.features import FEATURES
 from stagewright.impl.node.messages import (
     Ask,
     ClientRead,
@@ -164,19 +165,22 @@ class Supervisor:
 
     # -- what operators ask for ------------------------------------------------------------------------
 
-    def add(self, replaces: str = "") -> str:
-        """A new node joins, maybe in the place of a dead one; its name.
+    def add(self, replaces: str = "", lacks: str = "") -> str:
+        """A new node joins, maybe in the place of a dead one, maybe of a release without a feature; its name.
 
         Raises:
+            ClusterError: there is no such feature.
             OperationFailedError: (as of all that follow) the cluster refuses, or fails to do it.
         """
         layout = self.layout
+        if lacks not in ("", *FEATURES):
+            raise ClusterError(f"there is no feature {lacks}", help=f"known: {', '.join(FEATURES)}")
         contacts = self._contacts(replaces)
         if replaces:
             self._refuse_living(replaces)
         address = layout.node_file(contacts[0]).identity.host.address.rpartition(":")[0]
         number = 1 + max(int(n[1:]) for n in layout.names())
-        host = HostInfo(f"n{number}", address=_free_addresses(1, address)[0])
+        host = HostInfo(f"n{number}", address=_free_addresses(1, address)[0], lacks=lacks)
         book = {n: layout.node_file(n).identity.host.address for n in contacts}
         layout.add_node(NodeFile(Identity(host, contacts=tuple(contacts), replaces=replaces), book))
         self._children.spawn(host.name)

@@ -17,7 +17,14 @@ from stagewright.impl.server_log.lines import OWN, TOPOLOGY as TOPOLOGY_LOGGER
 from stagewright.machines.scylladb.topology.topology_states import JOINING, NodeState
 
 FOUND = frozenset(
-    {"accept_join", "accept_replace", "start_decommission", "start_remove", "start_rebuild"}
+    {
+        "accept_join",
+        "accept_replace",
+        "reject",
+        "start_decommission",
+        "start_remove",
+        "start_rebuild",
+    }
 )
 """The steps before which the coordinator says which node it has found to work on."""
 FENCES = frozenset({"pass_barrier", "fence_stages", "fence_before_cleanup"})
@@ -26,6 +33,7 @@ _TEXTS = {
     "fail_over": "Starting new topology coordinator {coordinator}",
     "accept_join": "bootstrap: accept node",
     "accept_replace": "replace: accept node",
+    "reject": "bootstrap: node rejected",
     "fail_to_accept": "bootstrap: failed to accept {n}",
     "insert_tokens": "bootstrap: insert tokens and CDC generation data (UUID: {made})",
     "prepare_generation": "insert CDC generation data (UUID: {made})",

@@ -214,6 +214,10 @@ class ServerLog:
         if sent is not None and head.position >= sent.request.new.position:
             if head.position == sent.request.new.position and head != sent.request.new:
                 self._lose()
+            elif action_of(sent.request.command) == "reject":
+                (step,) = (s for s in sent.request.command.steps if s.action == "reject")
+                rejected = host_id_of(str(step.arguments["n"]))
+                self._say(TOPOLOGY, f"rejected node moved to left state {rejected}")
             self._life.sent = None
 
     def _lose(self) -> None:

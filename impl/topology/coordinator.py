@@ -21,6 +21,7 @@ from stagewright.impl.node.messages import BarrierAck, Joined, OrderDone, Phase,
 from stagewright.impl.node.port import Effect, Reason, Wake
 from stagewright.impl.tablets.resizing import Preparation, finalised
 from stagewright.impl.tablets.track import TabletTrack
+from stagewright.impl.topology.admission import rejection
 from stagewright.impl.topology.clearing import Clearing
 from stagewright.impl.topology.descriptions import described
 from stagewright.impl.topology.new_generation import start_of_next, tokens_of, unqueued, vnodes_with
@@ -64,9 +65,8 @@ class TopologyCoordinator:
         self._pending: list[Step] = []  # inner steps since then
         self._board: Board | None = None
         self._position = -1  # of the board
-        self._start: tuple[int, dict[str, Any] | None, Board] | None = (
-            None  # before what is pending
-        )
+        # before what is pending
+        self._start: tuple[int, dict[str, Any] | None, Board] | None = None
         self._waited: set[Key] = set()  # delays that are over
         self._waiting: set[Key] = set()
         self.track = TabletTrack(self)
@@ -209,7 +209,7 @@ class TopologyCoordinator:
                 tokens=tokens,
                 vnodes=vnodes_with(self.node, tokens),
                 from_then_on=start_of_next(self.node),
-                error=self._reason(),
+                error=rejection(self.node, step) or self._reason(),
             )
             beside = (*self._beside(step), *self.resizes.tasks(board, step))
             made = board.command(described(step), self.node.catalog, details, beside)
@@ -484,6 +484,8 @@ RULES: tuple[Rule, ...] = (
     Rule("fence_before_cleanup", C.has_drained_to_clean, C.drain_to_clean),
     Rule("clean_up", C.is_done, C.have_cleaned),
     Rule("finish_cleanup"),
+    # possible whenever the node could be accepted, and before that
+    Rule("reject", lambda coordinator, step: bool(rejection(coordinator.node, step))),
     Rule("accept_replace"),
     Rule("accept_join"),
     Rule("start_bootstrap"),

@@ -30,6 +30,7 @@ _TEXTS = {
     "complete_rollback": "complete rollback of {n} to state normal",
     "start_rebuild": "start rebuilding",
     "finish_rebuild": "rebuilding completed",
+    "reject": "bootstrap: node rejected",
     "cancel": "cancel all topology requests",
 }
 

@@ -16,6 +16,7 @@ class HostInfo:
     shards: int = 2
     tokens: int = 8  # how many it wants
     address: str = ""
+    lacks: str = ""  # a feature of which its release does not know
 
 
 @dataclass(frozen=True, slots=True)

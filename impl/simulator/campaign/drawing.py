@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from stagewright.impl.catalog.features import FEATURES
 from stagewright.impl.group0.dice import Dice
 from stagewright.impl.simulator.campaign.drawing_tables import has_tablets, with_tables
 from stagewright.impl.simulator.campaign.scenario import Scenario
@@ -74,6 +75,7 @@ RATES = {
 }
 OFTEN = {"join": 4, "decommission": 3, "replace": 3, "remove": 2, "rebuild": 1, "cleanup": 1,
          "generation": 1, "isolate": 1, "restart": 1, "wait": 1}  # fmt: skip
+OLDER = 0.08  # share of the new nodes of an older release, which are rejected
 SMALL_SKEW = 100.0  # milliseconds
 OF_LOGS = {"images": 0.4, "expires": 0.4}
 TTLS = (
@@ -153,6 +155,13 @@ def _sized(seed: int, dice: Dice, faults: Faults, strategy: str) -> Scenario:
     )
 
 
+def _lacks(dice: Dice, number: int) -> str:
+    """The feature of which a new node does not know, seldom one."""
+    if not dice.chance(OLDER, "older", str(number)):
+        return ""
+    return FEATURES[dice.between(0, len(FEATURES) - 1, "lacks", str(number))]
+
+
 def _script(dice: Dice, of: Scenario) -> tuple[Operation, ...]:
     """Operations one after the other; of the nodes that begin the cluster two stay at least."""
     here = [f"n{i + 1}" for i in range(of.nodes)]
@@ -166,9 +175,12 @@ def _script(dice: Dice, of: Scenario) -> tuple[Operation, ...]:
             last += 1
         match verb:
             case "join":
-                found.append(Operation("join", f"n{last}"))
-                here.append(f"n{last}")
+                found.append(Operation("join", f"n{last}", lacks=(lacks := _lacks(dice, last))))
+                here += [] if lacks else [f"n{last}"]
             case "replace":
+                if lacks := _lacks(dice, last):
+                    found.append(Operation("replace", node, f"n{last}", lacks=lacks))
+                    last += 1
                 found.append(Operation("replace", node, f"n{last}"))
             case "isolate":
                 found += [Operation("isolate", node), Operation("replace", node, f"n{last}")]

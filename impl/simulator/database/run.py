@@ -17,7 +17,11 @@ from stagewright.impl.simulator.database.aims import Aims
 from stagewright.impl.simulator.database.checks.changes.checks import ChangeChecks
 from stagewright.impl.simulator.database.checks.log_check import LogCheck
 from stagewright.impl.simulator.database.checks.oracle import Oracle
-from stagewright.impl.simulator.database.checks.places_oracle import look_at_rows, look_at_tablets
+from stagewright.impl.simulator.database.checks.places_oracle import (
+    look_at_features,
+    look_at_rows,
+    look_at_tablets,
+)
 from stagewright.impl.simulator.database.checks.rest import is_at_rest, is_balanced
 from stagewright.impl.simulator.database.checks.rows.oracles import RowOracles
 from stagewright.impl.simulator.database.checks.watcher import Watcher
@@ -289,6 +293,7 @@ class _Run:
             life = host.node if name not in gone else None
             if life is not None and life.context.catalog.content() != content:
                 self.oracle.broken(f"the tables of {name} are not what was committed")
+        look_at_features(view, self.oracle)
         look_at_rows(view, self.world.hosts, self.oracle)
         look_at_tablets(self.log_check.catalog, self.world.hosts, self.oracle)
         if self.changes is not None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from stagewright.impl.catalog.features import FEATURES
 from stagewright.impl.views.maintenance.definition import ViewDefinition, definition_in
 from stagewright.spec.errors import InputError
 from stagewright.spec.text.suggestions import did_you_mean
 
 FORMS = {
-    "join": "join NODE",
+    "join": "join NODE [lacking FEATURE]",
     "decommission": "decommission NODE",
-    "replace": "replace NODE by NODE",
+    "replace": "replace NODE by NODE [lacking FEATURE]",
     "remove": "remove NODE",
     "rebuild": "rebuild NODE",
     "cleanup": "cleanup",
@@ -57,6 +58,7 @@ class Operation:
     bound: int = 0
     source: str = ""  # of a replica that moves: a node, maybe with a shard
     target: str = ""
+    lacks: str = ""  # a feature of which a new node does not know
 
     def __str__(self) -> str:
         if self.verb in OF_VIEWS:
@@ -69,6 +71,7 @@ class Operation:
         if self.verb in ("ask", "balancing"):
             return " ".join(words)
         words += ["by", self.by] if self.by else []
+        words += ["lacking", self.lacks] if self.lacks else []
         words += [str(self.number)] if self.verb in ("write", "wait") else []
         words += ["tablets", str(self.number)] if self.verb == "table" else []
         words += ["rf", str(self.replicas)] if self.verb in ("table", "alter") else []
@@ -101,13 +104,13 @@ def _parse(words: list[str]) -> Operation:
             f"--script: there is nothing called `{verb}`",
             help=f"{did_you_mean(verb, list(FORMS))}known: {'; '.join(FORMS.values())}",
         )
+    if verb in ("join", "replace"):
+        return _new(words)
     match rest:
         case [] if form == verb:
             return Operation(verb)
         case [node] if form == f"{verb} NODE" and _NAME.fullmatch(node):
             return Operation(verb, node)
-        case [node, "by", by] if verb == "replace" and _NAME.fullmatch(by):
-            return Operation(verb, node, by)
         case [name, "tablets", number, "rf", replicas] if (
             verb == "table"
             and _NAME.fullmatch(name)
@@ -151,6 +154,26 @@ def _parse(words: list[str]) -> Operation:
             return Operation(verb, number=int(number))
         case _:
             raise InputError(f"--script: `{' '.join(words)}`", help=f"write `{form}`")
+
+
+def _new(words: list[str]) -> Operation:
+    """A node that comes, maybe in the place of another, maybe of a release that lacks a feature."""
+    match words:
+        case ["join", node]:
+            made = Operation("join", node)
+        case ["join", node, "lacking", feature]:
+            made = Operation("join", node, lacks=feature)
+        case ["replace", node, "by", by]:
+            made = Operation("replace", node, by)
+        case ["replace", node, "by", by, "lacking", feature]:
+            made = Operation("replace", node, by, lacks=feature)
+        case _:
+            made = Operation(words[0])
+    named = all(_NAME.fullmatch(name) for name in (made.node, made.by or made.node))
+    if not named or made.lacks not in ("", *FEATURES):
+        known = f"; features: {', '.join(FEATURES)}" if made.lacks else ""
+        raise InputError(f"--script: `{' '.join(words)}`", help=f"write `{FORMS[words[0]]}`{known}")
+    return made
 
 
 def _move(words: list[str], table: str, tablet: int, path: list[str]) -> Operation:

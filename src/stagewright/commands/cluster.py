@@ -39,6 +39,15 @@ secret stored in the directory, but traffic is not encrypted.
 exit codes of `status`: 0 all is well, 1 a node is not. Of the other actions: 1 the cluster refused or failed.
 """
 
+_OF_A_NODE = (
+    ("decommission", "let a node hand over its rows and leave"),
+    ("remove", "remove a dead node for good"),
+    ("replace", "let a new node take the place of a dead one"),
+    ("rebuild", "let a node fetch its rows again"),
+    ("abort", "withdraw the request for a node to leave, if it has not begun"),
+    ("kill", "end a node's process without warning"),
+)
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``stagewright cluster``."""
@@ -95,21 +104,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
     watch = action("watch", "serve a page on the loopback that follows the cluster")
     watch.add_argument("--port", type=count, default=0, metavar="N", help="default: any free one")
     watch.add_argument("--browser", action="store_true", help="open the page in a browser")
-    action("add", "let a new node join")
-    for name, summary in (
-        ("decommission", "let a node hand over its rows and leave"),
-        ("remove", "remove a dead node for good"),
-        ("replace", "let a new node take the place of a dead one"),
-        ("rebuild", "let a node fetch its rows again"),
-        ("abort", "withdraw the request for a node to leave, if it has not begun"),
-        ("kill", "end a node's process without warning"),
-    ):
-        action(name, summary).add_argument("node", metavar="NODE", help="such as n2")
+    _lacking(action("add", "let a new node join"))
+    for name, summary in _OF_A_NODE:
+        one = action(name, summary)
+        one.add_argument("node", metavar="NODE", help="such as n2")
+        if name == "replace":
+            _lacking(one)
     action("cleanup", "let nodes remove rows of ranges that they no longer own")
     trace = action("trace", "write the decisions of an indexed table's masters as traces")
     trace.add_argument("--out", type=Path, required=True, metavar="DIR", help="where to write them")
     stop = action("stop", "stop one node, or all")
     stop.add_argument("node", nargs="?", metavar="NODE", help="such as n2 (default: all)")
+
+
+def _lacking(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--lacking",
+        default="",
+        metavar="FEATURE",
+        help="the new node is of a release without this feature, such as TABLETS: it is rejected",
+    )
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -157,10 +171,10 @@ def _done(args: argparse.Namespace, supervisor: Supervisor) -> int:
         case "watch":
             return _watch(args, supervisor)
         case "add":
-            started = [supervisor.add()]
+            started = [supervisor.add(lacks=args.lacking)]
             said = f"{started[0]} has joined"
         case "replace":
-            started = [supervisor.add(replaces=node)]
+            started = [supervisor.add(node, args.lacking)]
             said = f"{started[0]} has replaced {node}"
         case "decommission":
             supervisor.decommission(node)

@@ -123,13 +123,15 @@ def test_nodes_come_and_go_while_clients_write(
 ) -> None:
     with cluster(tmp_path / "c", 3) as supervisor:
         writers = writing(supervisor, 2)
-        assert supervisor.add() == "n4"
+        with pytest.raises(OperationFailedError, match="n4 has ended: it may not join: Feature"):
+            supervisor.add(lacks="TABLETS")
+        assert supervisor.add() == "n5"
         supervisor.kill("n1")
         with pytest.raises(OperationFailedError, match="n1 is down"):
             supervisor.decommission("n2")
         refused = supervisor.said()
         assert refused is not None
-        assert supervisor.add(replaces="n1") == "n5"
+        assert supervisor.add(replaces="n1") == "n6"
         _lags(monkeypatch, refused, 3)
         supervisor.decommission("n2")
         supervisor.kill("n3")
@@ -138,7 +140,7 @@ def test_nodes_come_and_go_while_clients_write(
         all_is_there(supervisor, writers)
         report = supervisor.status()
         assert report.is_well
-        assert [n.name for n in report.nodes if n.process is not None] == ["n4", "n5"]
+        assert [n.name for n in report.nodes if n.process is not None] == ["n5", "n6"]
         layout = supervisor.layout
     found, tally = read(*(layout.node(n) / "log" for n in layout.names()))
     assert tally.unparsed == 0

@@ -24,6 +24,13 @@ def look_at_rows(view: View, hosts: Mapping[str, Host], oracle: Oracle) -> None:
             oracle.broken(f"{key!r} at {seen} is on {have} of {replicas} only")
 
 
+def look_at_features(view: View, oracle: Oracle) -> None:
+    """Each node that is in knows of all that the cluster uses."""
+    for name, member in view.nodes.items():
+        if member.state is NodeState.normal and (unknown := view.features - member.features):
+            oracle.broken(f"{name} was let in, and does not know of {', '.join(sorted(unknown))}")
+
+
 def look_at_tablets(catalog: Catalog, hosts: Mapping[str, Host], oracle: Oracle) -> None:
     """No two replicas on one host; of a logged table, each tablet has one stream."""
     view = catalog.view

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from stagewright.impl.catalog.catalog import Catalog
 from stagewright.impl.catalog.columns import TOPOLOGY
 from stagewright.impl.node.messages import Ask, OperatorRequest
@@ -67,7 +69,7 @@ class NodeOperations:
             case "ask":
                 return self._ask(by, node, wait=False)
             case "join" | "replace":
-                return self._join(newcomer, node if verb == "replace" else "")
+                return self._join(newcomer, node if verb == "replace" else "", operation.lacks)
             case _:
                 return self._ask(verb, node)
 
@@ -87,13 +89,14 @@ class NodeOperations:
         found = self._world.hosts[node].node
         return found is None or other in found.context.down
 
-    def _join(self, name: str, replaces: str) -> str:
+    def _join(self, name: str, replaces: str, lacks: str) -> str:
         shunned = {replaces, *self._world.isolated}
         known = self._catalog.view.nodes.items()
         contacts = tuple(n for n, m in known if m.state.owns and n not in shunned)  # up or not
         if replaces:
             self._kill(replaces)
-        self._world.add(Identity(host_of(name), contacts=contacts, replaces=replaces))
+        newcomer = replace(host_of(name), lacks=lacks)
+        self._world.add(Identity(newcomer, contacts=contacts, replaces=replaces))
         host, nodes = self._world.hosts[name], self._catalog.view.nodes
 
         def over() -> bool:

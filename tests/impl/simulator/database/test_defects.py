@@ -20,6 +20,7 @@ from tests.impl.simulator.tablets import (
     test_resizing,
     test_tablet_faults,
 )
+from tests.impl.topology import test_admission
 from tests.thorough import some_of
 
 from stagewright.commands import run_command_line
@@ -95,6 +96,7 @@ def test_every_defect_is_shown() -> None:
     assert {
         s.defect
         for part in (
+            test_admission,
             test_cdc_wrong_builds,
             test_drawn_runs,
             test_repair,

@@ -24,6 +24,7 @@ from tests.impl.simulator.tablets import (
     test_resizing,
     test_tablet_faults,
 )
+from tests.impl.topology import test_admission
 from tests.traces.databases.scylladb.scylla_evaluated import interpret, violations
 
 from stagewright.commands import run_command_line
@@ -233,6 +234,7 @@ NOT_LOGGED = {
     D.cleanup_drops_owned_rows: NO_LINE_OF_ROWS,
     D.sync_is_forgotten: NO_LINE_OF_DISKS,
     D.rows_of_left_nodes_are_dropped: NO_LINE_OF_TABLES,
+    D.features_are_not_checked: NO_LINE_OF_TABLES,
     D.fence_is_not_spread: LEGAL,
     D.log_takes_the_newest_generation: NO_LINE_OF_REQUESTS,
     D.log_goes_with_the_row: NO_LINE_OF_REQUESTS,
@@ -271,6 +273,7 @@ def test_of_every_defect_it_is_known_whether_logs_show_it() -> None:
         *test_defects.SHOWN,
         *test_cdc_wrong_builds.SHOWN,
         *test_drawn_runs.SHOWN,
+        *test_admission.SHOWN,
         *test_repair.SHOWN,
         *test_replication.SHOWN,
         *test_resizing.SHOWN,

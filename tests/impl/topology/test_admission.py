@@ -1,0 +1,90 @@
+"""A node of an older release is rejected: the operator and the node hear why, and traces and logs say so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.impl.simulator.database.wrong_builds import Shown
+from tests.impl.simulator.operators import Operator
+from tests.traces.databases.scylladb.scylla_evaluated import interpret, violations
+
+from stagewright.impl.node.defects import Defect
+from stagewright.impl.node.messages import HostInfo
+from stagewright.impl.node.port import Identity
+from stagewright.impl.server_log.files import LOGS
+from stagewright.impl.simulator.campaign.drawing import draw
+from stagewright.impl.simulator.database.plan import Plan
+from stagewright.impl.simulator.database.run import run
+from stagewright.impl.simulator.database.script import parse_script
+from stagewright.impl.simulator.database.weather import parse_faults
+from stagewright.spec.errors import InputError
+
+JOIN = "write 30; join n4 lacking TABLETS; join n5"
+REPLACE = "write 30; replace n2 by n4 lacking TABLET_MERGE; replace n2 by n5"
+WHY = (
+    "Feature check failed. The node does not support some features that are enabled by the cluster"
+)
+
+
+@pytest.mark.parametrize(("script", "lacks"), [(JOIN, "TABLETS"), (REPLACE, "TABLET_MERGE")])
+def test_a_node_that_lacks_a_feature_is_not_let_in_and_the_next_one_is(
+    script: str, lacks: str
+) -> None:
+    for faults in ("none", "all"):
+        report = run(Plan(script=parse_script(script), faults=parse_faults(faults), seed=2))
+        assert (report.breaches, report.refused) == ([], [])
+        _, rejected, accepted = report.outcomes
+        assert rejected.result == f"failed: {WHY}: {{{lacks}}}"
+        assert accepted.result == "done"
+        assert (report.nodes["n4"], report.nodes["n5"]) == ("left", "normal")
+        assert ("node", "none", "left") in report.edges
+
+
+def test_the_rejected_node_hears_why_and_stops() -> None:
+    operator = Operator()
+    newcomer = HostInfo("n4", lacks="TABLETS")
+    operator.world.add(Identity(newcomer, contacts=("n1", "n2")))
+    operator.until(lambda: bool(operator.world.hosts["n4"].stopped))
+    assert operator.world.hosts["n4"].stopped == f"it may not join: {WHY}: {{TABLETS}}"
+
+
+def test_trace_and_logs_of_a_rejected_node_say_so_and_are_accepted(tmp_path: Path) -> None:
+    run(Plan(script=parse_script(JOIN)), tmp_path)
+    logs = [p.read_text("utf-8").splitlines() for p in sorted((tmp_path / LOGS).glob("*.log"))]
+    assert violations(interpret(*logs)) == []
+    said = [line for log in logs for line in log]
+    assert sum("updating topology state: bootstrap: node rejected" in one for one in said) == 1
+    assert sum("rejected node moved to left state" in one for one in said) == 1
+    lines = (tmp_path / "topology.jsonl").read_text("utf-8").splitlines()
+    assert [json.loads(one)["action"] for one in lines].count("reject") == 1
+
+
+SHOWN = (Shown(Defect.features_are_not_checked, Plan(script=parse_script(JOIN)), "", oracle=True),)
+
+
+def test_a_build_that_lets_it_in_is_noticed() -> None:
+    SHOWN[0].check(1)
+
+
+def test_campaigns_have_such_nodes_and_replace_again() -> None:
+    verbs = set[str]()
+    for seed in range(200):
+        script = draw(seed).script
+        verbs |= {one.verb for one in script if one.lacks}
+        replaced = [(one.node, bool(one.lacks)) for one in script if one.verb == "replace"]
+        assert {node for node, lacks in replaced if lacks} <= {
+            n for n, lacks in replaced if not lacks
+        }
+    assert verbs == {"join", "replace"}
+
+
+@pytest.mark.parametrize(
+    ("script", "help_"),
+    [("join n4 lacking", "join NODE"), ("join n4 lacking WINGS", "features: COLOCATED_TABLETS")],
+)
+def test_a_feature_that_is_not_known_is_refused(script: str, help_: str) -> None:
+    with pytest.raises(InputError) as found:
+        parse_script(script)
+    assert help_ in found.value.help
