@@ -46,7 +46,7 @@ class Replica:
             puts = [Put(request.table, Version(key, timestamp, value))]
             beside = [Put(table, Version(*cell)) for table, cell in request.beside]
             puts += beside
-            hints, then = self.views.of_write(request.table, request.cell)
+            hints, then = self.views.of_write(request.table, request.cell, late=request.late)
             puts += hints
             answer = Send(sender, ReplicaReply(request.number, Outcome.done))
             if self._node.has(Defect.sync_is_forgotten):

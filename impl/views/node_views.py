@@ -42,7 +42,12 @@ from stagewright.impl.views.maintenance.staged import (
     staging_of,
     updates_of_staged,
 )
-from stagewright.impl.views.maintenance.updates import ViewUpdate, taken_back, updates_of
+from stagewright.impl.views.maintenance.updates import (
+    ViewUpdate,
+    for_everyone,
+    taken_back,
+    updates_of,
+)
 from stagewright.impl.views.statements import create_view, drop_view
 from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Role
 
@@ -57,6 +62,7 @@ class NodeViews:
         self.handing = HandingOver(node)
         self.coordinator: ViewBuildingCoordinator | None = None
         self._node = node
+        self._in_pairs = node.has(Defect.late_rows_update_their_partners)
         self._memtables = Memtables()
         self.listeners: list[OnRecord] = []  # who hears what is recorded
         self.worker = ViewBuildingWorker(node, self.outbox, self._memtables, self._record)
@@ -72,8 +78,13 @@ class NodeViews:
 
     # -- rows ----------------------------------------------------------------------------------------------
 
-    def of_write(self, table: str, cell: Cell) -> tuple[tuple[Put, ...], list[Effect]]:
-        """A request writes a version of a row: the hints to write with it, and what follows when they are synced."""
+    def of_write(
+        self, table: str, cell: Cell, *, late: bool
+    ) -> tuple[tuple[Put, ...], list[Effect]]:
+        """A request writes a version of a row: the hints to write with it, and what follows when they are synced.
+
+        `late`: others have had it before.
+        """
         if table in self._node.view.tablets and not self._stores(
             table, cell, self._node.rows.get(table, cell[0])
         ):
@@ -81,7 +92,7 @@ class NodeViews:
         views = self._node.view.views_of(table)
         if not views:
             return (), []
-        hints, then = self._hints(table, self._updates(table, [cell], new=True))
+        hints, then = self._hints(table, self._updates(table, [cell], new=True, late=late))
         return (*hints, *self.handing.mark(table, cell)), then
 
     def _stores(self, table: str, cell: Cell, newest: Version | None) -> bool:
@@ -95,7 +106,7 @@ class NodeViews:
         return found is not None and found.time == time
 
     def of_stream(
-        self, table: str, cells: Iterable[Cell], *, rebuilt: bool
+        self, table: str, cells: Iterable[Cell], *, rebuilt: bool, late: bool
     ) -> tuple[tuple[Put, ...], list[Effect]]:
         """The same of rows that are streamed.
 
@@ -104,21 +115,21 @@ class NodeViews:
         """
         if not self._node.view.views_of(table):
             return (), []
-        return self._hints(table, self._updates(table, cells, new=rebuilt))
+        return self._hints(table, self._updates(table, cells, new=rebuilt, late=late))
 
     def arrived(
         self, row: TabletRow, family: str, cells: Iterable[Cell], *, repairs: bool
     ) -> tuple[tuple[Put, ...], list[Effect]]:
         """Rows of a tablet have come by a stream, or what is kept beside them: what to write with them, and what follows."""
-        base, moves = row.table, row.kind is Kind.migration
+        base, late = row.table, repairs or row.kind is not Kind.migration
         if family == hints_of(base):
             self.of_hints(base, cells)
         elif family == staging_of(base) and cells:
             self.registrar.staged(row)
         elif family == base and self._node.view.views_of(base):
             if not self._goes_to_staging(base, repairs=repairs):
-                return self.of_stream(base, cells, rebuilt=not moves and not repairs)
-            return self._stage(row, cells), []
+                return self.of_stream(base, cells, rebuilt=late and not repairs, late=late)
+            return self._stage(row, cells, late=late), []
         return (), []
 
     def _goes_to_staging(self, base: str, *, repairs: bool) -> bool:
@@ -127,7 +138,7 @@ class NodeViews:
             return False
         return goes_to_staging(node.catalog.tables, node.view, base, repairs=repairs)
 
-    def _stage(self, row: TabletRow, cells: Iterable[Cell]) -> tuple[Put, ...]:
+    def _stage(self, row: TabletRow, cells: Iterable[Cell], *, late: bool) -> tuple[Put, ...]:
         """The entries of rows that are not here yet, with what they replace."""
         found: list[Put] = []
         base, get = row.table, self._node.rows.get
@@ -139,13 +150,15 @@ class NodeViews:
             ):
                 continue
             older = before if before is not None and before.time < cell[1] else None
-            found.append(put_staged(base, Staged(cell, older)))
+            found.append(put_staged(base, Staged(cell, older, late and not self._in_pairs)))
         if found:
             self.registrar.staged(row)
             self._record(Record(What.stage, base=base, rows=len(found)))
         return tuple(found)
 
-    def _updates(self, table: str, cells: Iterable[Cell], *, new: bool) -> list[ViewUpdate]:
+    def _updates(
+        self, table: str, cells: Iterable[Cell], *, new: bool, late: bool
+    ) -> list[ViewUpdate]:
         found: list[ViewUpdate] = []
         for cell in cells:
             before = self._node.rows.get(table, cell[0])
@@ -155,8 +168,8 @@ class NodeViews:
             for view in self._node.view.views_of(table):
                 found += updates_of(view, before, cell)
         if self._node.has(Defect.old_view_rows_are_kept):
-            return [u for u in found if u.value is not None]
-        return found
+            found = [u for u in found if u.value is not None]
+        return for_everyone(found) if late and not self._in_pairs else found
 
     def _hints(self, table: str, updates: list[ViewUpdate]) -> tuple[tuple[Put, ...], list[Effect]]:
         if not updates:

@@ -286,7 +286,7 @@ class Requests:
         )
         repaired.stay = self._staying(found.chosen, level, factor)
         self._open[again] = repaired
-        message = ReplicaWrite(again, found.version, found.request.table, cell)
+        message = ReplicaWrite(again, found.version, found.request.table, cell, late=True)
         wake = Wake(self._node.timing.request, ("request", again))
         return [*(Send(n, message) for n in targets), wake]
 

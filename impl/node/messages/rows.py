@@ -88,7 +88,8 @@ class ScanReply:
 class ReplicaWrite:
     """A client's write for one replica, with the topology version that its coordinator began it under.
 
-    A replica that stores the change's log row, too, gets it `beside` the row: both are written, or neither.
+    A replica that stores the change's log row, too, gets it `beside` the row: both are written, or neither. A row is
+    `late` if others had it before: a read found it, or a replica that leaves hands it over.
     """
 
     number: int
@@ -96,6 +97,7 @@ class ReplicaWrite:
     table: str
     cell: Cell
     beside: tuple[tuple[str, Cell], ...] = ()
+    late: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,8 +31,10 @@ class HandingOver:
 
     def __init__(self, node: Context) -> None:
         self._node = node
-        self._asked: dict[int, Row] = {}  # by number of the message
-        self._left: dict[Row, set[str]] = {}  # who has not got it
+        self._left: dict[
+            Row, dict[str, int]
+        ] = {}  # who has not got it, with the number of messages
+        self._asked: dict[int, Row] = {}  # the inverse
 
     def mark(self, table: str, cell: Cell) -> tuple[Put, ...]:
         """The mark to write with a row, if its tablet is leaving this node."""
@@ -53,16 +55,31 @@ class HandingOver:
         for key in marks:
             newest = node.rows.get(row.table, key)
             assert newest is not None, "marks are beside rows"
-            left = self._left.setdefault((row.table, key), {*heirs})
-            left &= heirs
+            left = self._left_of((row.table, key), heirs)
             if not left:
-                effects.append(self._over((row.table, key)))
-            for heir in sorted(left - node.down):
-                number = node.number()
-                self._asked[number] = row.table, key
-                cell = key, newest.time, newest.value
-                effects.append(Send(heir, ReplicaWrite(number, node.view.version, row.table, cell)))
+                effects += self._end((row.table, key))
+            cell, version = (key, newest.time, newest.value), node.view.version
+            effects += [
+                Send(heir, ReplicaWrite(number, version, row.table, cell, late=True))
+                for heir, number in left.items()
+                if heir not in node.down
+            ]
         return effects
+
+    def _left_of(self, row: Row, heirs: set[str]) -> dict[str, int]:
+        """Which heirs have not got a row; each is sent it under one number, however often."""
+        if row not in self._left:
+            self._left[row] = {heir: self._node.number() for heir in sorted(heirs)}
+            self._asked |= dict.fromkeys(self._left[row].values(), row)
+        left = self._left[row]
+        for heir in left.keys() - heirs:
+            del self._asked[left.pop(heir)]
+        return left
+
+    @property
+    def waiting(self) -> int:
+        """How many answers it waits for."""
+        return len(self._asked)
 
     def _marks(self, row: TabletRow) -> list[bytes]:
         snapshot = self._node.rows.snapshot()
@@ -77,20 +94,23 @@ class HandingOver:
 
     def reply(self, sender: str, reply: ReplicaReply) -> list[Effect]:
         """Somebody has a row, or refuses it for now."""
-        row = self._asked.pop(reply.number)
-        left = self._left.get(row)
-        if left is None or reply.outcome is not Outcome.done:
+        row = self._asked[reply.number]
+        if reply.outcome is not Outcome.done:
             return []
-        left.discard(sender)
-        return [] if left else [self._over(row)]
+        del self._asked[self._left[row].pop(sender)]
+        return [] if self._left[row] else self._end(row)
 
-    def _over(self, row: Row) -> Drop:
-        del self._left[row]
-        return Drop(late_rows_of(row[0]), row[1], row[1] + b"\0")
+    def _end(self, row: Row) -> list[Effect]:
+        self._forget_row(row)
+        return [Drop(late_rows_of(row[0]), row[1], row[1] + b"\0")]
+
+    def _forget_row(self, row: Row) -> None:
+        for number in self._left.pop(row, {}).values():
+            del self._asked[number]
 
     def forget(self, row: TabletRow) -> list[Effect]:
         """A tablet is no longer here."""
         marks = self._marks(row)
         for key in marks:
-            self._left.pop((row.table, key), None)
+            self._forget_row((row.table, key))
         return [Drop(late_rows_of(row.table), *bounds(*row.range))] if marks else []

@@ -34,11 +34,13 @@ def put_hint(base: str, update: ViewUpdate) -> Put:
 
 
 def update_in(hint: Version) -> ViewUpdate:
-    """The update that a hint is of."""
+    """The update that a hint is of; for whom it was is not known any more."""
     assert hint.value is not None, "hints are dropped, and not deleted"
     view, base_key, key, value = json.loads(hint.value)
     found = None if value is None else bytes.fromhex(value)
-    return ViewUpdate(view, bytes.fromhex(base_key), bytes.fromhex(key), hint.time, found)
+    return ViewUpdate(
+        view, bytes.fromhex(base_key), bytes.fromhex(key), hint.time, found, everyone=True
+    )
 
 
 def stored_hints(

@@ -33,7 +33,6 @@ class _Sending:
     base: str
     update: ViewUpdate
     stored: int = 0  # the batch of the store that has its hint
-    everyone: bool = False  # it comes from a disk: for whom it was is not known
     targets: tuple[str, ...] = ()
     have: set[str] = field(default_factory=set[str])
     numbers: dict[str, int] = field(default_factory=dict[str, int])  # of messages, by target
@@ -84,7 +83,7 @@ class Outbox:
     def load(self, base: str, hints: Iterable[ViewUpdate]) -> None:
         """Hints that are on the disk."""
         for update in hints:
-            self._add(0, _Sending(base, update, everyone=True))
+            self._add(0, _Sending(base, update))
 
     def build(self, base: str, batch: int, updates: Iterable[ViewUpdate]) -> list[Effect]:
         """Send the updates of a batch of a build."""
@@ -188,7 +187,7 @@ class Outbox:
     def _retarget(self, key: Key, one: _Sending) -> list[Effect]:
         """Look whom an update is for now; who was not one of them before has it not."""
         update, node = one.update, self._node
-        targets = targets_of(node, one.base, update, one.targets, everyone=one.everyone)
+        targets = targets_of(node, one.base, update, one.targets)
         if (targets or ()) != one.targets:
             one.have &= {*(targets or ())}
             for target in sorted({*one.targets} - {*(targets or ())}):

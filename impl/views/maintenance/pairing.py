@@ -7,8 +7,9 @@ Places change where a tablet gains or loses a replica, and where two tablets are
 of that one after the other: while it goes on, updates go to the pairs of before and of after. Where one of the two
 has more replicas than the other, those without a partner are everybody's.
 
-That is so of rows that are put. Deletions go to all replicas of the view: the row may have come to any of them, from
-a pair of before or by a repair, and of base replicas maybe one alone has had it.
+That is so of rows that are put by a write or a build. A row that comes late, by a repair or because its replica is
+rebuilt, is for all replicas of the view: it was in the view with the partners of those that had it, and these may be
+others now. Deletions go to all of them, too: the row may have come to any, and of base replicas maybe one alone has had it.
 """
 
 from __future__ import annotations
@@ -62,19 +63,17 @@ def _lists(view: View, row: TabletRow) -> Iterator[Hosts]:
         yield from _lists(view, view.tablets[row.table][row.number - 1])
 
 
-def targets_of(
-    node: Context, base: str, update: ViewUpdate, before: Hosts, *, everyone: bool
-) -> Hosts | None:
+def targets_of(node: Context, base: str, update: ViewUpdate, before: Hosts) -> Hosts | None:
     """The hosts to which a base replica sends an update; None: it is not paired now.
 
-    Those that it was for `before` stay, as long as they are replicas; `everyone`: it is not known who that was.
+    Those that it was for `before` stay, as long as they are replicas.
     """
     view = node.view
     base_row = view.tablet_with(base, token_in(update.base_key))
     view_row = view.tablet_with(update.view, token_in(update.key))
     if base_row is None or view_row is None or not is_paired(node.name, base_row):
         return None
-    pending = view_row.chosen.pending
+    pending, everyone = view_row.chosen.pending, update.everyone
     if node.has(Defect.view_updates_change_sides):
         before, everyone = (), False
     if everyone or (update.value is None and not node.has(Defect.view_rows_are_deleted_in_pairs)):

@@ -15,7 +15,7 @@ from stagewright.impl.node.messages import Cell
 from stagewright.impl.node.port import Drop
 from stagewright.impl.storage.port import Put, RowStore, Snapshot, Version
 from stagewright.impl.views.maintenance.definition import ViewDefinition
-from stagewright.impl.views.maintenance.updates import ViewUpdate, updates_of
+from stagewright.impl.views.maintenance.updates import ViewUpdate, for_everyone, updates_of
 
 _SUFFIX = "_view_staging"
 
@@ -36,6 +36,7 @@ class Staged:
 
     cell: Cell
     before: Version | None = None
+    repaired: bool = False  # it did not come with its tablet: other replicas had it before
 
     @property
     def entry(self) -> bytes:
@@ -48,17 +49,17 @@ def put_staged(base: str, staged: Staged) -> Put:
     key, time, value = staged.cell
     before = staged.before
     replaced = None if before is None else [before.time, _text(before.value)]
-    body = json.dumps([key.hex(), _text(value), replaced])
+    body = json.dumps([key.hex(), _text(value), replaced, staged.repaired])
     return Put(staging_of(base), Version(staged.entry, time, body.encode()))
 
 
 def staged_in(entry: Version) -> Staged:
     """The row that an entry is of."""
     assert entry.value is not None, "entries are dropped, and not deleted"
-    text, value, replaced = json.loads(entry.value)
+    text, value, replaced, repaired = json.loads(entry.value)
     key = bytes.fromhex(text)
     before = None if replaced is None else Version(key, replaced[0], _bytes(replaced[1]))
-    return Staged((key, entry.time, _bytes(value)), before)
+    return Staged((key, entry.time, _bytes(value)), before, repaired)
 
 
 def staged_rows(
@@ -106,12 +107,12 @@ def updates_of_staged(
 ) -> list[ViewUpdate]:
     """The updates of all rows that waited, for all views of their table."""
     known = [*views]
-    return [
-        update
-        for one in staged
-        for view in known
-        for update in updates_from(view, one, rows.get(base, one.cell[0]))
-    ]
+    found: list[ViewUpdate] = []
+    for one in staged:
+        newest = rows.get(base, one.cell[0])
+        updates = [u for view in known for u in updates_from(view, one, newest)]
+        found += for_everyone(updates) if one.repaired else updates
+    return found
 
 
 def _text(value: bytes | None) -> str | None:

@@ -6,7 +6,7 @@ An update has the timestamp of the base row's version that it follows from, so i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from stagewright.impl.node.keys import bounds
 from stagewright.impl.node.messages import Cell
@@ -23,6 +23,16 @@ class ViewUpdate:
     key: bytes  # as it is stored
     time: int
     value: bytes | None
+    everyone: bool = field(default=False, compare=False)
+    """Whether all replicas of the view get it, and not the partner of the base replica alone."""
+
+
+def for_everyone(updates: Iterable[ViewUpdate]) -> list[ViewUpdate]:
+    """The updates of a row that comes late, by a repair or from who leaves.
+
+    Others that have had it may have had other partners then: of these at least one may lack it for ever.
+    """
+    return [replace(update, everyone=True) for update in updates]
 
 
 def updates_of(view: ViewDefinition, before: Version | None, cell: Cell) -> Iterator[ViewUpdate]:

@@ -6,6 +6,7 @@ How far views are is read from the rows of group0, and what they have from disks
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from stagewright.impl.catalog.catalog import Catalog
 from stagewright.impl.catalog.tablet_rows import TabletRow
@@ -48,6 +49,7 @@ class StagingWatcher:
         self._has = has
         self._needed: set[bytes] = set()  # entries, of the chunk that is handled
         self._entries: dict[tuple[str, str, bytes], Staged] = {}  # by node and family
+        self._comes_late = False  # the chunk that is handled: others have had its rows
         self._tasks: set[Where] = set()  # that group0 stores
         self._came: set[Where] = (
             set()
@@ -67,10 +69,12 @@ class StagingWatcher:
     def arrives(self, host: Host, node: DatabaseNode, pull: PullRows, chunk: RowChunk) -> None:
         """A node is about to handle rows of a stream."""
         row = next((r for r in node.context.view.moving if r.session == pull.session), None)
-        self._needed = set()
+        self._needed, self._comes_late = set(), False
         if row is None or row.table != pull.table:
             return
-        if not _may_lack(node, row.table, repairs=row.tablet.stage.action is Run.repair):
+        repairs = row.tablet.stage.action is Run.repair
+        self._comes_late = repairs or row.kind is not Kind.migration
+        if not _may_lack(node, row.table, repairs=repairs):
             return
         snapshot = host.rows.snapshot()
         for key, time, _ in chunk.cells:
@@ -86,7 +90,9 @@ class StagingWatcher:
             if put.family in bases:
                 self.staged += 1
                 entry = put.version
-                self._entries[node.name, put.family, entry.key] = staged_in(entry)
+                staged = staged_in(entry)
+                late = staged.repaired or self._comes_late
+                self._entries[node.name, put.family, entry.key] = replace(staged, repaired=late)
         rows = [put for put in batch if put.family in bases.values()]
         row = None
         if rows:
@@ -97,7 +103,12 @@ class StagingWatcher:
         whole = all(host.rows.get(staging_of(row.table), k) is not None for k in self._needed)
         self._came.discard((row.table, row.range[1], node.name))
         self._take(KIND, _entity(host, row), node.name, "stage", whole=whole)
-        self._needed = set()
+        self._needed, self._comes_late = set(), False
+
+    def is_late(self, name: str, base: str, key: bytes, time: int) -> bool:
+        """Whether a version of a row waits at a node, or has waited, that came there late."""
+        staged = self._entries.get((name, staging_of(base), entry_key(key, time)))
+        return staged is not None and staged.repaired
 
     def ended(self, host: Host, node: DatabaseNode, order: Order) -> None:
         """It says that a stream of a tablet is over."""
@@ -131,7 +142,8 @@ class StagingWatcher:
             return
         self.processed += 1
         has_place = node.name in (*now_of(row), *(r.host for r in row.tablet.replicas))
-        updated = all(self._is_due(node, base, u) for u in self._updates(host, node, base, staged))
+        updates = self._updates(host, node, base, staged)
+        updated = all(self._is_due(node, base, u, late=staged.repaired) for u in updates)
         self._take(
             KIND, _entity(host, row), node.name, "process", paired=has_place, updated=updated
         )
@@ -151,12 +163,11 @@ class StagingWatcher:
                 found.append(ViewUpdate(view.name, key, gone, time, None))
         return found
 
-    def _is_due(self, node: DatabaseNode, base: str, update: ViewUpdate) -> bool:
+    def _is_due(self, node: DatabaseNode, base: str, update: ViewUpdate, *, late: bool) -> bool:
         if update.view not in self._views:
             return True  # dropped, as the node may not have learned
-        targets = (
-            paired(node, base, update) if update.value is not None else due(node, base, update)
-        )
+        alone = update.value is not None and not late
+        targets = paired(node, base, update) if alone else due(node, base, update, late=late)
         row = node.context.view.tablet_with(update.view, token_in(update.key))
         comes = row.chosen.pending if row is not None and row.tablet.stage in _UNSTREAMED else ()
         return all(t in comes or self._has(t, update) for t in targets)

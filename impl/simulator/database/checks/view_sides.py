@@ -35,12 +35,16 @@ def paired(node: DatabaseNode, base: str, update: ViewUpdate) -> Hosts:
     return there if place >= len(there) else (there[place], *there[len(own) :])
 
 
-def due(node: DatabaseNode, base: str, update: ViewUpdate) -> Hosts:
-    """These and the view replica that is to come, or all of a deletion: who must have an update before it is forgotten."""
+def due(node: DatabaseNode, base: str, update: ViewUpdate, *, late: bool = False) -> Hosts:
+    """These and the view replica that is to come: who must have an update before it is forgotten.
+
+    Of a deletion, and of a row that comes `late`, these are all.
+    """
     rows, found = _rows(node, base, update), paired(node, base, update)
     if rows is None or not found:
         return found
-    return (*(found if update.value is not None else now_of(rows[1])), *rows[1].chosen.pending)
+    everyone = late or update.value is None
+    return (*(now_of(rows[1]) if everyone else found), *rows[1].chosen.pending)
 
 
 def allowed(node: DatabaseNode, base: str, update: ViewUpdate) -> frozenset[str]:
@@ -68,7 +72,7 @@ def _rows(node: DatabaseNode, base: str, update: ViewUpdate) -> tuple[TabletRow,
 
 @dataclass
 class Sides:
-    """For whom each update of a life has been; of what lay on a disk, or came with its tablet, that is not known."""
+    """For whom each update of a life has been; of what lay on a disk, or comes late, it is all replicas of the view."""
 
     _known: dict[tuple[str, ViewUpdate], set[str]] = field(
         default_factory=dict[tuple[str, ViewUpdate], set[str]]
@@ -79,9 +83,13 @@ class Sides:
         """An update is stored."""
         view = node.context.view.views.get(update.view)
         if everyone:
-            self._everyone.add((life, update))
+            self.allow(life, update)
         if view is not None:
             self._known[life, update] = {*allowed(node, view.base, update)}
+
+    def allow(self, life: str, update: ViewUpdate) -> None:
+        """An update may go to every replica of its view."""
+        self._everyone.add((life, update))
 
     def see(self, life: str, node: DatabaseNode, update: ViewUpdate) -> None:
         """A stored update is sent: if this life has not stored it, it lay on the disk."""

@@ -49,6 +49,7 @@ class ViewWatcher:
         # Those that were dropped in lives that go on, and where: a crash may bring them back.
         self._gone: dict[tuple[str, str, bytes], tuple[tuple[ViewUpdate, int], int]] = {}
         self._sides = Sides()
+        self._late: set[tuple[str, ViewUpdate]] = set()  # by life: of rows that came late
         self._batches: dict[tuple[str, Place], _Batch] = {}  # by life
         self._flushing: dict[tuple[str, str], set[str]] = {}  # by life and base table
         self._flushed: dict[str, set[str]] = {}  # by life
@@ -121,8 +122,11 @@ class ViewWatcher:
                 there = self._hints.get(where)
                 if there is None or there[0].time < update.time:
                     self._hints[where] = update, len(host.disk.log)
+                    late = isinstance(cause, ReplicaWrite) and cause.late
+                    if late:
+                        self._late.add((life_of(host), update))
                     streamed = not isinstance(cause, ReplicaWrite)
-                    self._sides.begin(life_of(host), node, update, everyone=streamed)
+                    self._sides.begin(life_of(host), node, update, everyone=streamed or late)
         if isinstance(cause, ReplicaWrite) and self._expected:
             complete = self._expected <= kept
             self._take("view-updates", life_of(host), node.name, "change_row", complete=complete)
@@ -142,6 +146,8 @@ class ViewWatcher:
         newest = host.rows.get(view.base, base_key)
         if kept is not None and kept.time == time:
             self._sides.see(life_of(host), node, update)
+        if self.staging.is_late(node.name, view.base, base_key, time):
+            self._sides.allow(life_of(host), update)
         self._take(
             "view-updates",
             life_of(host),
@@ -159,11 +165,12 @@ class ViewWatcher:
             return
         self._gone[node.name, family, key] = found, len(host.disk.log)
         update, view = found[0], node.context.view.views.get(found[0].view)
+        late = (life_of(host), update) in self._late
         # Who has learned sooner than this node that the view was dropped has its rows no more.
         arrived = (
             view is None
             or view.name not in self._views
-            or all(self._has(target, update) for target in due(node, view.base, update))
+            or all(self._has(target, update) for target in due(node, view.base, update, late=late))
         )
         self._take("view-updates", life_of(host), node.name, "forget_hint", arrived=arrived)
 

@@ -73,12 +73,27 @@ STALE = Plan(
     workload=Workload(keys=30, gap=(0, 2), reads=0),
 )
 """A view is built also by a node that has missed writes, and gets them no more."""
+LATE = Plan(
+    nodes=4,
+    script=parse_script(
+        "table t tablets 4 rf 3; create view v on t by value mod 7; await v; write 80; merge t; merge t"
+    ),
+    faults=parse_faults("loss=0.15"),
+    workload=Workload(keys=40, gap=(0, 2), reads=0.1),
+)
+"""Replicas that have missed writes get these when they have other partners."""
 
 
 @pytest.mark.parametrize(
     "plan",
-    [BUILT, MERGED, FOLLOWED, FEWER],
-    ids=["while it is built", "with its tasks", "afterwards", "with fewer replicas"],
+    [BUILT, MERGED, FOLLOWED, FEWER, LATE],
+    ids=[
+        "while it is built",
+        "with its tasks",
+        "afterwards",
+        "with fewer replicas",
+        "with other partners",
+    ],
 )
 @pytest.mark.parametrize(
     "seed", some_of([2, 0])
@@ -137,6 +152,12 @@ SHOWN = (
     Shown(D.view_updates_change_sides, FEWER, "", 1, oracle=True),
     Shown(D.late_rows_are_not_handed_over, FEWER, "", 2, oracle=True),
     Shown(D.nothing_is_taken_back, STALE, "", oracle=True),
+    Shown(
+        D.late_rows_update_their_partners,
+        LATE,
+        "all that the update is for have it",
+        oracle=True,
+    ),
     Shown(
         D.view_rows_are_deleted_in_pairs,
         FOLLOWED,

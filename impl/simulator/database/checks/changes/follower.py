@@ -25,7 +25,7 @@ from stagewright.impl.simulator.database.tables import table_of
 PAGE = 20
 END_MS = 30_000  # to read on after all was healed
 AGAIN_MS = 150
-SLACK = 8_000_000  # microseconds: what expires next is given up, too
+SLACK = 8_000_000  # microseconds: what expires next is given up, too, if it can be read by now
 CLOCKS_MS = 100  # by which clocks may differ where log rows expire
 _MOST = 500_000  # microseconds that are read at once: often, to go over many ends
 _MOST_OF_MANY = (
@@ -82,8 +82,8 @@ class Follower:
     ) -> None:
         self.changes: list[Change] = []
         self.failed = 0
-        self.skipped: list[ExpiredError] = []
-        self._behind = 0
+        self.skipped: list[tuple[int, int]] = []  # spans of time
+        self._behind: ExpiredError | None = None
         self._gone = (
             0  # changes of before that had expired, or were about to, as the consumer began
         )
@@ -96,8 +96,8 @@ class Follower:
     def poll(self) -> bool:
         """Read on; whether there was anything, or may be more."""
         check = self._check
-        if self._behind:
-            self._go_on_from(self._behind + SLACK)
+        if self._behind is not None:
+            self._go_on_behind(self._behind)
         most = _MOST_OF_MANY if self._reader.ttl else _MOST
         consumer = self._makes(self._reader, check.now, check.confidence, self._position, most)
         self._reader.asked.clear()
@@ -122,24 +122,29 @@ class Follower:
 
     def _skip(self, error: ExpiredError) -> bool:
         """Go on behind what has expired, as a user would who has looked at the table meanwhile."""
-        self.skipped.append(error)
-        self._behind = error.kept_from
+        self._behind = error
         return True
 
-    def _go_on_from(self, start: int) -> None:
-        """Take up a position at a time, in the set of streams that operates then."""
+    def _go_on_behind(self, error: ExpiredError) -> None:
+        """Take up a position at a time, in the set of streams that operated then.
+
+        Of a time that is not over long enough it is not known yet which set that is.
+        """
         try:
             known = [g.start for g in self._reader.generations()]
         except UnreadableError:
             return
+        certain = self._check.now() - self._check.confidence
+        start = max(error.kept_from, min(error.kept_from + SLACK, certain))
         before = [g for g in known if g <= start]
         self._position = Position(max(before, default=min(known)), max(start, min(known)))
         self._check.skip(self._table, self._position.read)
-        self._behind = 0
+        self.skipped.append((error.read, self._position.read))
+        self._behind = None
 
     def _is_skipped(self, timestamp: int) -> bool:
         return timestamp < self._gone or any(
-            e.read <= timestamp < e.kept_from + SLACK for e in self.skipped
+            start <= timestamp < end for start, end in self.skipped
         )
 
     def has_read(self, timestamp: int) -> bool:
