@@ -15,6 +15,7 @@ from stagewright.spec import (
     flag,
     invariant,
     require,
+    sometimes,
 )
 
 COORDINATOR = Actor("topology coordinator")
@@ -70,3 +71,8 @@ class NodeBarrier(Machine):
     def nothing_older_goes_on_after_the_barrier(self) -> Bool:
         """After a barrier the node coordinates nothing that is older, and serves nothing that is."""
         return self.passed.implies(self.learned & self.drained & self.fenced)
+
+    @sometimes
+    def a_barrier_can_pass(self) -> Bool:
+        """A node that learns and drains lets the barrier pass."""
+        return self.passed

@@ -11,11 +11,15 @@ from stagewright.spec import (
     Machine,
     OneVar,
     action,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     final,
     flag,
     invariant,
     one_of,
     require,
+    sometimes,
     step_property,
 )
 
@@ -25,20 +29,18 @@ class RecordedReplica(Machine):
 
     storage: FlagVar = flag()
     rows: FlagVar = flag()
-    clean: FlagVar = flag()  # the last thing that it did was to say that it has no rows
+    clean: FlagVar = flag()  # it said that it has no rows, and has stored none since
 
     @action
     def allocate(self) -> None:
         """The node learns a stage in which it has storage for the tablet."""
         self.storage = True
-        self.clean = False
 
     @action
     def deallocate(self) -> None:
         """The node learns a stage in which it has none."""
         require(~self.rows, "there are no rows")
         self.storage = False
-        self.clean = False
 
     @action
     def write(self, older: Bool) -> None:
@@ -51,7 +53,6 @@ class RecordedReplica(Machine):
     def read(self, older: Bool) -> None:
         """The replica reads a row for a client."""
         self._may_serve(older)
-        self.clean = False
 
     @action
     def refuse(self, older: Bool) -> None:
@@ -59,7 +60,6 @@ class RecordedReplica(Machine):
         require(
             older | ~self.storage, "the request is older than the fence, or there is no storage"
         )
-        self.clean = False
 
     @action
     def store_streamed(self) -> None:
@@ -72,7 +72,6 @@ class RecordedReplica(Machine):
     def delete_rows(self) -> None:
         """The rows are removed."""
         self.rows = False
-        self.clean = False
 
     @action
     def answer_cleanup(self) -> None:
@@ -90,9 +89,43 @@ class RecordedReplica(Machine):
         """Nothing is left at a node that is no replica any more."""
         return self.rows.implies(self.storage)
 
+    @sometimes
+    def rows_are_removed(self, after: Self) -> Bool:
+        """What a replica has is removed when it leaves."""
+        return self.rows & ~after.rows
+
+    @sometimes
+    def it_leaves(self, after: Self) -> Bool:
+        """The storage of a replica that is cleaned up goes."""
+        return self.storage & self.clean & ~after.storage
+
     def _may_serve(self, older: Bool) -> None:
         require(~older, "the request is not older than the fence")
         require(self.storage, "there is storage")
+
+    harmless = equivalents(
+        equivalent_drop(
+            _may_serve,
+            "the request is not older than the fence",
+            because="how old a request is, no state has: a trace shows it with the event",
+        ),
+        equivalent_drop(
+            read, "there is storage", because="a read changes nothing: a trace shows where it was"
+        ),
+        equivalent_drop(
+            refuse,
+            "the request is older than the fence, or there is no storage",
+            because="a refusal changes nothing",
+        ),
+        equivalent_loss(
+            write, rows, because="rows come in two ways, and no promise is of one alone"
+        ),
+        equivalent_loss(
+            store_streamed,
+            rows,
+            because="rows come in two ways, and no promise is of one alone",
+        ),
+    )
 
 
 class Known(Enum):
@@ -134,6 +167,23 @@ class RecordedSession(Machine):
         require(whole, "every row of the range is sent")
         self.sent = True
 
+    @sometimes
+    def rows_come_before_it_ends(self) -> Bool:
+        """What is streamed in a session is stored before it is closed."""
+        return self.stored & (self.session == Known.closed)
+
+    @sometimes
+    def rows_are_sent(self) -> Bool:
+        """A node sends what it was asked for."""
+        return self.sent
+
+    @step_property
+    def sessions_are_opened_and_closed_once(self, after: Self) -> Bool:
+        """A node takes a session for open after nothing was known of it, and for closed after it was open."""
+        opened = (after.session == Known.open).implies(self.session != Known.closed)
+        closed = (after.session == Known.closed).implies(self.session != Known.nothing)
+        return opened & closed
+
     @step_property
     def nothing_is_stored_late(self, after: Self) -> Bool:
         """What streams ends with its session."""
@@ -143,3 +193,11 @@ class RecordedSession(Machine):
     def closed_for_ever(self) -> Bool:
         """A session is opened once."""
         return self.session == Known.closed
+
+    harmless = equivalents(
+        equivalent_drop(
+            send,
+            "every row of the range is sent",
+            because="what a node has, no state has: a trace shows it with the event",
+        ),
+    )

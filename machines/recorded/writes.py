@@ -17,12 +17,16 @@ from stagewright.spec import (
     action,
     choose,
     constant,
+    equivalent_drop,
+    equivalent_value,
+    equivalents,
     final,
     flag,
     invariant,
     number,
     one_of,
     require,
+    sometimes,
 )
 
 COORDINATOR = Actor("node that coordinates the write")
@@ -79,6 +83,16 @@ class RecordedWrite(Machine):
         """What a client was told is written is on as many replicas as the consistency says."""
         return self.acknowledged.implies(self._is_written())
 
+    @invariant
+    def acknowledged_writes_went_to_every_replica(self) -> Bool:
+        """Before the client is told, the write is sent to all that its stage names, also to those that are late."""
+        return self.acknowledged.implies(self.sent == self._targets())
+
+    @sometimes
+    def every_replica_can_have_it(self) -> Bool:
+        """A write that is acknowledged can be on all of them."""
+        return self.acknowledged & (self.answers == self._targets())
+
     @final
     def all_is_done(self) -> Bool:
         """The client was told, and every replica has answered."""
@@ -102,3 +116,16 @@ class RecordedWrite(Machine):
         majority = self.answers + self.answers > self._before_or_after() + extra + extra
         all_that_live = (self.answers + self.given_up >= self._targets()) & (self.answers > 0)
         return (self.quorum & majority) | (~self.quorum & all_that_live)
+
+    harmless = equivalents(
+        equivalent_drop(
+            fail,
+            "the client was not told that it is written",
+            because="a failure changes nothing: a trace shows what the client was told",
+        ),
+        equivalent_value(
+            tuple(Stage),
+            lambda stage: stage.writes,
+            because="whom a stage writes to is tablet's to say: here they are counted",
+        ),
+    )

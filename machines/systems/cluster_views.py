@@ -376,7 +376,9 @@ class ClusterViews(Machine):
             because="what a new leader would know of its predecessor's work is still so",
         ),
         equivalent_drop(
-            _is_to_stay, "the pending node is normal", because="of two nodes, one is always to stay"
+            start_draining,
+            "the pending node is normal",
+            because="of two nodes one asks to leave, and the other one is normal",
         ),
         equivalent_drop(
             _is_to_stay,

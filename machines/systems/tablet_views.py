@@ -116,6 +116,7 @@ class TabletViews(Machine):
         {},
         {restarts: 1, leader_changes: 0},
         {repairs: 2, splits: 0, leader_changes: 0},
+        {splits: 2, repairs: 0, leader_changes: 0},
     )
 
     tablets = many(
@@ -505,6 +506,11 @@ class TabletViews(Machine):
         equivalent_drop(
             send, "ranges are built first", because="in which order is view-coordinator's to say"
         ),
+        equivalent_drop(
+            send,
+            "no call to the node is under way",
+            because="a call is under way only while the worker has a batch",
+        ),
         equivalent_loss(
             _may_call, called, because="a call of which the coordinator does not know is made again"
         ),
@@ -513,6 +519,12 @@ class TabletViews(Machine):
             "the tablet is not in transition",
             "no call to the node is under way",
             because="a call may be made again, and starts nothing where a batch runs",
+        ),
+        equivalent_drop(
+            attach,
+            "the task is alive",
+            "the tablet is on the node",
+            because="a batch at rest that is not stale is of a task that is alive, where its tablet is",
         ),
         equivalent_weakening(
             attach,
@@ -526,6 +538,9 @@ class TabletViews(Machine):
             remove_finished,
             "the coordinator waits for it",
             because="what a worker has done is done, whoever asks for it",
+        ),
+        equivalent_loss(
+            remove_finished, Batch.stale, because="a batch whose task is removed is not stale"
         ),
         equivalent_drop(
             restart, "the worker has a batch", because="a restart that loses nothing does no harm"

@@ -170,6 +170,7 @@ class TopologyChange(Machine):
         {failures: 1, migrations: 0},
         {failovers: 1, writes: 0},
         {Node: 3, writes: 0},
+        {Node: 3, joins: 0},
         {migrations: 2},
         {joins: 2, failures: 1, migrations: 0, writes: 0},
     )

@@ -835,6 +835,11 @@ class Fencing(Machine):
             because="nodes in either state are asked; that they were not, was a bug",
         ),
         equivalent_loss(clean_up, cleaned, because="what is not cleaned up may be stored to"),
+        equivalent_loss(
+            clean_up,
+            View.stage,
+            because="a barrier has passed, which every replica has the stage since",
+        ),
         equivalent_drop(
             end_barrier, "the barrier has passed", because="a barrier may be given up at any time"
         ),
@@ -847,7 +852,10 @@ class Fencing(Machine):
             because="nobody looks at a barrier that is over",
         ),
         equivalent_value(
-            tuple(Stage), lambda stage: stage.left, because="with fewer versions less happens"
+            Stage.both, lambda stage: stage.left, 2, because="with fewer versions less happens"
+        ),
+        equivalent_value(
+            Stage.new, lambda stage: stage.left, 1, because="with fewer versions less happens"
         ),
         equivalent_value(
             Stage.both, lambda stage: stage.session, False, because="nobody need stream"
