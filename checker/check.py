@@ -259,7 +259,7 @@ def only(
         if name not in known:
             hint = did_you_mean(name, known)
             raise InputError(
-                f"{definition.name} makes no promise named `{name}`",
+                f"{definition.name} has no property named `{name}`",
                 help=f"{hint}known: {', '.join(known)}",
             )
     chosen = tuple(p for p in definition.properties if p.name in names)

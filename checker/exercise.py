@@ -26,9 +26,9 @@ def exercised(report: Report, coverage: Coverage) -> PropertyVerdict:
     wrong = list(_wrong(report, coverage, reasons, idle, vacuous))
     if wrong:
         return PropertyVerdict(EXERCISED, Outcome.VIOLATED, METHOD, "\n".join(wrong))
-    note = "every action happens, and no promise is vacuous"
+    note = "every action happens, and no property is vacuous"
     if reasons:
-        note = f"but for {len(idle)} actions and {len(vacuous)} promises, for the reasons given"
+        note = f"but for {len(idle)} actions and {len(vacuous)} properties, for the reasons given"
     return PropertyVerdict(EXERCISED, Outcome.HOLDS, METHOD, note)
 
 
@@ -52,5 +52,5 @@ def _wrong(
             continue
         what = "it is not vacuous" if reason.vacuous else "it happens"
         if reason.name not in known:
-            what = "there is no such promise" if reason.vacuous else "it is no step of its own"
+            what = "there is no such property" if reason.vacuous else "it is no step of its own"
         yield f"a reason is given for {reason.name}, and {what} ({reason.reason.where})"

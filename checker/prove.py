@@ -108,7 +108,7 @@ def _note(stopped: Stop | None, left: list[str]) -> str:
 
 def _left_to_check(prop: Property) -> PropertyVerdict:
     note = (
-        "this method does not decide such promises ("
+        "this method does not decide such properties ("
         + prop.kind.value
         + "): use `stagewright check`"
     )
@@ -126,7 +126,7 @@ def _known(
         if name not in known:
             hint = did_you_mean(name, known)
             raise InputError(
-                f"{definition.name} makes no promise named `{name}`",
+                f"{definition.name} has no property named `{name}`",
                 help=f"{hint}known: {', '.join(known)}",
             )
     return frozenset({*wanted, NO_DEADLOCK} if deadlock else wanted)

@@ -129,7 +129,7 @@ def _violated(
     arguments = breach.instance.arguments if breach.instance is not None else ()
     note = breach.note
     if isinstance(found.engine, Reduced):
-        assert not isinstance(breach.beyond, Lasso), "promises under fairness need all states"
+        assert not isinstance(breach.beyond, Lasso), "properties under fairness need all states"
         lifted, arguments = lifted_breach(found, path, breach.beyond, arguments)
         run = run_of(found.engine.model, lifted)
         last, symmetry = lifted.states[-1], found.engine.symmetry

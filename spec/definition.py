@@ -149,7 +149,7 @@ class Action:
 class Role(Enum):
     """What a property is for."""
 
-    PROMISE = "promise"  # what the machine is to do
+    PROMISE = "property"  # what the machine is to do
     LEMMA = "lemma"  # stated to help proofs; nobody relies on it
     WORDING = "wording"  # what the text says of its own words, as a state's name; not of data
 

@@ -169,7 +169,7 @@ class InputError(StagewrightError):
 
 
 class UnknownNameError(InputError):
-    """There is no machine, promise, profile or command of that name."""
+    """There is no machine, property, profile or command of that name."""
 
     code = "SW401"
 

@@ -185,7 +185,7 @@ def _names(breaks: Promise | Sequence[Promise]) -> tuple[str, ...]:
         member = None if isinstance(promise, str) else member_of(promise)
         if member is None and not isinstance(promise, str):
             raise ReasonError(
-                f"{promise!r} is no promise of a machine",
+                f"{promise!r} is no property of a machine",
                 where=here(),
                 help="name a method decorated with @invariant, @liveness, …, or give its name",
             )

@@ -181,11 +181,11 @@ def _on_fair_runs(
         begin = _premise_state(interpreter, broken, names, run)
         begun = Because(interpreter, run.states[begin]).reasons(broken.premise, names)
         parts = [
-            Reason(f"the promise begins in state {begin}:", begun),
+            Reason(f"the premise holds in state {begin}:", begun),
             Reason(f"{goal} - never from there on:", missed),
         ]
     return (
-        f"What is promised never comes: {headline(run)}.",
+        f"What must eventually happen never does: {headline(run)}.",
         (
             *parts,
             *may_wait(interpreter, run),

@@ -116,7 +116,7 @@ def story_of(definition: Definition, verdict: PropertyVerdict, scope: Scope | No
         raise InputError(
             f"{verdict.name} of {_machine(definition)} has no run to show"
             f": {verdict.note or 'it holds'}",
-            help="only a violated promise, or an induction that failed, comes with a run",
+            help="only a violated property, or an induction that failed, comes with a run",
         )
     if verdict.refined is not None:  # the run may be another machine's
         definition, scope = verdict.refined.concrete, verdict.refined.scope

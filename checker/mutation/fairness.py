@@ -16,7 +16,7 @@ from stagewright.spec.declarations.fairness import Assumption, assumptions
 from stagewright.spec.definition import Action, Fair, Fairness
 from stagewright.spec.source import Source
 
-NOT_NEEDED = "no promise needs it"
+NOT_NEEDED = "no property needs it"
 SOME_WOULD_DO = "some choice of its parameters would do"
 WEAK_WOULD_DO = "weak fairness would do"
 

@@ -83,7 +83,7 @@ def rediscovered(bug: KnownBug, limits: Limits) -> Rediscovery:
         ]
         depth = min(depths, default=0)
         if not by:
-            kept_all = "it breaks no promise that it must break"
+            kept_all = "it violates no property that it must violate"
             problem = kept_all if report.exhausted else report.note
         else:
             kept = _checked(bug, right, limits)

@@ -77,7 +77,7 @@ def _promises(report: MutationReport) -> str:
         f'<td><div class="meter"><div style="width: {100 * number / most:.1f}%"></div></div></td></tr>'
         for name, number in report.catches.items()
     ]
-    return _table(("promise", "catches", ""), rows)
+    return _table(("property", "catches", ""), rows)
 
 
 def _number(number: int) -> str:

@@ -79,10 +79,10 @@ class Group:
 class Catcher(Enum):
     """What kind of promise notices a mutant, the best first."""
 
-    PROMISE = "promises"
-    EVERY_MACHINE = "what every machine promises"
-    WORDING = "promises about the text's words"
-    RESTATED = "promises that repeat a guard"
+    PROMISE = "properties"
+    EVERY_MACHINE = "what must hold of every machine"
+    WORDING = "properties of the text's words"
+    RESTATED = "properties that repeat a guard"
     LEMMA = "lemmas"
 
 
@@ -133,7 +133,7 @@ class MutationReport:
     interrupted: bool
     seconds: float
     versions: Sequence[Definition] = ()  # this one, and those of its other profiles
-    restated: frozenset[str] = frozenset()  # promises that repeat a guard
+    restated: frozenset[str] = frozenset()  # properties that repeat a guard
     with_parts: Sequence[Mutant] = ()  # left to the parts of the system that say what they change
     assumed: Assumed | None = None  # of the actions' fairness; None if it was not looked at
     needs: Mapping[str, Needed] = field(default_factory=dict)  # by property; empty if not asked for
@@ -299,13 +299,13 @@ _REDUNDANT = {
     Kind.TIGHTEN: "it refuses nothing that ever happens",
 }
 
-_REFUSES = "the action happens where it should not, and no promise minds: state what goes wrong"
+_REFUSES = "the action happens where it should not, and no property notices: state what goes wrong"
 _SURVIVED = {
     Kind.DROP: _REFUSES,
     Kind.WEAKEN: _REFUSES,
-    Kind.SKIP: "one may be late, and no promise minds: state what goes wrong",
-    Kind.LOSE: "nothing that is promised depends on it: state what does, or remove it",
-    Kind.SWAP: "no promise depends on this entry: state what does",
-    Kind.EDGE: "no promise forbids this step: state what goes wrong",
+    Kind.SKIP: "one may be late, and no property notices: state what goes wrong",
+    Kind.LOSE: "no property depends on it: state what does, or remove it",
+    Kind.SWAP: "no property depends on this entry: state what does",
+    Kind.EDGE: "no property forbids this step: state what goes wrong",
     Kind.TIGHTEN: "nothing says that it has to be possible: add an `@accepts`, a `@sometimes` or a liveness property",
 }

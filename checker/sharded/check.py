@@ -67,7 +67,7 @@ def check_sharded(
         "machine": definition.name,
         "profile": definition.profile or "none",
         "scope": str(scope),
-        "list of promises": ", ".join(sorted(properties)) or "all",
+        "list of properties": ", ".join(sorted(properties)) or "all",
         "coverage": "counted" if coverage else "not counted",
         "search": "of all states" if choice.symmetry is None else "of orbits",
     }

@@ -41,7 +41,7 @@ def wrong_result(what: str, result: object, mend: str, member: Member) -> Defini
     elif isinstance(result, Symbolic):
         problem = f"{what} returns a value of sort {result.node.sort}, not a condition"
     elif isinstance(result, LeadsTo | Eventually):
-        problem = f"{what} returns a promise about runs, not a condition"
+        problem = f"{what} returns a property of runs, not a condition"
         mend = "decorate it with `@liveness` instead"
     else:
         problem = f"{what} returns {result!r}, which does not depend on the state"

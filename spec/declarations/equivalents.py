@@ -296,7 +296,7 @@ def _reason(why: object, where: Source) -> Reason:
         raise ReasonError(
             "an equivalence without a reason",
             where=where,
-            help="say in a sentence why no promise can tell",
+            help="say in a sentence why no property can tell",
         )
     return Reason(why, where)
 

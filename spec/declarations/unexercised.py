@@ -62,7 +62,7 @@ def _idle(called: str, methods: Sequence[Method], because: str, *, vacuous: bool
     found = [member_of(method) for method in methods]
     fit = [m for m in found if m is not None and (m.kind is not MemberKind.ACTION) == vacuous]
     if len(fit) != len(methods) or not methods:
-        what = "promise" if vacuous else "action"
+        what = "property" if vacuous else "action"
         raise ReasonError(
             f"{called}(...) is given what is no {what}",
             where=where,

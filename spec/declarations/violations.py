@@ -61,7 +61,7 @@ def violated(
     """These promises are broken under a profile, or under each of several; `NO_DEADLOCK` stands for that there is none.
 
     Raises:
-        ReasonError: something is no promise, no profile, or there is no reason.
+        ReasonError: something is no property, no profile, or there is no reason.
     """
     where = here()
     members = [None if p == NO_DEADLOCK else member_of(p) for p in promises]
@@ -71,9 +71,9 @@ def violated(
     ]
     if not promises or not all(fit):
         raise ReasonError(
-            "violated(...) is given what is no promise",
+            "violated(...) is given what is no property",
             where=where,
-            help="name methods that are decorated as promises: `violated(every_request_ends, under=SEED, because=...)`",
+            help="name methods that are decorated as properties: `violated(every_request_ends, under=SEED, because=...)`",
         )
     versions = list(under) if isinstance(under, Sequence) else [under]
     names = [str(getattr(version, "name", "")) for version in versions]
@@ -100,7 +100,7 @@ def violations_in(
     `parts`: the machine first, each with the prefix of its names, its profile, and the names of all its profiles.
 
     Raises:
-        ReasonError: a promise belongs to no part of the machine, or a profile is none of it.
+        ReasonError: a property belongs to no part of the machine, or a profile is none of it.
     """
     found: dict[str, KnownViolation] = {}
     for part, prefix, profile, known in parts:

@@ -116,7 +116,7 @@ def test_what_is_idle_or_vacuous_without_a_reason_is_a_violation() -> None:
 def test_with_reasons_it_holds() -> None:
     verdict = verdict_on(KnownDoor)
     assert verdict.outcome is Outcome.HOLDS
-    assert verdict.note == "but for 2 actions and 1 promises, for the reasons given"
+    assert verdict.note == "but for 2 actions and 1 properties, for the reasons given"
 
 
 def test_a_reason_for_what_happens_is_a_violation() -> None:
@@ -153,7 +153,7 @@ def test_a_system_names_what_its_parts_say_once_for_all_of_them() -> None:
             lambda: never_happens(Door.locked_doors_are_closed, because="why"),
             "never_happens(...) is given what is no action",
         ),
-        (lambda: vacuous(Door.lock, because="why"), "vacuous(...) is given what is no promise"),
+        (lambda: vacuous(Door.lock, because="why"), "vacuous(...) is given what is no property"),
         (lambda: never_happens(Door.lock, because=" "), "never_happens(...) without a reason"),
     ],
 )

@@ -22,7 +22,7 @@ def test_run_says_what_happened_and_where_the_traces_are(
 ) -> None:
     assert run_command_line([*SMALL, "--seed", "3", "--faults", "all"]) == ExitCode.HOLDS
     printed = capsys.readouterr().out
-    assert "every promise was kept" in printed
+    assert "every property holds" in printed
     assert "tablet.streaming" in printed
     assert "traces: artifacts/run-3" in printed
     assert "stagewright run --nodes 3 --seed 3 --faults all --script 'table t tablets 2" in printed
@@ -105,7 +105,7 @@ def test_a_script_is_worked_through(elsewhere: Path, capsys: pytest.CaptureFixtu
     assert run_command_line(["run", "--script", SCRIPT, "--faults", "loss"]) == ExitCode.HOLDS
     printed = capsys.readouterr().out
     assert "n1 left, n2 normal, n3 normal, n4 normal" in printed
-    assert "every promise was kept" in printed
+    assert "every property holds" in printed
     assert (elsewhere / "artifacts" / "run-0" / "topology.jsonl").stat().st_size > 1000
     assert run_command_line(["run", "--script", SCRIPT, "--json"]) == ExitCode.HOLDS
     document = json.loads(capsys.readouterr().out)

@@ -50,7 +50,7 @@ def group_lines(group: GroupReport) -> Iterator[str]:
     """Who broke a property, where and when."""
     yield f"BROKEN {group.system}.{group.name} in {group.group}"
     if group.doc:
-        yield f"  promise    {' '.join(group.doc.split())}"
+        yield f"  property   {' '.join(group.doc.split())}"
     when = "from the beginning" if group.time is None else f"at time {group.time}"
     often = f", the first of {group.times:,} times" if group.times > 1 else ""
     yield f"  broken     {when}{often}"
@@ -71,7 +71,7 @@ def _data(report: TogetherReport) -> dict[str, object]:
             {
                 "system": p.system,
                 "property": p.name,
-                "promise": p.doc,
+                "doc": p.doc,
                 "verdict": p.verdict.value,
                 "needs_total_order": p.ordered,
                 "checked": p.evaluated,

@@ -164,4 +164,4 @@ def agreed(glued: Finding, exact: Finding | None) -> Finding:
     ]
     if exact is None or plain[0] != plain[1]:
         raise AccountingError(f"{glued.key}: glued {glued}, but evaluated event by event {exact}")
-    return replace(glued, symbols=exact.symbols, rival=exact.rival)
+    return replace(glued, symbols=exact.symbols, rival=exact.rival, time=exact.time)

@@ -22,6 +22,7 @@ from stagewright.traces.automaton.subset_automaton import (
     UNKNOWN,
 )
 from stagewright.traces.events.event_block import (
+    NO_TIME,
     Block,
     EntityKey,
     Ints,
@@ -96,6 +97,7 @@ class Finding:
     rival: Rival | None = (
         None  # of different events of one number the second, if all were looked at
     )
+    time: int | None = field(default=None, compare=False)  # of the event, if all were looked at
 
     @property
     def verdict(self) -> TraceVerdict:
@@ -283,6 +285,8 @@ def _finding(
     here = stopped >= 0 or cause is Cause.CONFLICT
     # Of a gap the first event after it is shown; of a missing end marker there is none.
     shown = at if here or at < int(ordered.length[entity]) else None
+    row = None if shown is None else int(ordered.row[start + shown])
+    time = NO_TIME if row is None else int(block.time[row])
     keep = here and at < PREFIX_MAX
     symbols = [block.symbols[s] for s in ordered.symbol[start : start + at + 1]] if keep else []
     if cause is Cause.STEP and len(symbols) > 1 and _has_end(symbols[:-1]):
@@ -292,11 +296,12 @@ def _finding(
         cause,
         at,
         duplicates,
-        None if shown is None else _place(block, int(ordered.row[start + shown])),
+        None if row is None else _place(block, row),
         _place(block, int(ordered.row[start + at - 1])) if at > 0 else None,
         tuple(symbols),
         following=int(ordered.sequence[start + at]) if cause is Cause.MISSING else None,
         rival=rivals.get(entity) if cause is Cause.CONFLICT else None,
+        time=None if time == NO_TIME else time,
     )
 
 

@@ -280,6 +280,7 @@ def _entity(
         duplicates=finding.duplicates,
         note=_note(reading, finding, machines[machine]),
         explanation=explanation,
+        time=finding.time,
     )
 
 

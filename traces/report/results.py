@@ -41,6 +41,7 @@ class EntityReport:
     explanation: Explanation | None = None  # of candidates, by the one that got furthest
     refused: tuple[Refused, ...] = ()  # by candidate, where there are several
     names: tuple[tuple[str, str], ...] = ()
+    time: int | None = None  # of the event at `where`, if it is known
 
 
 @dataclass(frozen=True)

@@ -68,14 +68,18 @@ def print_report(report: TraceReport, console: Console, *, whole: bool = False) 
 
 
 def as_recorded(report: TraceReport) -> list[EntityReport]:
-    """What is wrong, violations first, each file's in the order of its lines: the earliest is what to look at."""
+    """What is wrong, violations first, by time: the earliest is what to look at.
+
+    What has no time follows, each file's in the order of its lines.
+    """
     files = {file: number for number, file in enumerate(report.files)}
 
-    def place(entity: EntityReport) -> tuple[bool, int, int]:
+    def place(entity: EntityReport) -> tuple[bool, bool, int, int, int]:
         where, other = entity.where, entity.verdict is not TraceVerdict.VIOLATION
+        timeless, time = entity.time is None, entity.time or 0
         if where is None:
-            return other, len(files), 0
-        return other, files.get(where.file, len(files)), where.line
+            return other, timeless, time, len(files), 0
+        return other, timeless, time, files.get(where.file, len(files)), where.line
 
     return sorted(report.entities, key=place)
 

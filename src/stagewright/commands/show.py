@@ -1,4 +1,4 @@
-"""Prints a machine: its states, actions and promises; or what two of its profiles differ in."""
+"""Prints a machine: its states, actions and properties; or what two of its profiles differ in."""
 
 from __future__ import annotations
 

@@ -86,14 +86,16 @@ def test_a_lasso_says_where_the_promise_begins_and_that_it_never_ends(
     migration: Definition, lasso: PropertyVerdict
 ) -> None:
     assert reasons_of(migration, lasso) == [
-        "the promise begins in state 1:",
+        "the premise holds in state 1:",
         "  stage is write_both",
         "stage is cleanup - never from there on:",
         "  stage is write_both, not cleanup",
         "no action is declared fair: none of them has to happen",
     ]
     headline = story_of(migration, lasso).breach.headline
-    assert headline == ("What is promised never comes: step 3 may happen again and again for ever.")
+    assert headline == (
+        "What must eventually happen never does: step 3 may happen again and again for ever."
+    )
 
 
 def test_a_deadlock_names_for_each_action_the_requirement_that_refuses_it(

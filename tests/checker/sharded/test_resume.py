@@ -72,7 +72,7 @@ def test_a_level_that_was_broken_off_is_searched_again(begun: Path) -> None:
     [
         ({"manager": 3}, 3, None, "another scope: Manager=4, not Manager=3"),
         ({"manager": 4}, 2, None, "another shards: 3, not 2"),
-        ({"manager": 4}, 3, ["consistent"], "another list of promises: consistent, no deadlock"),
+        ({"manager": 4}, 3, ["consistent"], "another list of properties: consistent, no deadlock"),
     ],
 )
 def test_other_settings_are_refused(

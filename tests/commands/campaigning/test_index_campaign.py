@@ -22,7 +22,7 @@ def test_sound_build_is_run_in_processes_and_goes_on_where_it_was(
     assert run_command_line([*words, "--seeds", "0..6"]) == 0
     printed = capsys.readouterr().out
     assert "6 runs of 6" in printed
-    assert "every promise was kept" in printed
+    assert "every property holds" in printed
     assert len((tmp_path / "results.jsonl").read_text("utf-8").splitlines()) == 7
 
 

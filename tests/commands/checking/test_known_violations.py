@@ -97,9 +97,9 @@ def test_what_the_machine_does_not_have_is_refused(machine: type[tank.Tank], mes
 
 
 def test_what_is_no_promise_no_version_or_no_reason_is_refused() -> None:
-    with pytest.raises(ReasonError, match="what is no promise"):
+    with pytest.raises(ReasonError, match="what is no property"):
         violated(tank.Tank.pour, under=tank.FIRST, because="…")
-    with pytest.raises(ReasonError, match="what is no promise"):
+    with pytest.raises(ReasonError, match="what is no property"):
         violated(under=tank.FIRST, because="…")
     with pytest.raises(ReasonError, match="what is no profile"):
         violated(tank.Tank.it_is_not_overfull, under=(), because="…")

@@ -127,7 +127,7 @@ def test_without_a_place_to_keep_them_nothing_fails(
     (tmp_path / "no-folder").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "no-folder"))
     assert run_command_line(["show", NAME]) == 0
-    assert "promises" in capsys.readouterr().out
+    assert "properties" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("profile", ["../up", "a/b", "dawn"])

@@ -53,7 +53,9 @@ def test_a_promise_shows_its_machine_its_bugs_and_the_mutant_that_it_alone_catch
     assert (fenced[3], fenced[4]) == ("T07", "not measured")
     assert fenced[5].startswith("[old](")
     assert "It is a table of columns." in text
-    assert "2 promises in 2 sections. 1 are broken by a known bug; of 1 that were measured" in text
+    assert (
+        "2 properties in 2 sections. 1 are broken by a known bug; of 1 that were measured" in text
+    )
 
 
 def test_a_promise_that_catches_nothing_by_itself_is_not_flattered(tmp_path: Path) -> None:

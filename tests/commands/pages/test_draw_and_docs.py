@@ -123,7 +123,7 @@ def test_a_page_is_of_another_definition_if_a_guard_a_promise_or_an_edge_is_anot
 
 def test_a_page_of_a_system_leaves_its_parts_to_their_pages_and_names_each_promise() -> None:
     page = page_of("cluster-views", SHIPPED, KNOWN_BUGS, drawn=False).markdown
-    (listed,) = re.findall(r"Promises of the part `tablet`, see \[tablet-migration\].*", page)
+    (listed,) = re.findall(r"Properties of the part `tablet`, see \[tablet-migration\].*", page)
     migration = find("tablet-migration", SHIPPED)
     assert {p.name for p in define(migration).properties} == set(re.findall(r"`(\w+)`", listed)[1:])
     assert re.findall(r"^\| `tablet\.", page, re.MULTILINE) == []

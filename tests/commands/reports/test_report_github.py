@@ -96,7 +96,7 @@ def test_what_a_spent_budget_leaves_open_is_told_once(capsys: Captured) -> None:
     code, found = annotated(capsys, "check", COMMIT, "--max-depth", "1", "--github")
     assert code == 3
     assert [one.kind for one in found] == ["warning", "notice", "notice"]
-    assert found[0].properties["title"] == "TwoPhaseCommit: 4 promises are undecided"
+    assert found[0].properties["title"] == "TwoPhaseCommit: 4 properties are undecided"
     assert found[0].message.splitlines()[0].startswith("not exhausted: ")
     assert "consistent: no violation up to depth 1 (not exhausted)" in found[0].message
     assert found[1].properties["title"] == "TwoPhaseCommit: 4 x action never happens"

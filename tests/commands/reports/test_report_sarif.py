@@ -120,7 +120,7 @@ def test_what_was_not_exercised_is_a_warning_or_a_note(tmp_path: Path) -> None:
     found = by_rule(run)
     vacuous = {
         result["locations"][0]["logicalLocations"][0]["fullyQualifiedName"]: result["level"]
-        for result in found["vacuous-promise"]
+        for result in found["vacuous-property"]
     }
     assert vacuous == {"Turnstile.nowhere_is_empty": "warning", "Turnstile.never_ends": "warning"}
     (silent,) = found["action-never-happens"]

@@ -154,7 +154,7 @@ def test_promise_about_runs_as_an_invariant(refused: Refusal) -> None:
             ^^^^
             return leads_to(self.ready, self.fresh)
         """,
-        "invariant `fine` returns a promise about runs, not a condition",
+        "invariant `fine` returns a property of runs, not a condition",
         "decorate it with `@liveness`",
     )
 

@@ -128,7 +128,7 @@ def execute(args: argparse.Namespace) -> int:
             out.print(line, soft_wrap=True, markup=False, highlight=False)
         if not tally.failed and tally.runs:
             out.print(
-                "every promise was kept, and every step is one of the definitions", style="green"
+                "every property holds, and every step is one of the definitions", style="green"
             )
     if tally.failed:
         return ExitCode.VIOLATED

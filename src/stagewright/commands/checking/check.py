@@ -196,7 +196,7 @@ def _report_dropped(dropped: list[str], result: Result) -> None:
     from stagewright.spec.verdict import Outcome
 
     if dropped and result.report.outcome is Outcome.HOLDS:
-        print(f"nothing breaks without {', '.join(dropped)}: no promise needs it at this scope")
+        print(f"nothing breaks without {', '.join(dropped)}: no property needs it at this scope")
 
 
 def _directory(args: argparse.Namespace, definition: Definition, several: bool) -> Path | None:

@@ -71,9 +71,9 @@ def print_line(name: str, result: Result) -> None:
     version = f" ({report.definition.profile})" if report.definition.profile else ""
     what = "orbits" if report.reduction is not None and report.reduction.used else "states"
     refinements = sum(v.refined is not None for v in report.verdicts)
-    promises = len(report.verdicts) - refinements
+    properties = len(report.verdicts) - refinements
     line = Text("✓ ", style="green").append(f"{name}{version}", style="bold")
-    line.append(f"  {promises} promises, ")
+    line.append(f"  {properties} properties, ")
     if refinements:
         line.append(f"{refinements} refinement{'s' if refinements > 1 else ''}, ")
     line.append(f"{report.states:,} {what}, depth {report.depth}, ")

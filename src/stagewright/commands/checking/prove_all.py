@@ -1,4 +1,4 @@
-"""`prove --all`: every shipped machine, and which of its promises resist."""
+"""`prove --all`: every shipped machine, and which of its properties resist."""
 
 from __future__ import annotations
 
@@ -65,5 +65,5 @@ def print_total(results: Sequence[Result]) -> None:
     proved = sum(v.outcome is Outcome.HOLDS for v in verdicts)
     seconds = sum(r.report.seconds for r in results)
     console().print(
-        f"{len(results)} machines: {proved} of {len(verdicts)} promises proved, {seconds:.1f} s"
+        f"{len(results)} machines: {proved} of {len(verdicts)} properties proved, {seconds:.1f} s"
     )

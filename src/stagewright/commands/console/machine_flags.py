@@ -144,8 +144,8 @@ def warn_without_promises(definition: Definition) -> None:
     """Say of a machine that promises nothing that the ticks beside it mean little."""
     if not definition.properties:
         print(
-            f"warning: {definition.name} states no promise: only what every machine promises is looked at\n"
+            f"warning: {definition.name} has no property: only what must hold of every machine is checked\n"
             f"  --> {definition.file}\n"
-            "  help: write an `@invariant`, or any other promise, for what must never go wrong",
+            "  help: write an `@invariant`, or another property, for what must never go wrong",
             file=sys.stderr,
         )

@@ -5,8 +5,8 @@
      "with_parts": {part: how many mutants are checked with it alone, and not here},
      "summary": {"mutants", "caught", "unobserved", "unexplained", "undecided", "same"},
      "kinds":   {"drop": {the same}, "weaken", "skip", "lose", "swap", "edge", "tighten"},
-     "catchers": {kind of promise: how many of the caught it catches}, "restated": [promises that repeat a guard],
-     "catches": {promise: how many mutants it catches},
+     "catchers": {kind of property: how many of the caught it catches}, "restated": [properties that repeat a guard],
+     "catches": {property: how many mutants it catches},
      "needs": with --alone {property: {"need": "alone", "shared", "nothing", "of a part" or "undecided", "caught": how many
               mutants it catches first, "mutant": one that it alone catches, or null}},
      "mutants": [{"kind", "action", "text", "file", "line", "fate", "by", "depth", "states", "scope",
@@ -17,9 +17,9 @@
 
 With --all: {"machines": [such an object for each]}.
 
-`fate` is "caught", "survived" (it takes other steps, and no promise minds), "redundant" (it takes the same
+`fate` is "caught", "survived" (it takes other steps, and no property minds), "redundant" (it takes the same
 steps in every reachable state), "undecided" or "same" (it means the same; not counted). `by` names the
-promises that break first, `steps` the counterexample, `loop` the step to whose end its last one returns.
+properties that break first, `steps` the counterexample, `loop` the step to whose end its last one returns.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A mutation report as text, for people: first the survivors, then how many each promise catches."""
+"""A mutation report as text, for people: first the survivors, then how many each property catches."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _parts(report: MutationReport, *, verbose: bool) -> Iterator[RenderableType]
         if original.stopped:
             yield Text(f"    not all of them: {original.stopped}", style="yellow")
         if original.broken:
-            text = f"    it breaks {', '.join(original.broken)} there by itself, so these promises decide nothing"
+            text = f"    it breaks {', '.join(original.broken)} there by itself, so these properties decide nothing"
             yield Text(text, style="yellow")
     if verbose:
         caught = [f for f in report.findings if f.evaluation.fate is Fate.CAUGHT]
@@ -126,7 +126,7 @@ def _needs(report: MutationReport) -> Iterator[RenderableType]:
 def _fairness(assumed: Assumed) -> Iterator[RenderableType]:
     yield Text("")
     excess = len(assumed.excess)
-    text = f"fairness is assumed {assumed.number} times; {excess} could be weaker, and every promise still hold"
+    text = f"fairness is assumed {assumed.number} times; {excess} could be weaker, and every property still hold"
     yield Text(text + (" (one at a time)" if excess > 1 else ""))
     for found in assumed.excess:
         yield Text(f"  {_place(found.where)}  {found.name}: {found.text}")
@@ -208,7 +208,7 @@ def _numbers(report: MutationReport) -> RenderableType:
 
 def _promises(report: MutationReport) -> RenderableType:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column("promise")
+    table.add_column("property")
     table.add_column("catches", justify="right")
     for name, number in report.catches.items():
         if not (number or report.whole):

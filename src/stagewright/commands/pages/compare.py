@@ -47,7 +47,7 @@ def changes(old: MachineFacts, new: MachineFacts) -> list[Change]:
         ),
         *_section("constraints", old.constraints, new.constraints, _constraint_name, _constraint),
         *_section("actions", old.actions, new.actions, _action_name, _action),
-        *_section("promises", old.properties, new.properties, _property_name, _property),
+        *_section("properties", old.properties, new.properties, _property_name, _property),
         *_section("known to break", _broken(old), _broken(new), lambda k: k[0], lambda k: [k[1]]),
     ]
 

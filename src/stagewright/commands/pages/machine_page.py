@@ -1,4 +1,4 @@
-"""The page of a machine: what it is, its diagram, tables, steps, promises, versions and known bugs."""
+"""The page of a machine: what it is, its diagram, tables, steps, properties, versions and known bugs."""
 
 from __future__ import annotations
 
@@ -134,10 +134,10 @@ def _promises(facts: MachineFacts, parts: Mapping[str, str]) -> Iterator[str]:
         yield from ("## Assumptions", "")
         pieces = [(plain(name), plain(place), prose(why)) for name, place, why in facts.assumptions]
         yield from table(("assumption", "of", "why it may be assumed"), pieces)
-    yield from ("## Promises", "")
+    yield from ("## Properties", "")
     rows = [(f"`{p.name}`", p.kind, _sentence(p.doc)) for p in own(facts.properties, parts)]
-    yield from table(("promise", "kind", "in the words of the document"), rows)
-    yield from of_parts(facts.properties, parts, "Promises")
+    yield from table(("property", "kind", "in the words of the document"), rows)
+    yield from of_parts(facts.properties, parts, "Properties")
     if facts.unexercised:
         yield from ("## What the default scope does not exercise", "")
         left = [
@@ -156,7 +156,7 @@ def _bugs(bugs: Sequence[KnownBug]) -> Iterator[str]:
         return
     yield from ("## Known bugs that the checker finds again", "")
     rows = [(bug.id, bug.reference, _sentence(bug.story), _codes(bug.breaks)) for bug in bugs]
-    yield from table(("row", "reference", "what happened", "broken promise"), rows)
+    yield from table(("row", "reference", "what happened", "violated property"), rows)
 
 
 def _codes(names: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""What the older versions of a machine leave open: the shortest run that breaks each such promise."""
+"""What the older versions of a machine leave open: the shortest run that breaks each such property."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _section(name: str, definition: Definition, report: Report, scope: str) -> I
     data = {p.name: " ".join(p.doc.split()) for p in definition.properties}
     open_ones = [v for v in report.verdicts if v.outcome is not Outcome.HOLDS]
     if not open_ones:
-        yield from ("Every promise is kept.", "")
+        yield from ("Every property holds.", "")
         return
     rows = [
         (
@@ -71,7 +71,7 @@ def _section(name: str, definition: Definition, report: Report, scope: str) -> I
         )
         for v in open_ones
     ]
-    yield "| promise | verdict | in the words of the document | what this version does |"
+    yield "| property | verdict | in the words of the document | what this version does |"
     yield "| --- | --- | --- | --- |"
     yield from (f"| {' | '.join(row)} |" for row in rows)
     yield ""

@@ -1,4 +1,4 @@
-"""A machine for a terminal and as Markdown: its states, its actions and its promises."""
+"""A machine for a terminal and as Markdown: its states, its actions and its properties."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def _clauses(action: ActionFacts) -> Iterator[RenderableType]:
 
 
 def _promises(facts: MachineFacts) -> Iterator[RenderableType]:
-    yield from _heading("promises")
+    yield from _heading("properties")
     for prop in facts.properties:
         line = Text(prop.signature, style="bold")
         line.append(f"  {prop.kind}", style="not bold dim")
@@ -211,7 +211,7 @@ def _markdown(facts: MachineFacts) -> Iterator[str]:
     yield from ("## Actions", "")
     for action in facts.actions:
         yield from _markdown_action(action)
-    yield from ("## Promises", "")
+    yield from ("## Properties", "")
     for prop in facts.properties:
         yield from _markdown_property(prop)
 

@@ -90,7 +90,7 @@ def _annotations(suite: Suite) -> Iterator[_Annotation]:
             title = case.headline or f"{suite.title}: {case.name} is vacuous"
             yield _Annotation(case.level, title, _message(suite, case), case.where or suite.where)
     if len(open_ones) > 1:
-        title = f"{suite.title}: {len(open_ones)} promises are undecided"
+        title = f"{suite.title}: {len(open_ones)} properties are undecided"
         lines = [f"{case.name}: {case.note}" for case in open_ones]
         text = "\n".join(filter(None, (suite.note, *lines, _again(suite))))
         yield _Annotation(Level.WARNING, title, text, suite.where)
@@ -149,7 +149,7 @@ def _parts(suite: Suite) -> Iterator[str]:
         f"\n## {_MARKS[suite.outcome]} {_inline(suite.title)}: {suite.command}\n\n"
         f"{_inline(suite.scope)}. {_inline(suite.summary)}"
         f"{'. ' + _inline(suite.note) if suite.note else ''}\n\n"
-        f"| | promise | |\n|---|---|---|\n{rows}\n{_code(suite.reproduce)}\n"
+        f"| | property | |\n|---|---|---|\n{rows}\n{_code(suite.reproduce)}\n"
     )
     for case in suite.cases:
         if case.story:

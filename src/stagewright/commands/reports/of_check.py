@@ -105,7 +105,7 @@ def _case(result: Result, verdict: PropertyVerdict) -> Case:
         verdict.name,
         rule_of(definition.name, verdict.name),
         kind,
-        MEANING.get(kind, "Every machine promises this."),
+        MEANING.get(kind, "This must hold of every machine."),
         promise.strip(),
         verdict.outcome,
         verdict.note,
@@ -121,7 +121,7 @@ def _case(result: Result, verdict: PropertyVerdict) -> Case:
 
 def _left_out(definition: Definition, promise: Property, command: str) -> Case:
     kind = promise.kind.value
-    note = f"`{command}` does not decide promises of this kind ({kind}): use `stagewright check`"
+    note = f"`{command}` does not decide properties of this kind ({kind}): use `stagewright check`"
     rule, where = rule_of(definition.name, promise.name), place_of(promise.where)
     doc = promise.doc.strip()
     return Case(promise.name, rule, kind, MEANING[kind], doc, None, note, where)

@@ -144,7 +144,7 @@ def _results(suite: Suite, numbers: Mapping[str, int]) -> Iterator[Json]:
             yield _result(suite, case, numbers)
         elif case.vacuous:
             text = f"{suite.title}: {case.name} {case.note}."
-            finding = _Finding("vacuous-promise", case.name, Level.WARNING, text, case.where)
+            finding = _Finding("vacuous-property", case.name, Level.WARNING, text, case.where)
             yield _plain_result(suite, finding, numbers)
     for remark in suite.remarks:
         if remark.provisional:

@@ -123,8 +123,8 @@ class RemarkRule:
 
 
 REMARK_RULES: Mapping[str, RemarkRule] = {
-    "vacuous-promise": RemarkRule(
-        "A promise holds only because nothing that it speaks of ever happens.",
+    "vacuous-property": RemarkRule(
+        "A property holds only because nothing that it speaks of ever happens.",
         "Its premise is false in every reachable state, so it was never put to the test. Check the "
         "premise, or make it reachable; a larger scope may do so.",
     ),
@@ -135,7 +135,7 @@ REMARK_RULES: Mapping[str, RemarkRule] = {
     ),
     "action-never-happens": RemarkRule(
         "An action is enabled in no reachable state.",
-        "Its requirements are never all true together, so no promise was tested against it. Check the "
+        "Its requirements are never all true together, so no property was tested against it. Check the "
         "requirements, or the scope: a budget or a size may keep it from happening.",
     ),
     "requirement-never-refuses": RemarkRule(

@@ -112,6 +112,6 @@ def print_report(
     for line in story:
         out.print(line, style="dim", markup=False)
     if report.kept:
-        out.print(f"every promise was kept, and every step is one of {definitions}", style="green")
+        out.print(f"every property holds, and every step is one of {definitions}", style="green")
     for line in end:
         out.print(line, style="dim", soft_wrap=True, markup=False)

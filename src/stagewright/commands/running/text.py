@@ -1,4 +1,4 @@
-"""What went wrong in a run, and when: a table of states and stages, and what happened before a promise was broken."""
+"""What went wrong in a run, and when: a table of states and stages, and what happened before a property was violated."""
 
 from __future__ import annotations
 
