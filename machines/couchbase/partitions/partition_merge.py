@@ -37,6 +37,7 @@ from stagewright.spec import (
     flag,
     invariant,
     leads_to,
+    least,
     liveness,
     number,
     one_of,
@@ -248,6 +249,14 @@ class PartitionMerge(Machine):
         """The row is there, and its key between the start key and the end of the view, whichever that is."""
         up, down = self.start_key <= row.place, self.start_key >= row.place
         return self.at[row].is_some() & choose(self.descending, down, up)
+
+    @invariant
+    def an_error_takes_no_rows_along(self) -> Bool:
+        """on_error=continue: what the nodes have sent is merged all the same, and the page is as full as that makes it."""
+        sent = count(some(self.sent[n].has(row) for n in Node) for row in Row)
+        left = choose(sent > self.skip, sent - self.skip, 0)
+        answered = self.done & ~self.aborted
+        return answered.implies(self.page.size() == least(left, self.limit))
 
     @step_property
     def rows_come_in_order(self, after: Self, row: Term[Row]) -> Bool:

@@ -86,5 +86,17 @@ class ErrorsLiftTheLimit(PartitionMerge):
         return super()._has_room() | ~self._nobody_failed()
 
 
+@known_bug(
+    "K8-continue",
+    "design document 004, view query operation: on_error=continue",
+    breaks=PartitionMerge.an_error_takes_no_rows_along,
+)
+class RowsAfterAnErrorAreDropped(PartitionMerge):
+    """Once an error was listed, the rows that other nodes sent were taken off the queue, and not put on the page."""
+
+    def _has_room(self) -> Bool:
+        return super()._has_room() & self.errors.is_empty()
+
+
 BUGS = known_bugs_in(globals())
 NOT_FOUND: tuple[NotFound, ...] = ()

@@ -244,6 +244,13 @@ class StreamSession(Machine):
         return (self.master == Session.complete).implies(self.received == ROWS)
 
     @invariant
+    def rows_are_wanted_until_they_are_there(self) -> Bool:
+        """001, stage 4: streaming is over when the pending replica has every row; a session that failed is
+        tried again.
+        """
+        return self.wanted | (self.received == ROWS)
+
+    @invariant
     def rows_are_wanted_by_who_waits(self) -> Bool:
         """The coordinator waits for a session only while it wants the rows."""
         return self.waiting.implies(self.wanted)

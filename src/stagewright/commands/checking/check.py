@@ -23,6 +23,12 @@ from stagewright.commands.checking.checkpointing import (
     recalled,
     report_checkpoint,
 )
+from stagewright.commands.checking.other_scopes import (
+    add_default_scope,
+    check_at,
+    other_scopes,
+    print_others,
+)
 from stagewright.commands.checking.spark_flags import (
     add_spark,
     check_on_spark,
@@ -78,6 +84,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--all-profiles", action="store_true", help="check every profile")
     add_all(parser)
     add_scope(parser)
+    add_default_scope(parser)
     parser.add_argument(
         "--property", action="append", default=[], metavar="NAME", help="decide only this property"
     )
@@ -175,12 +182,17 @@ def execute(args: argparse.Namespace) -> int:
             definition = machine_from(machine, profile)
             for name in args.without:
                 definition = without(definition, name)
-            result = _checked(definition, args, _directory(args, definition, len(profiles) > 1))
-            results.append(result)
-            reports.add(partial(suite_of, "check", result))
+            here = _at_its_scopes(definition, args, _directory(args, definition, len(profiles) > 1))
+            results += here
+            for result in here:
+                reports.add(partial(suite_of, "check", result))
             if not args.json and not reports.take_standard_output:
-                print_line(machine, result) if args.all else print_result(result)
-                _report_dropped(args.without, result)
+                if args.all:
+                    print_line(machine, here)
+                else:
+                    print_result(here[0])
+                    print_others(here[1:])
+                _report_dropped(args.without, here)
     if args.all and not args.json and not reports.take_standard_output:
         print_summary(results)
     if args.json:
@@ -191,12 +203,14 @@ def execute(args: argparse.Namespace) -> int:
     return overall(results).value
 
 
-def _report_dropped(dropped: list[str], result: Result) -> None:
+def _report_dropped(dropped: list[str], results: list[Result]) -> None:
     """That nothing breaks without an assumption: then nothing here needs it."""
+    from stagewright.commands.reports.result import overall
     from stagewright.spec.verdict import Outcome
 
-    if dropped and result.report.outcome is Outcome.HOLDS:
-        print(f"nothing breaks without {', '.join(dropped)}: no property needs it at this scope")
+    if dropped and overall(results) is Outcome.HOLDS:
+        where = "this scope" if len(results) == 1 else "these scopes"
+        print(f"nothing breaks without {', '.join(dropped)}: no property needs it at {where}")
 
 
 def _directory(args: argparse.Namespace, definition: Definition, several: bool) -> Path | None:
@@ -205,6 +219,22 @@ def _directory(args: argparse.Namespace, definition: Definition, several: bool) 
     if out is not None and args.all:
         out = out / args.machine
     return out / definition.profile if out is not None and several else out
+
+
+def _at_its_scopes(
+    definition: Definition, args: argparse.Namespace, directory: Path | None
+) -> list[Result]:
+    """The result at the scope that is asked for; if none is, also those at the others that the definition names."""
+    from stagewright.spec.verdict import Outcome
+
+    results = [_checked(definition, args, directory)]
+    for other in other_scopes(definition, args, results[0]):
+        if results[-1].report.outcome is not Outcome.HOLDS:
+            break
+        limits = replace(_limits(args), seconds=other.seconds)
+        again = _reproduce(args, definition, other.scope)
+        results.append(check_at(other, definition, args, limits, directory, again))
+    return results
 
 
 def _checked(definition: Definition, args: argparse.Namespace, directory: Path | None) -> Result:

@@ -30,7 +30,7 @@ def add_all(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--all",
         action="store_true",
-        help="check every shipped machine at its default scope, and print one line for each in which all "
+        help="check every shipped machine at the scopes that it names, and print one line for each in which all "
         "properties hold; an action that never happens, or a vacuous property, counts as violated unless "
         "the definition gives a reason; with --all-profiles, check every version of each",
     )
@@ -56,28 +56,34 @@ def refuse_one_machine(args: argparse.Namespace) -> None:
         )
 
 
-def print_line(name: str, result: Result) -> None:
-    """One line of what was found; where something does not hold, the whole report."""
+def print_line(name: str, results: Sequence[Result]) -> None:
+    """One line of what was found at all scopes; where something does not hold, the whole report."""
     from rich.text import Text
 
+    from stagewright.commands.checking.other_scopes import states_or_orbits
     from stagewright.commands.console.output import console
-    from stagewright.commands.reports.result import print_result
+    from stagewright.commands.reports.result import overall, print_result
     from stagewright.spec.verdict import Outcome
 
-    if result.report.outcome is not Outcome.HOLDS:
-        print_result(result)
+    if overall(results) is not Outcome.HOLDS:
+        for result in results:
+            if result.report.outcome is not Outcome.HOLDS:
+                print_result(result)
         return
-    report = result.report
+    first, *others = results
+    report = first.report
     version = f" ({report.definition.profile})" if report.definition.profile else ""
-    what = "orbits" if report.reduction is not None and report.reduction.used else "states"
     refinements = sum(v.refined is not None for v in report.verdicts)
     properties = len(report.verdicts) - refinements
     line = Text("✓ ", style="green").append(f"{name}{version}", style="bold")
     line.append(f"  {properties} properties, ")
     if refinements:
         line.append(f"{refinements} refinement{'s' if refinements > 1 else ''}, ")
-    line.append(f"{report.states:,} {what}, depth {report.depth}, ")
-    line.append(f"{report.seconds:.1f} s")
+    line.append(f"{report.states:,} {states_or_orbits(first)}, depth {report.depth}")
+    if others:
+        more = sum(other.report.states for other in others)
+        line.append(f"; {more:,} more at {len(others)} other scope{'s' if len(others) > 1 else ''}")
+    line.append(f"; {sum(r.report.seconds for r in results):.1f} s")
     console().print(line, soft_wrap=True)
 
 

@@ -1,0 +1,157 @@
+"""`check` at the other scopes that a definition names: what breaks only there is found without asking for it.
+
+A definition says by `exercised_at = scopes({}, {Node: 3, losses: 2})` where it is to be looked at. Its default
+scope gets the whole report; of each other one it is checked that nothing breaks. Witnesses are not sought there,
+unless they name the scope: a smaller scope need not have them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stagewright.checker.limits import Limits
+    from stagewright.commands.reports.result import Result
+    from stagewright.spec.definition import Definition
+    from stagewright.spec.scope import Scope
+
+
+@dataclass(frozen=True)
+class OtherScope:
+    """A scope that is not the default one, and the properties that are decided there."""
+
+    scope: Scope
+    properties: tuple[str, ...]
+    seconds: float | None  # that are left of a time limit
+
+
+def add_default_scope(parser: argparse.ArgumentParser) -> None:
+    """Declare --default-scope."""
+    parser.add_argument(
+        "--default-scope",
+        action="store_true",
+        help="check at the default scope only, not also at the others that the definition names "
+        "(`exercised_at`)",
+    )
+
+
+def other_scopes(
+    definition: Definition, args: argparse.Namespace, seen: Result
+) -> Iterator[OtherScope]:
+    """The scopes to check after the default one, if all holds there; none where the command line names one.
+
+    A time limit is one for all of them together.
+    """
+    from stagewright.spec.declarations.exercised import exercising_scopes
+    from stagewright.spec.scope import scope_of
+    from stagewright.spec.verdict import Outcome
+
+    chosen = args.default_scope or args.size or args.budget
+    if chosen or args.checkpoint or args.spark is not None:
+        return
+    if seen.report.outcome is not Outcome.HOLDS:
+        return
+    left: float | None = None if args.timeout is None else args.timeout - seen.report.seconds
+    for scope in exercising_scopes(definition):
+        names = _decided_at(definition, scope, args)
+        if scope != scope_of(definition) and names:
+            yield OtherScope(scope, names, None if left is None else max(left, 0.001))
+
+
+def _decided_at(definition: Definition, scope: Scope, args: argparse.Namespace) -> tuple[str, ...]:
+    from stagewright.checker.verdicts import IN_BOUNDS
+    from stagewright.spec.declarations.exercised import scope_of_difference
+    from stagewright.spec.definition import NO_DEADLOCK, PropertyKind
+
+    witnesses = (PropertyKind.SOMETIMES, PropertyKind.SOMETIMES_STEP)
+    found = [
+        p.name
+        for p in definition.properties
+        if p.kind not in witnesses
+        or (p.at is not None and scope_of_difference(definition, p.at) == scope)
+    ]
+    if definition.deadlock_allowed is None and not args.no_deadlock:
+        found.append(NO_DEADLOCK)
+    found.append(IN_BOUNDS)
+    return tuple(name for name in found if not args.property or name in args.property)
+
+
+def check_at(
+    other: OtherScope,
+    definition: Definition,
+    args: argparse.Namespace,
+    limits: Limits,
+    directory: Path | None,
+    reproduce: str,
+) -> Result:
+    """Search a machine at another scope than the default one."""
+    from stagewright.checker.check import check
+    from stagewright.checker.engines import EngineKind
+    from stagewright.commands.console.progress import progress_on
+    from stagewright.commands.reports.result import Result, written
+
+    with progress_on(sys.stderr, f"checking {definition.name} at {other.scope}") as progress:
+        report = check(
+            definition,
+            other.scope,
+            limits=limits,
+            progress=progress,
+            properties=other.properties,
+            engine=EngineKind(args.engine),
+            workers=args.workers,
+            coverage=False,
+            keep=not args.lean,
+            symmetry=not args.no_symmetry,
+        )
+    files = written(report, other.scope, directory) if directory else ()
+    return Result(report, other.scope, files, reproduce, args.witnesses)
+
+
+def print_others(results: Sequence[Result]) -> None:
+    """A line for each scope at which all holds; for another one the whole report."""
+    from rich.text import Text
+
+    from stagewright.commands.console.output import console
+    from stagewright.commands.reports.result import print_result
+    from stagewright.spec.verdict import Outcome
+
+    held = [r for r in results if r.report.outcome is Outcome.HOLDS]
+    if held:
+        console().print("also at the other scopes that the definition names:")
+    for result in held:
+        report = result.report
+        line = Text("  ✓  ", style="green").append(_difference(report.definition, result.scope))
+        line.append(f": {report.states:,} {states_or_orbits(result)}, {report.seconds:.1f} s")
+        console().print(line, soft_wrap=True)
+    for result in results:
+        if result not in held:
+            print_result(result)
+
+
+def _difference(definition: Definition, scope: Scope) -> str:
+    """What makes a scope another one than the default: `Node=3, losses=2`."""
+    from stagewright.spec.scope import scope_of
+
+    default = scope_of(definition)
+    parts = [
+        f"{kind.__name__}={size}"
+        for kind, size in scope.sizes.items()
+        if default.sizes[kind] != size
+    ]
+    parts += [
+        f"{name}={'any' if limit is None else limit}"
+        for name, limit in scope.budgets.items()
+        if default.budgets[name] != limit
+    ]
+    return ", ".join(parts)
+
+
+def states_or_orbits(result: Result) -> str:
+    """What was counted: with symmetry, one state of each orbit."""
+    reduction = result.report.reduction
+    return "orbits" if reduction is not None and reduction.used else "states"
