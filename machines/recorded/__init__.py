@@ -8,6 +8,7 @@ OF_NODES = {
     "barriers": "stagewright.machines.recorded.barriers:NodeBarrier",
     "replicas": "stagewright.machines.recorded.replicas:RecordedReplica",
     "sessions": "stagewright.machines.recorded.replicas:RecordedSession",
+    "repairs": "stagewright.machines.recorded.repairs:RecordedRepair",
     "writes": "stagewright.machines.recorded.writes:RecordedWrite",
     "lives": "stagewright.machines.recorded.lives:RecordedLife",
 }

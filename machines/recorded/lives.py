@@ -14,6 +14,10 @@ class RecordedLife(Machine):
     partial: FlagVar = flag()  # it said that it had streamed what it had not
     asked: FlagVar = flag()  # for a read
     astray: FlagVar = flag()  # it asked who does not serve reads
+    told: FlagVar = (
+        flag()
+    )  # a client, that its write is written while there are to be fewer replicas
+    forgotten: FlagVar = flag()  # by a quorum of those that are left
     dropped: FlagVar = flag()
     robbed: FlagVar = flag()  # it removed rows of its own
 
@@ -39,6 +43,13 @@ class RecordedLife(Machine):
         self.astray = self.astray | ~selected
 
     @action
+    def acknowledge_while_fewer_stay(self, stays: Bool) -> None:
+        """It tells a client that a write is written; `stays`: a quorum of the replicas that are left has stored it."""
+        require(stays, "a quorum of the replicas that stay has stored it")
+        self.told = True
+        self.forgotten = self.forgotten | ~stays
+
+    @action
     def drop_rows(self, owned: Bool) -> None:
         """It removes the rows of a range; `owned`: it has a part in the range."""
         require(~owned, "the node has no part in the range")
@@ -59,6 +70,11 @@ class RecordedLife(Machine):
     def reads_ask_their_ring(self) -> Bool:
         """A read asks nobody who may lack rows."""
         return self.asked.implies(~self.astray)
+
+    @invariant
+    def acknowledged_rows_stay(self) -> Bool:
+        """What a client was told is written survives that replicas go."""
+        return self.told.implies(~self.forgotten)
 
     @invariant
     def cleanup_leaves_what_is_owned(self) -> Bool:

@@ -9,8 +9,8 @@ Half of the runs have tablet tables beside the one of vnodes, and most of these 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from stagewright.impl.catalog.features import FEATURES
 from stagewright.impl.group0.dice import Dice
@@ -86,16 +86,51 @@ TTLS = (
 _WAY_OUT = ("decommission", "replace", "remove", "isolate")  # of a node
 
 
+_CUT = ",".join(f"cut@{at_stage(stage)}" for stage in FORWARD if stage.barrier)
+
+
+@dataclass(frozen=True)
+class Directed:
+    """A mix of faults, sizes and operations that shows what the others seldom do."""
+
+    name: str
+    faults: str
+    keys: int
+    gap: tuple[int, int]
+    chunk: int = 64
+    tablets: bool = False  # always
+    often: Mapping[str, int] = field(default_factory=lambda: OFTEN)
+    few: bool = False  # tables come down to one replica, and go up again
+
+
+DIRECTED = (
+    Directed("everything", "all,skew=300", 40, (1, 6)),
+    Directed("busy", "delay=0.15,loss=0.1,crash=40", 5, (0, 2)),
+    Directed("slow streams", "delay=0.3,crash=60", 60, (0, 2), 3),
+    Directed("deposed", "storm,failover=120,election=60,skew=2000", 12, (0, 3)),
+    # What a call has started goes on after it broke, in a session that is over by then.
+    Directed("broken calls", "action=0.4,delay=0.4,duplicate=0.1", 60, (0, 2), 3, tablets=True),
+    # Nodes that seem to be dead live on while tablets move, and clients reach them.
+    Directed("cut off", f"delay=0.1,{_CUT}", 12, (0, 2), tablets=True,
+             often={"isolate": 1, "join": 4, "decommission": 2}),
+    # Answers are lost while the number of replicas, and with it that of a quorum, changes.
+    Directed("few replicas", "loss=0.15,delay=0.1", 12, (0, 2), tablets=True,
+             often={"join": 2, "cleanup": 1, "wait": 1, "restart": 1}, few=True),
+)  # fmt: skip
+
+
 def draw(seed: int) -> Scenario:
     """The scenario of a seed."""
     dice = Dice(seed)
     strategy: Callable[[int, Dice], Scenario] = (_swarm, _aimed, _swarm, _directed)[seed % 4]
     found = strategy(seed, dice)
+    directed = next((d for d in DIRECTED if d.name == found.strategy), DIRECTED[0])
     # A clock that is far off lets nearly no change into the log.
     cdc = found.faults.skew <= SMALL_SKEW and dice.chance(0.35, "cdc")
-    script = _script(dice, found)
-    if has_tablets(seed):
-        script = with_tables(dice, script, found.nodes, busy=found.strategy == "busy")
+    script = _script(dice, found, directed.often)
+    if has_tablets(seed) or directed.tablets:
+        few, busy = directed.few, found.strategy == "busy"
+        script = with_tables(dice, script, found.nodes, busy=busy, few=few)
     images, expires = (cdc and dice.chance(share, kind) for kind, share in OF_LOGS.items())
     ttl = TTLS[dice.between(0, len(TTLS) - 1, "ttl")] if expires else 0
     return replace(found, script=script, cdc=cdc, images=images, ttl=ttl)
@@ -131,14 +166,10 @@ def _aimed_at_tablets(seed: int, dice: Dice) -> Scenario:
 
 
 def _directed(seed: int, dice: Dice) -> Scenario:
-    name, faults, keys, gap, chunk = (
-        ("everything", "all,skew=300", 40, (1, 6), 64),
-        ("busy", "delay=0.15,loss=0.1,crash=40", 5, (0, 2), 64),
-        ("slow streams", "delay=0.3,crash=60", 60, (0, 2), 3),
-        ("deposed", "storm,failover=120,election=60,skew=2000", 12, (0, 3), 64),
-    )[seed // 4 % 4]
-    found = _sized(seed, dice, parse_faults(faults), name)
-    return replace(found, workload=replace(found.workload, keys=keys, gap=gap), chunk=chunk)
+    one = DIRECTED[seed // 4 % len(DIRECTED)]
+    found = _sized(seed, dice, parse_faults(one.faults), one.name)
+    workload = replace(found.workload, keys=one.keys, gap=one.gap)
+    return replace(found, workload=workload, chunk=one.chunk)
 
 
 def _sized(seed: int, dice: Dice, faults: Faults, strategy: str) -> Scenario:
@@ -162,13 +193,13 @@ def _lacks(dice: Dice, number: int) -> str:
     return FEATURES[dice.between(0, len(FEATURES) - 1, "lacks", str(number))]
 
 
-def _script(dice: Dice, of: Scenario) -> tuple[Operation, ...]:
+def _script(dice: Dice, of: Scenario, often: Mapping[str, int]) -> tuple[Operation, ...]:
     """Operations one after the other; of the nodes that begin the cluster two stay at least."""
     here = [f"n{i + 1}" for i in range(of.nodes)]
     founders, last = of.nodes, of.nodes
     found = [Operation("write", number=dice.between(40, 150, "writes"))]
     for _ in range(dice.between(2, 5, "operations")):
-        pool = [v for v, n in OFTEN.items() if founders > 2 or v not in _WAY_OUT for _ in range(n)]
+        pool = [v for v, n in often.items() if founders > 2 or v not in _WAY_OUT for _ in range(n)]
         verb = pool[dice.between(0, len(pool) - 1, "verb")]
         node = here[dice.between(0, len(here) - 1, "node")]
         if verb in ("join", "replace") or verb == "isolate":
@@ -183,7 +214,11 @@ def _script(dice: Dice, of: Scenario) -> tuple[Operation, ...]:
                     last += 1
                 found.append(Operation("replace", node, f"n{last}"))
             case "isolate":
-                found += [Operation("isolate", node), Operation("replace", node, f"n{last}")]
+                found.append(Operation("isolate", node))
+                if dice.chance(0.5, "cut off"):
+                    found.append(Operation("write", number=dice.between(20, 60, "cut off writes")))
+                    found.append(Operation("wait", number=dice.between(50, 600, "cut off for")))
+                found.append(Operation("replace", node, f"n{last}"))
             case "restart":
                 wait = Operation("wait", number=dice.between(20, 400, "apart"))
                 found += [Operation("kill", node), wait, Operation("restart", node)]

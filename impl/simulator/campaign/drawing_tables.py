@@ -27,11 +27,11 @@ def has_tablets(seed: int) -> bool:
 
 
 def with_tables(
-    dice: Dice, script: tuple[Operation, ...], nodes: int, *, busy: bool
+    dice: Dice, script: tuple[Operation, ...], nodes: int, *, busy: bool, few: bool = False
 ) -> tuple[Operation, ...]:
     """The script with tablet tables before it, and maybe views of them between its operations.
 
-    Where clients are busy and messages get lost, tables get more replicas and fewer again.
+    Where clients are busy and messages get lost, tables get more replicas and fewer again; `few`: one, and more again.
     """
     names = ["t", "u"] if dice.chance(SECOND_TABLE, "second table") else ["t"]
     tables = [_table(dice, name, nodes) for name in names]
@@ -50,10 +50,14 @@ def with_tables(
         most = Operation("alter", name, replicas=MOST_REPLICAS + 1)
         if busy and nodes > MOST_REPLICAS:
             changes = [most, replace(most, replicas=2), *(c for c in changes if c.verb != "alter")]
+        elif few:
+            changes = [Operation("alter", name, replicas=count) for count in (1, MOST_REPLICAS)]
         elif most in changes and dice.chance(ALTERED_BACK, "back"):
             changes.insert(changes.index(most) + 1, replace(most, replicas=2))
         _put_in(dice, found, changes, "place of a change")
-        if any(c.verb == "alter" for c in changes):
+        if few:
+            _write_after(dice, found, changes, name)
+        elif any(c.verb == "alter" for c in changes):
             # What requests wait for while replicas come and go shows if there are any.
             last = max(i for i, o in enumerate(found) if o.verb == "alter" and o.node == name)
             found.insert(
@@ -68,6 +72,14 @@ def with_tables(
         place = dice.between(1, len(found), "place of an abort")
         found[place:place] = ask
     return (*tables, *found)
+
+
+def _write_after(dice: Dice, script: list[Operation], changes: list[Operation], name: str) -> None:
+    """Clients write while each of the changes goes on."""
+    for change in dict.fromkeys(changes):
+        place = script.index(change)
+        writes = dice.between(40, 120, "while altered", name)
+        script.insert(place, Operation("write", number=writes))
 
 
 def _moves(dice: Dice, name: str) -> list[Operation]:

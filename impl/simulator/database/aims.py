@@ -15,6 +15,7 @@ from stagewright.machines.scylladb.topology.topology_states import NodeState, Tr
 
 AIMED_MS = 40  # until what is aimed at a state strikes, at most
 DEAD_MS = 5  # the same of a node that dies for good: many stages are over soon
+CUT_MS = 15  # and of one that is cut off, maybe between its answers to the two rounds of a barrier
 MUTE_MS = 1_000  # a node's answers to barriers are lost: longer than the coordinator asks for them
 EXCLUDED_AFTER_MS = (200, 500)
 AGAIN_MS = 600  # until an operator asks once more
@@ -48,7 +49,7 @@ class Aims:
             world.met[at, ENTERED] += 1
             for kind, aimed_at in world.faults.aimed:
                 if aimed_at == at:
-                    most = DEAD_MS if kind == "dead" else AIMED_MS
+                    most = {"dead": DEAD_MS, "cut": CUT_MS}.get(kind, AIMED_MS)
                     wait = world.dice.between(0, most, "aimed", f"{kind}@{at}")
                     world.events.after(wait, self._strike, kind, at, tablet)
 
@@ -62,6 +63,8 @@ class Aims:
         match kind:
             case "crash":
                 self._troubles.crash_one([h for h in hosts if h in self._world.up()])
+            case "cut":
+                self._troubles.cut_off([h for h in hosts if h in self._world.up()])
             case "failover":
                 self._troubles.depose()
             case "election":

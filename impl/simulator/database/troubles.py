@@ -8,6 +8,7 @@ from stagewright.impl.simulator.database.world import World
 
 TICK_MS = 50
 DOWN_MS = (60, 400)
+CUT_OFF_MS = (300, 900)  # until whoever watches over machines starts it again
 
 
 class Troubles:
@@ -16,6 +17,7 @@ class Troubles:
     def __init__(self, world: World, planned: Faults) -> None:
         self.killed: set[str] = set()
         self.on = False
+        self._cut_off = ""  # who is, for a while
         self._world = world
         self._planned = planned
 
@@ -70,6 +72,26 @@ class Troubles:
             self._world.crash(name)
         wait = self._world.dice.between(*DOWN_MS, "down")
         self._world.events.after(wait, self._restart, name)
+
+    def cut_off(self, among: list[str]) -> None:
+        """A node is cut off from group0 and the coordinator while clients reach it, unless another one is down."""
+        down = [n for n, h in self._world.hosts.items() if h.node is None and not h.stopped]
+        if set(down) - self.killed or self._cut_off or not among:
+            return
+        name = among[self._world.dice.between(0, len(among) - 1, "cut off")]
+        self._cut_off = name
+        self._world.meet("node cut off")
+        self._world.isolate(name)
+        wait = self._world.dice.between(*CUT_OFF_MS, "cut off for")
+        self._world.events.after(wait, self._reconnect, name)
+
+    def _reconnect(self, name: str) -> None:
+        """It starts again, and hears of the others."""
+        self._cut_off = ""
+        if name in self._world.isolated and name not in self.killed:
+            self._world.isolated.discard(name)
+            self._world.crash(name)
+            self._restart(name)
 
     def _restart(self, name: str) -> None:
         self._world.hosts[name].fuse = None

@@ -50,7 +50,7 @@ FAULTS = tuple(_RATES)
 AIMED_SHARE = 0.4  # of messages and calls, while the state lasts
 OF_MESSAGES = ("loss", "delay", "duplicate")
 OF_NODES = ("crash", "failover", "election")
-OF_TABLETS = (*OF_NODES, *OF_MESSAGES, "action", "dead")  # what can be aimed at their stages
+OF_TABLETS = (*OF_NODES, *OF_MESSAGES, "action", "dead", "cut")  # what can be aimed at their stages
 
 
 def at_stage(stage: Stage) -> str:
@@ -80,7 +80,7 @@ def parse_faults(text: str) -> Faults:
         if at:
             raise InputError(
                 f"--faults {word}: it cannot be aimed so",
-                help=f"write KIND@STATE, of {', '.join(OF_TABLETS)} (dead: of tablets only) and of "
+                help=f"write KIND@STATE, of {', '.join(OF_TABLETS)} (dead, cut: of tablets only) and of "
                 f"{did_you_mean(state, [*_AIMS])}{', '.join(_AIMS)}",
             )
         names = {"all": list(_RATES), "none": []}.get(name, [name])

@@ -406,5 +406,6 @@ KINDS = (
     "commit unknown",
     "action fails",
     "node dies",
+    "node cut off",
 )
 """The faults that a run counts by the state in which they happen, of the topology or of a tablet."""

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import cache
 
 from stagewright.impl.catalog.catalog import Catalog
+from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.catalog.view import View
 from stagewright.impl.group0 import Entry
 from stagewright.impl.node.keys import bounds, token_in
@@ -46,7 +47,7 @@ from stagewright.impl.simulator.database.hosts import Host, life_of
 from stagewright.impl.views.building.records import Record
 from stagewright.machines.recorded import OF_CHANGES, OF_NODES, OF_VIEWS
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
-from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Replicas, Role, Stage
+from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Replicas, Role, Run, Stage
 from stagewright.machines.scylladb.topology.topology_states import NodeState, Ring
 
 RELIES = frozenset(
@@ -81,6 +82,8 @@ class Watcher:
         self._writes: dict[tuple[str, int], int] = {}  # client's number → that of the request
         self._waited: dict[tuple[str, int], ClientWrite] = {}  # writes, by reads before them
         self._answered: dict[int, set[str]] = {}
+        self._fewer: dict[int, tuple[str, ...]] = {}  # by write: who stays, if fewer replicas do
+        self._repaired: dict[str, set[str]] = {}  # who says so, by the session of a tablet
         self._stored: dict[tuple[str, int], int] = {}  # where in the log of a disk a write stands
         self._pulls: dict[int, PullRows] = {}  # by transfer
         self._fetched: dict[tuple[str, str], set[tuple[str, str, tuple[int, int]]]] = {}
@@ -219,6 +222,11 @@ class Watcher:
             case ClientReply(number, succeeded):
                 request = self._writes.pop((node.name, number), None)
                 if request is not None:
+                    if succeeded and (stay := self._fewer.pop(request, ())):
+                        stored = len(self._answered[request] & {*stay})
+                        enough = stored >= len(stay) // 2 + 1
+                        told = "acknowledge_while_fewer_stay"
+                        self._take("lives", life_of(host), node.name, told, stays=enough)
                     what = "acknowledge" if succeeded else "fail"
                     self._take("writes", f"write{request}", node.name, what)
             case BarrierAck():
@@ -247,6 +255,8 @@ class Watcher:
             case Work.stream_tablet | Work.repair_tablet:
                 if self.views is not None:
                     self.views.staging.ended(host, node, order)
+                if order.work is Work.repair_tablet:
+                    self._has_repaired(node, order)
                 complete = self._has_fetched_tablet(host, node, order)
                 self._take("lives", life, node.name, "end_streaming", complete=complete)
             case Work.stream:
@@ -257,12 +267,27 @@ class Watcher:
             case _:
                 pass
 
+    def _has_repaired(self, node: DatabaseNode, order: Order) -> None:
+        """A replica says that it has what the others had."""
+        repaired = self._repaired.setdefault(order.session, set())
+        row = node.context.view.tablet(order.table, order.tablet)
+        if row is not None and row.session == order.session and node.name not in repaired:
+            repaired.add(node.name)
+            self._start_repair(row)
+            self._take("repairs", row.session, node.name, "repair")
+
+    def _start_repair(self, row: TabletRow) -> None:
+        replicas = len({*row.tablet.hosts(Replicas.previous)})
+        self.recording.start("repairs", row.session, "", replicas=replicas)
+
     def _began(self, node: DatabaseNode, message: ReplicaWrite, cause: ClientWrite) -> None:
         entity, view = f"write{message.number}", node.context.view
         if message.number not in self._answered:
             self._answered[message.number] = set()
             self._writes[node.name, cause.number] = message.number
             chosen = view.replicas(message.table, token_in(message.cell[0]))
+            if chosen.fewer:
+                self._fewer[message.number] = chosen.fewer
             self.recording.start(
                 "writes",
                 entity,
@@ -368,6 +393,7 @@ class Watcher:
         actions = {step.action for step in steps}
         for name in [s.instance for s in steps if (s.machine, s.action) == PASSES]:
             self._passed(name, before, hosts)
+        self._end_repairs(before, after)
         self._enter(after)
         if "pass_barrier" in actions:
             self._passed_at = self.recording.now()
@@ -379,6 +405,22 @@ class Watcher:
             if host.node is not None and host.started_at < self._passed_at:
                 entity = f"version{before.version}@{name}"
                 self._take("barriers", entity, "", "end")
+
+    def _end_repairs(self, before: View, after: View) -> None:
+        """Repairs are taken for done: of tablets at rest, or before one of them is the source of another replica."""
+        for row in before.moving:
+            now = after.tablet(row.table, row.number)
+            if now is None or row.tablet.stage.action is not Run.repair or now.range != row.range:
+                continue
+            rebuilds = now.tablet.stage is Stage.streaming
+            if not rebuilds and (not row.repair or row.repair == now.repair):
+                continue
+            self._start_repair(row)
+            hosts = {*row.tablet.hosts(Replicas.previous)}
+            absent = self._absent.get(row.session, frozenset()) | before.given_up
+            for name in sorted((hosts & absent) - self._repaired.get(row.session, set())):
+                self._take("repairs", row.session, name, "give_up")
+            self._take("repairs", row.session, "", "end")
 
     def _enter(self, after: View) -> None:
         """Note since which version each stage of a tablet lasts, since when each version is there, and who was absent."""

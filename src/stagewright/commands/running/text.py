@@ -26,6 +26,7 @@ _SHORT = {
     "commit unknown": "commit",
     "action fails": "action",
     "node dies": "dead",
+    "node cut off": "cut off",
 }
 """Heads of columns."""
 _STATES = (*(s.name for s in TransitionState), *(at_stage(s) for s in Stage))

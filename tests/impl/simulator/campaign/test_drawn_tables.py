@@ -6,7 +6,7 @@ from collections import Counter
 
 from hypothesis import given, strategies as st
 
-from stagewright.impl.simulator.campaign.drawing import draw
+from stagewright.impl.simulator.campaign.drawing import DIRECTED, draw
 from stagewright.impl.simulator.campaign.drawing_tables import CHANGES, has_tablets
 from stagewright.impl.simulator.campaign.shrinking import smaller, whole
 from stagewright.impl.simulator.database.script import (
@@ -45,7 +45,8 @@ def is_sound(script: tuple[Operation, ...]) -> bool:
 def test_a_drawn_script_uses_what_is_there(seed: int) -> None:
     drawn = draw(seed)
     assert is_sound(drawn.script)
-    assert has_tablets(seed) == any(o.verb == "table" for o in drawn.script)
+    has = has_tablets(seed) or any(d.tablets for d in DIRECTED if d.name == drawn.strategy)
+    assert has == any(o.verb == "table" for o in drawn.script)
     assert all(2 <= o.replicas <= drawn.nodes for o in drawn.script if o.verb == "table")
 
 

@@ -112,7 +112,7 @@ SHOWN = (
     Shown(D.repairs_are_skipped, LAGS, LACKS, oracle=True),
     Shown(D.repairs_are_skipped, LOST, LACKS),
     Shown(D.repairs_fetch_from_one_replica, LAGS, LACKS),
-    Shown(D.repairs_ask_one_replica, LAGS, "", oracle=True),
+    Shown(D.repairs_ask_one_replica, LAGS, "every replica has repaired", oracle=True),
 )
 
 

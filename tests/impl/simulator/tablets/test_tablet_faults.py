@@ -31,6 +31,7 @@ MET = {
     "duplicate": {"message repeated"},
     "action": {"action fails", "barrier lost"},
     "dead": {"node dies"},
+    "cut": {"node cut off"},
 }
 SEEDS = 12
 

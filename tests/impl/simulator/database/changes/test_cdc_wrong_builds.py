@@ -79,8 +79,9 @@ D = Defect
 NEVER = "the CDC consumer never read"
 FOLLOWS = "it begins where the reader stands"
 BOTH = "a replica of both rows stores both at once"
+STAYS = "a quorum of the replicas that stay has stored it"
 SHOWN = (
-    Shown(D.leaving_replicas_suffice, CHANGES, 26, NEVER, ""),  # traces do not count who stays
+    Shown(D.leaving_replicas_suffice, CHANGES, 26, NEVER, STAYS),
     Shown(
         D.log_takes_the_newest_generation,
         CHANGES,
