@@ -56,6 +56,16 @@ WAY_BACK = {
     ),
 }
 """The stages of the way back, and what must go wrong for a tablet to come to them."""
+TO_COME = {T.rollback_to_normal: "action@write_both_read_old"}
+"""The same of states of the topology: what was to be streamed for a node that leaves is not."""
+ON_REQUEST = {
+    T.tablet_resize_finalization.name: ("split", "merge"),
+    at_stage(Stage.repair): ("repair",),
+    at_stage(Stage.end_repair): ("repair",),
+    at_stage(Stage.rebuild_repair): ("alter",),
+}
+"""What tablets come to by an operation of the script, of these; so many of the aims at tablets are at one of it:"""
+REQUESTED = 0.3
 TABLET_AIMS = tuple(
     (kind, stage)
     for stage in (*FORWARD, *WAY_BACK)
@@ -130,7 +140,8 @@ def draw(seed: int) -> Scenario:
     script = _script(dice, found, directed.often)
     if has_tablets(seed) or directed.tablets:
         few, busy = directed.few, found.strategy == "busy"
-        script = with_tables(dice, script, found.nodes, busy=busy, few=few)
+        always = ON_REQUEST.get(found.strategy.rpartition("@")[2], ())
+        script = with_tables(dice, script, found.nodes, busy=busy, few=few, always=always)
     images, expires = (cdc and dice.chance(share, kind) for kind, share in OF_LOGS.items())
     ttl = TTLS[dice.between(0, len(TTLS) - 1, "ttl")] if expires else 0
     return replace(found, script=script, cdc=cdc, images=images, ttl=ttl)
@@ -154,11 +165,17 @@ def _aimed(seed: int, dice: Dice) -> Scenario:
     kind, state = kinds[turn % len(kinds)], AIMED_AT[turn // len(kinds) % len(AIMED_AT)]
     if has_tablets(seed) and dice.chance(0.75, "aimed at tablets"):
         return _aimed_at_tablets(seed, dice)
-    faults = parse_faults(f"delay=0.05,{kind}@{state.name}")
+    words = ["delay=0.05", TO_COME.get(state, ""), f"{kind}@{state.name}"]
+    faults = parse_faults(",".join(words))
     return _sized(seed, dice, faults, f"aimed: {kind}@{state.name}")
 
 
 def _aimed_at_tablets(seed: int, dice: Dice) -> Scenario:
+    if dice.chance(REQUESTED, "requested"):
+        kinds, states = OF_NODES + OF_MESSAGES, tuple(ON_REQUEST)
+        kind = kinds[dice.between(0, len(kinds) - 1, "aim")]
+        aim = f"{kind}@{states[dice.between(0, len(states) - 1, 'requested aim')]}"
+        return _sized(seed, dice, parse_faults(f"delay=0.05,{aim}"), f"aimed: {aim}")
     kind, stage = TABLET_AIMS[dice.between(0, len(TABLET_AIMS) - 1, "aim")]
     aim = f"{kind}@{at_stage(stage)}"
     words = ["delay=0.05", WAY_BACK.get(stage, ""), aim]

@@ -27,11 +27,18 @@ def has_tablets(seed: int) -> bool:
 
 
 def with_tables(
-    dice: Dice, script: tuple[Operation, ...], nodes: int, *, busy: bool, few: bool = False
+    dice: Dice,
+    script: tuple[Operation, ...],
+    nodes: int,
+    *,
+    busy: bool,
+    few: bool = False,
+    always: tuple[str, ...] = (),
 ) -> tuple[Operation, ...]:
     """The script with tablet tables before it, and maybe views of them between its operations.
 
     Where clients are busy and messages get lost, tables get more replicas and fewer again; `few`: one, and more again.
+    `always` is done to each table whatever else is.
     """
     names = ["t", "u"] if dice.chance(SECOND_TABLE, "second table") else ["t"]
     tables = [_table(dice, name, nodes) for name in names]
@@ -44,7 +51,7 @@ def with_tables(
         changes = [
             Operation(v, name, replicas=dice.between(2, min(4, nodes), "rf") if v == "alter" else 0)
             for v in CHANGES
-            if dice.chance(CHANGED, "change", v)
+            if dice.chance(CHANGED, "change", v) or v in always
         ]
         # Only from four replicas to two a quorum of the table is smaller than one of the tablets of before.
         most = Operation("alter", name, replicas=MOST_REPLICAS + 1)
