@@ -5,7 +5,7 @@ A commit of these races with those of the topology coordinator: any node makes i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from stagewright.impl.catalog.catalog import first_rows, founding
@@ -212,9 +212,9 @@ class Membership:
             made.append(Mutation(TABLES, log, {**row, "tablets": 0, **options}))
 
         def plan() -> Command | None:
-            known = node.catalog.tables[TABLES].get((request.table,))
-            if known is not None:
-                _refuse_another(request.table, known, row)
+            known = node.catalog.tables[TABLES]
+            if (request.table,) in known:
+                _refuse_another(request.table, known, made)
                 return None
             text = f"create table {request.table}"
             if not request.tablets:
@@ -287,15 +287,31 @@ class Membership:
         )
 
 
-def _refuse_another(table: str, known: Row, wanted: Row) -> None:
-    """A table that is there already is as good as made, if it is the same.
+def _refuse_another(
+    table: str, known: Mapping[tuple[str, ...], Row], made: Sequence[Mutation]
+) -> None:
+    """A table that is there already is as good as made, if it and its log are the same.
 
     Raises:
-        RefusedError: it has other replicas or tablets.
+        RefusedError: it has other replicas or tablets, or is logged otherwise.
     """
-    if any(known[name] != wanted[name] for name in wanted):
-        has = f"{known['tablets'] or 'no'} tablets and {known['replicas']} replicas"
-        raise RefusedError(f"there is a table {table} with {has}", (), help="choose another name")
+    wanted = {m.key: {**(m.columns or {})} for m in made}
+    log = (log_of(table),)
+    has, keeps = known[table,], known.get(log)
+    asked = wanted.get(log)
+    logged = None if keeps is None else (keeps["preimage"], keeps["ttl"])
+    if has.items() >= wanted[table,].items() and logged == (
+        asked and (asked["preimage"], asked["ttl"])
+    ):
+        return
+    changes = "no log of changes"
+    if logged is not None:
+        images, ttl = logged
+        changes = f"a log of changes{' and images' if images else ''}, kept {f'for {ttl / 1000:g} s' if ttl else 'for ever'}"
+    size = f"{has['tablets'] or 'no'} tablets, {has['replicas']} replicas"
+    raise RefusedError(
+        f"there is a table {table} with {size} and {changes}", (), help="choose another name"
+    )
 
 
 def _outcome(request: dict[str, Any] | None) -> str:

@@ -90,8 +90,14 @@ class Children:
                 child.wait(_TO_END)
         return list(running)
 
-    def wait(self, what: str, done: Callable[[], bool], processes: Iterable[str] = ()) -> None:
-        """Look again and again, while the processes that are to do it live.
+    def wait(
+        self,
+        what: str,
+        done: Callable[[], bool],
+        processes: Iterable[str] = (),
+        why: Callable[[], str] = str,
+    ) -> None:
+        """Look again and again, while the processes that are to do it live; `why` says what it waits for, if it can.
 
         Raises:
             OperationFailedError: one of them has ended, or the patience has.
@@ -101,12 +107,14 @@ class Children:
             for name in processes:
                 child = self._started.get(name)
                 if child is not None and child.poll() is not None:
-                    why = self._layout.stopped(name) or self._layout.last_words(name)
+                    words = self._layout.stopped(name) or self._layout.last_words(name)
                     log = self._layout.node(name) / "log"
-                    raise OperationFailedError(f"{name} has ended: {why}", help=f"see {log}")
+                    raise OperationFailedError(f"{name} has ended: {words}", help=f"see {log}")
             if time.monotonic() > until:
+                held_up = why()
                 raise OperationFailedError(
-                    f"waited {self._patience:g} s in vain for {what}",
+                    f"waited {self._patience:g} s in vain for {what}"
+                    + (f": {held_up}" if held_up else ""),
                     help="see `stagewright cluster status`, and the logs of the nodes",
                 )
             time.sleep(LOOK)

@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import time
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,7 +41,11 @@ REAL = Timing(
 )
 """Milliseconds: a machine with other work to do must not look like one that is dead."""
 
+SECRET = 32  # bytes
 LOOKED_AT = 1.0  # seconds in which those who only look whether a node runs let go of its file
+_UNFINISHED = re.compile(
+    r"secret|nodes(/[nm]\d+(/node\.(json|new))?)?|tablets|leaders|(cluster|table)\.new"
+)
 
 
 @dataclass(frozen=True)
@@ -72,28 +78,38 @@ class Layout:
         """Whether a cluster is there."""
         return (self.directory / "cluster.json").exists()
 
-    def create(self, settings: Settings) -> None:
-        """Begin a cluster.
+    def create(self, settings: Settings, nodes: Iterable[NodeFile]) -> None:
+        """Begin a cluster: it is there once all of it is.
 
         Raises:
             ClusterError: the directory is another's, or cannot be made.
         """
         self.begin()
+        for node in nodes:
+            self.add_node(node)
         _write(self.directory / "cluster.json", asdict(settings))
 
     def begin(self) -> None:
-        """Make the directory, with a secret of its own.
+        """Make the directory, with a secret of its own; whoever was interrupted here before has left a part of it.
 
         Raises:
             ClusterError: it is another's, or cannot be made.
         """
+        path = self.directory / "secret"
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
-            if any(self.directory.iterdir()):
+            there = {str(p.relative_to(self.directory)) for p in self.directory.rglob("*")}
+            if any(_UNFINISHED.fullmatch(name) is None for name in there):
                 raise ClusterError(f"{self.directory} is not empty", help="name a new directory")
-            handle = os.open(self.directory / "secret", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(handle, "w") as file:
-                file.write(secrets.token_hex(32))
+            for name in there:
+                if name.endswith("node.json"):
+                    (self.directory / name).unlink()
+            if not path.exists():
+                handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                with os.fdopen(handle, "w") as file:
+                    file.write(secrets.token_hex(SECRET))
+            elif len(self.secret()) != SECRET:
+                raise ClusterError(f"{self.directory} is not empty", help="name a new directory")
         except OSError as error:
             raise ClusterError(
                 f"{self.directory}: {error.strerror}", help="name another directory"
@@ -130,7 +146,7 @@ class Layout:
     def add_node(self, node: NodeFile) -> None:
         """Write down who a node is."""
         directory = self.node(node.identity.name)
-        directory.mkdir(parents=True)
+        directory.mkdir(parents=True, exist_ok=True)
         _write(directory / "node.json", asdict(node))
 
     def node_file(self, name: str) -> NodeFile:

@@ -89,13 +89,12 @@ class Supervisor:
         self, nodes: int, settings: Settings | None = None, address: str = LOOPBACK
     ) -> list[str]:
         """Begin a cluster of so many nodes; their names. Nothing is started yet."""
-        self.layout.create(settings or Settings())
         founders = tuple(
             HostInfo(f"n{i + 1}", address=where)
             for i, where in enumerate(_free_addresses(nodes, address))
         )
-        for founder in founders:
-            self.layout.add_node(NodeFile(Identity(founder, founders)))
+        files = (NodeFile(Identity(founder, founders)) for founder in founders)
+        self.layout.create(settings or Settings(), files)
         return [f.name for f in founders]
 
     def start(self, replicas: int = 3, *, cdc: bool = False, images: bool = False) -> list[str]:
@@ -153,7 +152,10 @@ class Supervisor:
 
     def stop(self, names: Iterable[str] | None = None) -> list[str]:
         """Let nodes, or all, end what they do and stop; those that did not run are passed over."""
-        return self._children.stop(self.layout.names() if names is None else names)
+        chosen = self.layout.names() if names is None else list(names)
+        for name in chosen:
+            self.layout.node_file(name)  # refuses a name that nobody has
+        return self._children.stop(chosen)
 
     def running(self, name: str) -> int | None:
         """The number of a node's process, if it lives."""
@@ -279,16 +281,25 @@ class Supervisor:
 
     def _settled(self, name: str, states: set[str], since: int = 0) -> None:
         """Wait until the cluster has done what was committed at a position of group0."""
+        held_up = ""
 
         def look() -> bool:
+            nonlocal held_up
             node = self._node_since(name, since)
             if node is None or node.state in states:
                 return node is not None
             if node.outcome not in ("", "pending", "started", "done"):
                 raise _given_up(node)
+            held_up = node.held_up
+            if held_up and node.request == "leave" and self.running(name) is None:
+                raise OperationFailedError(
+                    f"{name} has ended before it has left: {held_up}",
+                    help="`start` it again, and it leaves; or `abort` what was asked of it",
+                )
             return False
 
-        self._children.wait(f"{name} to be {' or '.join(sorted(states))}", look)
+        wanted = f"{name} to be in the state {' or '.join(sorted(states))}"
+        self._children.wait(wanted, look, why=lambda: held_up)
 
     def _node_since(self, name: str, since: int) -> NodeStatus | None:
         """How a node is to another that has learned at least so much of group0, else to itself.

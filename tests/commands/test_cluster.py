@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,6 +67,7 @@ def test_a_cluster_is_started_written_to_read_and_stopped(
         code, _, err = run("cluster", "abort", "n1")
         assert (code, "the cluster refuses: abort n1" in err) == (1, True)
         assert run("cluster", "cleanup")[:2] == (0, "nodes clean up\n")
+        what_cannot_change_is_refused(run)
         code, _, err = run("cluster", "start", "--nodes", "3")
         assert code == 2
         assert "has 1 nodes, not 3" in err
@@ -80,6 +82,22 @@ def test_a_cluster_is_started_written_to_read_and_stopped(
     finally:
         code, out, _ = run("cluster", "stop")
     assert (code, out) == (0, "no node stopped\n")
+
+
+def what_cannot_change_is_refused(run: Callable[..., tuple[int, str, str]]) -> None:
+    assert "there is no node n9" in run("cluster", "stop", "n9")[2]
+    for flags, says in (
+        ("--cdc", "there is a table ks.rows with no tablets, 1 replicas and no log of changes"),
+        ("--replicas 2", "there is a table ks.rows with no tablets, 1 replicas"),
+        ("--listen 127.0.0.2", "was begun with 127.0.0.1"),
+        ("--etcd http://127.0.0.1:1", "was begun with none"),
+        ("--indexes", "has a cluster of the database"),
+    ):
+        code, _, err = run("cluster", "start", *flags.split())
+        assert (code, says in err) == (2, True), err
+    assert run("cluster", "start", "--replicas", "1")[0] == 0
+    code, _, err = run("shell", "-c", "create table t tablets 2 rf 1 cdc")
+    assert (code, "ks.t with 2 tablets, 1 replicas and no log of changes" in err) == (1, True)
 
 
 def test_a_view_is_made_awaited_read_and_dropped_in_the_shell(
@@ -157,7 +175,9 @@ def test_changes_are_tailed_once_across_restarts_of_the_tail(
     where = ["--dir", str(tmp_path / "c")]
     tail = ["cluster", "tail", "--position", str(tmp_path / "position"), "--until-now", *where]
     hasty = replace(REAL, horizon=500, request=500)
-    monkeypatch.setattr("stagewright.commands.cluster._settings", lambda _: Settings(timing=hasty))
+    monkeypatch.setattr(
+        "stagewright.commands.clusters.database._settings", lambda _: Settings(timing=hasty)
+    )
 
     def lines(*words: str) -> list[str]:
         assert run_command_line([*words]) == 0

@@ -19,7 +19,8 @@ from tests.browser import visit
 from tests.impl.indexes.processes.clusters import cluster
 
 from stagewright.impl.indexes.processes.supervisor import IndexSupervisor
-from stagewright.live.index_watch import IndexWatch, server
+from stagewright.live.index_watch import IndexWatch
+from stagewright.live.pages import server
 from stagewright.loopback import LoopbackServer
 
 

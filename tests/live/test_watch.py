@@ -24,7 +24,8 @@ from tests.interrupts import interrupts_ignored
 
 from stagewright.impl.processes.children import environment
 from stagewright.impl.processes.supervisor import Supervisor
-from stagewright.live.watch import Watch, server
+from stagewright.live.pages import server
+from stagewright.live.watch import Watch
 from stagewright.loopback import LoopbackServer
 
 
@@ -168,7 +169,7 @@ def test_a_node_that_was_killed_does_not_look_well(
 def test_only_the_loopback_is_answered(served: LoopbackServer) -> None:
     for host, status in (("127.0.0.1", 200), ("rebound.example", 403)):
         connection = HTTPConnection("127.0.0.1", served.server_port, timeout=30)
-        connection.request("GET", "/api/cluster", headers={"Host": host})
+        connection.request("GET", "/api/look", headers={"Host": host})
         assert connection.getresponse().status == status
         connection.close()
 

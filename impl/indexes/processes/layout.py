@@ -74,9 +74,9 @@ class IndexLayout:
         """
         self.layout.begin()
         for name in (*file.servers, *file.masters):
-            self.node(name).mkdir(parents=True)
-        (self.directory / "tablets").mkdir()
-        (self.directory / "leaders").mkdir()
+            self.node(name).mkdir(parents=True, exist_ok=True)
+        (self.directory / "tablets").mkdir(exist_ok=True)
+        (self.directory / "leaders").mkdir(exist_ok=True)
         shared = {**asdict(file), "settings": _shared(file.settings)}
         new = self.directory / "table.new"
         new.write_text(json.dumps(shared, indent=1), "utf-8")

@@ -109,7 +109,10 @@ class IndexSupervisor:
 
     def stop(self, names: Iterable[str] | None = None) -> list[str]:
         """Let processes, or all, end what they do and stop; those that did not run are passed over."""
-        return self._children.stop(self.names if names is None else names)
+        chosen = self.names if names is None else tuple(names)
+        for name in chosen:
+            self._refuse_unknown(name)
+        return self._children.stop(chosen)
 
     def running(self, name: str) -> int | None:
         """The number of a process, if it lives."""

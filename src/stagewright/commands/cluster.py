@@ -5,17 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from stagewright.commands.console.exit_codes import ExitCode
 from stagewright.commands.console.machine_flags import count
-from stagewright.commands.console.serving import serve_page, until_interrupted
-
-if TYPE_CHECKING:
-    from stagewright.impl.processes.layout import Settings
-    from stagewright.impl.processes.supervisor import Report, Supervisor
 
 _EXAMPLE = """\
 examples:
@@ -68,11 +61,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--nodes", type=_nodes, metavar="N", help="nodes of a new cluster (default: 3)"
     )
     start.add_argument(
-        "--replicas", type=_nodes, default=3, metavar="N", help="replicas of each row (default: 3)"
+        "--replicas", type=_nodes, metavar="N", help="replicas of each row (default: 3)"
     )
     start.add_argument(
         "--listen",
-        default="127.0.0.1",
         metavar="HOST",
         help="the address on which nodes listen (default: 127.0.0.1)",
     )
@@ -128,135 +120,22 @@ def _lacking(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Do it; 1 if the cluster refuses or fails, or is not well."""
-    from stagewright.commands.clusters import index_cluster
-
-    if index_cluster.is_of_indexes(args.dir) or (args.action == "start" and args.indexes):
-        return index_cluster.execute(args)
-    if args.action == "trace" or (args.action == "start" and args.tablets):
-        index_cluster.refuse(args)
+    from stagewright.commands.clusters.kinds import Done, kind_of
     from stagewright.impl.processes.errors import OperationFailedError
-    from stagewright.impl.processes.layout import Layout
-    from stagewright.impl.processes.supervisor import Supervisor
 
-    def show(text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
-
-    supervisor = Supervisor(Layout(args.dir), show)
+    kind = kind_of(args.dir, indexes=args.action == "start" and args.indexes)
     try:
-        if args.action == "start":
-            _refuse_what_cannot_change(args, supervisor)
-            if not supervisor.layout.exists:
-                supervisor.create(args.nodes or 3, _settings(args), args.listen)
-        supervisor.layout.settings()  # refuses a directory that has no cluster
-        return _done(args, supervisor)
+        done = kind.act(args)
     except OperationFailedError as error:
         if args.json:
             print(json.dumps({"failed": error.problem}))
         print(error, file=sys.stderr)
         return ExitCode.VIOLATED
-
-
-def _done(args: argparse.Namespace, supervisor: Supervisor) -> int:
-    node: str = getattr(args, "node", None) or ""
-    match args.action:
-        case "start":
-            started = supervisor.start(
-                args.replicas, cdc=args.cdc or args.images, images=args.images
-            )
-            said = f"{', '.join(started) or 'no node'} started; all nodes serve"
-        case "status":
-            return _status(args, supervisor.status())
-        case "tail":
-            return _tail(args, supervisor)
-        case "watch":
-            return _watch(args, supervisor)
-        case "add":
-            started = [supervisor.add(lacks=args.lacking)]
-            said = f"{started[0]} has joined"
-        case "replace":
-            started = [supervisor.add(node, args.lacking)]
-            said = f"{started[0]} has replaced {node}"
-        case "decommission":
-            supervisor.decommission(node)
-            started, said = [node], f"{node} has left"
-        case "remove":
-            supervisor.remove(node)
-            started, said = [node], f"{node} is removed"
-        case "rebuild":
-            supervisor.rebuild(node)
-            started, said = [node], f"{node} has its rows anew"
-        case "abort":
-            supervisor.abort(node)
-            started, said = [node], f"what was asked of {node} is given up"
-        case "cleanup":
-            supervisor.clean_up()
-            started, said = [], "nodes clean up"
-        case "kill":
-            supervisor.kill(node)
-            started, said = [node], f"{node} is killed"
-        case _:
-            if node:
-                supervisor.layout.node_file(node)
-            started = supervisor.stop([node] if node else None)
-            said = f"{', '.join(started) or 'no node'} stopped"
-    print(json.dumps({"action": args.action, "nodes": started}) if args.json else said)
-    return ExitCode.HOLDS
-
-
-def _status(args: argparse.Namespace, report: Report) -> int:
-    if args.json:
-        print(json.dumps({"well": report.is_well, **asdict(report)}, indent=1))
-    else:
-        from stagewright.commands.clusters.status import print_status
-
-        print_status(report)
-    return ExitCode.HOLDS if report.is_well else ExitCode.VIOLATED
-
-
-def _watch(args: argparse.Namespace, supervisor: Supervisor) -> int:
-    """Serve the page until the user has enough."""
-    from stagewright.live.watch import Watch, server
-
-    watch = Watch(supervisor.layout)
-    try:
-        return serve_page(args, lambda: server(watch, args.port))
-    finally:
-        watch.close()
-
-
-def _tail(args: argparse.Namespace, supervisor: Supervisor) -> int:
-    """Print changes, and keep the position after what is printed."""
-    from stagewright.live.tail import tail
-
-    timing = supervisor.layout.settings().timing
-    from stagewright.commands.shell import named
-
-    session = supervisor.session(named(args.table)) if args.table else supervisor.session()
-    try:
-        with until_interrupted():
-            tail(session, timing, args.position, until_now=args.until_now)
-    finally:
-        session.close()
-    return ExitCode.HOLDS
-
-
-def _refuse_what_cannot_change(args: argparse.Namespace, supervisor: Supervisor) -> None:
-    from stagewright.spec.errors import InputError
-
-    if not supervisor.layout.exists or args.nodes is None:
-        return
-    has = len([n for n in supervisor.layout.names() if not supervisor.layout.stopped(n)])
-    if args.nodes != has:
-        raise InputError(
-            f"the cluster in {args.dir} has {has} nodes, not {args.nodes}",
-            help="start it without --nodes; `add` and `decommission` change their number",
-        )
-
-
-def _settings(args: argparse.Namespace) -> Settings:
-    from stagewright.impl.processes.layout import Settings
-
-    return Settings(etcd=tuple(args.etcd.split(",")) if args.etcd else ())
+    if isinstance(done, Done):
+        report = {"action": args.action, "nodes": done.nodes}
+        print(json.dumps(report) if args.json else done.said)
+        return ExitCode.HOLDS
+    return done
 
 
 def _nodes(text: str) -> int:

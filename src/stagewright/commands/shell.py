@@ -3,52 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 import sys
-import time
-from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import asdict
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from stagewright.commands.clusters.index_cluster import is_of_indexes
-from stagewright.commands.clusters.shell_views import (
-    COMMANDS as OF_VIEWS,
-    ViewCommands,
-    as_text as build_as_text,
-    text,
-)
+from stagewright.commands.clusters.row_shell import COMMANDS
 from stagewright.commands.console.exit_codes import ExitCode
 from stagewright.spec.errors import InputError, StagewrightError
 
 if TYPE_CHECKING:
-    from stagewright.impl.cdc.consumer import Position
-    from stagewright.impl.node.port import Timing
-    from stagewright.impl.processes.client import Session
-
-_COMMANDS = f"""\
-commands, one per line or separated by semicolons:
-  put KEY VALUE        write a row
-  get KEY              read it
-  delete KEY           delete it
-  scan [LIMIT]         all rows, in the order of their tokens
-  consistency [LEVEL]  one, quorum or all, from now on
-  tables               list the tables, with their replicas and tablets
-  create table NAME [tablets N] rf N [cdc [images] [ttl SECONDS]]   with N tablets (a power of two), or on the
-                       token ring; then use it; with cdc, its changes are kept in a log (for ttl seconds; with 0
-                       or without ttl, for ever), and with images also each row as it was before
-  cdc tail             print the changes of the table up to now, each once; the next call prints only newer ones
-  use NAME             from now on put, get, delete and scan use this table (default: rows); get and scan also a view
-  tablets              show where the table's tablets are
-  repair NAME          let the replicas of its tablets exchange what they lack; `tablets` shows the progress
-  alter NAME rf N      give its tablets more replicas, or fewer, one at a time; `tables` shows the new number at once
-  split NAME, merge NAME   double, or halve, the number of its tablets
-  move NAME TABLET from NODE[:SHARD] to NODE[:SHARD]   move a replica, possibly between shards of one node
-  balancing on, balancing off   let the balancer even out loads or not (it may move back what you have moved)
-{OF_VIEWS}  help, exit
-"""
+    from stagewright.commands.clusters.kinds import Shell
 
 _EXAMPLE = f"""\
 examples:
@@ -59,7 +25,7 @@ examples:
   echo "scan 10" | stagewright shell --dir /tmp/c --json
   stagewright shell --dir /tmp/i -c "create unique index i on v; build status"   with an indexed table; see its `help`
 
-{_COMMANDS}
+{COMMANDS}
 Quote a key or value that has spaces or semicolons, as in a shell: put greeting 'hello, world'.
 Exit codes: 0 every command was answered, 1 one was not (its write may have happened), 2 bad input or usage.
 """
@@ -83,200 +49,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Run the commands; the first that is not answered, or that is none, ends a list of them."""
-    from stagewright.impl.node.messages import Level
-    from stagewright.impl.processes.layout import Layout
-    from stagewright.impl.processes.supervisor import Supervisor
+    from stagewright.commands.clusters.kinds import kind_of
 
-    if is_of_indexes(args.dir):
-        return _of_indexes(args)
-    layout = Layout(args.dir)
-    timing = layout.settings().timing  # refuses a directory that has no cluster
-    session = Supervisor(layout).session()
-    session.level = Level(args.consistency)
-    shell = Shell(session, timing, _as_json if args.json else _as_text)
+    kind = kind_of(args.dir)
+    kind.refuse_none()
+    shell = kind.shell(args)
     try:
-        return _run(args, shell.run, _COMMANDS)
+        if args.command is not None:
+            return run_commands(shell, [args.command], forgiving=False)
+        if not sys.stdin.isatty():
+            return run_commands(shell, sys.stdin, forgiving=False)
+        print(shell.commands)
+        return run_commands(shell, _typed(), forgiving=True)
     finally:
-        session.close()
+        shell.close()
 
 
-def _run(args: argparse.Namespace, run: Callable[..., int], commands: str) -> int:
-    """Run what is asked for: an argument, standard input, or what somebody types."""
-    if args.command is not None:
-        return run([args.command], forgiving=False)
-    if not sys.stdin.isatty():
-        return run(sys.stdin, forgiving=False)
-    print(commands)
-    return run(_typed(), forgiving=True)
-
-
-def _of_indexes(args: argparse.Namespace) -> int:
-    """The shell of a table whose secondary indexes are built online."""
-    from stagewright.commands.clusters.index_shell import COMMANDS, IndexShell
-    from stagewright.impl.indexes.processes.layout import IndexLayout
-    from stagewright.impl.indexes.processes.supervisor import IndexSupervisor
-
-    client = IndexSupervisor(IndexLayout(args.dir)).client()
-    shell = IndexShell(client, as_json=args.json)
-
-    def run(lines: Iterable[str], *, forgiving: bool) -> ExitCode:
-        return run_commands(lines, shell.do, forgiving=forgiving)
-
-    try:
-        return _run(args, run, COMMANDS)
-    finally:
-        client.close()
-
-
-class Shell:
-    """Carries commands out, and prints what comes of them."""
-
-    def __init__(
-        self, session: Session, timing: Timing, show: Callable[[dict[str, object]], str]
-    ) -> None:
-        self._session = session
-        self._timing = timing
-        self._show = show
-        self._views = ViewCommands(session, self._say, named)
-        self._base = ""  # of the view that is used
-        self._positions: dict[str, Position] = {}  # of tables' changes that were printed
-
-    def run(self, lines: Iterable[str], *, forgiving: bool) -> int:
-        """Run lines of commands. Who types may go on after a mistake; a list of commands ends there."""
-        return run_commands(lines, self._do, forgiving=forgiving)
-
-    def _do(self, words: list[str]) -> None:
-        session = self._session
-        match words:
-            case ["put" | "delete" | "get" | "scan", *rest] if self._base:
-                self._of_view(words[0], rest)
-            case ["put", key, value]:
-                stamp = session.put(key.encode(), value.encode())
-                self._say({"put": key, "timestamp": stamp})
-            case ["delete", key]:
-                self._say({"delete": key, "timestamp": session.put(key.encode(), None)})
-            case ["get", key]:
-                row = session.get(key.encode())
-                self._say({"get": key, "value": None if row is None else text(row)})
-            case ["scan"]:
-                self._scan(None)
-            case ["scan", limit] if limit.isdecimal():
-                self._scan(int(limit))
-            case ["consistency"]:
-                self._say({"consistency": session.level.value})
-            case ["consistency", "one" | "quorum" | "all" as level]:
-                session.level = type(session.level)(level)
-                self._say({"consistency": level})
-            case ["use", name]:
-                self._use(named(name))
-            case ["tables"]:
-                self._tables()
-            case ["create", "table", name, *rest] if (wanted := _wanted(rest)) is not None:
-                self._create(named(name), *wanted)
-            case ["cdc", "tail"]:
-                self._tail()
-            case ["tablets"]:
-                self._tablets()
-            case ["help"]:
-                print(_COMMANDS)
-            case _:
-                self._change(words)
-
-    def _of_view(self, verb: str, words: list[str]) -> None:
-        """A command about rows, while a view is used."""
-        match verb, words:
-            case "put" | "delete", _:
-                raise InputError(
-                    f"{self._session.table} is a view: the database alone writes it",
-                    help=f"write to its base table: use {self._base}",
-                )
-            case "get", [key]:
-                self._views.show(self._session.get_view(key.encode()))
-            case "scan", []:
-                self._views.show(self._session.scan_view())
-            case "scan", [limit] if limit.isdecimal():
-                self._views.show(self._session.scan_view(int(limit)))
-            case _:
-                raise InputError(f"no such command: {verb} {shlex.join(words)}", help=_COMMANDS)
-
-    def _change(self, words: list[str]) -> None:
-        from stagewright.impl.node.messages.tables import Resize
-
-        match words:
-            case ["repair", name]:
-                self._session.repair(named(name))
-                self._say({"repair": named(name)})
-            case ["split" | "merge" as verb, name]:
-                self._session.resize(named(name), Resize(verb))
-                self._say({verb: named(name)})
-            case ["move", name, tablet, "from", source, "to", target] if tablet.isdecimal():
-                path = _place(source), _place(target)
-                self._session.move(named(name), int(tablet), *path)
-                self._say({"move": named(name), "of": int(tablet)})
-            case ["balancing", "on" | "off" as switch]:
-                self._session.balance(switch == "on")
-                self._say({"balancing": switch})
-            case ["alter", name, "rf", replicas] if replicas.isdecimal():
-                self._session.alter(named(name), int(replicas))
-                self._say({"alter": named(name), "replicas": int(replicas)})
-            case _ if not self._views.do(words):
-                raise InputError(f"no such command: {shlex.join(words)}", help=_COMMANDS.rstrip())
-            case _:
-                pass
-
-    def _scan(self, limit: int | None) -> None:
-        count = 0
-        for key, value in self._session.scan(limit):
-            self._say({"key": text(key), "value": text(value)})
-            count += 1
-        self._say({"rows": count})
-
-    def _use(self, table: str) -> None:
-        known = self._session.tables()
-        if table not in known:
-            raise InputError(
-                f"there is no table {table}", help=f"known: {', '.join(sorted(known))}"
-            )
-        self._session.table, self._base = table, self._views.base_of(table)
-        self._say({"use": table})
-
-    def _create(
-        self, table: str, tablets: int, replicas: int, cdc: bool, images: bool, seconds: int
-    ) -> None:
-        kept = 1000 * seconds
-        self._session.create(table, replicas, tablets, cdc=cdc, images=images, ttl=kept)
-        self._session.table, self._base = table, ""
-        self._say({"created": table, "tablets": tablets, "replicas": replicas})
-
-    def _tail(self) -> None:
-        """Print what was changed before now; it takes some seconds until nothing earlier can follow."""
-        from stagewright.live.tail import as_json, changes_up_to, with_a_log
-
-        session = with_a_log(self._session)
-        known, until = self._positions.get(session.table), time.time_ns() // 1000
-        for position, changes in changes_up_to(session, self._timing, known, until):
-            for change in changes:
-                self._say(as_json(change))
-            if position is not None:
-                self._positions[session.table] = position
-
-    def _tables(self) -> None:
-        counts = Counter(t.table for t in self._session.tablets().tablets)
-        for table, replicas in sorted(self._session.tables().items()):
-            self._say({"table": table, "tablets": counts[table], "replicas": replicas})
-
-    def _tablets(self) -> None:
-        for tablet in self._session.tablets().tablets:
-            if tablet.table == self._session.table:
-                self._say(asdict(tablet))
-
-    def _say(self, what: dict[str, object]) -> None:
-        print(self._show(what), flush=True)
-
-
-def run_commands(
-    lines: Iterable[str], do: Callable[[list[str]], None], *, forgiving: bool
-) -> ExitCode:
+def run_commands(shell: Shell, lines: Iterable[str], *, forgiving: bool) -> ExitCode:
     """Do each command of each line; the first mistake ends them, unless it is forgiven."""
     from stagewright.impl.processes.errors import ClusterError
 
@@ -286,7 +75,7 @@ def run_commands(
             for words in split_commands(line):
                 if words[0] in ("exit", "quit"):
                     return code
-                do(words)
+                shell.do(words)
         except StagewrightError as error:
             print(error, file=sys.stderr, flush=True)
             failed = isinstance(error, ClusterError)
@@ -294,33 +83,6 @@ def run_commands(
             if not forgiving:
                 return code
     return code
-
-
-def named(name: str) -> str:
-    """A table's whole name."""
-    return name if "." in name else f"ks.{name}"
-
-
-def _wanted(words: list[str]) -> tuple[int, int, bool, bool, int] | None:
-    """Tablets (0: by the token ring), replicas, whether changes are logged, with images, for how many seconds.
-
-    None: it says something else.
-    """
-    seconds = 0
-    match words:
-        case [*before, "ttl", number] if "cdc" in before and number.isdecimal():
-            words, seconds = before, int(number)
-        case _:
-            pass
-    images = words[-2:] == ["cdc", "images"]
-    cdc = images or words[-1:] == ["cdc"]
-    match words[: len(words) - cdc - images]:
-        case ["rf", replicas] if replicas.isdecimal():
-            return 0, int(replicas), cdc, images, seconds
-        case ["tablets", tablets, "rf", replicas] if tablets.isdecimal() and replicas.isdecimal():
-            return int(tablets), int(replicas), cdc, images, seconds
-        case _:
-            return None
 
 
 def split_commands(line: str) -> list[list[str]]:
@@ -351,50 +113,3 @@ def _typed() -> Iterable[str]:
         except EOFError:
             print()
             return
-
-
-def _place(text: str) -> tuple[str, int]:
-    """A node and a shard of it, `n1:0`; -1 where it names none."""
-    node, colon, shard = text.partition(":")
-    if not node or (colon and not shard.isdecimal()):
-        raise InputError(f"{text!r} is no place", help="write NODE or NODE:SHARD, such as n1:0")
-    return node, int(shard) if colon else -1
-
-
-def _as_json(what: dict[str, object]) -> str:
-    return json.dumps(what, ensure_ascii=False)
-
-
-def _as_text(what: dict[str, object]) -> str:
-    match what:
-        case {"get": key, "value": None}:
-            return f"{key} has no row"
-        case {"get": _, "value": value}:
-            return str(value)
-        case {"key": key, "base key": base_key, "value": value}:
-            return f"{key}\t{base_key}\t{value}"
-        case {"view": _, "status": _}:
-            return build_as_text(what)
-        case {"timestamp": stamp, "stream": _, "key": key, "value": value}:
-            was = f"\tbefore: {what['before'] or 'no row'}" if "before" in what else ""
-            return f"{stamp}\t{key}\t{'deleted' if value is None else value}{was}"
-        case {"key": key, "value": value}:
-            return f"{key}\t{value}"
-        case {"rows": count}:
-            return f"{count} row{'' if count == 1 else 's'}"
-        case {"consistency": level}:
-            return f"consistency {level}"
-        case {"table": table, "replicas": int(), "tablets": int(tablets)}:
-            parts = f", {tablets} tablets" if tablets else ""
-            return f"{table}, {what['replicas']} replicas{parts}"
-        case {"tablet": number, "replicas": replicas, "following": following}:
-            to = f" → {_places(following)}" if following else ""
-            stage = f", {what['kind']}: {what['stage']}" if what["stage"] else ""
-            asked = f", to be done: {what['asked']}" if what["asked"] else ""
-            return f"{number}\t{_places(replicas)}{to}{stage}{asked}"
-        case _:
-            return "done"
-
-
-def _places(replicas: Any) -> str:
-    return " ".join(f"{host}:{shard}" for host, shard in replicas)

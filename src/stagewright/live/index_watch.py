@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import time
-from importlib.resources import files
-from typing import Any
+from typing import ClassVar
 
 from stagewright.impl.indexes.processes.progress import shown_build
 from stagewright.impl.indexes.processes.stored_catalog import last_steps
 from stagewright.impl.indexes.processes.supervisor import IndexSupervisor, ProcessReport
-from stagewright.loopback import LoopbackServer, Query
+from stagewright.live.pages import Document
+from stagewright.loopback import Query
 
 _SHOWN = 400  # steps
-
-Document = dict[str, Any]
 
 
 class IndexWatch:
     """One cluster, watched; `look` may be called from one thread at a time."""
+
+    page: ClassVar = "indexes.html"
 
     def __init__(self, supervisor: IndexSupervisor) -> None:
         self._supervisor = supervisor
@@ -49,9 +49,3 @@ class IndexWatch:
             "leads": list(process.leads or ()),
             "bytes": sum(f.stat().st_size for f in rows if f.exists()),
         }
-
-
-def server(watch: IndexWatch, port: int = 0) -> LoopbackServer:
-    """The page, on the loopback; `port` 0 takes any that is free."""
-    page = files("stagewright.live").joinpath("indexes.html").read_text(encoding="utf-8")
-    return LoopbackServer(page, {"/api/indexes": watch.look}, port)

@@ -6,8 +6,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
-from importlib.resources import files
-from typing import Any
+from typing import Any, ClassVar
 
 from stagewright.impl.catalog.columns import text_of
 from stagewright.impl.catalog.view import Member, View
@@ -22,7 +21,8 @@ from stagewright.impl.tablets.reports import moves_of, statuses
 from stagewright.impl.views.building.progress import remaining_ms
 from stagewright.impl.views.maintenance.names import name_of
 from stagewright.live.following import Committed, Following
-from stagewright.loopback import LoopbackServer, Query
+from stagewright.live.pages import Document
+from stagewright.loopback import Query
 from stagewright.machines.scylladb.topology.topology_states import TransitionState
 
 _SECONDS = 0.7  # a node that answers later is shown as silent
@@ -30,11 +30,11 @@ _SHOWN = 60  # commits
 _TOKENS = 1 << 64
 _STATES = [s for s in TransitionState if s is not TransitionState.null]
 
-Document = dict[str, Any]
-
 
 class Watch:
     """One cluster, watched; `look` may be called from one thread at a time."""
+
+    page: ClassVar = "page.html"
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
@@ -117,12 +117,6 @@ class Watch:
         conversation = self._open.pop(name, None)
         if conversation is not None:
             conversation.close()
-
-
-def server(watch: Watch, port: int = 0) -> LoopbackServer:
-    """The page, on the loopback; `port` 0 takes any that is free."""
-    page = files("stagewright.live").joinpath("page.html").read_text(encoding="utf-8")
-    return LoopbackServer(page, {"/api/cluster": watch.look}, port)
 
 
 def _files(layout: Layout, name: str) -> Iterator[Any]:

@@ -100,6 +100,7 @@ def mistakes_are_refused(run: Run) -> None:
     for action, wrong in (
         (["add"], "a cluster with an indexed table has no `add`"),
         (["start", "--nodes", "3"], "--nodes 3: the cluster in"),
+        (["stop", "x9"], "there is no process x9"),
     ):
         code, _, err = run("cluster", *action)
         assert code == 2
@@ -111,8 +112,8 @@ def test_what_only_one_kind_of_cluster_has_is_refused_by_the_other(
 ) -> None:
     where = ["--dir", str(tmp_path / "c")]
     for words, wrong in (
-        (["start", "--tablets", "4"], "--tablets is for a cluster with an indexed table"),
-        (["trace", "--out", str(tmp_path)], "trace is for a cluster with an indexed table"),
+        (["start", "--tablets", "4"], "a cluster of the database has no --tablets"),
+        (["trace", "--out", str(tmp_path)], "there is no cluster in"),
         (["start", "--indexes", "--cdc"], "has no --cdc"),
     ):
         assert run_command_line(["cluster", *words, *where]) == 2

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -48,6 +50,8 @@ def endure(
             time.sleep(wanted.pause * chance.random())
         kills(supervisor, chance, 1)
         done["kills"] += 1
+        if done["kills"] % 20 == 0:
+            print(dict(done), file=sys.stderr, flush=True)
         if etcd is not None and done["kills"] % 4 == 0:
             done["kills of etcd's leader"] += kill_the_leader(etcd, chance)
         if wanted.changes and done["kills"] % 10 == 0:
@@ -72,6 +76,7 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("--etcd", type=int, default=0, metavar="MEMBERS")
     parser.add_argument("--seed", type=int, default=0)
     wanted = parser.parse_args(words)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # nodes end with it, too
     began = time.monotonic()
     with ExitStack() as stack:
         root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="endurance-")))

@@ -30,6 +30,7 @@ from stagewright.impl.processes.codec import Codec, codec
 from stagewright.impl.processes.frames import framed
 from stagewright.impl.processes.handshake import Called, Calling
 from stagewright.live import index_watch, watch
+from stagewright.live.pages import server
 from stagewright.loopback import LoopbackServer
 
 Attack = Callable[[socket.socket, Random], None]
@@ -123,10 +124,7 @@ def besiege(directory: Path, seconds: float, seed: int) -> Counter[str]:
         stack.callback(seen.close)
         seen_too = index_watch.IndexWatch(indexes)
         stack.callback(seen_too.close)
-        pages = [
-            stack.enter_context(served(s))
-            for s in (watch.server(seen), index_watch.server(seen_too))
-        ]
+        pages = [stack.enter_context(served(server(s))) for s in (seen, seen_too)]
         doors = [nodes.layout.node_file(n).identity.host.address for n in nodes.layout.names()]
         of_indexes = [a for n in indexes.names if (a := indexes.layout.address(n))]
         attacks: list[tuple[tuple[str, int], Attack]] = [

@@ -10,8 +10,10 @@ import pytest
 
 from stagewright.impl.node.messages import HostInfo
 from stagewright.impl.node.port import Identity
+from stagewright.impl.processes import layout as files
 from stagewright.impl.processes.errors import ClusterError
 from stagewright.impl.processes.layout import Layout, NodeFile
+from stagewright.impl.processes.supervisor import Supervisor
 
 
 def test_who_looks_whether_a_node_runs_does_not_keep_it_from_starting(tmp_path: Path) -> None:
@@ -37,3 +39,27 @@ def test_who_looks_whether_a_node_runs_does_not_keep_it_from_starting(tmp_path: 
         for looker in lookers:
             looker.join()
         os.close(handle)
+
+
+@pytest.mark.parametrize("written", range(4))  # three files of nodes, then that of the cluster
+def test_a_beginning_that_is_interrupted_is_begun_once_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: int
+) -> None:
+    left, write = [None] * written, files._write
+
+    def interrupted(path: Path, content: object) -> None:
+        if not left:
+            raise KeyboardInterrupt
+        left.pop()
+        write(path, content)
+
+    supervisor = Supervisor(Layout(tmp_path))
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "_write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            supervisor.create(3)
+    with pytest.raises(ClusterError, match="there is no cluster"):
+        supervisor.layout.settings()
+    assert supervisor.create(2) == supervisor.layout.names() == ["n1", "n2"]
+    with pytest.raises(ClusterError, match="is not empty"):
+        supervisor.create(2)

@@ -38,9 +38,15 @@ _NUMBER = re.compile(r"-?[0-9]{1,19}")
 class IndexShell:
     """Carries commands out, and prints what comes of them."""
 
+    commands = COMMANDS
+
     def __init__(self, client: IndexClient, *, as_json: bool) -> None:
         self._client = client
         self._as_json = as_json
+
+    def close(self) -> None:
+        """Hang up."""
+        self._client.close()
 
     def do(self, words: list[str]) -> None:
         """Carry a command out.

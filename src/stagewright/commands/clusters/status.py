@@ -1,4 +1,4 @@
-"""Prints how a running cluster is: its nodes, what they agree on, where tablets lie, what moves and why."""
+"""Shows how a running cluster is: its nodes, what they agree on, where tablets lie, what moves and why."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from stagewright.impl.node.messages import TabletsReply
     from stagewright.impl.processes.supervisor import NodeReport, Report
 
 MOVES = 5  # the last ones that are shown
 
 
-def print_status(report: Report) -> None:
-    """Print it."""
+def shown(report: Report) -> Iterator[Table | str]:
+    """What a console prints."""
     from rich.table import Table
 
     from stagewright.commands.clusters.shell_views import as_text as build_text, shown_build
-    from stagewright.commands.console.output import console
 
     table = Table(box=None, pad_edge=False)
     for title in ("node", "process", "state", "address", "tokens", "tablets", "asked for"):
@@ -26,23 +27,20 @@ def print_status(report: Report) -> None:
     held = Counter(_holders(report.tablets))
     for node in report.nodes:
         table.add_row(*_cells(node, held[node.name]))
-    out = console()
-    out.print(table)
+    yield table
     said = report.said
     if said is None:
-        out.print("no node answers", markup=False)
+        yield "no node answers"
         return
     counts = Counter(t.table for t in (report.tablets.tablets if report.tablets else ()))
-    out.print(
+    yield (
         f"coordinator {said.coordinator or 'not known'}, topology version {said.version} "
         f"(fence {said.fence_version}), {said.transition_state or 'no transition'}, "
         f"log at {said.position}; "
-        + ", ".join(_of_table(name, n, counts[name]) for name, n in said.tables),
-        markup=False,
-        soft_wrap=True,
+        + ", ".join(_of_table(name, n, counts[name]) for name, n in said.tables)
     )
-    for line in (*(build_text(shown_build(b)) for b in report.views), *_moves(report.tablets)):
-        out.print(line, markup=False, soft_wrap=True)
+    yield from (build_text(shown_build(b)) for b in report.views)
+    yield from _moves(report.tablets)
 
 
 def _holders(reply: TabletsReply | None) -> Iterator[str]:
