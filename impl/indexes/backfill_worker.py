@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from stagewright.impl.indexes.bulk.columns import TURN, EntryColumns, keys_of
+from stagewright.impl.indexes.bulk.columns import TURN, EntryColumns
+from stagewright.impl.indexes.bulk.numbers import KEY, Entries, keys_of
+from stagewright.impl.indexes.bulk.work import Answer, RefusedWork, ScannedRows, ScanRows
 from stagewright.impl.indexes.defects import Defect
 from stagewright.impl.indexes.messages import (
     BackfillBatch,
@@ -15,6 +18,7 @@ from stagewright.impl.indexes.messages import (
     Violation,
 )
 from stagewright.impl.indexes.records.notes import ChunkBegun, ChunkEnded, RowsScanned
+from stagewright.impl.indexes.schema import IndexInfo, index_tablet
 from stagewright.impl.indexes.tablet import ROWS
 from stagewright.impl.indexes.throttle import TokenBucket
 from stagewright.impl.storage.port import Page
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
     from stagewright.impl.indexes.table_tablet import TableTablet
 
 _AGAIN = 20
+_TRIES = 5  # of a builder that finds files gone
 _MASTER = "master"
 
 
@@ -43,6 +48,7 @@ class _Chunk:
     page: Page | None = None  # rows that were read, for which there are no tokens yet
     gathered: int = 0  # rows of the batch
     entries: EntryColumns = field(default_factory=lambda: EntryColumns(0))
+    is_bulk: bool = False  # a builder reads its rows
 
 
 class BackfillWorker:
@@ -113,15 +119,62 @@ class BackfillWorker:
             return
         chunk.has_slot = True
         pending = {i.transaction for i in self._tablet.intents.values()}
-        self._tablet.resolve(pending, chunk.asked.read_time, lambda: self._begin_batch(chunk))
+        self._tablet.resolve(pending, chunk.asked.read_time, lambda: self._begin(chunk))
 
     # -- reading -------------------------------------------------------------------------------------------------
 
+    def _begin(self, chunk: _Chunk) -> None:
+        """Nothing commits at the time of the scan or before any more: what a builder reads is in files by then."""
+        tablet = self._tablet
+        chunk.is_bulk = not tablet.settings.rows_per_second and tablet.rows >= tablet.settings.bulk
+        if chunk.is_bulk:
+            tablet.port.aside(tablet.store.spill, self._begin_batch, chunk)
+        else:
+            self._begin_batch(chunk)
+
     def _begin_batch(self, chunk: _Chunk) -> None:
-        """Nothing commits at the time of the scan or before any more: read the next rows."""
+        """Read the next rows."""
+        if chunk.over:
+            return
         chunk.until, chunk.gathered = chunk.at, 0
         chunk.entries = EntryColumns(self._tablet.settings.tablets)
-        self._read(chunk)
+        if chunk.is_bulk:
+            self._ask_builder(chunk, _TRIES)
+        else:
+            self._read(chunk)
+
+    def _wanted(self, chunk: _Chunk) -> list[IndexInfo]:
+        return [i for i in self._tablet.schema.indexes if i.number in chunk.asked.indexes]
+
+    def _ask_builder(self, chunk: _Chunk, tries: int) -> None:
+        """Have it read a batch."""
+        tablet, settings = self._tablet, self._tablet.settings
+        work = ScanRows(
+            tablet.store.files(),
+            ROWS,
+            chunk.at,
+            chunk.asked.read_time,
+            settings.batch,
+            settings.tablets,
+            tuple((i.number, i.unique, i.column) for i in self._wanted(chunk)),
+        )
+        tablet.port.elsewhere(work, self._scanned, chunk, tries)
+
+    def _scanned(self, chunk: _Chunk, tries: int, answer: Answer) -> None:
+        if chunk.over:
+            return
+        match answer:
+            case ScannedRows(keys, following, found):
+                chunk.until = following
+                chunk.rows += len(keys) // KEY
+                self._note(chunk, keys)
+                places = ((index_tablet(e.index, tablet), e) for tablet, e in found)
+                self._write(chunk, places)
+            case RefusedWork(again=True) if tries > 1:
+                self._ask_builder(chunk, tries - 1)
+            case _:
+                chunk.is_bulk = False  # one by one it can be done
+                self._read(chunk)
 
     def _read(self, chunk: _Chunk) -> None:
         if chunk.over:
@@ -141,10 +194,9 @@ class BackfillWorker:
         chunk.rows += len(page.values)
         chunk.gathered += len(page.values)
         self._note(chunk, page.keys)
-        wanted = [i for i in self._tablet.schema.indexes if i.number in chunk.asked.indexes]
-        chunk.entries.add(keys_of(page.keys), page.values, wanted)
+        chunk.entries.add(keys_of(page.keys), page.values, self._wanted(chunk))
         if chunk.until is None or bucket is not None or chunk.gathered >= batch:
-            self._write(chunk)
+            self._write(chunk, chunk.entries.entries())
         else:
             self._tablet.port.turn(self._read, chunk)
 
@@ -171,12 +223,12 @@ class BackfillWorker:
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
-    def _write(self, chunk: _Chunk) -> None:
+    def _write(self, chunk: _Chunk, found: Iterable[tuple[str, Entries]]) -> None:
         asked, tablet = chunk.asked, self._tablet
         now = Defect.entries_are_written_now in tablet.settings.defects
         time = tablet.clock.now() if now else asked.read_time
         known = {i.number for i in tablet.schema.indexes}
-        for place, entries in chunk.entries.entries():
+        for place, entries in found:
             if entries.index in known:
                 self._number += 1
                 message = BackfillBatch(asked.job, self._number, time, asked.read_time, entries)

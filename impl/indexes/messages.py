@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from stagewright.impl.indexes.bulk.columns import Entries
+from stagewright.impl.indexes.bulk.numbers import Entries
 from stagewright.impl.indexes.schema import EntryChange, Schema, Values
 from stagewright.machines.yugabytedb.indexes.index_states import Status
 

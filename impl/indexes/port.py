@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from stagewright.impl.indexes.bulk.work import Work
 from stagewright.impl.indexes.defects import Defects
 from stagewright.impl.indexes.messages import Message
 from stagewright.impl.indexes.records.notes import Note
@@ -27,6 +28,9 @@ class Settings:
     transaction_timeout: int = 3_000
     history: int = 3_000  # timestamp_history_retention_interval_sec, of indexes
     compaction: int = 250  # how often delete markers are reclaimed
+    bulk: int = (
+        10_000  # rows of a tablet, or entries of a batch, from which on a builder handles them
+    )
     resend: int = 150  # a client's question that is not answered
     patience: int = 1_500  # of a client with a statement
     lock_wait: int = 800
@@ -55,6 +59,10 @@ class Port(Protocol):
 
     def aside(self, work: Callable[[], None], then: Callable[..., None], *arguments: Any) -> None:
         """Do what waits for a disk, while others go on; then go on, unless the process is gone by then."""
+        ...
+
+    def elsewhere(self, work: Work, then: Callable[..., None], *arguments: Any) -> None:
+        """Have a builder do something, then go on, with its answer as the last argument, which may be a refusal."""
         ...
 
     def now(self) -> int:

@@ -79,7 +79,7 @@ class TableTablet(Tablet):
         super().__init__(port, store, settings)
         self.number = number
         self.schema = self._stored_schema()
-        self._rows = self._stored_count()
+        self.rows = self._stored_count()
         self._statements: dict[str, dict[int, _Statement]] = defaultdict(dict)
         self._waiting: dict[bytes, list[tuple[str, Write, int]]] = {}
         self._safe_times: dict[int, int] = {}  # since when a job waits
@@ -146,8 +146,8 @@ class TableTablet(Tablet):
         for key, value in versions.items():
             before = self.store.get(ROWS, key)
             was = before is not None and before.value is not None
-            self._rows += (value is not None) - was
-        count = Put(META, Version(_COUNT, 1, str(self._rows).encode()))
+            self.rows += (value is not None) - was
+        count = Put(META, Version(_COUNT, 1, str(self.rows).encode()))
         return [*super().versions(time, versions), count]
 
     def _read(self, sender: str, message: ReadRows) -> None:
@@ -321,7 +321,7 @@ class TableTablet(Tablet):
         if not old:
             time = self.clock.now()
             self.port.note(SafeTimeGiven(job, self.number, indexes, time))
-            self.port.send(_MASTER, SafeTime(job, self.number, time, self._rows))
+            self.port.send(_MASTER, SafeTime(job, self.number, time, self.rows))
             return
         waited = self.port.now() - self._safe_times[job] >= self.settings.wait_for_old
         for transaction in old:

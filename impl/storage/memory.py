@@ -68,6 +68,12 @@ class MemoryRows:
         keys = b"".join(row.key for row in rows)
         return Page(keys, [row.value or b"" for row in rows], following)
 
+    def spill(self) -> None:
+        """There are no files."""
+
+    def files(self) -> tuple[str, ...]:
+        return ()
+
     def snapshot(self) -> MemorySnapshot:
         self._views += 1
         return MemorySnapshot(self._families, self._keys, self._seen)
@@ -179,6 +185,7 @@ class MemoryLoad:
         self._family = family
         self._time = time
         self._batch: list[Put] = []
+        self.path = ""
 
     def add(self, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
         pairs = zip(keys, values, strict=True)

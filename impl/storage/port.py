@@ -68,6 +68,11 @@ class Snapshot(Protocol):
 class Load(Protocol):
     """Versions of one time that are put in together, beside the log: all of them show when they are on the disk."""
 
+    @property
+    def path(self) -> str:
+        """Where another process may write them instead, as a file that the store takes in; empty: it may not."""
+        ...
+
     def add(self, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
         """More of them: the keys are in their order, and after those that were added before."""
         ...
@@ -98,6 +103,14 @@ class RowStore(Protocol):
 
     def page(self, family: str, low: bytes, at: int, most: int) -> Page:
         """What `live` has from a key on as of a time, as it is now: so many rows, and fast."""
+        ...
+
+    def spill(self) -> None:
+        """Put what is in memory alone into files. May be called from any thread."""
+        ...
+
+    def files(self) -> tuple[str, ...]:
+        """Files that have what was written before the last `spill`, at least; any of them may soon be gone."""
         ...
 
     def snapshot(self) -> Snapshot:

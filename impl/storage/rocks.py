@@ -20,8 +20,10 @@ from importlib import import_module
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from stagewright.impl.storage.port import LAST_TIME, Page, Put, StorageError, Version, forgettable
+from stagewright.impl.storage.sst import FORMAT
 
 _END = b"\0\0"
 _PAGE = 256
@@ -53,9 +55,15 @@ class RocksRows:
         options.set_max_open_files(64)
         options.set_keep_log_file_num(1)
         options.set_level_zero_file_num_compaction_trigger(12)  # each load is a file, in order
+        blocks = rocksdict.BlockBasedOptions()  # as `sst/` reads files
+        blocks.set_format_version(FORMAT)
+        blocks.set_checksum_type(rocksdict.ChecksumType.crc32c())
+        options.set_block_based_table_factory(blocks)
+        options.set_compression_type(rocksdict.DBCompressionType.snappy())
         # The last record of the log may be torn by a crash; anything worse is an error.
         options.set_wal_recovery_mode(rocksdict.DBRecoveryMode.tolerate_corrupted_tail_records())
-        self._loads = (directory / f"{n}{_LOAD}" for n in count())
+        mine = uuid4().hex  # whoever still writes for a leader that is gone writes elsewhere
+        self._loads = (directory / f"{mine}-{n}{_LOAD}" for n in count())
         with _named(f"{directory} cannot be opened"):
             self._db: Any = rocksdict.Rdict(str(directory), options)
         for left in directory.glob(f"*{_LOAD}"):
@@ -93,6 +101,15 @@ class RocksRows:
         if len(found.keys) > most:
             following, _ = _plain(found.keys.pop()), found.values.pop()
         return Page(_plain(b"".join(found.keys)), [v[1:] for v in found.values], following)
+
+    def spill(self) -> None:
+        with _named("rows cannot be put into files"):
+            self._db.flush(True)
+
+    def files(self) -> tuple[str, ...]:
+        directory = self._db.path()
+        with _named("files cannot be listed"):
+            return tuple(directory + file["name"] for file in self._db.live_files())
 
     def _check_end(self, start: bytes) -> None:
         """An iterator that meets an error looks as if it had come to the end."""
@@ -154,34 +171,43 @@ class RocksLoad:
     """A file with the versions in the order of their keys, which becomes one of the store's own."""
 
     def __init__(self, rocksdict: Any, db: Any, path: Path, family: str, time: int) -> None:
-        self._ingest = rocksdict.IngestExternalFileOptions
+        self._rocks = rocksdict
         self._db = db
         self._path = path
         self._prefix = _prefix(family)
         self._end = _END + (LAST_TIME - time).to_bytes(8, "big")
-        options = rocksdict.Options(raw_mode=True)
-        options.set_compression_type(rocksdict.DBCompressionType.none())
-        self._file: Any = rocksdict.SstFileWriter(options)
-        self._is_empty = True
-        with _named("a file of rows cannot be begun"):
-            self._file.open(str(path))
+        self._file: Any = None
+
+    @property
+    def path(self) -> str:
+        return str(self._path)
 
     def add(self, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
-        file, prefix, end = self._file, self._prefix, self._end
+        if not keys:
+            return
         with _named("a file of rows cannot be written"):
+            file = self._file = self._file or self._begun()
+            prefix, end = self._prefix, self._end
             for key, value in zip(keys, values, strict=True):
                 file[prefix + key.replace(b"\0", b"\0\xff") + end] = b"+" + value
-        self._is_empty = self._is_empty and not keys
+
+    def _begun(self) -> Any:
+        self._path.unlink(missing_ok=True)  # another process did not end it
+        options = self._rocks.Options(raw_mode=True)
+        options.set_compression_type(self._rocks.DBCompressionType.none())
+        file = self._rocks.SstFileWriter(options)
+        file.open(self.path)
+        return file
 
     def finish(self) -> None:
-        if self._is_empty:
-            self.abandon()
-            return
-        options = self._ingest()
+        options = self._rocks.IngestExternalFileOptions()
         options.set_move_files(True)
         with _named("a file of rows cannot be put in"):
-            self._file.finish()
-            self._db.ingest_external_file([str(self._path)], options)
+            if self._file is not None:
+                self._file.finish()
+            if self._path.exists():
+                self._db.flush(True)  # what would be in the way: writers do not wait for that
+                self._db.ingest_external_file([self.path], options)
 
     def abandon(self) -> None:
         self._file = None

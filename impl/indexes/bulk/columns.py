@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -13,34 +12,10 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from stagewright.impl.indexes.bulk.numbers import Entries, Numbers, byte_sums, ordered
 from stagewright.impl.indexes.schema import EntryChange, IndexInfo, entry_key, index_tablet
 
 TURN = 500  # rows that are handled at once, in less than a millisecond
-Numbers = NDArray[np.int64]
-_SIGN = np.uint64(1 << 63)
-
-
-@dataclass(frozen=True)
-class Entries:
-    """Entries of an index for rows as columns, 8 bytes each: the values, and the keys of the rows."""
-
-    index: int
-    unique: bool
-    values: bytes
-    rows: bytes
-
-    def __len__(self) -> int:
-        return len(self.rows) // 8
-
-    def columns(self) -> tuple[Numbers, Numbers]:
-        """The values, and the keys of the rows."""
-        return np.frombuffer(self.values, np.int64), np.frombuffer(self.rows, np.int64)
-
-    def changes(self) -> Iterator[EntryChange]:
-        """One by one."""
-        values, rows = self.columns()
-        for value, row in zip(values.tolist(), rows.tolist(), strict=True):
-            yield EntryChange(self.index, self.unique, entry_key(self.unique, value, row), row)
 
 
 class EntryColumns:
@@ -79,15 +54,12 @@ class EntryColumns:
             yield index_tablet(number, tablet), Entries(number, unique, values, rows)
 
 
-def keys_of(stored: bytes) -> Numbers:
-    """The keys of rows, which a store has one after the other."""
-    return (np.frombuffer(stored, ">u8").astype(np.uint64) ^ _SIGN).view(np.int64)
-
-
-def ordered(numbers: Numbers) -> NDArray[np.uint8]:
-    """Numbers as a store has them: 8 bytes each, in the order of numbers."""
-    big = (numbers.view(np.uint64) ^ _SIGN).astype(">u8")
-    return big.view(np.uint8).reshape(-1, 8)
+def changes_of(entries: Entries) -> Iterator[EntryChange]:
+    """One by one."""
+    values, rows = entries.columns()
+    for value, row in zip(values.tolist(), rows.tolist(), strict=True):
+        entry = entry_key(entries.unique, value, row)
+        yield EntryChange(entries.index, entries.unique, entry, row)
 
 
 def keys_of_entries(unique: bool, values: Numbers, rows: Numbers) -> list[bytes]:
@@ -133,21 +105,9 @@ def _decoded(text: bytes, names: tuple[str, ...]) -> list[list[int | None]]:
 # -- tablets ------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=1)
-def _tables() -> NDArray[np.uint32]:
-    """What a byte adds to the CRC, by how many come after it."""
-    tables = np.empty((8, 256), np.uint32)
-    for byte in range(256):
-        tables[0, byte] = crc32(bytes([byte])) ^ crc32(b"\0")
-    for after in range(1, 8):
-        before = tables[after - 1]
-        tables[after] = (before >> np.uint32(8)) ^ tables[0][before & np.uint32(0xFF)]
-    return tables
-
-
 def tablets_of(values: Numbers, tablets: int) -> NDArray[np.uint32]:
     """`tablet_of` of many."""
-    stored, tables = ordered(values), _tables()
+    stored, tables = ordered(values), byte_sums()
     found = np.full(len(values), crc32(bytes(8)), np.uint32)
     for place in range(8):
         found ^= tables[7 - place][stored[:, place]]

@@ -6,15 +6,16 @@ A batch takes many short turns, and statements go on between them: once it is so
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stagewright.impl.indexes.bulk.columns import TURN, Entries, Numbers, keys_of_entries
-from stagewright.impl.indexes.bulk.sieve import Sieve
+from stagewright.impl.indexes.bulk.columns import TURN, keys_of_entries
+from stagewright.impl.indexes.bulk.numbers import Entries, Numbers
+from stagewright.impl.indexes.bulk.stored_values import StoredValues
+from stagewright.impl.indexes.bulk.work import Answer, DoneWork, WriteEntries
 from stagewright.impl.indexes.defects import Defect
 from stagewright.impl.indexes.messages import BackfillBatch, BatchDone, Violation
 from stagewright.impl.indexes.records.notes import EntriesBackfilled, EntriesStored, ViolationFound
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from stagewright.impl.indexes.index_tablet import IndexTablet
 
 _AGAIN = 20
+_LOOKED_UP = 100  # entries in a turn
 
 
 @dataclass
@@ -65,9 +67,7 @@ class EntryLoader:
         self._batch: _Batch | None = None
         self._done: dict[str, tuple[BackfillBatch, BatchDone]] = {}  # the last of each sender
         self._load: Load | None = None
-        self._sieve: Sieve | None = (
-            None  # of values that entries in the store have, if keys are to be unique
-        )
+        self._stored_values = StoredValues(tablet)  # if keys are to be unique
 
     @property
     def is_busy(self) -> bool:
@@ -90,14 +90,14 @@ class EntryLoader:
         """Give up what is under way."""
         self._waiting.clear()
         self._done.clear()
-        self._batch = self._sieve = None
+        self._batch = None
+        self._stored_values.close()
         if self._load is not None:
             self._load.abandon()
 
     def know(self, keys: Iterable[bytes]) -> None:
         """Entries are about to be stored."""
-        if self._sieve is not None:
-            self._sieve.add(np.array([value_of(key) for key in keys], np.int64))
+        self._stored_values.know(keys)
 
     def holder(self, value: int) -> tuple[int, int] | None:
         """The row that has a value in a unique index by the batch that is under way, and since when."""
@@ -122,26 +122,10 @@ class EntryLoader:
         if batch is not self._batch:
             return
         batch.is_sorted = True
-        if not batch.message.entries.unique:
+        if batch.message.entries.unique:
+            self._check(batch)
+        else:
             self._store(batch)
-        elif self._sieve is None:
-            self._sieve = Sieve()
-            self._fill(batch, b"")
-        else:
-            self._check(batch)
-
-    def _fill(self, batch: _Batch, low: bytes) -> None:
-        """The first batch that this leader sees: learn which values there are."""
-        if batch is not self._batch:
-            return
-        snapshot = self._tablet.store.snapshot()
-        keys = [v.key for v in islice(snapshot.versions(ROWS, low, None), TURN)]
-        snapshot.close()
-        self.know(keys)
-        if len(keys) < TURN:
-            self._check(batch)
-        else:
-            self._tablet.port.turn(self._fill, batch, keys[-1] + b"\0")
 
     def _check(self, batch: _Batch) -> None:
         """Check all but a second entry of a key, which has to see the first, and what a transaction holds.
@@ -161,7 +145,9 @@ class EntryLoader:
         if taken:
             transactions = {values[value] for value in taken}
             self._tablet.resolve(transactions, batch.message.read_time, lambda: None)
-        self._look_up(batch, 0)
+        self._stored_values.sift(
+            batch.values, lambda: batch is self._batch, lambda places: self._look_up(batch, places)
+        )
 
     def _go_on(self, batch: _Batch) -> None:
         """A part is done: take what was to come later, or answer."""
@@ -171,31 +157,25 @@ class EntryLoader:
         (batch.values, batch.rows), batch.rest = batch.rest, None
         self._tablet.port.after(_AGAIN, self._check, batch)
 
-    def _look_up(self, batch: _Batch, begin: int) -> None:
+    def _look_up(self, batch: _Batch, places: list[int]) -> None:
+        """Entries that may have a rival: the store may have their values."""
         if batch is not self._batch:
             return
-        message, end = batch.message, begin + TURN
+        message = batch.message
         snapshot = self._tablet.store.snapshot()
-        for entry in self._suspects(batch, begin, end):
-            assert entry.row is not None
+        for place in places[:_LOOKED_UP]:
+            value, row = int(batch.values[place]), int(batch.rows[place])
+            entry = EntryChange(message.entries.index, True, entry_key(True, value, row), row)
             rival = self._rival(snapshot, entry, message.read_time)
             if rival is not None:
                 snapshot.close()
-                self._violated(batch, entry, (entry.row, rival))
+                self._violated(batch, entry, (row, rival))
                 return
         snapshot.close()
-        if end >= len(batch.values):
+        if len(places) <= _LOOKED_UP:
             self._store(batch)
         else:
-            self._tablet.port.turn(self._look_up, batch, end)
-
-    def _suspects(self, batch: _Batch, begin: int, end: int) -> Iterator[EntryChange]:
-        """Entries that may have a rival: the store may have their values."""
-        assert self._sieve is not None
-        values, rows = batch.values[begin:end], batch.rows[begin:end]
-        for place in np.flatnonzero(self._sieve.holds(values)).tolist():
-            value, row = int(values[place]), int(rows[place])
-            yield EntryChange(batch.message.entries.index, True, entry_key(True, value, row), row)
+            self._tablet.port.turn(self._look_up, batch, places[_LOOKED_UP:])
 
     def _violated(self, batch: _Batch, entry: EntryChange, rows: tuple[int, int]) -> None:
         message, port = batch.message, self._tablet.port
@@ -230,7 +210,22 @@ class EntryLoader:
         note = EntriesBackfilled(port.address, message.read_time, message.time, batch.entries())
         port.note(note)
         self._load = self._tablet.store.load(ROWS, message.time)
-        self._add(batch, 0)
+        if len(batch.values) < self._tablet.settings.bulk:
+            self._add(batch, 0)
+            return
+        entries = batch.entries()
+        work = WriteEntries(
+            self._load.path, ROWS, message.time, entries.unique, entries.values, entries.rows
+        )
+        port.elsewhere(work, self._written, batch)
+
+    def _written(self, batch: _Batch, answer: Answer) -> None:
+        if batch is not self._batch:
+            return
+        if isinstance(answer, DoneWork):
+            self._put_in(batch)
+        else:
+            self._add(batch, 0)
 
     def _add(self, batch: _Batch, begin: int) -> None:
         if batch is not self._batch:
@@ -239,13 +234,15 @@ class EntryLoader:
         values, rows = batch.values[begin:][:TURN], batch.rows[begin:][:TURN]
         keys = keys_of_entries(batch.message.entries.unique, values, rows)
         self._load.add(keys, [b"%d" % row for row in rows.tolist()])
-        if self._sieve is not None:
-            self._sieve.add(values)
         if begin + TURN < len(batch.values):
             self._tablet.port.turn(self._add, batch, begin + TURN)
         else:
-            self._tablet.know_time(batch.message.time)
-            self._tablet.port.aside(self._load.finish, self._stored, batch)
+            self._put_in(batch)
+
+    def _put_in(self, batch: _Batch) -> None:
+        assert self._load is not None
+        self._tablet.know_time(batch.message.time)
+        self._tablet.port.aside(self._load.finish, self._stored, batch)
 
     def _stored(self, batch: _Batch) -> None:
         self._load = None

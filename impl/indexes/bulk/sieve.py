@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from stagewright.impl.indexes.bulk.columns import Numbers
+from stagewright.impl.indexes.bulk.numbers import Numbers
 
 _BITS = 27  # 16 MiB: of ten million values in it, one of a hundred others is held
-_SHIFT = np.uint64(64 - _BITS)
-_FACTORS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))
+SHIFT = np.uint64(64 - _BITS)
+FACTORS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))
 
 
 class Sieve:
@@ -34,7 +34,7 @@ class Sieve:
 
 def _places(values: Numbers) -> list[tuple[NDArray[np.uint64], NDArray[np.uint8]]]:
     found: list[tuple[NDArray[np.uint64], NDArray[np.uint8]]] = []
-    for factor in _FACTORS:
-        hashed = (values.view(np.uint64) * factor) >> _SHIFT
+    for factor in FACTORS:
+        hashed = (values.view(np.uint64) * factor) >> SHIFT
         found.append((hashed >> np.uint64(3), (hashed & np.uint64(7)).astype(np.uint8)))
     return found

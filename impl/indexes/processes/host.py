@@ -21,6 +21,7 @@ from stagewright.impl.indexes.index_tablet import IndexTablet
 from stagewright.impl.indexes.master import Master
 from stagewright.impl.indexes.messages import Message
 from stagewright.impl.indexes.processes.admission import admit
+from stagewright.impl.indexes.processes.builder import BuilderProcess
 from stagewright.impl.indexes.processes.layout import MASTER, IndexLayout
 from stagewright.impl.indexes.processes.lives import Led, Life, SyncedStore
 from stagewright.impl.indexes.processes.log import Log
@@ -63,6 +64,7 @@ class Host:
         self._settings = replace(self._file.settings, defects=defects)
         self.slots = self._settings.slots
         self.turns = Turns()
+        self.builder = BuilderProcess()
         self._secret = layout.layout.secret()
         self._places = Places(layout, name, self._file.servers)
         self._lives: dict[str, Life] = {}
@@ -104,6 +106,7 @@ class Host:
     async def _close(self) -> None:
         for life in self._lives.values():
             life.end()
+        self.builder.close()
         led = [life for life in self._lives.values() if isinstance(life, Led)]
         await asyncio.gather(*(task for life in led for task in life.busy()), *self._giving)
         for link in self._links.values():

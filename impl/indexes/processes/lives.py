@@ -9,9 +9,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
+from stagewright.impl.indexes.bulk.work import Work
 from stagewright.impl.indexes.index_tablet import IndexTablet
 from stagewright.impl.indexes.messages import Message
 from stagewright.impl.indexes.port import Port, Settings
+from stagewright.impl.indexes.processes.builder import BuilderProcess
 from stagewright.impl.indexes.processes.turns import Turns
 from stagewright.impl.indexes.records.notes import Note
 from stagewright.impl.indexes.table_tablet import TableTablet
@@ -38,6 +40,7 @@ class Surroundings(Protocol):
 
     slots: int  # for backfills, of those that are free
     turns: Turns
+    builder: BuilderProcess
 
     def deliver(self, life: Life, to: str, at: int, message: Message) -> None:
         """Send what a life says at a hybrid time, when all that it has written before is on the disk."""
@@ -93,6 +96,9 @@ class Life:
 
         task = asyncio.get_running_loop().create_task(do())
         self.asides.add(task)
+
+    def elsewhere(self, work: Work, then: Callable[..., None], *arguments: Any) -> None:
+        self.host.builder.do(work, partial(self.host.act, self, then, *arguments))
 
     def now(self) -> int:
         return time.time_ns() // 1_000_000
@@ -196,6 +202,8 @@ class SyncedStore:
         self.write = rows.write
         self.load = rows.load
         self.page = rows.page
+        self.spill = rows.spill
+        self.files = rows.files
         self.snapshot = rows.snapshot
         self.get = rows.get
         self.drop = rows.drop

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stagewright.impl.indexes.bulk.columns import changes_of
 from stagewright.impl.indexes.records.known import KnownVersions
 from stagewright.impl.indexes.records.notes import (
     BackfillOver,
@@ -78,7 +79,7 @@ class DataRecords:
                 )
 
     def _backfilled(self, note: EntriesBackfilled) -> None:
-        unique = [e for e in note.entries.changes() if e.unique]
+        unique = [e for e in changes_of(note.entries) if e.unique]
         decided = all(self._known.holder_of(note.address, e.entry) is None for e in unique)
         at_scan = note.time == note.read_time
         self._recording.take(

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from stagewright.impl.indexes.bulk.columns import Entries, keys_of
+from stagewright.impl.indexes.bulk.columns import changes_of
+from stagewright.impl.indexes.bulk.numbers import Entries, keys_of
 from stagewright.impl.indexes.schema import EntryChange, Schema
 
 
@@ -249,7 +250,7 @@ class EntriesStored(Note):
 
     def stored(self) -> Stored:
         """The same in other words."""
-        versions = {e.entry: str(e.row).encode() for e in self.entries.changes()}
+        versions = {e.entry: str(e.row).encode() for e in changes_of(self.entries)}
         return Stored(self.address, self.time, versions)
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from random import Random
 from typing import Any, Protocol
 
+from stagewright.impl.indexes.bulk.work import RefusedWork, Work
 from stagewright.impl.indexes.catalog import Catalog
 from stagewright.impl.indexes.index_tablet import IndexTablet
 from stagewright.impl.indexes.master import Master
@@ -90,6 +91,10 @@ class _Life:
             then(*arguments)
 
         self.after(DISK, done)
+
+    def elsewhere(self, work: Work, then: Callable[..., None], *arguments: Any) -> None:
+        refused = RefusedWork(f"nobody is here for a {type(work).__name__}")
+        self.after(DISK, then, *arguments, refused)
 
     def now(self) -> int:
         return max(self.world.events.now + self.world.skew.get(self.server, 0), 0)

@@ -1,8 +1,9 @@
 """Builds of an index while its table is written to, side by side: `python -m tests.benchmarks.indexes --rows 1000000`.
 
 Each contestant in its turn: updates at a steady rate, alone and during builds. A latency counts from when an update was
-due, so one that waits makes those behind it late. CPU seconds are of the build alone: of the process that builds or,
-where servers build, of all of them less what as many updates cost without a build. Compare ratios of one run.
+due, so one that waits makes those behind it late. CPU seconds are of all processes of a database less what as many
+updates cost without a build: before it, when there is no index, so that what updates do for the index counts as the
+build's; and after it, when there is one. Compare ratios of one run.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ class Built:
 
     unique: bool
     wall: float  # seconds
-    cpu: float
+    cpu: float  # less what updates cost when there is no index
+    alone: float  # less what they cost when there is one
     waits: Latencies
     rows: int
 
@@ -33,7 +35,8 @@ class Built:
         ratio = self.waits.quantile(99) / idle.quantile(99)
         kind = "unique" if self.unique else "not unique"
         return (
-            f"  {kind:<11} {self.wall:>7.1f} s  {self.rows / self.cpu:>10,.0f} rows/CPU s   "
+            f"  {kind:<11} {self.wall:>7.1f} s  {self.rows / self.cpu:>10,.0f} rows/CPU s "
+            f"({self.rows / self.alone:,.0f} without updates of the index)   "
             f"updates p50/p95/p99 {self.waits.text()} ms, p99 {ratio:.1f} x idle"
         )
 
@@ -42,13 +45,11 @@ def measured(contestant: Contestant, wanted: argparse.Namespace) -> list[Built]:
     """Updates alone, then during a build of each kind."""
     writers = Writers(contestant.connect, wanted.rows, wanted.rate)
     writers.during(lambda: time.sleep(wanted.idle / 4))  # everybody is warm
-    before = contestant.cpu()
-    idle = writers.during(lambda: time.sleep(wanted.idle))
-    cost = (contestant.cpu() - before) / max(len(idle.found), 1)
+    idle, cost = _idle(contestant, writers, wanted.idle)
     print(f"{contestant.name}\n  idle: updates p50/p95/p99 {idle.text()} ms", flush=True)
     found: list[Built] = []
     for unique in (False, True):
-        built = _built(contestant, writers, unique, cost, wanted.rows)
+        built = _built(contestant, writers, unique, cost, wanted)
         print(built.line(idle), flush=True)
         found.append(built)
         time.sleep(wanted.idle / 4)
@@ -58,17 +59,33 @@ def measured(contestant: Contestant, wanted: argparse.Namespace) -> list[Built]:
     return found
 
 
-def _built(contestant: Contestant, writers: Writers, unique: bool, cost: float, rows: int) -> Built:
-    used: list[float] = []
-    began = time.monotonic()
+def _idle(contestant: Contestant, writers: Writers, seconds: float) -> tuple[Latencies, float]:
+    """Updates without a build, and the CPU seconds of each."""
+    before = contestant.cpu()
+    idle = writers.during(lambda: time.sleep(seconds))
+    return idle, (contestant.cpu() - before) / max(len(idle.found), 1)
+
+
+def _built(
+    contestant: Contestant,
+    writers: Writers,
+    unique: bool,
+    cost: float,
+    wanted: argparse.Namespace,
+) -> Built:
+    walls: list[float] = []
+    before, began = contestant.cpu(), time.monotonic()
 
     def build() -> None:
-        used.append(contestant.build(unique=unique))
-        used.append(time.monotonic() - began)
+        contestant.build(unique=unique)
+        walls.append(time.monotonic() - began)
 
     waits = writers.during(build)
-    cpu, wall = used
-    return Built(unique, wall, max(cpu - cost * len(waits.found), 0.01), waits, rows)
+    used = contestant.cpu() - before
+    _, indexed = _idle(contestant, writers, wanted.idle / 2)
+    contestant.drop()
+    cpu, alone = (max(used - one * len(waits.found), 0.01) for one in (cost, indexed))
+    return Built(unique, walls[0], cpu, alone, waits, wanted.rows)
 
 
 def main(words: list[str] | None = None) -> None:
@@ -92,8 +109,11 @@ def main(words: list[str] | None = None) -> None:
                 one.close()
     ours, *others = found
     for name in others:
-        ratio = found[name][0].cpu / found[ours][0].cpu
-        print(f"{ours} / {name}, rows a CPU second: {ratio:.2f}")
+        theirs, own = found[name][0], found[ours][0]
+        print(
+            f"{ours} / {name}, rows a CPU second: {theirs.cpu / own.cpu:.2f} "
+            f"({theirs.alone / own.alone:.2f} without updates of the index)"
+        )
     print(f"load at the end {os.getloadavg()[0]:.1f}")
 
 

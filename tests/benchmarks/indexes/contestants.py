@@ -16,14 +16,16 @@ from random import Random
 from typing import Protocol
 
 from tests.benchmarks.indexes.writers import Update
-from tests.benchmarks.processes.__main__ import cpu_of
+from tests.benchmarks.processes.__main__ import cpu_of_tree
 
+from stagewright.impl.indexes.messages import Build
 from stagewright.impl.indexes.processes.layout import REAL, IndexLayout
 from stagewright.impl.indexes.processes.supervisor import IndexSupervisor
 from stagewright.impl.indexes.schema import row_key, table_tablet, tablet_of
 from stagewright.impl.indexes.tablet import ROWS
 from stagewright.impl.storage.port import Put, Version
 from stagewright.impl.storage.rocks import RocksRows
+from stagewright.machines.yugabytedb.indexes.index_states import Status
 
 POSTGRES = Path("/usr/lib/postgresql")
 TABLETS = 2
@@ -45,12 +47,16 @@ class Contestant(Protocol):
         """A connection that updates rows."""
         ...
 
-    def build(self, *, unique: bool) -> float:
-        """Build an index of all rows, and drop it; CPU seconds of the build, those of updates among them."""
+    def build(self, *, unique: bool) -> None:
+        """Build an index of all rows."""
+        ...
+
+    def drop(self) -> None:
+        """Drop it."""
         ...
 
     def cpu(self) -> float:
-        """CPU seconds so far of what builds and serves updates in one; 0 where a build has a process of its own."""
+        """CPU seconds so far of all its processes; its clients are not among them."""
         ...
 
     def close(self) -> None:
@@ -98,26 +104,28 @@ class Stagewright:
 
         return update
 
-    def build(self, *, unique: bool) -> float:
+    def build(self, *, unique: bool) -> None:
         """CREATE INDEX, and wait."""
         self._number += 1
-        name, before = f"i{self._number}", self.cpu()
-        self._client.create(name, "v", unique=unique)
-        while True:
-            build = next(b for b in self._client.builds() if b.name == name)
-            if build.status is not None and build.status.name != "in_progress":
-                break
-            time.sleep(0.1)
+        self._client.create(f"i{self._number}", "v", unique=unique)
+        while (build := self._build()).status in (None, Status.in_progress):
+            time.sleep(0.05)
         if build.error:
             raise RuntimeError(build.error)
-        used = self.cpu() - before
-        self._client.drop(name)
-        return used
+
+    def _build(self) -> Build:
+        return next(b for b in self._client.builds() if b.name == f"i{self._number}")
+
+    def drop(self) -> None:
+        """DROP INDEX, and wait."""
+        self._client.drop(f"i{self._number}")
+        while not self._build().dropped:
+            time.sleep(0.05)
 
     def cpu(self) -> float:
-        """Of all its processes."""
+        """Of its servers, masters, and builders."""
         running = [self._supervisor.running(n) for n in self._supervisor.names]
-        return sum(cpu_of(p) for p in running if p is not None)
+        return sum(cpu_of_tree(p) for p in running if p is not None)
 
     def close(self) -> None:
         """Stop."""
@@ -211,19 +219,19 @@ class Postgres:
 
         return update
 
-    def build(self, *, unique: bool) -> float:
+    def build(self, *, unique: bool) -> None:
         """CREATE INDEX CONCURRENTLY."""
-        (process,) = self._builder.run("select pg_backend_pid();")
-        before = cpu_of(int(process))
         kind = "unique index" if unique else "index"
         self._builder.run(f"create {kind} concurrently i on t (v);")
-        used = cpu_of(int(process)) - before
+
+    def drop(self) -> None:
+        """DROP INDEX."""
         self._builder.run("drop index i;")
-        return used
 
     def cpu(self) -> float:
-        """A build has a process of its own."""
-        return 0.0
+        """Of the server: sessions, the writers of its pages and of its log, checkpoints."""
+        first = (self._home / "data" / "postmaster.pid").read_text("ascii").splitlines()[0]
+        return cpu_of_tree(int(first))
 
     def close(self) -> None:
         """Stop."""
@@ -240,6 +248,7 @@ class Sqlite:
 
     def __init__(self, directory: Path, rows: int) -> None:
         self._path = directory / "sqlite"
+        self._used = 0.0
         base = self._open()
         base.execute("create table t (k integer primary key, v integer, w integer)")
         with base:
@@ -263,7 +272,7 @@ class Sqlite:
 
         return update
 
-    def build(self, *, unique: bool) -> float:
+    def build(self, *, unique: bool) -> None:
         """In a process of its own."""
         kind = "unique index" if unique else "index"
         script = f"create {kind} i on t (v);"
@@ -278,12 +287,15 @@ class Sqlite:
             [sys.executable, "-c", code, str(self._path), script],
             check=True, capture_output=True, text=True,
         )  # fmt: skip
+        self._used += float(done.stdout)
+
+    def drop(self) -> None:
+        """DROP INDEX."""
         self._open().execute("drop index i")
-        return float(done.stdout)
 
     def cpu(self) -> float:
-        """A build has a process of its own."""
-        return 0.0
+        """Of builds: it has no server, what updates cost is their clients'."""
+        return self._used
 
     def close(self) -> None:
         """Nothing runs."""

@@ -54,6 +54,26 @@ def cpu_of(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
+def cpu_of_tree(process: int) -> float:
+    """CPU seconds so far of a process and of all that descend from it, also of those that it has waited for."""
+    children: dict[int, list[int]] = {}
+    used: dict[int, float] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text("ascii", "replace").rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        number = int(path.parent.name)
+        children.setdefault(int(fields[1]), []).append(number)
+        used[number] = sum(map(int, fields[11:15])) / TICKS
+    total, left = 0.0, [process]
+    while left:
+        one = left.pop()
+        total += used.get(one, 0.0)
+        left += children.get(one, [])
+    return total
+
+
 def cpu_here() -> float:
     use = resource.getrusage(resource.RUSAGE_SELF)
     return use.ru_utime + use.ru_stime

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from stagewright.impl.indexes.bulk.work import Work
 from stagewright.impl.indexes.index_tablet import IndexTablet
 from stagewright.impl.indexes.messages import AllowGc, Message
 from stagewright.impl.indexes.port import Settings
@@ -37,6 +38,9 @@ class Alone:
 
     def aside(self, work: Callable[[], None], then: Callable[..., None], *arguments: Any) -> None:
         """Nor waits for a disk."""
+
+    def elsewhere(self, work: Work, then: Callable[..., None], *arguments: Any) -> None:
+        """Nor is there anybody else."""
 
     def now(self) -> int:
         return 1_000_000

@@ -10,12 +10,12 @@ from hypothesis import given, strategies as st
 
 from stagewright.impl.indexes.bulk import columns
 from stagewright.impl.indexes.bulk.columns import (
-    Entries,
     EntryColumns,
-    keys_of,
+    changes_of,
     keys_of_entries,
     tablets_of,
 )
+from stagewright.impl.indexes.bulk.numbers import Entries, keys_of
 from stagewright.impl.indexes.bulk.sieve import Sieve
 from stagewright.impl.indexes.processes.admission import LARGEST
 from stagewright.impl.indexes.schema import (
@@ -60,7 +60,7 @@ def test_entries_of_pages_are_those_of_their_rows(
         ),
         tablets,
     )
-    said = {(place, e.index): tuple(e.changes()) for place, e in found.entries()}
+    said = {(place, e.index): tuple(changes_of(e)) for place, e in found.entries()}
     assert {place: some for (place, _), some in said.items()} == expected
     assert len(said) == len(expected)
 

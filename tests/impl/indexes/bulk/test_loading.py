@@ -11,7 +11,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from stagewright.impl.indexes.bulk import loading
-from stagewright.impl.indexes.bulk.columns import Entries
+from stagewright.impl.indexes.bulk.columns import changes_of
+from stagewright.impl.indexes.bulk.doing import Builder
+from stagewright.impl.indexes.bulk.numbers import Entries
+from stagewright.impl.indexes.bulk.work import RefusedWork, Work, WriteEntries
 from stagewright.impl.indexes.index_tablet import IndexTablet
 from stagewright.impl.indexes.messages import (
     AllowGc,
@@ -43,6 +46,7 @@ class Turns:
     def __init__(self) -> None:
         self.turns: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
         self.sent: list[Message] = []
+        self.builder = Builder()
 
     def send(self, to: str, message: Message) -> None:
         self.sent.append(message)
@@ -60,6 +64,11 @@ class Turns:
             then(*arguments)
 
         self.turns.append((done, ()))
+
+    def elsewhere(self, work: Work, then: Callable[..., None], *arguments: Any) -> None:
+        refused = RefusedWork("rows are in memory")
+        answer = refused if isinstance(work, WriteEntries) else self.builder.do(work)
+        self.turns.append((then, (*arguments, answer)))
 
     def now(self) -> int:
         return 1_000_000
@@ -89,10 +98,10 @@ class Turns:
         raise AssertionError("it goes on for ever")
 
 
-def _tablet(stored: Stored) -> tuple[IndexTablet, Turns, MemoryRows]:
+def _tablet(stored: Stored, bulk: int = 10_000) -> tuple[IndexTablet, Turns, MemoryRows]:
     rows, port = MemoryRows(ModelledDisk()), Turns()
     rows.write(Put(ROWS, Version(key, time, value)) for (key, time), value in stored.items())
-    return IndexTablet(0, port, rows, Settings(compaction=1_000)), port, rows
+    return IndexTablet(0, port, rows, Settings(compaction=1_000, bulk=bulk)), port, rows
 
 
 def _batch(entries: list[tuple[int, int]], unique: bool, number: int = 1) -> BackfillBatch:
@@ -126,7 +135,7 @@ def _rivals(stored: Stored, earlier: Stored, key: bytes, row: int) -> set[int]:
 def _one_by_one(stored: Stored, batch: BackfillBatch) -> tuple[Stored, dict[int, set[int]]]:
     """What the store has after each entry was put in; the rows that share a value."""
     written, shared = Stored(), dict[int, set[int]]()
-    for change in batch.entries.changes():
+    for change in changes_of(batch.entries):
         assert change.row is not None
         rivals = _rivals(stored, written, change.entry, change.row) if change.unique else set()
         if rivals:
@@ -157,14 +166,15 @@ def _short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "TURN", 3)
 
 
-@given(drawn=versions, entries=entries, unique=st.booleans())
+@given(drawn=versions, entries=entries, unique=st.booleans(), bulk=st.sampled_from([1, 8, 100]))
 def test_a_batch_at_once_is_a_batch_one_by_one(
     drawn: dict[tuple[int, int], tuple[bool, int] | None],
     entries: list[tuple[int, int]],
     unique: bool,
+    bulk: int,
 ) -> None:
     stored, batch = _stored(drawn, unique), _batch(sorted(entries, key=lambda e: e[1]), unique)
-    tablet, port, rows = _tablet(stored)
+    tablet, port, rows = _tablet(stored, bulk)
     tablet.receive("table/0", batch)
     port.run()
     expected, shared = _one_by_one(stored, batch)
@@ -215,7 +225,7 @@ def test_entries_that_a_transaction_holds_wait_for_its_end(
 
 def entries_of(batch: BackfillBatch) -> list[tuple[int, int]]:
     """Values and rows."""
-    found = [(value_of(c.entry), c.row) for c in batch.entries.changes()]
+    found = [(value_of(c.entry), c.row) for c in changes_of(batch.entries)]
     return [(value, row) for value, row in found if row is not None]
 
 

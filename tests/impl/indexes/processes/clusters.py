@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -74,6 +76,29 @@ def leader(supervisor: IndexSupervisor, place: str) -> str:
                 return name
         time.sleep(0.05)
     raise AssertionError(f"nobody leads {place}")
+
+
+def children_of(process: int) -> list[int]:
+    """Processes that it has started and that live."""
+    found: list[int] = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            state, parent = path.read_text("ascii", "replace").rpartition(")")[2].split()[:2]
+            if int(parent) == process and state != "Z":
+                found.append(int(path.parent.name))
+    return found
+
+
+def kill_builders(supervisor: IndexSupervisor) -> int:
+    """Kill the builders that there are; how many."""
+    killed = 0
+    for name in supervisor.layout.file().servers:
+        process = supervisor.running(name)
+        for builder in [] if process is None else children_of(process):
+            with suppress(ProcessLookupError):
+                os.kill(builder, signal.SIGKILL)
+                killed += 1
+    return killed
 
 
 def kill_one(supervisor: IndexSupervisor, chance: Random) -> str:

@@ -14,6 +14,7 @@ pytest.importorskip("rocksdict")
 from tests.impl.indexes.processes.clusters import (
     cluster,
     is_over,
+    kill_builders,
     leader,
     until,
 )
@@ -49,8 +50,21 @@ def test_a_build_survives_the_death_of_a_tablet_server_and_of_the_master(tmp_pat
         all_is_well(supervisor, first, writers)
 
 
+def test_a_build_survives_the_deaths_of_its_builders(tmp_path: Path) -> None:
+    with cluster(tmp_path / "c", rows_per_second=0, batch=40, chunk_rows=40, bulk=1) as supervisor:
+        first, client = filled(supervisor), supervisor.client(120)
+        writers = writing(supervisor, range(1, 3))
+        for name in ("i", "u"):
+            client.create(name, "v", unique=name == "u")
+            until(client, name, lambda b: b.rows > 0 or is_over(b))
+            killed = kill_builders(supervisor)
+            assert until(client, name, is_over).status is Status.success
+            assert killed > 0
+        all_is_well(supervisor, first, writers)
+
+
 def test_builds_are_refused_deferred_dropped_and_read_at_a_chosen_time(tmp_path: Path) -> None:
-    with cluster(tmp_path / "c", rows_per_second=0, batch=50, chunk_rows=100) as supervisor:
+    with cluster(tmp_path / "c", rows_per_second=0, batch=50, chunk_rows=100, bulk=1) as supervisor:
         first, client = filled(supervisor), supervisor.client(120)
         client.create("u", "w", unique=True)
         failed = until(client, "u", is_over)

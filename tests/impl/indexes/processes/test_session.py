@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("msgspec")
 
+from stagewright.impl.indexes.bulk.work import Work
 from stagewright.impl.indexes.messages import (
     AskBuild,
     AskSchema,
@@ -49,6 +50,9 @@ class Heard:
 
     def aside(self, work: Callable[[], None], then: Callable[..., None], *arguments: Any) -> None:
         """Nor waits for a disk."""
+
+    def elsewhere(self, work: Work, then: Callable[..., None], *arguments: Any) -> None:
+        """Nor is there anybody else."""
 
     def now(self) -> int:
         return NOW

@@ -1,0 +1,133 @@
+"""Does works in bulk: rows are read from files of a store, values sifted, files of entries written."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import OrderedDict
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stagewright.impl.indexes.bulk.compiled_sieve import CompiledSieve
+from stagewright.impl.indexes.bulk.numbers import KEY, Entries, Numbers, keys_of, ordered
+from stagewright.impl.indexes.bulk.sorting import by_tablet
+from stagewright.impl.indexes.bulk.work import (
+    Answer,
+    DoneWork,
+    DropSieve,
+    RefusedWork,
+    ScannedRows,
+    ScanRows,
+    SiftedValues,
+    SiftValues,
+    Work,
+    WriteEntries,
+)
+from stagewright.impl.storage.sst.entries import entries_file
+from stagewright.impl.storage.sst.files import SstFile, UnreadableError
+from stagewright.impl.storage.sst.rows import rows_of
+from stagewright.impl.storage.sst.windows import FIRST, LATEST, Place, Sources
+
+_OPEN = 256  # files whose blocks are known
+
+
+class Builder:
+    """What it keeps can be had again: files that are open, and sieves."""
+
+    def __init__(self) -> None:
+        self._files: OrderedDict[str, SstFile] = OrderedDict()
+        self._sieves: dict[str, CompiledSieve] = {}
+
+    def do(self, work: Work) -> Answer:
+        """Do it, or say why it cannot be done."""
+        try:
+            match work:
+                case ScanRows():
+                    return self._scan(work)
+                case SiftValues():
+                    return self._sift(work)
+                case DropSieve(sieve):
+                    self._sieves.pop(sieve, None)
+                    return DoneWork()
+                case WriteEntries():
+                    return _write(work)
+        except FileNotFoundError as error:
+            return RefusedWork(f"a file is gone: {error}", again=True)
+        except UnreadableError as error:
+            return RefusedWork(f"a file is to be read by RocksDB: {error}")
+
+    # -- rows --------------------------------------------------------------------------------------------------
+
+    def _scan(self, work: ScanRows) -> Answer:
+        place = _place(work.low)
+        if place is None:
+            return RefusedWork("rows are to be read from a row's key on")
+        sources = Sources([self._opened(path) for path in work.files], work.family)
+        names = sorted({column for _, _, column in work.indexes})
+        found = rows_of(
+            sources, place, work.at, work.most, tuple(json.dumps(n).encode() for n in names)
+        )
+        entries = list[tuple[int, Entries]]()
+        for number, unique, column in work.indexes:
+            at = names.index(column)
+            for tablet, values, rows in by_tablet(
+                found.values[at], found.keys, found.there[at], work.tablets
+            ):
+                some = Entries(number, unique, values.tobytes(), rows.tobytes())
+                entries.append((tablet, some))
+        following = None if found.following is None else _stored(found.following)
+        return ScannedRows(ordered(found.keys).tobytes(), following, tuple(entries))
+
+    def _opened(self, path: str) -> SstFile:
+        if path not in self._files:
+            self._files[path] = SstFile.opened(path)
+        self._files.move_to_end(path)
+        while len(self._files) > _OPEN:
+            self._files.popitem(last=False)
+        return self._files[path]
+
+    # -- values ------------------------------------------------------------------------------------------------
+
+    def _sift(self, work: SiftValues) -> Answer:
+        if work.is_new:
+            self._sieves[work.sieve] = CompiledSieve()
+        sieve = self._sieves.get(work.sieve)
+        if sieve is None:
+            return RefusedWork("there is no such sieve")
+        sieve.add(_numbers(work.known))
+        values = _numbers(work.values)
+        held: NDArray[np.int64] = np.flatnonzero(sieve.holds(values))
+        sieve.add(values)
+        return SiftedValues(tuple(held.tolist()))
+
+
+def _write(work: WriteEntries) -> Answer:
+    """It is on the disk when this returns."""
+    values, rows = _numbers(work.values), _numbers(work.rows)
+    file = entries_file(work.family, work.time, work.unique, values, rows)
+    if file is None:
+        return RefusedWork("the entries are not in order")
+    Path(work.path).unlink(missing_ok=True)  # a builder that died had begun it
+    handle = os.open(work.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    with os.fdopen(handle, "wb", 0) as out:
+        while file:
+            file = file[out.write(file) :]
+        os.fsync(out.fileno())
+    return DoneWork()
+
+
+def _numbers(stored: bytes) -> Numbers:
+    return np.frombuffer(stored, np.int64)
+
+
+def _place(low: bytes) -> Place | None:
+    """Where rows from a key on begin: at all of them, or at a row; None: elsewhere."""
+    if not low:
+        return FIRST
+    return (int(keys_of(low)[0]), LATEST) if len(low) == KEY else None
+
+
+def _stored(key: int) -> bytes:
+    return ordered(np.array([key], np.int64)).tobytes()

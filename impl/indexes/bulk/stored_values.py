@@ -1,0 +1,124 @@
+"""Which values entries of a unique index may have already: all that a leader has stored go through a sieve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stagewright.impl.indexes.bulk.columns import TURN
+from stagewright.impl.indexes.bulk.numbers import Numbers
+from stagewright.impl.indexes.bulk.sieve import Sieve
+from stagewright.impl.indexes.bulk.work import (
+    Answer,
+    DropSieve,
+    SiftedValues,
+    SiftValues,
+)
+from stagewright.impl.indexes.schema import value_of
+from stagewright.impl.indexes.tablet import ROWS
+
+if TYPE_CHECKING:
+    from stagewright.impl.indexes.index_tablet import IndexTablet
+
+_MOST = 1 << 16  # values that wait to be put into the sieve of a builder
+Then = Callable[[list[int]], None]
+
+
+class StoredValues:
+    """Of one leader. The sieve is here or, for many values, a builder's."""
+
+    def __init__(self, tablet: IndexTablet) -> None:
+        self._tablet = tablet
+        self._sieve: Sieve | None = None  # here
+        self._is_there = False
+        self._is_new = False  # a builder has not heard of it
+        self._known: list[int] = []  # what is to be put in
+
+    def know(self, keys: Iterable[bytes]) -> None:
+        """Entries are about to be stored."""
+        values = list(map(value_of, keys))
+        if self._sieve is not None:
+            self._sieve.add(np.array(values, np.int64))
+        elif self._is_there:
+            self._known += values
+
+    def sift(self, values: Numbers, is_wanted: Callable[[], bool], then: Then) -> None:
+        """Go on with the places of the values that entries may have already; from now on these have them, too.
+
+        What is stored meanwhile is not looked at. If the values are not wanted any more, nothing follows.
+        """
+        if self._sieve is None and not self._is_there:
+            self._is_there = self._is_new = len(values) >= self._tablet.settings.bulk
+            self._sieve = None if self._is_there else Sieve()
+            self._fill(b"", is_wanted, lambda: self._sift(values, is_wanted, then))
+        else:
+            self._sift(values, is_wanted, then)
+
+    def close(self) -> None:
+        """Nothing is sifted any more."""
+        if self._is_there and not self._is_new:
+            self._tablet.port.elsewhere(DropSieve(self._tablet.port.address), lambda _: None)
+        self._is_there, self._sieve, self._known = False, None, []
+
+    def _fill(self, low: bytes, is_wanted: Callable[[], bool], then: Callable[[], None]) -> None:
+        """The first values that this leader sees: learn which there are."""
+        if not is_wanted():
+            return
+        snapshot = self._tablet.store.snapshot()
+        keys = [v.key for v in islice(snapshot.versions(ROWS, low, None), TURN)]
+        snapshot.close()
+        self.know(keys)
+        if len(keys) < TURN:
+            then()
+        elif len(self._known) < _MOST:
+            self._tablet.port.turn(self._fill, keys[-1] + b"\0", is_wanted, then)
+        else:
+            following = keys[-1] + b"\0"
+            self._ask(np.empty(0, np.int64), lambda _: self._fill(following, is_wanted, then))
+
+    def _sift(self, values: Numbers, is_wanted: Callable[[], bool], then: Then) -> None:
+        if not is_wanted():
+            return
+        if self._sieve is not None:
+            self._sift_here(values, 0, [], is_wanted, then)
+            return
+
+        def answered(answer: Answer) -> None:
+            if not is_wanted():
+                return
+            if isinstance(answer, SiftedValues):
+                then(list(answer.places))
+                return
+            self._is_there = False  # what the builder knew is lost
+            self.sift(values, is_wanted, then)
+
+        self._ask(values, answered)
+
+    def _ask(self, values: Numbers, then: Callable[[Answer], None]) -> None:
+        port, known = self._tablet.port, np.array(self._known, np.int64)
+        work = SiftValues(port.address, self._is_new, known.tobytes(), values.tobytes())
+        self._known, self._is_new = [], False
+        port.elsewhere(work, then)
+
+    def _sift_here(
+        self,
+        values: Numbers,
+        begin: int,
+        found: list[int],
+        is_wanted: Callable[[], bool],
+        then: Then,
+    ) -> None:
+        if not is_wanted():
+            return
+        assert self._sieve is not None
+        some = values[begin : begin + TURN]
+        found += (np.flatnonzero(self._sieve.holds(some)) + begin).tolist()
+        self._sieve.add(some)
+        if begin + TURN >= len(values):
+            then(found)
+        else:
+            here, port = self._sift_here, self._tablet.port
+            port.turn(here, values, begin + TURN, found, is_wanted, then)

@@ -1,0 +1,86 @@
+"""A builder does one work after the other; if it dies, another one does what it had to do, unless it dies of that."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("msgspec")
+pytest.importorskip("rocksdict")
+
+from tests.impl.indexes.processes.clusters import children_of
+
+from stagewright.impl.indexes.bulk.work import (
+    Answer,
+    DoneWork,
+    RefusedWork,
+    ScanRows,
+    SiftedValues,
+    SiftValues,
+    WriteEntries,
+)
+from stagewright.impl.indexes.processes.builder import BuilderProcess
+
+SECONDS = 120
+FOUR = np.array([4], np.int64).tobytes()
+
+
+def test_works_are_done_in_their_order_and_again_when_a_builder_dies(tmp_path: Path) -> None:
+    answers: list[Answer] = []
+
+    async def work() -> None:
+        builder, over = BuilderProcess(), asyncio.Event()
+
+        def sifted(answer: Answer) -> None:
+            answers.append(answer)
+            if len(answers) == 1:
+                (process,) = children_of(os.getpid())
+                os.kill(process, signal.SIGKILL)  # with its sieve
+                builder.do(SiftValues("a", False, b"", FOUR), sifted)
+            else:
+                columns = np.arange(100_000, dtype=np.int64).tobytes()
+                path = str(tmp_path / "file")
+                builder.do(WriteEntries(path, "rows", 1, False, columns, columns), written)
+
+        def written(answer: Answer) -> None:
+            answers.append(answer)
+            over.set()
+
+        assert not children_of(os.getpid())  # nothing was to be done
+        builder.do(SiftValues("a", True, b"", FOUR), sifted)
+        async with asyncio.timeout(SECONDS):
+            await over.wait()
+        builder.close()
+
+    asyncio.run(work())
+    assert answers == [SiftedValues(()), RefusedWork("there is no such sieve"), DoneWork()]
+    assert (tmp_path / "file").stat().st_size > 1_000_000
+
+
+def test_what_a_builder_dies_of_is_refused(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    answers: list[Answer] = []
+
+    async def work() -> None:
+        builder, over = BuilderProcess(), asyncio.Event()
+
+        def answered(answer: Answer) -> None:
+            answers.append(answer)
+            if len(answers) == 2:
+                over.set()
+
+        builder.do(ScanRows((str(tmp_path),), "rows", b"", 1, 1, 1, ()), answered)  # no file
+        builder.do(SiftValues("a", True, FOUR, FOUR), answered)
+        async with asyncio.timeout(SECONDS):
+            await over.wait()
+        builder.close()
+
+    asyncio.run(work())
+    assert answers == [RefusedWork("the builder dies of it"), SiftedValues((0,))]
+    assert capfd.readouterr().err.count("OSError: ") == 3
