@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from stagewright.impl.indexes.bulk.columns import TURN, EntryColumns
-from stagewright.impl.indexes.bulk.numbers import KEY, Entries, keys_of
+from stagewright.impl.indexes.bulk.numbers import Entries, keys_of
 from stagewright.impl.indexes.bulk.work import Answer, RefusedWork, ScannedRows, ScanRows
 from stagewright.impl.indexes.defects import Defect
 from stagewright.impl.indexes.messages import (
@@ -164,10 +164,9 @@ class BackfillWorker:
         if chunk.over:
             return
         match answer:
-            case ScannedRows(keys, following, found):
+            case ScannedRows(rows, following, found):
                 chunk.until = following
-                chunk.rows += len(keys) // KEY
-                self._note(chunk, keys)
+                chunk.rows += rows
                 places = ((index_tablet(e.index, tablet), e) for tablet, e in found)
                 self._write(chunk, places)
             case RefusedWork(again=True) if tries > 1:

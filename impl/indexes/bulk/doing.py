@@ -78,7 +78,7 @@ class Builder:
                 some = Entries(number, unique, values.tobytes(), rows.tobytes())
                 entries.append((tablet, some))
         following = None if found.following is None else _stored(found.following)
-        return ScannedRows(ordered(found.keys).tobytes(), following, tuple(entries))
+        return ScannedRows(len(found.keys), following, tuple(entries))
 
     def _opened(self, path: str) -> SstFile:
         if path not in self._files:

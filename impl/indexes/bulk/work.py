@@ -25,9 +25,9 @@ class ScanRows:
 
 @dataclass(frozen=True, slots=True)
 class ScannedRows:
-    """Keys of rows one after the other, that of the row after them, and entries by tablet, in the order of their keys."""
+    """How many rows, the key of the row after them, and entries by tablet, in the order of their keys."""
 
-    keys: bytes
+    rows: int
     following: bytes | None
     entries: tuple[tuple[int, Entries], ...]
 

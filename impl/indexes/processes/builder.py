@@ -18,7 +18,7 @@ from typing import Any
 from stagewright.impl.indexes.bulk.work import Answer, RefusedWork, Work
 from stagewright.impl.processes.frames import Frames, framed
 
-_PROGRAM = ("-P", "-m", "stagewright.impl.indexes.processes.builder_program")
+_PROGRAM = ("-P", "-m", "stagewright.impl.indexes.bulk.program")
 ROOM = 1 << 20  # bytes
 _TRIES = 3  # of a work, with a builder that dies of it
 _LOG = logging.getLogger("stagewright.indexes")
@@ -33,15 +33,19 @@ class BuilderProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._link: _Link | None = None
         self._tries = 0
+        self._is_closed = False
 
     def do(self, work: Work, then: Then) -> None:
-        """Have a work done."""
+        """Have a work done, unless it is closed."""
+        if self._is_closed:
+            return
         self._works.append((work, then))
         if len(self._works) == 1:
             self._send()
 
     def close(self) -> None:
         """End it; what it has to do is not done, and not answered."""
+        self._is_closed = True
         self._works.clear()
         self._end()
 

@@ -80,7 +80,7 @@ def test_entries_of_files_are_those_of_pages(
         wanted = tuple((i.number, i.unique, i.column) for i in INDEXES)
         found = builder.do(ScanRows(store.files(), "rows", low, at, most, tablets, wanted))
         assert isinstance(found, ScannedRows)
-        assert (found.keys, found.following) == (page.keys, page.following)
+        assert (found.rows, found.following) == (len(page.values), page.following)
         here = {(index_tablet(e.index, t), e.index): e for t, e in found.entries}
         there = {(place, e.index): e for place, e in expected.entries()}
         assert here.keys() == there.keys()

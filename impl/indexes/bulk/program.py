@@ -1,4 +1,4 @@
-"""The process that builds for a tablet server: `python -m stagewright.impl.indexes.processes.builder_program --fd N`.
+"""The process that builds for a tablet server: `python -m stagewright.impl.indexes.bulk.program --fd N`.
 
 It does one work after the other, with the least priority there is, and ends when its server does. Works and answers
 are pickled: nobody else has an end of the two sockets between them.
