@@ -50,6 +50,7 @@ def test_a_build_survives_the_death_of_a_tablet_server_and_of_the_master(tmp_pat
         all_is_well(supervisor, first, writers)
 
 
+@pytest.mark.thorough
 def test_a_build_survives_the_deaths_of_its_builders(tmp_path: Path) -> None:
     with cluster(tmp_path / "c", rows_per_second=0, batch=40, chunk_rows=40, bulk=1) as supervisor:
         first, client = filled(supervisor), supervisor.client(120)
