@@ -2,14 +2,17 @@
 
 Nobody was promised such a version, for a write that is acknowledged has a quorum. But a view may have been updated
 from it, and no replica of the base table knows that any more: it shows the lost version's row, or lacks that of the
-version before, until the key is written again. Only such rows are excused, each by the lost version's own timestamp.
+version before, until the key is written again. Only such rows are excused, each by what the lost version itself makes of the view.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.catalog.view import View
 from stagewright.impl.node.keys import bounds
+from stagewright.impl.node.messages import Cell
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.world import World
 from stagewright.impl.storage.memory import MemoryRows
@@ -25,7 +28,8 @@ class LostVersions:
         self.excused = 0
         self._world = world
         self._rows = rows
-        self.times: dict[bytes, set[int]] = {}  # of each base row, by its key
+        # Of each base row, by its key: values by timestamps.
+        self.found: dict[bytes, dict[int, bytes | None]] = {}
 
     def committed(self, before: View, after: View) -> None:
         """Something was committed: a tablet may have left nodes that are given up."""
@@ -45,23 +49,30 @@ class LostVersions:
             for v in self._versions(n, row)
         }
         for name in gone:
-            for key, time in self._versions(name, row) - elsewhere:
+            for key, time, value in self._versions(name, row) - elsewhere:
                 if (key[8:], time) not in self._rows.acknowledged:
-                    self.times.setdefault(key[8:], set()).add(time)
+                    self.found.setdefault(key[8:], {})[time] = value
 
-    def _versions(self, name: str, row: TabletRow) -> set[tuple[bytes, int]]:
+    def _versions(self, name: str, row: TabletRow) -> set[Cell]:
         """The versions of a tablet's rows that are on a node's disk."""
         host = self._world.hosts[name]
         rows = host.rows if host.node is not None else MemoryRows(host.disk)
         snapshot = rows.snapshot()
-        found = {(v.key, v.time) for v in snapshot.versions(row.table, *bounds(*row.range))}
+        found = {
+            (v.key, v.time, v.value) for v in snapshot.versions(row.table, *bounds(*row.range))
+        }
         snapshot.close()
         return found
 
-    def excuse(self, key: bytes, due: Found, there: Found) -> bool:
-        """Whether a lost version of a base row explains that a row of a view is not as it is due."""
-        lost = self.times.get(key, set())
-        shown = there is not None and there[0] in lost and (due is None or there[0] > due[0])
-        hidden = due is not None and there is None and any(time > due[0] for time in lost)
+    def excuse(
+        self, key: bytes, has: Callable[[bytes | None], bool], due: Found, there: Found
+    ) -> bool:
+        """Whether a lost version of a base row explains that a row of a view is not as it is due.
+
+        `has` says whether it is the view's row of a value: a lost version shows its own, and hides another one.
+        """
+        newer = {t: v for t, v in self.found.get(key, {}).items() if due is None or t > due[0]}
+        shown = there is not None and there in newer.items() and has(there[1])
+        hidden = due is not None and there is None and not all(map(has, newer.values()))
         self.excused += shown or hidden
         return shown or hidden

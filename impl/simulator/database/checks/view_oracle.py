@@ -14,7 +14,7 @@ from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.node.keys import bounds, start_of, stored_key, token_in
 from stagewright.impl.node.messages import Cell
 from stagewright.impl.ring.partitioner import token_of
-from stagewright.impl.simulator.database.checks.lost_versions import LostVersions
+from stagewright.impl.simulator.database.checks.lost_versions import Found, LostVersions
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.tables import table_of
 from stagewright.impl.simulator.database.world import World
@@ -155,10 +155,14 @@ class ViewOracle:
                 there = _newest(hosts[host].rows, stored, low, high)
                 for key in sorted(of_tablet.keys() | there.keys()):
                     read, found = of_tablet.get(key), there.get(key)
-                    if read != found and not self.lost.excuse(_parts(key)[1], found, read):
+                    if read != found and not self._excuses(name, _parts(key), found, read):
                         self._rows.broken(
                             f"{host} has {key!r} of {name} as {found}, clients read {read}"
                         )
+
+    def _excuses(self, name: str, row: Row, due: Found, there: Found) -> bool:
+        expected, (key, base) = self.views[name], row
+        return self.lost.excuse(base, lambda value: expected.key(value) == key, due, there)
 
     def compare(self, name: str, base: Iterable[Cell], view: Iterable[Cell]) -> None:
         """Compare a view with its base table, both as a client has read them from all replicas."""
@@ -174,7 +178,7 @@ class ViewOracle:
         self.compared += len(wanted)
         for row in sorted(wanted.keys() | there.keys()):
             due, found = wanted.get(row), there.get(row)
-            if due == found or self.lost.excuse(row[1], due, found):
+            if due == found or self._excuses(name, row, due, found):
                 continue
             if found is None:
                 self._rows.broken(f"{name} lacks {row}: the base table has {due}")

@@ -24,11 +24,21 @@ ONE_REPLICA_IS_REPLACED = Plan(
 """A write fails as one of two replicas is down; the other is replaced after the view was updated from it."""
 
 
-def lost(*times: int) -> LostVersions:
+def lost(*values: tuple[int, bytes | None]) -> LostVersions:
     """What is known when versions of `key` were lost."""
     found = LostVersions(World(1), Oracle())
-    found.times[b"key"] = {*times}
+    found.found[b"key"] = dict(values)
     return found
+
+
+def is_x(value: bytes | None) -> bool:
+    """Whether the row that is looked at is that of the value."""
+    return value == b"x"
+
+
+def is_y(value: bytes | None) -> bool:
+    """The same of another row."""
+    return value == b"y"
 
 
 def test_a_view_may_show_what_a_replaced_node_alone_had() -> None:
@@ -40,17 +50,25 @@ def test_a_view_may_show_what_a_replaced_node_alone_had() -> None:
 
 
 def test_a_row_of_a_lost_version_is_excused_if_nothing_newer_is_in_its_place() -> None:
-    versions = lost(20)
-    assert versions.excuse(b"key", None, (20, b"x"))
-    assert versions.excuse(b"key", (10, b"y"), (20, b"x"))
-    assert not versions.excuse(b"key", (30, b"y"), (20, b"x"))
-    assert not versions.excuse(b"key", None, (10, b"x"))
-    assert not versions.excuse(b"other", None, (20, b"x"))
+    versions = lost((20, b"x"))
+    assert versions.excuse(b"key", is_x, None, (20, b"x"))
+    assert versions.excuse(b"key", is_x, (10, b"x"), (20, b"x"))
+    assert not versions.excuse(b"key", is_x, (30, b"x"), (20, b"x"))
+    assert not versions.excuse(b"key", is_x, None, (10, b"x"))
+    assert not versions.excuse(b"other", is_x, None, (20, b"x"))
 
 
-def test_a_row_is_hidden_by_a_newer_lost_version_alone() -> None:
-    versions = lost(20)
-    assert versions.excuse(b"key", (10, b"y"), None)
-    assert not versions.excuse(b"key", (30, b"y"), None)
-    assert not versions.excuse(b"key", (10, b"y"), (5, b"x"))
+def test_a_lost_version_explains_its_own_row_with_its_own_value_alone() -> None:
+    versions = lost((20, b"x"))
+    assert not versions.excuse(b"key", is_y, None, (20, b"x"))
+    assert not versions.excuse(b"key", is_x, None, (20, b"z"))
+
+
+def test_a_row_is_hidden_by_a_newer_lost_version_of_another_place_alone() -> None:
+    versions = lost((20, b"x"))
+    assert versions.excuse(b"key", is_y, (10, b"y"), None)
+    assert not versions.excuse(b"key", is_y, (30, b"y"), None)
+    assert not versions.excuse(b"key", is_y, (10, b"y"), (5, b"x"))
     assert versions.excused == 1
+    assert not versions.excuse(b"key", is_x, (10, b"x"), None)  # it would show itself
+    assert lost((20, None)).excuse(b"key", is_x, (10, b"x"), None)
