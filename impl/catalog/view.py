@@ -257,7 +257,7 @@ def view_of(tables: Mapping[str, Rows], memo: Memo) -> View:
         version=static["version"],
         fence_version=static["fence_version"],
         session=static["session"] or "",
-        features=frozenset(static["enabled_features"]),
+        features=frozenset(static.get("enabled_features", ())),
         nodes=nodes,
         tables={key[0]: row["replicas"] for key, row in tables[TABLES].items()},
         tablets=tablets_of(tables[TABLES], tables[TABLETS], memo),
