@@ -1,7 +1,8 @@
 """What all tests share: Hypothesis profiles and one Spark session."""
 
+import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,11 +36,25 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ[VARIABLE] = "thorough"
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Thousands of tests and the modules that they import stay: looking for garbage among them finds none."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what was not asked for; what is made once for several tests is made in one process.
 
     That is the session of Spark, and what a fixture makes for all tests of a file.
     """
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")
     left_out = set[str]()
     if not config.getoption("--thorough"):
         left_out.add("thorough")
@@ -50,9 +65,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=deselected)
         items[:] = [item for item in items if item not in set(deselected)]
     for item in items:
-        if item.get_closest_marker("spark") is not None:
+        if item.get_closest_marker("xdist_group") is not None:
+            pass
+        elif item.get_closest_marker("spark") is not None:
             item.add_marker(pytest.mark.xdist_group("spark"))
-        elif item.get_closest_marker("xdist_group") is None and shares_a_fixture(item):
+        elif shares_a_fixture(item):
             item.add_marker(pytest.mark.xdist_group(item.path.as_posix()))
         group = item.get_closest_marker("xdist_group")
         if group is not None and getattr(config.option, "loadgroup", False):
