@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from stagewright.compiled import compiled, copy_bytes, interpreted
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 @compiled
@@ -51,3 +57,34 @@ def test_numbers_wrap_around_in_plain_python_too() -> None:
     largest = np.uint64(2**64 - 1)
     with interpreted():
         assert doubled(largest) == 2**64 - 2
+
+
+CALLED = """
+import numba
+from tests.test_compiled import doubled
+
+print("ready", flush=True)
+input()
+assert doubled(5) == 10
+print(sum(doubled.machine_code().stats.cache_misses.values()))
+"""
+
+
+def test_of_processes_that_need_a_loop_at_once_one_compiles_it(tmp_path: Path) -> None:
+    path = os.pathsep.join(map(str, (ROOT, ROOT / "src")))
+    callers = [
+        subprocess.Popen(
+            [sys.executable, "-c", CALLED],
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": path},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    pipes = [(p.stdin, p.stdout) for p in callers if p.stdin is not None and p.stdout is not None]
+    assert [printed.readline() for _, printed in pipes] == ["ready\n"] * 2
+    for typed, _ in pipes:
+        typed.write("\n")
+        typed.flush()
+    assert sorted(caller.communicate()[0] for caller in callers) == ["0\n", "1\n"]

@@ -1,8 +1,9 @@
 """Compiles loops over arrays to machine code: the only place that knows `numba`.
 
-A loop is compiled when it is first called. The object code is kept beside the source or, where that is
-read-only, in the user's cache. Inside `interpreted()` loops run as plain Python: for a few hundred events that
-is over before numba has been imported. With `NUMBA_DISABLE_JIT=1` they always do, slowly.
+A loop is compiled when it is first called, by one of the processes that need it then. The object code is kept
+beside the source or, where that is read-only, in the user's cache. Inside `interpreted()` loops run as plain
+Python: for a few hundred events that is over before numba has been imported. With `NUMBA_DISABLE_JIT=1` they
+always do, slowly.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import functools
 import importlib
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar, cast
@@ -53,10 +54,19 @@ class _Compiled:
         if _interpreting:
             with np.errstate(over="ignore"):  # hashes wrap around, as they do in machine code
                 return self._function(*arguments)
-        return (self._machine_code or self.machine_code())(*arguments)
+        return (self._machine_code or self._code_for(arguments))(*arguments)
 
     def __reduce__(self) -> str:
         return self._function.__qualname__  # Spark's workers import it
+
+    def _code_for(self, arguments: tuple[Any, ...]) -> Callable[..., Any]:
+        """Machine code for such arguments: one of several processes compiles it, the others load what that one kept."""
+        loop: Any = self.machine_code()
+        folder = loop.stats.cache_path if hasattr(loop, "stats") else None
+        if folder is not None:
+            with _alone_in(Path(folder)):
+                loop.compile(tuple(map(loop.typeof_pyval, arguments)))
+        return cast("Callable[..., Any]", loop)
 
     def machine_code(self) -> Callable[..., Any]:
         """What numba makes of the function, and of those that it calls."""
@@ -124,6 +134,21 @@ def _copying() -> Callable[..., Any]:
 
     made: Callable[..., Any] = extending.intrinsic(typed)
     return made
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """While no other process compiles what is kept in this folder; where files cannot be locked, at once."""
+    with ExitStack() as held:
+        with suppress(ImportError, OSError):
+            import fcntl
+
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = held.enter_context((folder / "compiling.lock").open("w"))
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            # Closing it would not do: a process that was forked meanwhile has it open, too.
+            held.callback(fcntl.flock, lock, fcntl.LOCK_UN)
+        yield
 
 
 def _can_keep() -> bool:
