@@ -12,6 +12,7 @@ pytest.importorskip("rocksdict")
 from tests.benchmarks.indexes.__main__ import main
 from tests.benchmarks.indexes.contestants import values_of
 from tests.benchmarks.indexes.writers import Latencies, Update, Writers
+from tests.patience import PATIENCE
 
 
 def test_figures_are_reported_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
@@ -36,7 +37,7 @@ def test_one_that_waits_makes_those_behind_it_late() -> None:
         return update
 
     def enough() -> None:
-        until = time.monotonic() + 60
+        until = time.monotonic() + PATIENCE
         while len(calls) < 60:
             assert time.monotonic() < until
             time.sleep(0.01)

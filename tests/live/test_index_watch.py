@@ -17,6 +17,7 @@ pytest.importorskip("rocksdict")
 
 from tests.browser import visit
 from tests.impl.indexes.processes.clusters import cluster
+from tests.patience import PATIENCE
 
 from stagewright.impl.indexes.processes.supervisor import IndexSupervisor
 from stagewright.live.index_watch import IndexWatch
@@ -43,7 +44,7 @@ def served(supervisor: IndexSupervisor) -> Iterator[LoopbackServer]:
 def seen_when(
     supervisor: IndexSupervisor, enough: Callable[[dict[str, Any]], bool]
 ) -> dict[str, Any]:
-    watch, until = IndexWatch(supervisor), time.monotonic() + 120
+    watch, until = IndexWatch(supervisor), time.monotonic() + PATIENCE
     while not enough(seen := watch.look({})):
         assert time.monotonic() < until, json.dumps(seen, indent=1)
         time.sleep(0.1)
@@ -53,7 +54,7 @@ def seen_when(
 def test_builds_processes_and_decisions_are_seen(
     supervisor: IndexSupervisor, served: LoopbackServer, tmp_path: Path
 ) -> None:
-    client = supervisor.client(120)
+    client = supervisor.client(PATIENCE)
     client.write({1: {"v": 1, "w": 7}, 2: {"v": 2, "w": 7}})
     client.create("i", "v", unique=True)
     client.create("j", "w", unique=True)

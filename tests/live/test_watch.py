@@ -21,6 +21,7 @@ pytest.importorskip("rocksdict")
 from tests.browser import visit
 from tests.impl.processes.clusters import cluster
 from tests.interrupts import interrupts_ignored
+from tests.patience import PATIENCE
 
 from stagewright.impl.processes.children import environment
 from stagewright.impl.processes.supervisor import Supervisor
@@ -53,7 +54,7 @@ def served(watch: Watch) -> Iterator[LoopbackServer]:
 
 
 def seen_when(watch: Watch, enough: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE
     while not enough(seen := watch.look({})):
         assert time.monotonic() < until, json.dumps(seen, indent=1)
         time.sleep(0.1)
@@ -168,7 +169,7 @@ def test_a_node_that_was_killed_does_not_look_well(
 
 def test_only_the_loopback_is_answered(served: LoopbackServer) -> None:
     for host, status in (("127.0.0.1", 200), ("rebound.example", 403)):
-        connection = HTTPConnection("127.0.0.1", served.server_port, timeout=30)
+        connection = HTTPConnection("127.0.0.1", served.server_port, timeout=PATIENCE)
         connection.request("GET", "/api/look", headers={"Host": host})
         assert connection.getresponse().status == status
         connection.close()
@@ -183,12 +184,12 @@ def test_the_command_serves_until_it_is_interrupted(
         process = subprocess.Popen(watching, stdout=subprocess.PIPE, text=True, env=environment())
     assert process.stdout is not None
     address = json.loads(process.stdout.readline())["address"]
-    connection = HTTPConnection(address.removeprefix("http://").rstrip("/"), timeout=30)
+    connection = HTTPConnection(address.removeprefix("http://").rstrip("/"), timeout=PATIENCE)
     connection.request("GET", "/")
     assert b"Token ring" in connection.getresponse().read()
     connection.close()
     process.send_signal(2)
-    assert process.wait(30) == 0
+    assert process.wait(PATIENCE) == 0
     taken = subprocess.run(
         [*watching, "--port", str(served.server_port)],
         stderr=subprocess.PIPE,

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.impl.group0.ports import NO_ETCD
+from tests.patience import PATIENCE
 
 from stagewright.impl.group0 import Group0, StateId
 from stagewright.impl.group0.etcd import EtcdGroup0
@@ -37,7 +38,7 @@ def answered(directory: Path) -> list[StateId]:
     ]
 
 
-def wait_for(directory: Path, more: int, patience: float = 60.0) -> None:
+def wait_for(directory: Path, more: int, patience: float = PATIENCE) -> None:
     """Until so many more commits were answered."""
     wanted, deadline = len(answered(directory)) + more, time.monotonic() + patience
     while len(answered(directory)) < wanted:

@@ -6,6 +6,8 @@ import time
 from collections import Counter
 from contextlib import closing
 
+from tests.patience import PATIENCE
+
 from stagewright.impl.processes.layout import Layout
 from stagewright.impl.processes.supervisor import Supervisor
 from stagewright.impl.simulator.database.checks.view_oracle import Expected, stored_row
@@ -57,7 +59,7 @@ def at_rest(supervisor: Supervisor, base: str, views: dict[str, Expected]) -> He
     """Stop all nodes when nothing is on its way any more, and look."""
     supervisor.stop()
     held = Held(supervisor.layout, base, views)
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE
     while held.waits:
         assert time.monotonic() < until, f"{held.waits} updates of views never arrive"
         supervisor.start()

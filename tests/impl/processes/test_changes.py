@@ -19,6 +19,7 @@ pytest.importorskip("rocksdict")
 
 from tests.impl.processes.clusters import cluster
 from tests.impl.processes.writers import kills
+from tests.patience import PATIENCE
 
 from stagewright.impl.cdc.consumer import Consumer, ExpiredError, Position
 from stagewright.impl.node.messages.tables import Resize
@@ -93,9 +94,9 @@ def follow_through_kills(directory: Path, rounds: int) -> None:
                     operator.resize(TABLE, (Resize.split, Resize.merge)[number % 2])
                 time.sleep(chance.random())
             client.stop.set()
-            client.join(60)
+            client.join(PATIENCE)
             newest = max(time for _, time in client.acknowledged)
-            until = time.monotonic() + 120
+            until = time.monotonic() + PATIENCE
             while not database.exists() or seen(database)[1] <= newest:
                 assert time.monotonic() < until, "the consumer does not come to the end"
                 assert reading.poll() is None, "the consumer has ended"
@@ -127,7 +128,7 @@ def test_who_is_slower_than_changes_expire_is_told_so(tmp_path: Path) -> None:
         session.create(TABLE, 2, 2, cdc=True, ttl=2000)
         written = session.put(b"a", b"1")
         first = session.generations()[0]
-        until = time.monotonic() + 60
+        until = time.monotonic() + PATIENCE
         while session.changes(first.streams, 0, written + 1):
             assert time.monotonic() < until, "the change does not expire"
             time.sleep(0.2)

@@ -24,6 +24,7 @@ from tests.impl.processes.clusters import cluster
 from tests.impl.processes.messages import messages
 from tests.impl.processes.strangers import besiege
 from tests.impl.processes.writers import all_is_there, kills, writing
+from tests.patience import PATIENCE
 from tests.traces.databases.scylladb.scylla_evaluated import read, violations
 
 from stagewright.impl.group0.etcd_process import EtcdCluster, find_etcd
@@ -62,7 +63,7 @@ def test_a_node_imports_nothing_heavy() -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
+        timeout=PATIENCE,
         env=environment(),
     )
     heavy, mebibytes = json.loads(ran.stdout)

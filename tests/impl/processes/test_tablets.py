@@ -14,6 +14,7 @@ pytest.importorskip("rocksdict")
 
 from tests.impl.processes.clusters import cluster
 from tests.impl.processes.writers import all_is_there, kills, writing
+from tests.patience import PATIENCE
 
 from stagewright.impl.node.messages import Level, TabletsReply
 from stagewright.impl.processes.errors import ClusterError
@@ -30,7 +31,7 @@ def created(supervisor: Supervisor, tablets: int, replicas: int) -> None:
 
 def at_rest(supervisor: Supervisor, moves: int = 0) -> TabletsReply:
     """The tablets, once none of them moves and so many moves began at least."""
-    until, said = time.monotonic() + 120, None
+    until, said = time.monotonic() + PATIENCE, None
     while time.monotonic() < until:
         said = supervisor.tablets()
         if said and len(said.moves) >= moves and not any(t.stage or t.asked for t in said.tablets):

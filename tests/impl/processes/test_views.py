@@ -13,6 +13,7 @@ pytest.importorskip("rocksdict")
 
 from tests.impl.processes.clusters import cluster
 from tests.impl.processes.writers import Writer, all_is_there, kills, writing
+from tests.patience import PATIENCE
 from tests.traces.databases.scylladb.scylla_evaluated import read, violations
 
 from stagewright.impl.node.messages import Level
@@ -35,7 +36,7 @@ def filled(supervisor: Supervisor, tablets: int) -> Session:
 
 
 def built(session: Session, view: str = V) -> Build:
-    until = time.monotonic() + 180
+    until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         try:
             found = next(b for b in session.builds() if b.name == view)
@@ -75,7 +76,7 @@ def is_its_base(session: Session, writers: list[Writer]) -> None:
 
     A replica that was down has missed writes: what it builds from is old until a read has mended it.
     """
-    until, session.level = time.monotonic() + 60, Level.all
+    until, session.level = time.monotonic() + PATIENCE, Level.all
     for key in (*KEPT, *(k for w in writers for k in w.acknowledged)):
         session.get(key)
     while (there := sorted(rows_of(session, level=Level.all))) != expected(session):

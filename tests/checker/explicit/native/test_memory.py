@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.patience import PATIENCE
 
 from stagewright.checker.explicit.native.memory import Reserved
 
@@ -22,7 +23,8 @@ def test_more_than_there_is_can_be_reserved_and_processes_still_start() -> None:
     memory = int(total.split()[1]) * 1024
     assert sum(one.size for one in reserved) > memory
     assert (
-        subprocess.run([sys.executable, "-c", "print(1)"], check=True, timeout=60).returncode == 0
+        subprocess.run([sys.executable, "-c", "print(1)"], check=True, timeout=PATIENCE).returncode
+        == 0
     )
     child = os.fork()  # copies this process, as Spark's starter does
     if child == 0:

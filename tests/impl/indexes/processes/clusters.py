@@ -11,6 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
+from tests.patience import PATIENCE
+
 from stagewright.impl.indexes.messages import Build
 from stagewright.impl.indexes.processes.client import IndexClient
 from stagewright.impl.indexes.processes.layout import MASTER, REAL, IndexLayout
@@ -19,7 +21,6 @@ from stagewright.impl.processes.errors import ClusterError
 from stagewright.machines.yugabytedb.indexes.index_states import Status
 
 SLOW = replace(REAL, batch=4, chunk_rows=8, rows_per_second=40)
-PATIENCE = 240.0
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from tests.impl.indexes.processes.clusters import (
 from tests.impl.indexes.processes.endurance import KEPT, all_is_well, endure, filled, writing
 from tests.impl.indexes.processes.stored import Held
 from tests.impl.indexes.processes.writers import ended
+from tests.patience import PATIENCE
 
 from stagewright.commands import run_command_line
 from stagewright.impl.indexes.processes.layout import MASTER
@@ -30,7 +31,7 @@ from stagewright.machines.yugabytedb.indexes.index_states import Status
 
 def test_a_build_survives_the_death_of_a_tablet_server_and_of_the_master(tmp_path: Path) -> None:
     with cluster(tmp_path / "c", rows_per_second=30) as supervisor:
-        first, client = filled(supervisor), supervisor.client(120)
+        first, client = filled(supervisor), supervisor.client(PATIENCE)
         writers = writing(supervisor, range(1, 3))
         assert client.create("i", "v", unique=True).name == "i"
         client.create("i", "v", unique=True)  # which is the same index
@@ -53,7 +54,7 @@ def test_a_build_survives_the_death_of_a_tablet_server_and_of_the_master(tmp_pat
 @pytest.mark.thorough
 def test_a_build_survives_the_deaths_of_its_builders(tmp_path: Path) -> None:
     with cluster(tmp_path / "c", rows_per_second=0, batch=40, chunk_rows=40, bulk=1) as supervisor:
-        first, client = filled(supervisor), supervisor.client(120)
+        first, client = filled(supervisor), supervisor.client(PATIENCE)
         writers = writing(supervisor, range(1, 3))
         for name in ("i", "u"):
             client.create(name, "v", unique=name == "u")
@@ -66,7 +67,7 @@ def test_a_build_survives_the_deaths_of_its_builders(tmp_path: Path) -> None:
 
 def test_builds_are_refused_deferred_dropped_and_read_at_a_chosen_time(tmp_path: Path) -> None:
     with cluster(tmp_path / "c", rows_per_second=0, batch=50, chunk_rows=100, bulk=1) as supervisor:
-        first, client = filled(supervisor), supervisor.client(120)
+        first, client = filled(supervisor), supervisor.client(PATIENCE)
         client.create("u", "w", unique=True)
         failed = until(client, "u", is_over)
         assert failed.status is Status.failed
@@ -92,7 +93,7 @@ def test_builds_are_refused_deferred_dropped_and_read_at_a_chosen_time(tmp_path:
         assert client.create("e", "v", deferred=True).waits
         client.backfill()
         assert until(client, "e", is_over).status is Status.success
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while any(p.startswith("index0/") for p in supervisor.layout.places()):
             assert time.monotonic() < deadline  # the files of an index go with it
             time.sleep(0.05)
@@ -101,7 +102,7 @@ def test_builds_are_refused_deferred_dropped_and_read_at_a_chosen_time(tmp_path:
 
 def test_what_cannot_be_asked_is_refused_and_harms_nobody(tmp_path: Path) -> None:
     with cluster(tmp_path / "c") as supervisor:
-        client = supervisor.client(120)
+        client = supervisor.client(PATIENCE)
         for changes in ({1 << 63: {"v": 1}}, {1: {"v v": 1}}, {1: {"v": -(1 << 63)}}, {}):
             with pytest.raises(WireError):
                 client.write(changes)
@@ -132,7 +133,7 @@ def test_what_is_stored_shows_that_processes_are_built_wrongly(
 ) -> None:
     with cluster(tmp_path / "c", wrong, rows_per_second=0, batch=50) as supervisor:
         filled(supervisor)
-        client = supervisor.client(120)
+        client = supervisor.client(PATIENCE)
         client.create("i", "v")
         until(client, "i", is_over)
         client.create("u", "w", unique=True)
@@ -149,7 +150,7 @@ def test_the_logs_in_the_directory_show_that_processes_are_built_wrongly(
     wrong, directory = "tablets_have_times_of_their_own", tmp_path / "c"
     with cluster(directory, wrong, rows_per_second=0) as supervisor:
         filled(supervisor)
-        client = supervisor.client(120)
+        client = supervisor.client(PATIENCE)
         client.create("i", "v")
         until(client, "i", is_over)
         client.close()

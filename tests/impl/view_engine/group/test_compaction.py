@@ -18,6 +18,7 @@ from tests.impl.view_engine.file.test_interoperation import built_by_us, leaves_
 from tests.impl.view_engine.group.test_updates import PARTITIONS, assert_right, group_of, put_some
 from tests.impl.view_engine.memory_source import MemorySource
 from tests.impl.view_engine.rows import SUMMED, document_rows
+from tests.patience import PATIENCE
 
 from stagewright.impl.view_engine import View, ViewEngine, doc, emit
 from stagewright.impl.view_engine.file.disk import RealDisk, sync_folder
@@ -220,7 +221,7 @@ def test_triggers_fire_at_their_thresholds(tmp_path: Path) -> None:
 
 def test_engine_looks_after_its_indexes_by_itself(tmp_path: Path) -> None:
     often = Triggers(interval=0.01, changes=1, file_size=1)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     with ViewEngine(tmp_path, triggers=often, partitions=4) as engine:
         engine.define("d", {"v": View(emit(doc.n))})
         for round_ in range(4):

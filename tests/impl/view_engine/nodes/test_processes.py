@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.patience import PATIENCE
 from tests.traces.readers.evaluated_log import evaluated
 
 from stagewright.commands import run_command_line
@@ -203,7 +204,7 @@ def test_cluster_answers_over_http_and_names_the_nodes_that_do_not(cluster: View
     with ViewServer(cluster, database="shop") as server:
 
         def asked(rest: str) -> tuple[int, Any]:
-            connection = HTTPConnection(server.host, server.port, timeout=60)
+            connection = HTTPConnection(server.host, server.port, timeout=PATIENCE)
             connection.request("GET", f"/shop/{rest}")
             answer = connection.getresponse()
             found = answer.status, json.loads(answer.read())

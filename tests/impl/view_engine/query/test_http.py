@@ -15,6 +15,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 from tests.interrupts import interrupts_ignored
+from tests.patience import PATIENCE
 
 from stagewright.impl.view_engine import Query, View, ViewEngine, doc, emit
 from stagewright.impl.view_engine.http.parameters import ParameterError, read_request
@@ -44,7 +45,7 @@ def served(engine: ViewEngine) -> Iterator[ViewServer]:
 
 
 def asked(server: ViewServer, path: str, body: bytes | None = None) -> tuple[int, Any]:
-    connection = HTTPConnection(server.host, server.port, timeout=60)
+    connection = HTTPConnection(server.host, server.port, timeout=PATIENCE)
     connection.request("GET" if body is None else "POST", path, body)
     answer = connection.getresponse()
     found = answer.status, json.loads(answer.read())
@@ -124,7 +125,7 @@ def test_what_is_wrong_is_said_as_couchdb_says_it(served: ViewServer) -> None:
 
 
 def sent(server: ViewServer, method: str, path: str, body: object = None) -> tuple[int, bytes]:
-    connection = HTTPConnection(server.host, server.port, timeout=60)
+    connection = HTTPConnection(server.host, server.port, timeout=PATIENCE)
     connection.request(method, path, None if body is None else json.dumps(body))
     answer = connection.getresponse()
     found = answer.status, answer.read()
@@ -174,7 +175,7 @@ def test_answer_streams_from_one_snapshot_while_the_world_changes(
 ) -> None:
     engine.put_many((f"e{n:06}", {"n": n, "city": "x" * 600}) for n in range(20_000))
     engine.query("d d", "n", stale="false", limit=0)
-    connection = HTTPConnection(served.host, served.port, timeout=60)
+    connection = HTTPConnection(served.host, served.port, timeout=PATIENCE)
     connection.request("GET", view("n", startkey=0))
     answer = connection.getresponse()
     start = answer.read(1000)  # 12 MB do not fit between server and client: it waits for us
@@ -237,7 +238,7 @@ def test_command_serves_a_folder(tmp_path: Path) -> None:
         assert process.stdout is not None
         address = process.stdout.readline().split("/_design")[0]
         host, _, port = address.split("/")[2].partition(":")
-        connection = HTTPConnection(host, int(port), timeout=60)
+        connection = HTTPConnection(host, int(port), timeout=PATIENCE)
         connection.request("GET", "/shop/_design/d/_view/v")
         assert json.loads(connection.getresponse().read()) == {"rows": [{"key": None, "value": 1}]}
         assert process.stdin is not None
@@ -252,7 +253,7 @@ def test_command_serves_a_folder(tmp_path: Path) -> None:
         assert json.loads(connection.getresponse().read()) == {"rows": [{"key": None, "value": 3}]}
         connection.close()
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE) == 0
     finally:
         process.kill()
         process.wait()
