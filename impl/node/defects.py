@@ -87,6 +87,7 @@ class Defect(Enum):
     view_building_makes_timestamps = auto()  # rows are put into a view as of now
     view_building_skips_rows = auto()  # the first of each chunk but the first
     view_building_does_not_flush = auto()  # sstables are read that miss what is in the memtable
+    views_of_the_end_are_flushed = auto()  # those that came while a memtable was written out, too
     view_updates_change_sides = auto()  # at once, as places in lists of replicas change
     view_rows_are_deleted_in_pairs = auto()  # also those that others have put there
     late_rows_are_not_handed_over = auto()  # those that only a replica has which a tablet leaves
@@ -99,6 +100,7 @@ class Defect(Enum):
     tablets_that_come_are_counted = auto()  # as those of a node that a view leaves without any
     tasks_outlive_their_view = auto()  # a view is dropped, and its tasks are not
     staging_is_forgotten = auto()  # whatever comes by a stream goes to the base directory
+    staging_is_not_looked_for = auto()  # by a node that starts
     staging_stays_behind = auto()  # a tablet moves, and what was staged is base at its new replica
     staging_is_registered_late = auto()  # streaming ends before there is a task
     staging_is_processed_early = (

@@ -223,7 +223,8 @@ class NodeViews:
             bases, before = ({v.base for v in some.values()} for some in (now, self._known))
             for base in sorted(bases - before):
                 self.outbox.load(base, stored_hints(node.rows, base))
-                self.registrar.discover(base)
+                if not node.has(Defect.staging_is_not_looked_for):
+                    self.registrar.discover(base)
             for base in sorted(before - bases):
                 effects += self.registrar.forget_table(base)
             effects += [Drop(name, b"", None) for name in self._known if name not in now]

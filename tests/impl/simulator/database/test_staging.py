@@ -107,6 +107,7 @@ D = Defect
 SHOWN = (
     Shown(D.staging_is_forgotten, REPAIRED, "rows that a view may lack go to staging", oracle=True),
     Shown(D.staging_stays_behind, MOVED, "is staged at the one that comes", oracle=True),
+    Shown(D.staging_is_not_looked_for, BUILT, "group0 stores a task for what is staged", 1),
     Shown(D.staging_is_registered_late, REPAIRED, "a task for what is staged"),
     Shown(D.staging_is_processed_early, MOVED, "is paired with view replicas", oracle=True),
     Shown(D.staged_rows_do_not_wait, REPAIRED, "the views have the row"),

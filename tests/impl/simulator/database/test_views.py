@@ -173,6 +173,14 @@ def test_updates_follow_tablets_that_are_written_to_while_they_move() -> None:
 D = Defect
 KEPT = "the view rows before and after are updated"
 READ = "every row that was there is in the view"
+LATER = Plan(  # the second view comes while the memtable is written out for the first
+    nodes=3,
+    script=parse_script(
+        "table t tablets 1 rf 3; write 60; wait 30; create view v on t by value; wait 18; "
+        "create view w on t by value mod 7; await v; await w"
+    ),
+    workload=Workload(keys=60, gap=(0, 1), clients=6),
+)
 SHOWN = (
     Shown(D.view_updates_are_sent_unsynced, BUILT, "the base row is on the disk"),
     Shown(D.view_updates_go_to_the_first_replica, BUILT, "the paired view replica", oracle=True),
@@ -183,6 +191,7 @@ SHOWN = (
     Shown(D.view_building_makes_timestamps, BUILT, "the timestamp of a base row", oracle=True),
     Shown(D.view_building_skips_rows, LARGE, READ, oracle=True),
     Shown(D.view_building_does_not_flush, BUILT, "the base table was flushed", oracle=True),
+    Shown(D.views_of_the_end_are_flushed, LATER, "flushed since their views are there", 18),
     Shown(D.an_answer_counts_for_all, TWO, "the worker has completed it", 4),
     Shown(D.aborted_tasks_are_removed, MOVED, "life is normal", 1),
     Shown(D.terms_are_not_compared, CHANGED, "a request of the current term arrives"),
