@@ -93,6 +93,7 @@ class Defect(Enum):
     late_rows_are_not_handed_over = auto()  # those that only a replica has which a tablet leaves
     late_rows_update_their_partners = auto()  # of now, though others had them with other partners
     nothing_is_taken_back = auto()  # out of views, of what a lost replica has put there alone
+    tasks_of_undone_moves_stay_aborted = auto()  # though nothing replaces them
     tasks_stay_behind = auto()  # when their tablet has moved
     tasks_outlive_their_tablet = auto()  # when it is split or merged
     recreated_views_are_the_same = auto()  # as the dropped ones of their names, by id

@@ -56,6 +56,8 @@ def follow(
             yield from _new_replicas(board, node, row, come[len(gone) :])
         elif columns["stage"] is None:
             back = [t for t in mine if t.aborted]
+            if node.has(Defect.tasks_of_undone_moves_stay_aborted):
+                back = []
             yield from _replace(board, node, back, {r: r for r in gone})
             # What the replica has staged that does not come is cleaned up with it.
             yield from _replace(board, node, [t for t in tasks if _is_of(t, row, come)], {})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tests.impl.simulator.database.test_view_moves import BACK
 from tests.impl.simulator.database.wrong_builds import Shown
 from tests.thorough import some_of
 
@@ -140,6 +141,7 @@ def test_a_view_has_as_many_replicas_as_its_table() -> None:
 # -- wrong builds ------------------------------------------------------------------------------------------
 
 D = Defect
+UNDONE = "tablet.write_both_read_old"
 SHOWN = (
     Shown(
         D.tasks_outlive_their_tablet, MERGED, "each task is of a replica of its tablet", oracle=True
@@ -151,6 +153,13 @@ SHOWN = (
     ),
     Shown(D.view_updates_change_sides, FEWER, "", 1, oracle=True),
     Shown(D.late_rows_are_not_handed_over, FEWER, "", 2, oracle=True),
+    Shown(
+        D.tasks_of_undone_moves_stay_aborted,
+        replace(BACK, faults=parse_faults(f"dead@{UNDONE},action@{UNDONE}")),
+        "tasks are aborted while their tablet moves, and no longer",
+        2,
+        oracle=True,
+    ),
     Shown(D.nothing_is_taken_back, STALE, "", oracle=True),
     Shown(
         D.late_rows_update_their_partners,
