@@ -64,6 +64,7 @@ def main(folder: Path) -> None:
     settings = {
         "spark.master": "local-cluster[2,1,600]",
         "spark.executor.memory": "512m",
+        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         **inherited,
     }
     spark = local_session("stagewright tests", 2, memory_mb=512, settings=settings)
