@@ -13,6 +13,7 @@ import pytest
 from tests.browser import visit
 from tests.models.lease import LeaseTable
 from tests.models.stuck import Stuck
+from tests.patience import PATIENCE
 
 from stagewright.commands import run_command_line
 from stagewright.explore.explorer import Explorer
@@ -44,7 +45,7 @@ def server() -> Iterator[ExploreServer]:
 
 
 def get(server: ExploreServer, path: str, host: str = "") -> tuple[int, str]:
-    connection = HTTPConnection("127.0.0.1", server.server_port, timeout=60)
+    connection = HTTPConnection("127.0.0.1", server.server_port, timeout=PATIENCE)
     connection.request("GET", path, headers={"Host": host} if host else {})
     answer = connection.getresponse()
     text = answer.read().decode()

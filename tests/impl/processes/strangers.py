@@ -23,6 +23,7 @@ from random import Random
 
 from tests.impl.indexes.processes.clusters import cluster as index_cluster
 from tests.impl.processes.clusters import cluster
+from tests.patience import PATIENCE
 
 from stagewright.impl.indexes.processes.wire import outer_codec
 from stagewright.impl.node.messages import StatusRequest
@@ -150,7 +151,7 @@ def besiege(directory: Path, seconds: float, seed: int) -> Counter[str]:
         assert nodes.status().is_well
         assert indexes.status().is_well
         for _, number in pages:
-            with urllib.request.urlopen(f"http://127.0.0.1:{number}/", timeout=30) as page:
+            with urllib.request.urlopen(f"http://127.0.0.1:{number}/", timeout=PATIENCE) as page:
                 assert page.status == 200
         logs = [nodes.layout.node(n) / "log" for n in nodes.layout.names()]
         logs += [indexes.layout.node(n) / "log" for n in indexes.names]

@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 pytest.importorskip("msgspec")
 
 from tests.impl.processes.messages import messages
+from tests.patience import PATIENCE
 
 from stagewright.impl.node.messages import Message, StatusRequest
 from stagewright.impl.processes.asking import Conversation
@@ -143,7 +144,7 @@ def test_strangers_bytes_get_a_refusal_and_never_a_crash(
         for chunk in chunks:
             writer.write(framed(chunk) if as_frames else chunk)
         writer.write_eof()
-        said = await asyncio.wait_for(reader.read(), 10)
+        said = await asyncio.wait_for(reader.read(), PATIENCE)
         writer.close()
         server.close()
         await server.wait_closed()
@@ -177,7 +178,7 @@ def test_a_link_carries_messages_and_says_when_the_peer_is_gone(messages: list[M
         )
         for message in messages:
             link.send(message)  # before it is connected: these wait
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while len(heard) < len(messages):
                 await asyncio.sleep(0.005)
             while not listener.begun:
@@ -203,7 +204,7 @@ def test_a_link_to_nobody_says_that_the_peer_is_down() -> None:
             lambda *_: None,
             lambda peer, up: seen.append((peer, up)),
         )
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while not seen:
                 await asyncio.sleep(0.01)
         link.close()
@@ -238,4 +239,4 @@ def test_a_node_that_shows_life_but_does_not_answer_is_not_waited_for_any_longer
             await asking
         server.close()
 
-    asyncio.run(asyncio.wait_for(live(), 20))
+    asyncio.run(asyncio.wait_for(live(), PATIENCE))
