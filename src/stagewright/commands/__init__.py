@@ -94,6 +94,8 @@ COMMANDS = (
 _EXIT_CODES_HELP = (
     "exit codes: 0 it holds, 1 it is violated, 2 bad input or usage, 3 undecided within the limits"
 )
+_DECIDING = {"check", "prove", "run", "campaign", "test", "validate"}
+_NOTHING_DECIDED_HELP = "exit codes: 0 done, 2 bad input or usage"
 
 
 class CommandModule(Protocol):
@@ -159,7 +161,7 @@ def _dispatch(words: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog=f"stagewright {chosen.name}",
         description=f"{chosen.summary[0].upper()}{chosen.summary[1:]}.",
-        epilog=_EXIT_CODES_HELP,
+        epilog=_EXIT_CODES_HELP if chosen.name in _DECIDING else _NOTHING_DECIDED_HELP,
     )
     module.configure(parser)
     args = parser.parse_args(words[1:])

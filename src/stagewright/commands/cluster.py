@@ -29,7 +29,7 @@ Each node is a process that keeps its rows in RocksDB; the log that the nodes ag
 kept in etcd (--etcd). Nodes listen on the loopback unless --listen names another address; callers must know the
 secret stored in the directory, but traffic is not encrypted.
 
-exit codes of `status`: 0 all is well, 1 a node is not. Of the other actions: 1 the cluster refused or failed.
+exit codes: 0 done, 1 the cluster refused or failed (of `status`: a node is not well), 2 bad input or usage
 """
 
 _OF_A_NODE = (
@@ -45,7 +45,7 @@ _OF_A_NODE = (
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``stagewright cluster``."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = f"{_EXAMPLE}\n{parser.epilog or ''}"
+    parser.epilog = _EXAMPLE
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
 
     def action(name: str, summary: str) -> argparse.ArgumentParser:

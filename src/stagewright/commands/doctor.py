@@ -42,7 +42,10 @@ class Finding:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``stagewright doctor``."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = f"example:\n  stagewright doctor --spark --json\n\n{parser.epilog or ''}"
+    parser.epilog = (
+        "example:\n  stagewright doctor --spark --json\n\n"
+        "exit codes: 0 all that is needed is here, 1 something is missing, 2 bad usage"
+    )
     parser.add_argument(
         "--capabilities",
         action="store_true",

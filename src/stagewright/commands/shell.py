@@ -27,14 +27,15 @@ examples:
 
 {COMMANDS}
 Quote a key or value that has spaces or semicolons, as in a shell: put greeting 'hello, world'.
-Exit codes: 0 every command was answered, 1 one was not (its write may have happened), 2 bad input or usage.
+
+exit codes: 0 every command was answered, 1 one was not (its write may have happened), 2 bad input or usage
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``stagewright shell``."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = f"{_EXAMPLE}\n{parser.epilog or ''}"
+    parser.epilog = _EXAMPLE
     add = parser.add_argument
     add("--dir", type=Path, required=True, metavar="D", help="the directory of the cluster")
     add("-c", "--command", metavar="TEXT", help="commands, instead of those on standard input")
