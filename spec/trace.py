@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
@@ -51,6 +51,7 @@ class Event:
     definition: str  # fingerprint; empty for logs of other systems
     entity: str
     sequence: int
+    _: KW_ONLY
     node: str = ""
     action: str | None = None
     parameters: Mapping[str, object] = field(default_factory=dict[str, object])
@@ -177,11 +178,11 @@ class TraceWriter:
             self.fingerprint,
             entity,
             sequence,
-            node,
-            action,
-            parameters,
-            observed,
-            end,
-            time,
+            node=node,
+            action=action,
+            parameters=parameters,
+            observed=observed,
+            end=end,
+            time=time,
         )
         self._file.write(event.to_json() + "\n")

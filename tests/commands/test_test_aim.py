@@ -116,7 +116,8 @@ def event(
 ) -> Event:
     """An event of a door."""
     return Event(
-        "run", "Door", "", definition.fingerprint(), entity, sequence, "", action, {}, observed, end
+        "run", "Door", "", definition.fingerprint(), entity, sequence,
+        action=action, observed=observed, end=end,
     )  # fmt: skip
 
 

@@ -139,7 +139,15 @@ def _event(
     observed: dict[str, object] | None = None,
 ) -> Event:
     return Event(
-        "run", "Lease", "", "", entity, sequence, "n1", action, parameters or {}, observed or {}
+        "run",
+        "Lease",
+        "",
+        "",
+        entity,
+        sequence,
+        action=action,
+        parameters=parameters or {},
+        observed=observed or {},
     )
 
 

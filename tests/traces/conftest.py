@@ -116,8 +116,8 @@ class Bench:
         """One event of this definition."""
         d = self.definition
         return Event(
-            "run", d.name, d.profile, d.fingerprint(), entity, sequence, "n1", action, parameters,
-            observed, end,
+            "run", d.name, d.profile, d.fingerprint(), entity, sequence, node="n1", action=action,
+            parameters=parameters, observed=observed, end=end,
         )  # fmt: skip
 
     def evaluate(self, events: Sequence[Event]) -> tuple[TraceVerdict, int]:

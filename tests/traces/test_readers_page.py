@@ -110,3 +110,34 @@ def test_readers_of_packages_that_are_wrong_are_refused_by_name(
         forms_of_packages.cache_clear()
         with pytest.raises(InputError, match=re.escape(said)):
             formats.choices()
+
+
+def test_a_fault_of_a_reader_of_ones_own_names_the_reader_the_file_and_the_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, content in FILES.items():
+        (tmp_path / name).write_text(content)
+    install(tmp_path, monkeypatch)
+    (tmp_path / "anonymous.logfmt").write_text("level=info seq=0\n")
+    machine = str(ROOT / "tests" / "models" / "lease.py")
+    assert (
+        run_command_line(["validate", str(tmp_path / "anonymous.logfmt"), "--machine", machine])
+        == 2
+    )
+    said = capsys.readouterr().err
+    assert "the reader `logfmt` fails on" in said
+    assert re.search(r"anonymous\.logfmt, at \S+logfmt\.py:\d+: KeyError: 'entity'", said)
+    assert "mend the reader" in said
+
+
+def test_a_reader_whose_counts_do_not_add_up_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, content in FILES.items():
+        (tmp_path / name).write_text(content.replace("tally.blank += 1", "pass"))
+    install(tmp_path, monkeypatch)
+    machine = str(ROOT / "tests" / "models" / "lease.py")
+    assert run_command_line(["validate", str(tmp_path / "lease.logfmt"), "--machine", machine]) == 2
+    said = capsys.readouterr().err
+    assert "the reader `logfmt` read 7 lines of" in said
+    assert "lease.logfmt and accounts for 6" in said

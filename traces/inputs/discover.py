@@ -148,7 +148,7 @@ def refuse_or_leave_out(
 ) -> None:
     """Add a file to those that are left out; where nothing is to be left out, raise the error."""
     if left_out is None:
-        raise InputError(error.problem, help=f"{error.help}; {SKIP}") from error
+        raise InputError(error.problem, help=f"{error.help}; {SKIP}", where=error.where) from error
     left_out.append(LeftOut(path, error.problem, form))
 
 

@@ -17,6 +17,7 @@ from stagewright.traces.events.observability import Recording
 from stagewright.traces.events.string_pool import Names
 from stagewright.traces.readers import text_lines
 from stagewright.traces.readers.form import Form
+from stagewright.traces.readers.guarded import GuardedReader
 from stagewright.traces.readers.packages import forms_of_packages
 from stagewright.traces.readers.protocol import (
     EventReader,
@@ -177,7 +178,8 @@ def endings() -> tuple[str, ...]:
 def reader(form: str) -> EventReader | LogReader:
     """The module that reads a form."""
     found = form_named(form)
-    return cast("EventReader | LogReader", found.imported(found.module))
+    module = found.imported(found.module)
+    return cast("EventReader | LogReader", GuardedReader(form, module) if found.own else module)
 
 
 def is_log(name: str) -> bool:

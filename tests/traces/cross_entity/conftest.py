@@ -247,12 +247,11 @@ class Recorder:
                 d.fingerprint(),
                 entity,
                 sequence,
-                "",
-                name,
-                arguments,
-                observed,
-                end,
-                self.time,
+                action=name,
+                parameters=arguments,
+                observed=observed,
+                end=end,
+                time=self.time,
             )
         )
 

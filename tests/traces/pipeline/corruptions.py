@@ -253,11 +253,10 @@ def _add(events: dict[Key, list[Event]], fields: Mapping[str, Any]) -> None:
     event = Event(
         *key,
         fields["seq"],
-        "",
-        fields.get("action"),
-        fields.get("params") or {},
-        fields.get("observed") or {},
-        fields.get("end") is True,
+        action=fields.get("action"),
+        parameters=fields.get("params") or {},
+        observed=fields.get("observed") or {},
+        end=fields.get("end") is True,
     )
     events.setdefault(key, []).append(event)
 

@@ -91,11 +91,11 @@ def event_line(rng: random.Random) -> bytes:
             "",
             f"e{rng.randrange(5)}",
             rng.randrange(200),
-            rng.choice(["n1", "n2"]),
-            rng.choice([None, "go", "stop"]),
-            {"k": rng.randrange(3)},
-            {"x": rng.choice([None, True, 1, "1", ["b", "a"]])},
-            rng.random() < 0.1,
+            node=rng.choice(["n1", "n2"]),
+            action=rng.choice([None, "go", "stop"]),
+            parameters={"k": rng.randrange(3)},
+            observed={"x": rng.choice([None, True, 1, "1", ["b", "a"]])},
+            end=rng.random() < 0.1,
         )
         .to_json()
         .encode()
@@ -130,7 +130,7 @@ def test_numbers_of_any_width_are_read(plain_python: bool, tmp_path: Path) -> No
     times = [1_600_000_000_000 + number for number in numbers]
     path = tmp_path / "t.jsonl"
     events = [
-        Event("t", "M", "", "", "a", number, "n", time=time)
+        Event("t", "M", "", "", "a", number, node="n", time=time)
         for number, time in zip(numbers, times, strict=True)
     ]
     path.write_text("".join(event.to_json() + "\n" for event in events))

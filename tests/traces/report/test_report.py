@@ -59,7 +59,7 @@ def text_of(report: TraceReport) -> str:
 
 def lamp_event(entity: str, sequence: int, name: str | None = None, *, end: bool = False) -> Event:
     observed: dict[str, object] = {} if sequence else {"on": False}
-    return Event("run", "Lamp", "", "", entity, sequence, "n1", name, {}, observed, end)
+    return Event("run", "Lamp", "", "", entity, sequence, action=name, observed=observed, end=end)
 
 
 def test_of_several_machines_each_has_its_counts_and_mistakes_name_theirs(
