@@ -28,6 +28,7 @@ class RecordedRepair(Machine):
     repaired: NumberVar = number(0, REPLICAS_MAX)
     given_up: NumberVar = number(0, REPLICAS_MAX)
     done: FlagVar = flag()
+    gone: FlagVar = flag()  # a replica, and no other takes its place
 
     @action
     def repair(self) -> None:
@@ -46,6 +47,17 @@ class RecordedRepair(Machine):
         """The coordinator takes the repair for done."""
         require(self._settled() == self.replicas, "every replica has repaired")
         self.done = True
+
+    @action
+    def let_go(self) -> None:
+        """A replica goes for good, and others that live stay."""
+        require(self.done, "those that stay have what it alone had")
+        self.gone = True
+
+    @invariant
+    def nothing_goes_with_a_replica(self) -> Bool:
+        """What a replica alone had is repaired before it goes."""
+        return self.gone.implies(self.done)
 
     @invariant
     def repaired_tablets_are_alike(self) -> Bool:

@@ -83,6 +83,7 @@ class Watcher:
         self._waited: dict[tuple[str, int], ClientWrite] = {}  # writes, by reads before them
         self._answered: dict[int, set[str]] = {}
         self._fewer: dict[int, tuple[str, ...]] = {}  # by write: who stays, if fewer replicas do
+        self._going: set[str] = set()  # tablets that have a replica less then
         self._repaired: dict[str, set[str]] = {}  # who says so, by the session of a tablet
         self._stored: dict[tuple[str, int], int] = {}  # where in the log of a disk a write stands
         self._pulls: dict[int, PullRows] = {}  # by transfer
@@ -408,8 +409,17 @@ class Watcher:
 
     def _end_repairs(self, before: View, after: View) -> None:
         """Repairs are taken for done: of tablets at rest, or before one of them is the source of another replica."""
+        moved = {row.name for row in before.moving}
+        for row in after.moving:
+            if row.name not in moved:
+                self._begin_to_go(row, before)
         for row in before.moving:
             now = after.tablet(row.table, row.number)
+            reads = now is not None and now.tablet.stage is Stage.write_both_read_new
+            streamed = reads and row.tablet.stage is Stage.streaming
+            if streamed and row.name in self._going and row.session:
+                self._start_repair(row)
+                self._take("repairs", row.session, "", "let_go")
             if now is None or row.tablet.stage.action is not Run.repair or now.range != row.range:
                 continue
             rebuilds = now.tablet.stage is Stage.streaming
@@ -421,6 +431,14 @@ class Watcher:
             for name in sorted((hosts & absent) - self._repaired.get(row.session, set())):
                 self._take("repairs", row.session, name, "give_up")
             self._take("repairs", row.session, "", "end")
+
+    def _begin_to_go(self, row: TabletRow, view: View) -> None:
+        """A transition begins: maybe a replica is to go for good, while more than one lives that could lack rows."""
+        goes = row.hosts[Role.leaving] and not row.hosts[Role.pending]
+        living = {*row.tablet.hosts(Replicas.previous)} - view.given_up
+        self._going.discard(row.name)
+        if goes and len(living) > 1:
+            self._going.add(row.name)
 
     def _enter(self, after: View) -> None:
         """Note since which version each stage of a tablet lasts, since when each version is there, and who was absent."""

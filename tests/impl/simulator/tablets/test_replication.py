@@ -93,7 +93,12 @@ D = Defect
 SHOWN = (
     Shown(D.leaving_replicas_suffice, TO_ONE, "a quorum of the replicas that stay has stored it"),
     Shown(D.quorums_are_of_the_table, TO_ONE, "enough replicas have stored it"),
-    Shown(D.removed_replicas_are_not_repaired, TO_ONE, "", oracle=True),
+    Shown(
+        D.removed_replicas_are_not_repaired,
+        TO_ONE,
+        "those that stay have what it alone had",
+        oracle=True,
+    ),
     Shown(D.removed_replicas_keep_rows, DOWN, "", oracle=True),
 )
 
