@@ -20,7 +20,6 @@ from stagewright.impl.indexes.messages import (
 from stagewright.impl.indexes.records.notes import ChunkBegun, ChunkEnded, RowsScanned
 from stagewright.impl.indexes.schema import IndexInfo, index_tablet
 from stagewright.impl.indexes.tablet import ROWS
-from stagewright.impl.indexes.throttle import TokenBucket
 from stagewright.impl.storage.port import Page
 from stagewright.machines.yugabytedb.indexes.index_states import Permission
 
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 _AGAIN = 20
 _TRIES = 5  # of a builder that finds files gone
 _MASTER = "master"
+_SCALE = 1000
 
 
 @dataclass
@@ -94,7 +94,6 @@ class BackfillWorker:
             self._close(chunk)
             note = ChunkEnded(chunk.asked.job, self._tablet.number, None, broken=True)
             self._tablet.port.note(note)
-        self._tablet.clock.observe(asked.read_time)
         if Defect.tablets_have_times_of_their_own in self._tablet.settings.defects:
             asked = replace(asked, read_time=self._tablet.clock.now())
         self._chunk = _Chunk(asked, asked.start)
@@ -118,8 +117,7 @@ class BackfillWorker:
             self._tablet.port.after(_AGAIN, self._wait_for_slot, chunk)
             return
         chunk.has_slot = True
-        pending = {i.transaction for i in self._tablet.intents.values()}
-        self._tablet.resolve(pending, chunk.asked.read_time, lambda: self._begin(chunk))
+        self._tablet.when_decided(chunk.asked.read_time, lambda: self._begin(chunk))
 
     # -- reading -------------------------------------------------------------------------------------------------
 
@@ -290,6 +288,34 @@ class BackfillWorker:
         self._chunk = None
         if chunk.has_slot:
             self._tablet.port.free_slot()
+
+
+class TokenBucket:
+    """It holds a burst and fills at the rest of the rate, so that any second has `rate` rows at most.
+
+    It begins empty: who takes over from another does not add a burst to that one's.
+    """
+
+    def __init__(self, rate: int, burst: int, now: int, *, credit: bool = False) -> None:
+        self.burst = max(1, min(burst, rate // 2))
+        self._fill = max(rate - self.burst, 1)
+        self._most = (rate if credit else self.burst) * _SCALE
+        self._fill = rate if credit else self._fill
+        self._tokens = 0
+        self._at = now
+
+    def wait(self, rows: int, now: int) -> int:
+        """Take tokens for rows and return 0; or the milliseconds until there are enough.
+
+        Shapes: `rows` is at most `burst`.
+        """
+        self._tokens = min(self._tokens + (now - self._at) * self._fill, self._most)
+        self._at = now
+        missing = rows * _SCALE - self._tokens
+        if missing > 0:
+            return -(-missing // self._fill)
+        self._tokens -= rows * _SCALE
+        return 0
 
 
 def _same(a: BackfillChunk, b: BackfillChunk) -> bool:

@@ -11,8 +11,10 @@ from stagewright.impl.indexes.messages import (
     Build,
     End,
     Ended,
+    Finish,
     Found,
     Message,
+    Plan,
     ReadIndex,
     Write,
     Written,
@@ -43,6 +45,8 @@ class Transaction:
     refused: Answer | None = None
     latencies: list[int] = field(default_factory=list[int])
     rounds: int = 0  # plans that were refused for their schema
+    began: int = 0  # milliseconds on its client's clock
+    over: int | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,7 @@ class Client:
         self._sent = 0  # of the statement; -1: the end
         self._participants: set[str] = set()
         self._commit = False
+        self._plan: Plan | None = None  # of a user-enforced write
         self._asked: dict[str, tuple[int, int, int]] = {}
         self._then: Callable[[], None] = _nothing
 
@@ -88,13 +93,14 @@ class Client:
         """A transaction; `then` when it has ended."""
         name = f"{self._name}-{self._count}"
         self._count += 1
-        self._current = Transaction(name, changes, pause)
+        self._current = Transaction(name, changes, pause, began=self.port.now())
         self.transactions.append(self._current)
         self._then = then
         self._at, self._participants = 0, set()
         self._statement()
 
     def _statement(self) -> None:
+        self._plan = None
         self._began = self.port.now()
         self._sent += 1
         self._send(self._sent)
@@ -103,13 +109,17 @@ class Client:
         current = self._current
         if current is None or number != self._sent:
             return
-        if self.port.now() - self._began > self._settings.patience:
+        patient = self._settings.user_enforced  # what is stored in part has to be finished
+        if not patient and self.port.now() - self._began > self._settings.patience:
             self._end(commit=False)
             return
         key, values = current.changes[self._at]
         place = table_tablet(tablet_of(row_key(key), self._settings.tablets))
         self._participants.add(place)
-        self.port.send(place, Write(current.name, self._at, key, values, self.schema))
+        if self._plan is not None:
+            self.port.send(place, Finish(current.name, self._at, key, values, self._plan))
+        else:
+            self.port.send(place, Write(current.name, self._at, key, values, self.schema))
         self.port.after(self._settings.resend, self._send, number)
 
     def _end(self, *, commit: bool) -> None:
@@ -129,14 +139,18 @@ class Client:
         """Handle a message."""
         current = self._current
         match message:
-            case Written(transaction, statement, answer, participants, schema):
+            case Written(transaction, statement, answer, participants, schema, plan):
                 if current is None or (transaction, statement) != (current.name, self._at):
                     return
                 self._participants |= set(participants)
-                self._on_written(current, answer, schema)
+                if plan is not None:
+                    self._on_planned(current, plan)
+                else:
+                    self._on_written(current, answer, schema)
             case Ended(transaction, time):
                 if current is not None and transaction == current.name:
                     current.ended, current.committed = True, time
+                    current.over = self.port.now()
                     self._current = None
                     self._sent += 1
                     self._then()
@@ -161,6 +175,9 @@ class Client:
                     number = self._sent = self._sent + 1
                     self.port.after(20, self._send, number)  # the tablet is behind
                     current.rounds += 1
+            case Answer.timed_out | Answer.changed:  # plan it again
+                self._sent += 1
+                self.port.after(20, self._next, self._sent)
             case Answer.done:
                 current.latencies.append(self.port.now() - self._began)
                 self._at += 1
@@ -175,6 +192,16 @@ class Client:
             case _:
                 current.refused = answer
                 self._end(commit=False)
+
+    def _on_planned(self, current: Transaction, plan: Plan) -> None:
+        """A user-enforced write goes on after its pause; when it is planned again, it makes none."""
+        if self._plan is None:
+            current.latencies.append(self.port.now() - self._began)
+            self._plan = plan
+            self._began = self.port.now()
+            self._sent += 1
+            pause, current.pause = current.pause, 0
+            self.port.after(pause, self._send, self._sent)
 
     def _end_if(self, number: int) -> None:
         if number == self._sent:

@@ -9,6 +9,9 @@ class Defect(Enum):
     """One mistake; its value says what is wrong, with the issue of YugabyteDB that had it."""
 
     old_transactions_are_not_awaited = "GetSafeTime answers while old ones are pending (#3471)"
+    user_enforced_are_not_awaited = (
+        "GetSafeTime answers while a user-enforced write may be under way"
+    )
     markers_are_reclaimed_early = "a compaction drops delete markers during the backfill (#4211)"
     entries_are_written_now = "entries get the time of their writing (#25250)"
     only_the_first_page = "a tablet is done after its first page (#5031)"

@@ -12,6 +12,7 @@ from stagewright.impl.indexes.messages import (
     Answer,
     Apply,
     BackfillBatch,
+    EntriesWritten,
     Fate,
     Found,
     GcAllowed,
@@ -19,16 +20,19 @@ from stagewright.impl.indexes.messages import (
     Prepare,
     Prepared,
     ReadIndex,
+    StoreEntries,
 )
 from stagewright.impl.indexes.port import Port, Settings
 from stagewright.impl.indexes.records.notes import (
     BackfillOver,
     Compacted,
     IndexRead,
+    Stored,
 )
 from stagewright.impl.indexes.schema import EntryChange, row_key, value_of
 from stagewright.impl.indexes.tablet import META, ROWS, Intent, Tablet
 from stagewright.impl.indexes.times import COUNTS
+from stagewright.impl.indexes.user_enforced import entry_versions
 from stagewright.impl.storage.port import LAST_TIME, Put, RowStore, Version, live
 
 _OVER = b"backfill is over"
@@ -55,11 +59,13 @@ class IndexTablet(Tablet):
                 self.on_apply(sender, message)
             case Fate():
                 self.on_fate(message)
+            case StoreEntries():
+                self._store(sender, message)
             case BackfillBatch() if not self._is_over:  # else a former leader's, late
                 self._loader.ask(sender, message)
             case AllowGc() if not self._loader.is_busy:  # else the master asks again
                 self._loader.close()
-                self._write([Put(META, Version(_OVER, 1, b"1"))])
+                self.put([Put(META, Version(_OVER, 1, b"1"))])
                 self.port.note(BackfillOver(self.port.address))
                 self.port.send(sender, GcAllowed(self.port.address))
             case ReadIndex(_, _, at):
@@ -90,6 +96,13 @@ class IndexTablet(Tablet):
             return
         answer = self._hold_all(message)
         self.port.send(sender, Prepared(message.transaction, message.statement, answer))
+
+    def _store(self, sender: str, message: StoreEntries) -> None:
+        """A user-enforced write: its client tries until all of it is stored."""
+        versions = entry_versions(message.changes)
+        self.put(self.versions(message.time, versions))
+        self.port.note(Stored(self.port.address, message.time, versions))
+        self.port.send(sender, EntriesWritten(message.transaction, message.time))
 
     def _hold_all(self, message: Prepare) -> Answer:
         held: dict[bytes, Intent] = {}
@@ -158,5 +171,7 @@ def _after(old: Intent | None, change: EntryChange, message: Prepare) -> Intent:
     if message.statement not in statements:
         statements = (*statements, message.statement)
     value = None if change.row is None else str(change.row)
+    if change.row is None and old is not None and old.value not in (None, str(change.left)):
+        value = old.value  # another row has it by then: its entry was not there yet to be found
     marker = change.row is None or (old is not None and (old.marker or old.value is None))
     return Intent(message.transaction, statements, value, marker)

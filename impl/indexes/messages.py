@@ -36,17 +36,57 @@ class Answer(Enum):
     mismatched_schema = auto()  # the tablet has another version: plan it again
     conflict = auto()  # another transaction holds the row or the key
     duplicate = auto()  # another row has the key in a unique index
+    timed_out = auto()  # a user-enforced write came back too late with its plan
+    changed = auto()  # the row is not what a user-enforced write was planned for
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a user-enforced write is to do to indexes, by the permissions of one moment; its client brings it back."""
+
+    began: int  # hybrid time
+    found: int  # the time of the row's newest version; 0: there was none
+    changes: tuple[EntryChange, ...]
 
 
 @dataclass(frozen=True)
 class Written(Message):
-    """The answer to a statement, with the tablets that hold something of the transaction."""
+    """The answer to a statement, with the tablets that hold something of the transaction, or with its plan."""
 
     transaction: str
     statement: int
     answer: Answer
     participants: tuple[str, ...] = ()
     schema: Schema | None = None  # what the tablet has, if it is another
+    plan: Plan | None = None
+
+
+@dataclass(frozen=True)
+class Finish(Message):
+    """A client ends its user-enforced write: entries, then the row, are to be stored as they were planned."""
+
+    transaction: str
+    statement: int
+    key: int
+    values: Values | None
+    plan: Plan
+
+
+@dataclass(frozen=True)
+class StoreEntries(Message):
+    """A table's tablet has that of an index store what a user-enforced write does to it, with its time."""
+
+    transaction: str
+    time: int
+    changes: tuple[EntryChange, ...]
+
+
+@dataclass(frozen=True)
+class EntriesWritten(Message):
+    """It has."""
+
+    transaction: str
+    time: int
 
 
 @dataclass(frozen=True)

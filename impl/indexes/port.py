@@ -25,6 +25,9 @@ class Settings:
     chunk_timeout: int = 4_000  # index_backfill_rpc_timeout_ms
     chunk_retries: int = 150  # index_backfill_rpc_max_retries
     wait_for_old: int = 300  # index_backfill_wait_for_old_txns_ms
+    user_enforced: bool = False  # transactions have no intents and no record; a write is one row's
+    rpc_timeout: int = 250  # after it, a write of theirs that was planned is refused
+    upper_bound: int = 300  # index_backfill_upperbound_for_user_enforced_txn_duration_ms
     transaction_timeout: int = 3_000
     history: int = 3_000  # timestamp_history_retention_interval_sec, of indexes
     compaction: int = 250  # how often delete markers are reclaimed

@@ -70,17 +70,23 @@ class Schema:
 
 @dataclass(frozen=True)
 class EntryChange:
-    """What a statement does to one entry of an index: the row's key comes there, or what was there goes."""
+    """What a statement does to one entry of an index: the row's key comes there, or that of `left` goes."""
 
     index: int
     unique: bool
     entry: bytes
     row: int | None
+    left: int | None = None
 
 
 def row_key(key: int) -> bytes:
     """A row's key, in the order of numbers."""
     return (key + _OFFSET).to_bytes(8, "big")
+
+
+def stored_row(values: Values | None) -> bytes | None:
+    """A row's columns as a store has them; None: it is deleted."""
+    return None if values is None else json.dumps(dict(values)).encode()
 
 
 def key_of(stored: bytes) -> int:
@@ -104,7 +110,7 @@ def changes(schema: Schema, row: int, old: Values, new: Values) -> Iterator[Entr
         before, after = old.get(index.column), new.get(index.column)
         if index.permission.delete and before is not None and before != after:
             entry = entry_key(index.unique, before, row)
-            yield EntryChange(index.number, index.unique, entry, None)
+            yield EntryChange(index.number, index.unique, entry, None, row)
         if index.permission.write and after is not None:
             yield EntryChange(index.number, index.unique, entry_key(index.unique, after, row), row)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -19,7 +19,9 @@ from stagewright.impl.indexes.messages import (
     AskSchema,
     BackfillChunk,
     BatchDone,
+    EntriesWritten,
     Fate,
+    Finish,
     GetSafeTime,
     Message,
     Prepare,
@@ -48,9 +50,11 @@ from stagewright.impl.indexes.schema import (
     changes,
     key_of,
     row_key,
+    stored_row,
 )
 from stagewright.impl.indexes.tablet import META, ROWS, Intent, Tablet
 from stagewright.impl.indexes.transactions import ADDRESS as RECORDS
+from stagewright.impl.indexes.user_enforced import UserEnforced
 from stagewright.impl.storage.port import LAST_TIME, Put, RowStore, Version, live
 from stagewright.machines.yugabytedb.indexes.index_states import Permission
 
@@ -84,6 +88,7 @@ class TableTablet(Tablet):
         self._waiting: dict[bytes, list[tuple[str, Write, int]]] = {}
         self._safe_times: dict[int, int] = {}  # since when a job waits
         self.worker = BackfillWorker(self)
+        self._enforced = UserEnforced(self)
 
     def receive(self, sender: str, message: Message) -> None:
         """Handle a message."""
@@ -93,6 +98,10 @@ class TableTablet(Tablet):
                 self._on_write(sender, message, self.port.now())
             case Prepared(transaction, number, answer):
                 self._on_prepared(sender, (transaction, number), answer)
+            case Finish():
+                self._enforced.finish(sender, message)
+            case EntriesWritten():
+                self._enforced.on_entries_written(sender, message)
             case Apply():
                 self.on_apply(sender, message)
             case Fate():
@@ -102,9 +111,7 @@ class TableTablet(Tablet):
             case AskSchema(request):
                 self.port.send(sender, SchemaKnown(request, self.schema))
             case ReadRows(_, _, _, at):
-                self.clock.observe(at)
-                pending = {i.transaction for i in self.intents.values()}
-                self.resolve(pending, at, lambda: self._read(sender, message))
+                self.when_decided(at, lambda: self._read(sender, message))
             case GetSafeTime(job, indexes):
                 self._safe_times.setdefault(job, self.port.now())
                 self._answer_safe_time(job, indexes)
@@ -123,7 +130,7 @@ class TableTablet(Tablet):
 
     def _alter(self, schema: Schema) -> None:
         if schema.version > self.schema.version:
-            self._write([Put(META, Version(b"schema", schema.version, schema.encoded()))])
+            self.put([Put(META, Version(b"schema", schema.version, schema.encoded()))])
             before, self.schema = self.schema, schema
             self.port.note(SchemaApplied(self.number, before, schema))
         self.port.send(_MASTER, Altered(self.number, self.schema.version))
@@ -164,6 +171,12 @@ class TableTablet(Tablet):
         super().apply(transaction, time)
         self._statements.pop(transaction, None)  # a copy that comes late finds that it has ended
 
+    def when_decided(self, at: int, then: Callable[[], None]) -> None:
+        """Go on when nothing commits here at a time or before it any more."""
+        self.clock.observe(at)
+        pending = {i.transaction for i in self.intents.values()}
+        self._enforced.when_stored(at, lambda: self.resolve(pending, at, then))
+
     def close(self) -> None:
         self.worker.close()
 
@@ -176,6 +189,8 @@ class TableTablet(Tablet):
             self._answer(known)
             return
         if self.has_ended(write.transaction):
+            if self.settings.user_enforced:
+                self._enforced.answer_again(sender, write.transaction)
             return  # a copy that comes late
         if write.schema.version != self.schema.version:
             checked = Defect.requests_are_not_checked not in self.settings.defects
@@ -186,6 +201,9 @@ class TableTablet(Tablet):
         if blocked and self.worker.is_busy:
             self.port.after(5, self._on_write, sender, write, since)
             return
+        if self.settings.user_enforced:
+            self._plan(sender, write)
+            return
         key = row_key(write.key)
         holder = self.intents.get(key)
         if holder is not None and holder.transaction != write.transaction:
@@ -193,6 +211,16 @@ class TableTablet(Tablet):
             self.port.send(RECORDS, AskFate(holder.transaction, 0))
             return
         self._execute(sender, write)
+
+    def _plan(self, sender: str, write: Write) -> None:
+        old: Values = json.loads(self._now(row_key(write.key)))
+        until = self._enforced.plan(sender, write, old)
+        self._note_planned(write, until)
+
+    def _note_planned(self, write: Write, until: int | None = None) -> None:
+        schema, statement = write.schema, (write.transaction, write.statement)
+        planned = tuple((i.number, i.permission.number) for i in schema.indexes)
+        self.port.note(StatementHeld(self.number, *statement, schema.version, planned, until))
 
     def _wait(self, sender: str, write: Write, key: bytes) -> None:
         """For the row's lock; a copy of a statement that waits already changes nothing."""
@@ -235,18 +263,11 @@ class TableTablet(Tablet):
             before = self._now(key) if held is None else (held.value or "{}")
             statements = (*(held.statements if held else ()), write.statement)
         planned = [(i.number, i.permission.number) for i in write.schema.indexes]
-        self.port.note(
-            StatementHeld(
-                self.number,
-                write.transaction,
-                write.statement,
-                write.schema.version,
-                tuple(planned),
-            )
-        )
+        self._note_planned(write)
         if held is not None:
             planned = [*held.planned, *planned]
-        value = None if write.values is None else json.dumps(dict(write.values))
+        stored = stored_row(write.values)
+        value = None if stored is None else stored.decode()
         intent = Intent(write.transaction, statements, value, before=before, planned=tuple(planned))
         self.hold({key: intent})
         old: Values = json.loads(before)
@@ -264,7 +285,7 @@ class TableTablet(Tablet):
     def _prepare(self, statement: _Statement) -> None:
         write = statement.write
         for place, asked in list(statement.missing.items()):
-            if self.schema.version and self._is_gone(asked):
+            if self.are_gone(asked):
                 del statement.missing[place]
         if not statement.missing and statement.answer is None:
             statement.answer = Answer.done
@@ -277,10 +298,10 @@ class TableTablet(Tablet):
             self.port.send(place, Prepare(write.transaction, write.statement, asked))
         self.port.after(self.settings.retry, self._retry, statement)
 
-    def _is_gone(self, asked: tuple[EntryChange, ...]) -> bool:
-        """The index was deleted meanwhile."""
+    def are_gone(self, asked: tuple[EntryChange, ...]) -> bool:
+        """Their indexes were deleted meanwhile."""
         known = {i.number for i in self.schema.indexes}
-        return all(change.index not in known for change in asked)
+        return self.schema.version > 0 and all(change.index not in known for change in asked)
 
     def _retry(self, statement: _Statement) -> None:
         if statement.answer is None:
@@ -318,7 +339,7 @@ class TableTablet(Tablet):
         old = sorted({i.transaction for i in self.intents.values() if _is_old(i, indexes)})
         if Defect.old_transactions_are_not_awaited in self.settings.defects:
             old = []
-        if not old:
+        if not old and self._is_waited_out(job):
             time = self.clock.now()
             self.port.note(SafeTimeGiven(job, self.number, indexes, time))
             self.port.send(_MASTER, SafeTime(job, self.number, time, self.rows))
@@ -327,6 +348,12 @@ class TableTablet(Tablet):
         for transaction in old:
             self.port.send(RECORDS, AskFate(transaction, 0, abort=waited))
         # the master asks again
+
+    def _is_waited_out(self, job: int) -> bool:
+        """Whether what was planned before the job has been stored or has timed out: no tablet knows of it."""
+        careless = Defect.user_enforced_are_not_awaited in self.settings.defects
+        since = self.port.now() - self._safe_times[job]
+        return not self.settings.user_enforced or careless or since >= self.settings.upper_bound
 
 
 def _is_old(intent: Intent, indexes: tuple[int, ...]) -> bool:

@@ -77,7 +77,7 @@ class Tablet:
     def hold(self, intents: dict[bytes, Intent]) -> None:
         """Write intents, all or none."""
         puts = [Put(INTENTS, Version(k, 1, i.encoded())) for k, i in intents.items()]
-        self._write(puts)
+        self.put(puts)
         self.intents |= intents
         for intent in intents.values():
             self.began.setdefault(intent.transaction, self.port.now())
@@ -101,7 +101,7 @@ class Tablet:
             self.clock.observe(time)
             versions = {k: stored_value(i) for k, i in held.items()}
             puts += self.versions(time, versions)
-        self._write(puts)
+        self.put(puts)
         for key in held:
             del self.intents[key]
         self.began.pop(transaction, None)
@@ -125,12 +125,13 @@ class Tablet:
         """There will be versions of that time: whoever opens the tablet again is past it."""
         puts = self.versions(time, {})
         if puts:
-            self._write(puts)
+            self.put(puts)
 
     def close(self) -> None:
         """The process ends in an orderly way: nothing of the store is held any more."""
 
-    def _write(self, puts: list[Put]) -> None:
+    def put(self, puts: list[Put]) -> None:
+        """Write all of it, or none."""
         self.store.write(puts)
         self.store.sync()
 

@@ -36,7 +36,9 @@ class RecordedScan(Machine):
 
     @action(by=TABLET)
     def give_safe_time(self, settled: Bool) -> None:
-        """It says from when on every commit maintains the indexes; `settled`: no older transaction is pending."""
+        """It says from when on every commit maintains the indexes; `settled`: no older transaction is pending, or may
+        be, where transactions are user-enforced.
+        """
         require(settled, "transactions from before WRITE_AND_DELETE have ended")
         self.safe = True
 

@@ -14,6 +14,7 @@ STRATEGIES = ("swarm", "swarm", "busy", "changing")
 _USUAL = {"loss": 0.03, "delay": 0.06, "duplicate": 0.04, "crash": 20.0, "failover": 20.0}
 _LESS_OR_MORE = (0.5, 1.0, 2.0, 4.0)
 _LATE = (1.0, 4.0, 8.0)
+ENFORCED = 0.15  # share of the runs whose transactions are user-enforced
 _STEPS = ("get_safe_time", "backfill_tablets", "backfill_tablets", "allow_gc", "write_permissions")
 
 
@@ -44,7 +45,11 @@ def draw(seed: int) -> Scenario:
     servers = dice.choice((1, 3, 3, 4))
     changes = _changes(dice) if strategy == "changing" else _builds(dice, keys, servers)
     rows = dice.choice((keys // 2, keys))
-    script = f"create table {rows} rows; write {dice.randint(20, 60)}; wait {dice.randint(0, 60)}; "
+    enforced = Random(f"kind of table {seed}").random() < ENFORCED
+    if enforced:
+        changes = [c.replace("unique ", "") for c in changes]
+    table = f"create {'user-enforced ' if enforced else ''}table {rows} rows"
+    script = f"{table}; write {dice.randint(20, 60)}; wait {dice.randint(0, 60)}; "
     return Scenario(
         seed=seed,
         servers=servers,

@@ -132,5 +132,5 @@ def _fault(reply: object) -> str:
     if not isinstance(reply, Failed):
         return ""
     if not reply.again:
-        raise ClusterError(reply.reason, help="see `build status`")
+        raise ClusterError(reply.reason, help=reply.help)
     return reply.reason

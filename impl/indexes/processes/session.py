@@ -80,7 +80,15 @@ class Session:
                     reason = "a transaction of this connection has not ended"
                     self._answer(Failed(number, reason, again=True))
                     return
+                if self._settings.user_enforced and len(changes) != 1:
+                    self._answer(
+                        Failed(number, "a user-enforced write is of one row", help=_ONE_ROW)
+                    )
+                    return
                 self._client.begin(list(changes), 0, lambda: self._has_ended(number))
+            case MakeIndex(number, name, unique=True) if self._settings.user_enforced:
+                reason = f"{name} cannot be unique: user-enforced writes do not see each other"
+                self._answer(Failed(number, reason, help=_NOT_UNIQUE))
             case MakeIndex(_, name, column, unique, deferred):
                 self._send(question, MASTER, CreateIndex(name, column, unique, deferred))
             case RemoveIndex(_, name):
@@ -190,3 +198,5 @@ class Session:
 
 _ABORTED = "aborted"
 _SOON = 20
+_ONE_ROW = "write one row after the other"
+_NOT_UNIQUE = "create it without `unique`, or on a table with transactions"

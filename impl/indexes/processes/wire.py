@@ -148,6 +148,7 @@ class Failed:
     number: int
     reason: str
     again: bool = False
+    help: str = "see `build status`"
 
 
 Question = (

@@ -127,10 +127,14 @@ class StatementWaits(StatementNote):
 
 @dataclass(frozen=True)
 class StatementHeld(StatementNote):
-    """Its intents are written: by which version of the schema, and which permissions, it was planned."""
+    """Its intents are written: by which version of the schema, and which permissions, it was planned.
+
+    Of a user-enforced one nothing is: it may be stored `until` a time.
+    """
 
     version: int
     planned: tuple[tuple[int, int], ...]
+    until: int | None = None
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,7 @@ class ScanRecords:
     def _safe_time(self, note: SafeTimeGiven) -> None:
         scan = self._of(note.job, note.tablet)
         scan.safe = note.time if scan.safe is None else min(scan.safe, note.time)
-        settled = self._schemas.is_settled(note.tablet, note.indexes)
+        settled = self._schemas.is_settled(note.tablet, note.indexes, note.time)
         self._scan(note.job, note.tablet, "give_safe_time", settled=settled)
 
     def _asked(self, note: ChunkAsked) -> None:

@@ -22,7 +22,8 @@ _ORDER = (
     Permission.do_backfill,
     Permission.read_write_and_delete,
 )
-_Plans = dict[int, dict[int, int]]  # statement → index → number of its permission
+_Plans = dict[tuple[int, int | None], dict[int, int]]
+"""Of a statement, and when a user-enforced one has timed out: the number of each index's permission."""
 
 
 class Schemas:
@@ -37,13 +38,13 @@ class Schemas:
         """What a tablet has."""
         return self._applied[tablet]
 
-    def is_settled(self, tablet: int, indexes: tuple[int, ...]) -> bool:
-        """No transaction is pending that was planned before WRITE_AND_DELETE of these indexes."""
+    def is_settled(self, tablet: int, indexes: tuple[int, ...], time: int) -> bool:
+        """No transaction is pending at a time, or may be, that was planned before WRITE_AND_DELETE of these indexes."""
         least = Permission.write_and_delete.number
         return all(
-            plan.get(index, -1) >= least
+            plan.get(index, -1) >= least or (until is not None and until < time)
             for plans in self._plans[table_tablet(tablet)].values()
-            for plan in plans.values()
+            for (_, until), plan in plans.items()
             for index in indexes
         )
 
@@ -55,9 +56,9 @@ class Schemas:
                 self._applied[tablet] = after
                 place = table_tablet(tablet)
                 self._recording.take(SCHEMAS, place, place, "apply", newer=newer, near=near)
-            case StatementHeld(tablet, transaction, statement, _, planned):
+            case StatementHeld(tablet, transaction, statement, _, planned, until):
                 plans = self._plans[table_tablet(tablet)].setdefault(transaction, {})
-                plans[statement] = dict(planned)
+                plans[statement, until] = dict(planned)
             case IntentsEnded(address, transaction):
                 self._plans[address].pop(transaction, None)
             case _:

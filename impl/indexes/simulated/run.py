@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -21,7 +21,13 @@ from stagewright.impl.indexes.port import Settings
 from stagewright.impl.indexes.records.notes import Note, Stepped
 from stagewright.impl.indexes.records.recorder import IndexRecorder
 from stagewright.impl.indexes.records.server_logs import ServerLogs
-from stagewright.impl.indexes.schema import Values, row_key, table_tablet
+from stagewright.impl.indexes.schema import (
+    Values,
+    index_tablet,
+    row_key,
+    table_tablet,
+    value_of,
+)
 from stagewright.impl.indexes.simulated.oracle import Ended, Oracle, by_tablet
 from stagewright.impl.indexes.simulated.script import Operation
 from stagewright.impl.indexes.simulated.watcher import Watcher
@@ -103,6 +109,8 @@ class Run:
     """One run: `report` makes it, `write` keeps what it recorded."""
 
     def __init__(self, plan: Plan) -> None:
+        enforced = any(o.user_enforced for o in plan.script[:1])
+        plan = replace(plan, settings=replace(plan.settings, user_enforced=enforced))
         self.plan = plan
         self.world = World(plan.settings, plan.servers, plan.seed, plan.faults)
         self.events = self.world.events
@@ -253,6 +261,8 @@ class Run:
         if self._left > 0 and client.is_idle:
             self._left -= 1
             changes, pause = self.plan.workload.draw(self.dice, self._known)
+            if self.plan.settings.user_enforced:
+                del changes[1:]
             client.begin(changes, pause, lambda: self._learn(client))
         self.events.after(self.dice.randint(*NEXT_MS), self._next, client)
 
@@ -302,6 +312,11 @@ class Run:
             case "table":
                 raise InputError("--script: a run has one table", help="create it first, once")
             case "create":
+                if operation.unique and self.plan.settings.user_enforced:
+                    raise InputError(
+                        f"--script: `{operation}`: the table's transactions are user-enforced",
+                        help="they see no others: a unique index needs `create table N rows`",
+                    )
                 began = self.events.now
                 message = CreateIndex(name, operation.column, operation.unique, operation.deferred)
                 if not self._ask(message, name):
@@ -436,6 +451,8 @@ class Run:
         clients = (*self.clients, self.user)
         end = (self.events.now + 1_000) * COUNTS
         found = list(oracle.acknowledged(clients))
+        if settings.user_enforced:
+            oracle.excuse(clients)
         for row in self.world.catalog.indexes:
             ended = self.ended.get(row.number, Ended())
             until = end if ended.dropped is None else (ended.dropped - 50) * COUNTS
@@ -448,7 +465,7 @@ class Run:
                     if read.index == row.number and read.at < until:
                         found += oracle.read(row, read)
             if ended.dropped is None:
-                found += self._stored(row, end)
+                found += oracle.stored(row, frozenset(self._stored(row)), end)
         in_a_chunk = settings.chunk_rows + settings.batch - 1  # its last batch may pass the bound
         found += oracle.scans(self._chunks, in_a_chunk)
         if settings.rows_per_second:
@@ -461,22 +478,13 @@ class Run:
     def _chunks_of_faults(self) -> bool:
         return bool(self.world.counted["servers killed"])
 
-    def _stored(self, row: IndexRow, end: int) -> list[str]:
-        """What is left after compactions is what the table has now."""
-        *_, (_, expected) = self.oracle.pairs(row.column, end - 1, end)
-        found: set[tuple[int, int]] = set()
+    def _stored(self, row: IndexRow) -> Iterator[tuple[int, int]]:
+        """(value, row) of an index as they are left after compactions."""
         for t in range(self.plan.settings.tablets):
-            store = MemoryRows(self.world.disks[f"index{row.number}/{t}"])
-            snapshot = store.snapshot()
+            snapshot = MemoryRows(self.world.disks[index_tablet(row.number, t)]).snapshot()
             for version in live(snapshot, ROWS, at=LAST_TIME):
-                key = int.from_bytes(version.key[:8], "big") - (1 << 63)
-                found.add((key, int((version.value or b"0").lstrip(b"*"))))
+                yield value_of(version.key), int((version.value or b"0").lstrip(b"*"))
             snapshot.close()
-        if found == expected:
-            return []
-        return [
-            f"{row.name} as stored: (value, row) {sorted(found - expected)[:3]} without a row, {sorted(expected - found)[:3]} without an entry"
-        ]
 
 
 def _is_settled(row: IndexRow) -> bool:

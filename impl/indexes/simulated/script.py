@@ -10,7 +10,7 @@ from stagewright.spec.errors import InputError
 from stagewright.spec.text.suggestions import did_you_mean
 
 FORMS = (
-    "create table N rows",
+    "create [user-enforced] table N rows",
     "create [deferred] [unique] index NAME on COLUMN",
     "drop index NAME",
     "backfill",
@@ -42,6 +42,7 @@ class Operation:
     number: int = 0
     unique: bool = False
     deferred: bool = False
+    user_enforced: bool = False
     values: tuple[tuple[str, int], ...] = ()
     text: str = ""
 
@@ -51,7 +52,8 @@ class Operation:
 
 def is_of_indexes(text: str) -> bool:
     """Whether a script begins with a table, and so is one of this kind."""
-    return text.split(";", maxsplit=1)[0].split()[:2] == ["create", "table"]
+    words = text.split(";", maxsplit=1)[0].split()[:3]
+    return [w for w in words if w != "user-enforced"][:2] == ["create", "table"]
 
 
 def parse_script(text: str) -> tuple[Operation, ...]:
@@ -67,8 +69,11 @@ def parse_script(text: str) -> tuple[Operation, ...]:
 def _parse(words: list[str]) -> Operation:
     text = " ".join(words)
     match words:
-        case ["create", "table", rows, "rows"] if _is_number(rows):
-            return Operation("table", number=int(rows), text=text)
+        case ["create", *kinds, "table", rows, "rows"] if _is_number(rows) and kinds in (
+            [],
+            ["user-enforced"],
+        ):
+            return Operation("table", number=int(rows), user_enforced=bool(kinds), text=text)
         case ["create", *kinds, "index", name, "on", column] if {*kinds} <= {"unique", "deferred"}:
             _check(name, column, text)
             unique, deferred = "unique" in kinds, "deferred" in kinds

@@ -19,6 +19,8 @@ _OF_SETTINGS = {  # what they are called in `Settings`, and the least of each
     "slots": ("slots", 1),
     "tablets": ("tablets", 1),
     "wait": ("wait_for_old", 0),
+    "rpc": ("rpc_timeout", 1),
+    "bound": ("upper_bound", 0),
 }
 SIZES = ("clients", *_OF_WORKLOAD, "slow", *_OF_SETTINGS)
 

@@ -75,15 +75,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     start.add_argument(
         "--images", action="store_true", help="like --cdc, also with each row as it was before"
     )
-    start.add_argument(
-        "--indexes", action="store_true", help="use a table whose indexes are built online"
-    )
-    start.add_argument(
-        "--tablets",
-        type=_nodes,
-        metavar="N",
-        help="with --indexes: tablets of the table and of each index (default: 3)",
-    )
+    _offer_indexes(start)
     tail = action("tail", "print changes of rows as JSON lines, each once, as they come")
     tail.add_argument(
         "--position", type=Path, metavar="FILE", help="continue from this file, and update it"
@@ -115,6 +107,23 @@ def _lacking(parser: argparse.ArgumentParser) -> None:
         default="",
         metavar="FEATURE",
         help="the new node is of a release without this feature, such as TABLETS: it is rejected",
+    )
+
+
+def _offer_indexes(start: argparse.ArgumentParser) -> None:
+    start.add_argument(
+        "--indexes", action="store_true", help="use a table whose indexes are built online"
+    )
+    start.add_argument(
+        "--tablets",
+        type=_nodes,
+        metavar="N",
+        help="with --indexes: tablets of the table and of each index (default: 3)",
+    )
+    start.add_argument(
+        "--user-enforced",
+        action="store_true",
+        help="with --indexes: writes are of one row each and hold no intents; builds wait until old ones time out",
     )
 
 

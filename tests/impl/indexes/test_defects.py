@@ -1,6 +1,6 @@
 """A build that is wrong is noticed: by the oracle, which knows rows and answers, or by the definitions."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from tests.thorough import some_of
@@ -13,6 +13,9 @@ from stagewright.impl.indexes.simulated.workload import Workload
 from stagewright.impl.simulator.database.weather import NONE, parse_faults
 
 WRITES = "create table 40 rows; write 120; wait 80; create unique index i on v; create index j on w; await i; wait 300"
+ENFORCED = (
+    "create user-enforced table 40 rows; write 120; wait 80; create index i on v; await i; wait 300"
+)
 FEWER = WRITES.replace("write 120; wait 80", "write 60; wait 60").replace("wait 300", "wait 200")
 SHARED = (
     "create table 30 rows; create deferred index i on v; create deferred index j on w; wait 200; "
@@ -33,20 +36,28 @@ class Hunt:
     settings: dict[str, int] = field(default_factory=dict[str, int])
 
     def run(self, *defects: Defect) -> Report:
-        settings = {"batch": 2, "chunk_rows": 4, **self.settings}
+        settings = replace(Settings(batch=2, chunk_rows=4), **self.settings)  # type: ignore[arg-type]
         return run(
             Plan(
                 seed=self.seed,
                 script=parse_script(self.script),
                 faults=parse_faults(self.faults) if self.faults else NONE,
                 workload=Workload(values=60),
-                settings=Settings(**settings, defects=frozenset(defects)),
+                settings=replace(settings, defects=frozenset(defects)),
             )
         )
 
 
 HUNTS = (
     Hunt(Defect.old_transactions_are_not_awaited, "without a row"),
+    Hunt(
+        Defect.user_enforced_are_not_awaited,
+        "without an entry",
+        ENFORCED,
+        6,
+        "",
+        {"rpc_timeout": 900, "upper_bound": 950},
+    ),
     Hunt(Defect.markers_are_reclaimed_early, "the table has"),
     Hunt(Defect.entries_are_written_now, "SUCCEEDED; at"),
     Hunt(Defect.only_the_first_page, "without an entry"),
@@ -98,7 +109,9 @@ def test_a_wrong_build_is_noticed(hunt: Hunt) -> None:
     assert any(hunt.says in text for text in found), found
 
 
-@pytest.mark.parametrize("hunt", [HUNTS[0], HUNTS[7], HUNTS[13], HUNTS[16]], ids=lambda h: h.seed)
+@pytest.mark.parametrize(
+    "hunt", [HUNTS[0], HUNTS[1], HUNTS[8], HUNTS[14], HUNTS[17]], ids=lambda h: h.seed
+)
 def test_the_same_runs_are_sound_without_it(hunt: Hunt) -> None:
     report = hunt.run()
     assert report.breaches + report.refused == []

@@ -22,6 +22,7 @@ from stagewright.spec.verdict import Outcome
 D = Defect
 SHOWN: dict[Defect, tuple[int, str]] = {
     D.old_transactions_are_not_awaited: (5, "from before WRITE_AND_DELETE have ended"),
+    D.user_enforced_are_not_awaited: (6, "from before WRITE_AND_DELETE have ended"),
     D.markers_are_reclaimed_early: (0, "the backfill is over"),
     D.entries_are_written_now: (0, "entries have the time of the scan"),
     D.only_the_first_page: (0, "all rows up to there were read"),

@@ -6,6 +6,7 @@ from stagewright.impl.indexes.port import Settings
 from stagewright.impl.indexes.simulated.run import Plan, Report, run
 from stagewright.impl.indexes.simulated.script import parse_script
 from stagewright.impl.simulator.database.weather import NONE, parse_faults
+from stagewright.spec.errors import InputError
 
 BUSY = (
     "create table 40 rows; write 90; wait 60; create unique index i on v; create index j on w; "
@@ -107,3 +108,32 @@ def test_the_same_seed_gives_the_same_run() -> None:
     first, second = (done(script, "all", 5) for _ in range(2))
     assert first == second
     assert first != done(script, "all", 6)
+
+
+ENFORCED = "create user-enforced table 40 rows; write 120; wait 80; create index i on v; await i"
+
+
+def test_a_build_waits_until_no_user_enforced_write_may_be_under_way() -> None:
+    times = dict[int, int]()
+    for bound in (300, 900):
+        report = done(ENFORCED, seed=6, upper_bound=bound)
+        assert report.kept, report.breaches + report.refused
+        times[bound] = report.outcomes[-1].ended - report.outcomes[-1].began
+    assert times[900] - times[300] >= 590
+
+
+def test_a_bound_below_the_timeout_of_a_write_loses_entries_as_the_document_warns() -> None:
+    report = done(ENFORCED, seed=6, rpc_timeout=900, upper_bound=0)
+    assert any("without an entry" in text for text in report.breaches)
+    assert any("from before WRITE_AND_DELETE" in text for text in report.refused)
+
+
+def test_a_user_enforced_write_is_stored_once_though_it_is_sent_again_under_all_faults() -> None:
+    report = done(ENFORCED, "all", seed=1)
+    assert report.kept, report.breaches + report.refused
+    assert report.counted["committed"] == report.counted["transactions"]
+
+
+def test_a_table_with_user_enforced_writes_has_no_unique_index() -> None:
+    with pytest.raises(InputError, match="user-enforced"):
+        done("create user-enforced table 9 rows; create unique index i on v")

@@ -29,7 +29,7 @@ class IndexedTable(Kind[IndexSupervisor]):
     member = "process"
     serves = "the table is served"
     actions = ("trace",)
-    flags = ("tablets",)
+    flags = ("tablets", "user_enforced")
 
     def __init__(self, directory: Path) -> None:
         self.supervisor = IndexSupervisor(IndexLayout(directory), show)
@@ -40,7 +40,9 @@ class IndexedTable(Kind[IndexSupervisor]):
     def start(self, args: argparse.Namespace) -> list[str]:
         supervisor = self.supervisor
         if not supervisor.layout.exists:
-            supervisor.create(args.nodes or 3, replace(REAL, tablets=args.tablets or REAL.tablets))
+            tablets = args.tablets or REAL.tablets
+            settings = replace(REAL, tablets=tablets, user_enforced=args.user_enforced)
+            supervisor.create(args.nodes or 3, settings)
         file = supervisor.layout.file()
         for flag, given, has in (
             ("--nodes", args.nodes, len(file.servers)),
@@ -51,6 +53,11 @@ class IndexedTable(Kind[IndexSupervisor]):
                     f"{flag} {given}: the cluster in {args.dir} has {has}",
                     help=f"start it without {flag}",
                 )
+        if args.user_enforced and not file.settings.user_enforced:
+            raise InputError(
+                f"--user-enforced: the table in {args.dir} has transactions",
+                help="start it without --user-enforced",
+            )
         return supervisor.start()
 
     def more(self, args: argparse.Namespace) -> ExitCode:

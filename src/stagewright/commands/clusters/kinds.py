@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from stagewright.live.pages import Watched
 
 ACTIONS = ("start", "status", "stop", "kill", "watch")
-FLAGS = ("replicas", "listen", "etcd", "cdc", "images", "tablets")  # of `start`
+FLAGS = ("replicas", "listen", "etcd", "cdc", "images", "tablets", "user_enforced")  # of `start`
 
 
 class Done(NamedTuple):
@@ -127,8 +127,10 @@ class Kind(ABC, Generic[S_co]):
                 raise self._lacks(f"`{action}`", (*ACTIONS, *self.actions))
 
     def _lacks(self, what: str, has: Sequence[str], sign: str = "") -> InputError:
-        known = ", ".join(sign + one for one in has)
-        return InputError(f"{self.name} has no {what}", help=f"it has {known}; {self.begins}")
+        known = ", ".join(sign + one.replace("_", "-") for one in has)
+        return InputError(
+            f"{self.name} has no {what.replace('_', '-')}", help=f"it has {known}; {self.begins}"
+        )
 
     def _named(self, nodes: list[str]) -> str:
         return ", ".join(nodes) or f"no {self.member}"

@@ -11,17 +11,32 @@ pytest.importorskip("msgspec")
 
 from stagewright.impl.indexes.bulk.work import Work
 from stagewright.impl.indexes.messages import (
+    Answer,
     AskBuild,
     AskSchema,
     Build,
+    Ended,
+    Finish,
     Found,
     Message,
+    Plan,
     ReadIndex,
     SchemaKnown,
+    Write,
+    Written,
 )
 from stagewright.impl.indexes.port import Settings
 from stagewright.impl.indexes.processes.session import Session
-from stagewright.impl.indexes.processes.wire import Failed, LookUp, Reply, RowKeys
+from stagewright.impl.indexes.processes.wire import (
+    Failed,
+    LookUp,
+    MakeIndex,
+    Question,
+    Reply,
+    RowKeys,
+    Transact,
+    Transacted,
+)
 from stagewright.impl.indexes.records.notes import Note
 from stagewright.impl.indexes.schema import IndexInfo, Schema
 from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
@@ -117,3 +132,40 @@ def test_an_index_has_nothing_from_before_its_scan() -> None:
     session.ask(LookUp(1, "i", 7, at=4))
     session.receive("table/0", known(Permission.read_write_and_delete))
     assert replies == [Failed(1, "i has nothing from before 5")]
+
+
+@pytest.mark.parametrize(
+    ("question", "reason"),
+    [
+        (MakeIndex(1, "u", "v", unique=True), "u cannot be unique"),
+        (Transact(1, ((1, {"v": 1}), (2, None))), "is of one row"),
+    ],
+)
+def test_a_table_with_user_enforced_writes_refuses_what_needs_transactions(
+    question: Question, reason: str
+) -> None:
+    port, replies = Heard(), list[Reply]()
+    Session(port, Settings(user_enforced=True), replies.append).ask(question)
+    assert port.sent == []
+    (failed,) = replies
+    assert isinstance(failed, Failed)
+    assert reason in failed.reason
+    assert not failed.again
+
+
+def test_a_user_enforced_write_that_was_too_late_is_planned_again_without_being_done_twice() -> (
+    None
+):
+    port, replies = Heard(), list[Reply]()
+    session = Session(port, Settings(user_enforced=True), replies.append)
+    session.ask(Transact(1, ((7, {"v": 1}),)))
+    name = "client/n1/1-0"
+    session.receive("table/0", Written(name, 0, Answer.done, plan=Plan(1, 0, ())))
+    port.later.pop(0)()
+    assert isinstance(port.sent[-1], Finish)
+    session.receive("table/0", Written(name, 0, Answer.timed_out))
+    port.later.pop(0)()
+    assert isinstance(port.sent[-1], Write)
+    assert replies == []
+    session.receive("table/0", Ended(name, 9))  # the first copy of it was stored after all
+    assert replies == [Transacted(1, 9, "aborted")]
