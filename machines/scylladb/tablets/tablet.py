@@ -1306,6 +1306,9 @@ class TabletCluster(Machine):
         equivalent_loss(
             use_new, reached_leaving, because="nobody asks for it once stage 4 is over"
         ),
+        equivalent_loss(
+            finish_revert, reached_leaving, because="the next one that streams notes it anew"
+        ),
         *HARMLESS_IN_STAGES,
         equivalent_value(
             (Kind.intranode_migration, Kind.repair),
