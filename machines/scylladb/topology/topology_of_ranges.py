@@ -14,6 +14,8 @@ from stagewright.spec import (
     Term,
     action,
     equivalent_drop,
+    equivalent_loss,
+    equivalent_weakening,
     equivalents,
     only_when,
 )
@@ -143,5 +145,20 @@ class TopologyOfRanges(TopologyControl):
             _has_a_way_back,
             "there is a way back",
             because="no generation is asked for by itself here: an operation on a node goes on",
+        ),
+        equivalent_weakening(
+            TopologyControl.ask_to_leave,
+            "another node stays",
+            because="of two requests only one could proceed here: a third node would have to ask",
+        ),
+        equivalent_weakening(
+            TopologyControl.ask_to_remove,
+            "another node stays",
+            because="of two requests only one could proceed here: a third node would have to ask",
+        ),
+        equivalent_loss(
+            TopologyControl.roll_back_join,
+            TopologyControl.tablet_work,
+            because="there are no tablets here that could be in transition",
         ),
     )
