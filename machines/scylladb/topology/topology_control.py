@@ -50,6 +50,7 @@ from stagewright.spec import (
     count,
     equivalent_drop,
     equivalent_loss,
+    equivalent_weakening,
     equivalents,
     every,
     final,
@@ -1637,6 +1638,7 @@ class TopologyControl(Machine):
         {},
         {Node: 3, requests: 1, faults: 2},
         {requests: 1, stages: 2},
+        {Node: 3},
     )
 
     tables = TABLES
@@ -2012,6 +2014,11 @@ class TopologyControl(Machine):
         ),
         equivalent_drop(ask_to_leave, "node is normal and up", because=CANCELLED),
         equivalent_drop(ask_to_remove, "node is normal and down", because=CANCELLED),
+        equivalent_weakening(
+            ask_to_remove,
+            "another node stays",
+            because="two nodes that are down at once would tell: no scope here has so many faults",
+        ),
         equivalent_drop(ask_to_rebuild, "node is normal and up", because=CANCELLED),
         equivalent_drop(ask_globally, "no global request is pending", because=ASKED_TWICE),
         equivalent_loss(ask_globally, global_request, because=ASKED_TWICE),
@@ -2068,6 +2075,11 @@ class TopologyControl(Machine):
             move_last_tablet,
             "the node holds tablets",
             because="that another node gets some is a step by itself: settle_tablets_on",
+        ),
+        equivalent_weakening(
+            move_last_tablet,
+            "tablets are moved, and the node is not drained",
+            because="that a drained node has no tablet left may be found out later",
         ),
         equivalent_drop(
             create_table, "the node is up and has no tablets", because=TABLETS_ELSEWHERE

@@ -151,11 +151,6 @@ class TopologyOfRanges(TopologyControl):
             "another node stays",
             because="of two requests only one could proceed here: a third node would have to ask",
         ),
-        equivalent_weakening(
-            TopologyControl.ask_to_remove,
-            "another node stays",
-            because="of two requests only one could proceed here: a third node would have to ask",
-        ),
         equivalent_loss(
             TopologyControl.roll_back_join,
             TopologyControl.tablet_work,

@@ -16,6 +16,7 @@ from stagewright.checker.limits import Limits
 from stagewright.checker.tla import tla_module
 from stagewright.checker.verdicts import IN_BOUNDS
 from stagewright.machines import SHIPPED
+from stagewright.spec.declarations.exercised import exercising_scopes
 from stagewright.spec.definition import NO_DEADLOCK, Definition, PropertyKind
 from stagewright.spec.loading import load
 from stagewright.spec.nodes import TRUE
@@ -92,16 +93,29 @@ def test_a_machine_that_holds_has_the_same_states_in_tlc(case: Case, tlc: Tlc) -
 
 
 def small_scope(definition: Definition, most: int = TLC_STATES) -> Scope:
-    """The default scope, with as many budgets at nought, the last first, as make it small for TLC."""
+    """Of the scopes with at most so many states, the one with most.
+
+    They are those that exercise the machine, and the default one with as many budgets at nought, the last first,
+    as make it small.
+    """
+    sizes = {scope: _states(definition, scope, most) for scope in exercising_scopes(definition)}
     scope = scope_of(definition)
     budgets = dict(scope.budgets)
     for name in [*reversed(budgets), ""]:
         scope = scope_of(definition, budgets=budgets)
-        found = check(definition, scope, limits=Limits(states=most), properties=[NO_DEADLOCK])
-        if found.exhausted:
-            return scope
+        sizes[scope] = _states(definition, scope, most)
+        if sizes[scope]:
+            break
         budgets[name] = 0
-    raise AssertionError(f"{definition.name} has too many states for TLC, even with no budget")
+    best = max(sizes, key=lambda scope: sizes[scope])
+    assert sizes[best], f"{definition.name} has too many states for TLC, even with no budget"
+    return best
+
+
+def _states(definition: Definition, scope: Scope, most: int) -> int:
+    """How many states it has there; 0: more than so many."""
+    found = check(definition, scope, limits=Limits(states=most), properties=[NO_DEADLOCK])
+    return found.states if found.exhausted else 0
 
 
 def safety(definition: Definition) -> list[str]:
