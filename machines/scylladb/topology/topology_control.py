@@ -87,6 +87,7 @@ NULL = TransitionState.null
 NORMAL = NodeState.normal
 IN_NO_OTHER = "tablets are in transition in no other state but tablet_draining, of older releases"
 FENCED_AGAIN = "a fence that is up already stays where it is"
+TWO_DOWN = "of three nodes two would have to be down at once: no scope here has so many faults"
 CANCELLED = "a request that cannot proceed is cancelled"
 STREAMS_FAIL = "a stream may fail at any time"
 REMOVED_AGAIN = "what is removed may be removed again"
@@ -2014,11 +2015,7 @@ class TopologyControl(Machine):
         ),
         equivalent_drop(ask_to_leave, "node is normal and up", because=CANCELLED),
         equivalent_drop(ask_to_remove, "node is normal and down", because=CANCELLED),
-        equivalent_weakening(
-            ask_to_remove,
-            "another node stays",
-            because="two nodes that are down at once would tell: no scope here has so many faults",
-        ),
+        equivalent_weakening(ask_to_remove, "another node stays", because=TWO_DOWN),
         equivalent_drop(ask_to_rebuild, "node is normal and up", because=CANCELLED),
         equivalent_drop(ask_globally, "no global request is pending", because=ASKED_TWICE),
         equivalent_loss(ask_globally, global_request, because=ASKED_TWICE),
@@ -2071,11 +2068,9 @@ class TopologyControl(Machine):
             because=NEW_TABLES,
         ),
         equivalent_loss(settle_tablets_on, tablet_hosts, because=NEW_TABLES),
-        equivalent_drop(
-            move_last_tablet,
-            "the node holds tablets",
-            because="that another node gets some is a step by itself: settle_tablets_on",
-        ),
+        equivalent_drop(move_last_tablet, "the node holds tablets", because=NEW_TABLES),
+        equivalent_loss(change_stages, version, because="stages that stay as they are"),
+        equivalent_loss(fence_stages, fence_version, because="the next barrier fences as well"),
         equivalent_weakening(
             move_last_tablet,
             "tablets are moved, and the node is not drained",
