@@ -2069,6 +2069,8 @@ class TopologyControl(Machine):
         ),
         equivalent_loss(settle_tablets_on, tablet_hosts, because=NEW_TABLES),
         equivalent_drop(move_last_tablet, "the node holds tablets", because=NEW_TABLES),
+        equivalent_loss(move_last_tablet, tablet_hosts, because=NEW_TABLES),
+        equivalent_loss(roll_back_join, tablet_work, because="older releases alone drain for it"),
         equivalent_loss(change_stages, version, because="stages that stay as they are"),
         equivalent_loss(fence_stages, fence_version, because="the next barrier fences as well"),
         equivalent_weakening(
@@ -2080,9 +2082,7 @@ class TopologyControl(Machine):
             create_table, "the node is up and has no tablets", because=TABLETS_ELSEWHERE
         ),
         equivalent_loss(create_table, tablet_hosts, because=TABLETS_ELSEWHERE),
-        equivalent_loss(
-            start_resize_finalization, transition_state, because="tablets that are not resized"
-        ),
+        equivalent_loss(start_resize_finalization, transition_state, because="no resize ends"),
         equivalent_drop(
             publish_generation,
             "a generation is not published yet",

@@ -14,7 +14,6 @@ from stagewright.spec import (
     Term,
     action,
     equivalent_drop,
-    equivalent_loss,
     equivalent_weakening,
     equivalents,
     only_when,
@@ -150,10 +149,5 @@ class TopologyOfRanges(TopologyControl):
             TopologyControl.ask_to_leave,
             "another node stays",
             because="of two requests only one could proceed here: a third node would have to ask",
-        ),
-        equivalent_loss(
-            TopologyControl.roll_back_join,
-            TopologyControl.tablet_work,
-            because="there are no tablets here that could be in transition",
         ),
     )
