@@ -24,7 +24,7 @@ from stagewright.spec.scope import Scope, scope_of
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Report
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
-TLC_STATES = 20_000  # a second's work for TLC
+TLC_STATES = 20_000 if THOROUGH else 5_000  # some seconds of work for TLC
 IN_EVERY_RUN = (
     "tablet-migration",
     "fencing",
