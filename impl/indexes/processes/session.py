@@ -183,8 +183,7 @@ class Session:
         question = asked.question
         assert isinstance(question, LookUp)
         if build.status is not Status.success or build.dropped:
-            reason = f"{question.index} is not there to be read"
-            self._end(Failed(question.number, reason))
+            self._end(Failed(question.number, _why_not_read(build)))
             return
 
         def again() -> None:
@@ -200,3 +199,12 @@ _ABORTED = "aborted"
 _SOON = 20
 _ONE_ROW = "write one row after the other"
 _NOT_UNIQUE = "create it without `unique`, or on a table with transactions"
+
+
+def _why_not_read(build: Build) -> str:
+    if build.status is None:
+        return f"there is no index {build.name}"
+    if build.dropped:
+        return f"{build.name} was dropped"
+    failed = f"{build.name} has failed: {build.error}"
+    return failed if build.status is Status.failed else f"{build.name} is not built yet"

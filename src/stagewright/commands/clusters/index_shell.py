@@ -83,8 +83,7 @@ class IndexShell:
                 "unique",
                 "deferred",
             }:
-                unique, deferred = "unique" in kinds, "deferred" in kinds
-                self._show(self._client.create(name, column, unique=unique, deferred=deferred))
+                self._create(name, column, unique="unique" in kinds, deferred="deferred" in kinds)
             case ["drop", "index", name]:
                 self._known(name)
                 self._show(self._client.drop(name))
@@ -128,6 +127,16 @@ class IndexShell:
         self._say(what, keys)
 
     # -- builds ------------------------------------------------------------------------------------------------
+
+    def _create(self, name: str, column: str, *, unique: bool, deferred: bool) -> None:
+        build = self._client.create(name, column, unique=unique, deferred=deferred)
+        if (build.column, build.unique) != (column, unique):
+            kind = "a unique index" if build.unique else "an index"
+            raise InputError(
+                f"{name} is there already, {kind} on {build.column}",
+                help="drop it first, or choose another name",
+            )
+        self._show(build)
 
     def _known(self, name: str) -> Build:
         builds = {b.name: b for b in self._client.builds()}

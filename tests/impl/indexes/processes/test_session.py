@@ -110,19 +110,21 @@ def test_a_tablet_that_lags_does_not_hide_an_index_that_is_built() -> None:
 
 
 @pytest.mark.parametrize(
-    "build",
+    ("build", "reason"),
     [
-        Build("i", Status.in_progress),
-        Build("i", Status.failed),
-        Build("i", Status.success, dropped=True),
-        Build("i", None),
+        (Build("i", Status.in_progress), "i is not built yet"),
+        (Build("i", Status.failed, "rows 1 and 2 both have v = 7"), "i has failed: rows 1 and 2"),
+        (Build("i", Status.success, dropped=True), "i was dropped"),
+        (Build("i", None), "there is no index i"),
     ],
 )
-def test_an_index_that_is_not_built_is_not_waited_for(build: Build) -> None:
+def test_an_index_that_is_not_built_is_not_waited_for(build: Build, reason: str) -> None:
     port, session, replies = asked(7)
     session.receive("table/0", known(Permission.do_backfill))
     session.receive("master", build)
-    assert replies == [Failed(1, "i is not there to be read")]
+    (failed,) = replies
+    assert isinstance(failed, Failed)
+    assert failed.reason.startswith(reason)
     assert port.later == []
 
 

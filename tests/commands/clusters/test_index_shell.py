@@ -1,0 +1,35 @@
+"""The shell of an indexed table, with a client that answers as a cluster would."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+from stagewright.commands.clusters.index_shell import IndexShell
+from stagewright.impl.indexes.messages import Build
+from stagewright.impl.indexes.processes.client import IndexClient
+from stagewright.machines.yugabytedb.indexes.index_states import Status
+from stagewright.spec.errors import InputError
+
+
+class Known:
+    """A cluster that has a unique index u on v, which `create` leaves alone."""
+
+    def create(self, name: str, column: str, *, unique: bool, deferred: bool) -> Build:
+        del column, unique, deferred
+        return Build(name, Status.success, column="v", unique=True)
+
+
+SHELL = IndexShell(cast("IndexClient", Known()), as_json=False)
+
+
+@pytest.mark.parametrize("words", ["create unique index u on w", "create index u on v"])
+def test_another_index_of_a_name_that_is_taken_is_refused(words: str) -> None:
+    with pytest.raises(InputError, match="u is there already, a unique index on v"):
+        SHELL.do(words.split())
+
+
+def test_the_same_index_may_be_created_again(capsys: pytest.CaptureFixture[str]) -> None:
+    SHELL.do("create unique index u on v".split())
+    assert capsys.readouterr().out == "unique index u on v: SUCCESS\n"
