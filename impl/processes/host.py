@@ -82,7 +82,7 @@ class Host:
         except OSError as error:
             raise ClusterError(
                 f"{self.name} cannot listen at {self._address}: {error.strerror}",
-                help="see who else does",
+                help="another program has the port: end it, and start the node again",
             ) from None
         try:
             self._call(self._node.start)

@@ -16,6 +16,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
@@ -101,9 +102,7 @@ class Layout:
             there = {str(p.relative_to(self.directory)) for p in self.directory.rglob("*")}
             if any(_UNFINISHED.fullmatch(name) is None for name in there):
                 raise ClusterError(f"{self.directory} is not empty", help="name a new directory")
-            for name in there:
-                if name.endswith("node.json"):
-                    (self.directory / name).unlink()
+            shutil.rmtree(self.directory / "nodes", ignore_errors=True)
             if not path.exists():
                 handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
                 with os.fdopen(handle, "w") as file:
@@ -140,13 +139,12 @@ class Layout:
 
     def names(self) -> list[str]:
         """Every node that there ever was, in the order of their numbers."""
-        found = [p.parent.name for p in self.directory.glob("nodes/*/node.json")]
-        return sorted(found, key=lambda n: (len(n), n))
+        return in_order(p.parent.name for p in self.directory.glob("nodes/*/node.json"))
 
     def add_node(self, node: NodeFile) -> None:
-        """Write down who a node is."""
+        """Write down who a node is; raises FileExistsError: there is, or was, one of that name."""
         directory = self.node(node.identity.name)
-        directory.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(parents=True)
         _write(directory / "node.json", asdict(node))
 
     def node_file(self, name: str) -> NodeFile:
@@ -190,15 +188,22 @@ class Layout:
 
     def stop_for_good(self, name: str, reason: str) -> None:
         """Write down that a node is not to be started again."""
+        self.node(name).mkdir(parents=True, exist_ok=True)  # it may be lost
         (self.node(name) / "stopped").write_text(reason, "utf-8")
 
     def last_words(self, name: str) -> str:
-        """The end of a node's log."""
+        """What a node's log says last, without advice on it."""
         path = self.node(name) / "log"
         if not path.exists():
             return "nothing"
-        lines = path.read_text("utf-8", errors="replace").strip().splitlines()
-        return lines[-1] if lines else "nothing"
+        lines = path.read_text("utf-8", errors="replace").splitlines()
+        said = [line for line in lines if line.strip() and not line.startswith("  help: ")]
+        return said[-1] if said else "nothing"
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Names of nodes by their numbers."""
+    return sorted(names, key=lambda n: (len(n), n))
 
 
 def _write(path: Path, content: object) -> None:

@@ -29,7 +29,7 @@ from stagewright.impl.processes.builds import Build
 from stagewright.impl.processes.children import LOOK, Children
 from stagewright.impl.processes.client import Session
 from stagewright.impl.processes.errors import ClusterError, OperationFailedError, WireError
-from stagewright.impl.processes.layout import Layout, NodeFile, Settings
+from stagewright.impl.processes.layout import Layout, NodeFile, Settings, in_order
 
 TABLE = "ks.rows"
 LOOPBACK = "127.0.0.1"
@@ -46,6 +46,7 @@ class NodeReport:
     process: int | None
     stopped: str
     said: NodeStatus | None
+    lost: bool = False  # its directory is gone, and the others count on it
 
     @property
     def is_well(self) -> bool:
@@ -147,22 +148,32 @@ class Supervisor:
 
     def kill(self, name: str) -> int:
         """End a node's process without warning (SIGKILL); its number."""
-        self.layout.node_file(name)  # refuses a name that nobody has
+        self._refuse_unknown(name)
         return self._children.kill(name)
 
     def stop(self, names: Iterable[str] | None = None) -> list[str]:
         """Let nodes, or all, end what they do and stop; those that did not run are passed over."""
         chosen = self.layout.names() if names is None else list(names)
         for name in chosen:
-            self.layout.node_file(name)  # refuses a name that nobody has
+            self._refuse_unknown(name)
         return self._children.stop(chosen)
 
     def running(self, name: str) -> int | None:
         """The number of a node's process, if it lives."""
         return self._children.running(name)
 
+    def _names(self) -> list[str]:
+        """Every node that there is a directory of, or that the others know, whose directory may be lost."""
+        said = self.said()
+        known = {*self.layout.names(), *(n.name for n in (said.nodes if said is not None else ()))}
+        return in_order(known)
+
+    def _refuse_unknown(self, name: str) -> None:
+        if name not in self.layout.names() and name not in (known := self._names()):
+            raise ClusterError(f"there is no node {name}", help=f"known: {', '.join(known)}")
+
     def _process(self, name: str) -> int:
-        self.layout.node_file(name)
+        self._refuse_unknown(name)
         return self._children.process(name)
 
     # -- what operators ask for ------------------------------------------------------------------------
@@ -181,17 +192,23 @@ class Supervisor:
         if replaces:
             self._refuse_living(replaces)
         address = layout.node_file(contacts[0]).identity.host.address.rpartition(":")[0]
-        number = 1 + max(int(n[1:]) for n in layout.names())
-        host = HostInfo(f"n{number}", address=_free_addresses(1, address)[0], lacks=lacks)
         book = {n: layout.node_file(n).identity.host.address for n in contacts}
-        layout.add_node(NodeFile(Identity(host, contacts=tuple(contacts), replaces=replaces), book))
-        self._children.spawn(host.name)
-        self._children.wait(f"{host.name} to join", lambda: self.serves(host.name), [host.name])
-        self._settled(host.name, {"normal"})
+        number, name = 1 + max(int(n[1:]) for n in self._names()), ""
+        while not name:
+            host = HostInfo(f"n{number}", address=_free_addresses(1, address)[0], lacks=lacks)
+            identity = Identity(host, contacts=tuple(contacts), replaces=replaces)
+            try:
+                layout.add_node(NodeFile(identity, book))
+                name = host.name
+            except FileExistsError:  # somebody else adds one at the same time
+                number += 1
+        self._children.spawn(name)
+        self._children.wait(f"{name} to join", lambda: self.serves(name), [name])
+        self._settled(name, {"normal"})
         if replaces:
             self._holds_none(replaces)
-            layout.stop_for_good(replaces, f"{host.name} has replaced it")
-        return host.name
+            layout.stop_for_good(replaces, f"{name} has replaced it")
+        return name
 
     def _holds_none(self, name: str) -> None:
         """Wait until no tablet counts a dead node: until then each such tablet has a replica less."""
@@ -216,7 +233,6 @@ class Supervisor:
 
     def remove(self, name: str) -> None:
         """A dead node leaves; the others fetch the rows that it had from each other."""
-        self.layout.node_file(name)
         self._refuse_living(name)
         self._settled(name, {"left"}, self._request(Ask.remove, name))
         self.layout.stop_for_good(name, "it was removed from the cluster")
@@ -232,7 +248,7 @@ class Supervisor:
 
     def abort(self, name: str) -> None:
         """The cluster gives up what it was asked for: to let a node go whose leaving has not begun."""
-        self.layout.node_file(name)
+        self._refuse_unknown(name)
         self._request(Ask.abort, name)
 
     def _ended(self, name: str, since: int) -> None:
@@ -249,7 +265,7 @@ class Supervisor:
         self._children.wait(f"{name} to be done", look)
 
     def _refuse_living(self, name: str) -> None:
-        self.layout.node_file(name)
+        self._refuse_unknown(name)
         if self.running(name) is not None:
             raise ClusterError(
                 f"{name} runs", help="decommission it, or stop or kill it before it is given up"
@@ -307,6 +323,10 @@ class Supervisor:
         One that lags knows the request before this one, and what became of that.
         """
         said = self.said(but=name, since=since) or self.said(since=since)
+        if said is None and not any(map(self.running, self.layout.names())):
+            raise OperationFailedError(
+                "no node runs any longer", help="`start` them: they go on with what was asked for"
+            )
         return next((n for n in said.nodes if n.name == name), None) if said is not None else None
 
     # -- how it is -------------------------------------------------------------------------------------
@@ -316,9 +336,12 @@ class Supervisor:
         layout, said = self.layout, self.said()
         of = {n.name: n for n in said.nodes} if said is not None else {}
         layout.settings()
+        names = layout.names()
+        lost = {n.name for n in of.values() if n.name not in names and n.state != "left"}
         return Report(
             tuple(
-                NodeReport(n, self.running(n), layout.stopped(n), of.get(n)) for n in layout.names()
+                NodeReport(n, self.running(n), layout.stopped(n), of.get(n), lost=n in lost)
+                for n in in_order({*names, *lost})
             ),
             said,
             self.tablets() if said is not None else None,

@@ -14,7 +14,7 @@ from stagewright.impl.node.messages import StatusReply, StatusRequest
 from stagewright.impl.node.messages.tables import ViewStatus
 from stagewright.impl.processes.asking import Conversation
 from stagewright.impl.processes.errors import WireError
-from stagewright.impl.processes.layout import Layout
+from stagewright.impl.processes.layout import Layout, in_order
 from stagewright.impl.processes.log import group0_of
 from stagewright.impl.ring.vnodes import TokenRing
 from stagewright.impl.tablets.reports import moves_of, statuses
@@ -23,7 +23,7 @@ from stagewright.impl.views.maintenance.names import name_of
 from stagewright.live.following import Committed, Following
 from stagewright.live.pages import Document
 from stagewright.loopback import Query
-from stagewright.machines.scylladb.topology.topology_states import TransitionState
+from stagewright.machines.scylladb.topology.topology_states import NodeState, TransitionState
 
 _SECONDS = 0.7  # a node that answers later is shown as silent
 _SHOWN = 60  # commits
@@ -53,7 +53,8 @@ class Watch:
     def look(self, _: Query) -> Document:
         """All that the page shows; times are seconds since 1970, places on the ring from 0 to 1."""
         layout, moment = self.layout, self._following.moment()
-        names = layout.names()
+        members = (n for n, m in moment.view.nodes.items() if m.state is not NodeState.left)
+        names = in_order({*layout.names(), *members})  # of some the directory may be lost
         said = dict(zip(names, self._pool.map(self._said, names), strict=True))
         view = moment.view
         answered = [s for s in said.values() if s is not None]

@@ -126,7 +126,9 @@ def test_nodes_come_and_go_while_clients_write(
         writers = writing(supervisor, 2)
         with pytest.raises(OperationFailedError, match="n4 has ended: it may not join: Feature"):
             supervisor.add(lacks="TABLETS")
-        assert supervisor.add() == "n5"
+        with monkeypatch.context() as patch:  # as if n4 were added at the same time
+            patch.setattr(supervisor, "_names", lambda: ["n1", "n2", "n3"])
+            assert supervisor.add() == "n5"
         supervisor.kill("n1")
         with pytest.raises(OperationFailedError, match="n1 is down"):
             supervisor.decommission("n2")
@@ -136,6 +138,10 @@ def test_nodes_come_and_go_while_clients_write(
         _lags(monkeypatch, refused, 3)
         supervisor.decommission("n2")
         supervisor.kill("n3")
+        lost = supervisor.layout.node("n3").rename(tmp_path / "n3")
+        assert [n.name for n in supervisor.status().nodes if n.lost] == ["n3"]
+        with pytest.raises(ClusterError, match="n3 does not run"):
+            supervisor.kill("n3")
         supervisor.remove("n3")
         assert supervisor.start() == []  # who has left is not started again
         all_is_there(supervisor, writers)
@@ -143,7 +149,7 @@ def test_nodes_come_and_go_while_clients_write(
         assert report.is_well
         assert [n.name for n in report.nodes if n.process is not None] == ["n5", "n6"]
         layout = supervisor.layout
-    found, tally = read(*(layout.node(n) / "log" for n in layout.names()))
+    found, tally = read(lost / "log", *(layout.node(n) / "log" for n in layout.names()))
     assert tally.unparsed == 0
     assert violations(found) == []
     assert {e.machine for _, e in found.events} >= {"LoggedBarrier", "LoggedFence", "LoggedTenure"}
@@ -217,6 +223,15 @@ def test_strangers_and_mistakes_are_refused_and_the_node_goes_on(tmp_path: Path)
         assert supervisor.start() == []
         assert supervisor.serves("n1")
         assert (supervisor.layout.directory / "secret").stat().st_mode & 0o77 == 0
+        assert supervisor.stop() == ["n1"]
+        with pytest.raises(OperationFailedError, match="no node runs any longer"):
+            supervisor._settled("n1", {"left"})  # somebody has stopped all while it leaves
+        host, _, port = address.rpartition(":")
+        with socket.create_server((host, int(port))):
+            taken = f"n1 has ended: .*n1 cannot listen at {address}: .*address already in use"
+            with pytest.raises(OperationFailedError, match=taken):
+                supervisor.start()
+        assert supervisor.start() == ["n1"]
         process = supervisor.running("n1")
         assert process is not None
     with pytest.raises(ProcessLookupError):

@@ -70,7 +70,8 @@ def _places(replicas: tuple[tuple[str, int], ...]) -> str:
 
 
 def _cells(node: NodeReport, tablets: int) -> tuple[str, ...]:
-    runs = "does not run" if node.process is None else str(node.process)
+    ended = "its directory is lost" if node.lost else "does not run"
+    runs = ended if node.process is None else str(node.process)
     process = node.stopped or runs
     if node.said is None:
         return node.name, process, "-", "-", "-", "-", ""
