@@ -31,5 +31,5 @@ def test_another_index_of_a_name_that_is_taken_is_refused(words: str) -> None:
 
 
 def test_the_same_index_may_be_created_again(capsys: pytest.CaptureFixture[str]) -> None:
-    SHELL.do("create unique index u on v".split())
+    SHELL.do(["create", "unique", "index", "u", "on", "v"])
     assert capsys.readouterr().out == "unique index u on v: SUCCESS\n"
