@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
-from tests.impl.indexes.processes.clusters import cluster, is_over, kill_one, until
+from tests.impl.indexes.processes.clusters import cluster, is_over, kill_builders, kill_one, until
 from tests.impl.indexes.processes.stored import Held
 from tests.impl.indexes.processes.writers import Writer, ended
 
@@ -57,11 +57,13 @@ def all_is_well(supervisor: IndexSupervisor, first: Writer, writers: list[Writer
 AT_ONCE = 10  # builds in one cluster
 
 
-def endure(directory: Path, builds: int, seed: int) -> Counter[str]:
+def endure(directory: Path, builds: int, seed: int, first_one: int = 0) -> Counter[str]:
     """Build and kill, in one cluster after the other; what was done."""
     chance, done = Random(seed), Counter[str]()
-    for begin in range(0, builds, AT_ONCE):
-        with cluster(directory / f"c{begin}") as supervisor:
+    for begin in range(first_one, builds, AT_ONCE):
+        with_builders = {"rows_per_second": 0, "batch": 8, "bulk": 1}
+        is_odd = begin // AT_ONCE % 2
+        with cluster(directory / f"c{begin}", **(with_builders if is_odd else {})) as supervisor:
             first, client = filled(supervisor), supervisor.client(120)
             writers = writing(supervisor, range(1, 3))
             for number in range(begin, min(begin + AT_ONCE, builds)):
@@ -71,6 +73,8 @@ def endure(directory: Path, builds: int, seed: int) -> Counter[str]:
                     time.sleep(chance.random())
                     kill_one(supervisor, chance)
                     done["kills"] += 1
+                    if chance.random() < 0.5:
+                        done["builders killed"] += kill_builders(supervisor)
                 dropped = chance.random() < 0.2
                 if dropped:
                     client.drop(name)
@@ -89,10 +93,11 @@ def main(words: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--builds", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="build to begin with")
     wanted = parser.parse_args(words)
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="indexes-") as scratch:
-        done = endure(Path(scratch), wanted.builds, wanted.seed)
+        done = endure(Path(scratch), wanted.builds, wanted.seed, wanted.first)
     print(json.dumps(done))
     print(f"nothing was lost or wrong in {time.monotonic() - began:.0f} s")
 
