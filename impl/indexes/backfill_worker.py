@@ -124,7 +124,7 @@ class BackfillWorker:
     def _begin(self, chunk: _Chunk) -> None:
         """Nothing commits at the time of the scan or before any more: what a builder reads is in files by then."""
         tablet = self._tablet
-        chunk.is_bulk = not tablet.settings.rows_per_second and tablet.rows >= tablet.settings.bulk
+        chunk.is_bulk = tablet.is_bulk
         if chunk.is_bulk:
             tablet.port.aside(tablet.store.spill, self._begin_batch, chunk)
         else:

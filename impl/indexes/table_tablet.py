@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from stagewright.impl.indexes.backfill_worker import BackfillWorker
+from stagewright.impl.indexes.bulk.work import GetReady
 from stagewright.impl.indexes.defects import Defect
 from stagewright.impl.indexes.messages import (
     Altered,
@@ -133,7 +134,15 @@ class TableTablet(Tablet):
             self.put([Put(META, Version(b"schema", schema.version, schema.encoded()))])
             before, self.schema = self.schema, schema
             self.port.note(SchemaApplied(self.number, before, schema))
+            known = {index.number for index in before.indexes}
+            if self.is_bulk and any(i.number not in known for i in schema.indexes):
+                self.port.elsewhere(GetReady(), lambda _: None)  # it has time until the backfill
         self.port.send(_MASTER, Altered(self.number, self.schema.version))
+
+    @property
+    def is_bulk(self) -> bool:
+        """Whether a builder reads its rows: there are many, and they are to be read as fast as can be."""
+        return not self.settings.rows_per_second and self.rows >= self.settings.bulk
 
     # -- rows ------------------------------------------------------------------------------------------------
 

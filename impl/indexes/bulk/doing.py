@@ -17,6 +17,7 @@ from stagewright.impl.indexes.bulk.work import (
     Answer,
     DoneWork,
     DropSieve,
+    GetReady,
     RefusedWork,
     ScannedRows,
     ScanRows,
@@ -25,6 +26,7 @@ from stagewright.impl.indexes.bulk.work import (
     Work,
     WriteEntries,
 )
+from stagewright.impl.storage.sst.blocks import as_bytes, block_of
 from stagewright.impl.storage.sst.entries import entries_file
 from stagewright.impl.storage.sst.files import SstFile, UnreadableError
 from stagewright.impl.storage.sst.rows import rows_of
@@ -44,6 +46,8 @@ class Builder:
         """Do it, or say why it cannot be done."""
         try:
             match work:
+                case GetReady():
+                    return _ready()
                 case ScanRows():
                     return self._scan(work)
                 case SiftValues():
@@ -101,6 +105,16 @@ class Builder:
         held: NDArray[np.int64] = np.flatnonzero(sieve.holds(values))
         sieve.add(values)
         return SiftedValues(tuple(held.tolist()))
+
+
+def _ready() -> Answer:
+    """Machine code is loaded by whoever calls it first."""
+    block_of(as_bytes(bytes(9)), 0, 4)
+    rows_of(Sources((), "rows"), FIRST, 0, 1, (b'"v"',))
+    one = np.arange(1)
+    list(by_tablet(one, one, np.ones(1, np.bool_), 1))
+    entries_file("rows", 1, False, one, one)
+    return DoneWork()
 
 
 def _write(work: WriteEntries) -> Answer:

@@ -11,6 +11,11 @@ from stagewright.impl.indexes.bulk.numbers import Entries
 
 
 @dataclass(frozen=True, slots=True)
+class GetReady:
+    """Works are about to come: load what they need."""
+
+
+@dataclass(frozen=True, slots=True)
 class ScanRows:
     """Read rows of a store as of a time, and gather what indexes have for them."""
 
@@ -81,7 +86,5 @@ class RefusedWork:
     again: bool = False
 
 
-Work = ScanRows | SiftValues | DropSieve | WriteEntries
+Work = GetReady | ScanRows | SiftValues | DropSieve | WriteEntries
 Answer = ScannedRows | SiftedValues | DoneWork | RefusedWork
-WORKS = (ScanRows, SiftValues, DropSieve, WriteEntries)
-ANSWERS = (ScannedRows, SiftedValues, DoneWork, RefusedWork)

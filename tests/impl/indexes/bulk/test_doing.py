@@ -22,6 +22,7 @@ from stagewright.impl.indexes.bulk.sorting import in_order
 from stagewright.impl.indexes.bulk.work import (
     DoneWork,
     DropSieve,
+    GetReady,
     RefusedWork,
     ScannedRows,
     ScanRows,
@@ -116,6 +117,10 @@ def test_a_compiled_sieve_holds_what_the_other_one_holds(
         compiled.add(np.array(batch, np.int64))
         plain.add(np.array(batch, np.int64))
         assert compiled.holds(asked).tolist() == plain.holds(asked).tolist()
+
+
+def test_a_builder_gets_ready() -> None:
+    assert Builder().do(GetReady()) == DoneWork()
 
 
 def test_values_are_sifted_until_a_sieve_is_dropped() -> None:

@@ -63,7 +63,9 @@ def endure(directory: Path, builds: int, seed: int, first_one: int = 0) -> Count
     for begin in range(first_one, builds, AT_ONCE):
         with_builders = {"rows_per_second": 0, "batch": 8, "bulk": 1}
         is_odd = begin // AT_ONCE % 2
-        with cluster(directory / f"c{begin}", **(with_builders if is_odd else {})) as supervisor:
+        with cluster(
+            directory / f"c{begin}", "", **(with_builders if is_odd else {})
+        ) as supervisor:
             first, client = filled(supervisor), supervisor.client(120)
             writers = writing(supervisor, range(1, 3))
             for number in range(begin, min(begin + AT_ONCE, builds)):
