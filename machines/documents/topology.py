@@ -176,6 +176,7 @@ TOPOLOGY = Document(
                 IntranodeMigration.nothing_uses_the_leaving_shard_at_last,
                 IntranodeMigration.one_shard_holds_the_tablet_at_rest,
                 StreamSession.complete_means_that_all_rows_arrived,
+                StreamSession.rows_are_wanted_until_they_are_there,
                 TopologyCluster.reads_see_acknowledged_writes,
                 TopologyCluster.new_owners_are_complete,
                 TopologyCluster.owners_store_what_was_acknowledged,

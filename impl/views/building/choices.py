@@ -107,6 +107,7 @@ def choices(
         "batch": FrozenMap({s: batches.get(s, NO_BATCH) for s in shards}),
         "scanned": FrozenMap({v: frozenset[machine.Tablet]() for v in table}),
         "staged": FrozenMap({b: frozenset[machine.Tablet]() for b in staging}),
+        "dropped_tables": frozenset[machine.Base](),
     }
     return Instance(coordinator_program(), state, name=INSTANCE)
 

@@ -115,6 +115,7 @@ class ViewCoordinator(Machine):
     staging = per(Base, set_of(Tablet))  # process_staging tasks
     processed: OptionalVar[Base] = optional(Base)  # view_building_processing_base
     status = per(View, one_of(ViewStatus, init=ViewStatus.none))
+    dropped_tables: SetVar[Base] = set_of(Base)  # a table that is created anew is another one
     # the coordinator
     called: SetVar[Shard] = volatile(set_of(Shard), of=COORDINATOR)  # whose answer it waits for
     # the workers
@@ -131,6 +132,7 @@ class ViewCoordinator(Machine):
     def create_view(self, v: Term[View]) -> None:
         """A view is created, with a task for every tablet of its base table."""
         require(self.status[v] == ViewStatus.none, "not created yet")
+        require(~self._is_dropped_with_its_table(v), "its table is there")
         self.status[v] = ViewStatus.created
         for t in Tablet:
             self.building[v].add(t)
@@ -156,6 +158,7 @@ class ViewCoordinator(Machine):
     def drop_table(self, b: Term[Base]) -> None:
         """A table is dropped with its keyspace, all its views and tasks, though it be processed."""
         require(self._has_views(b), "the table has a view")
+        self.dropped_tables.add(b)
         for v in View:
             dropped = (self.table[v] == b) & self._exists(v)
             self.status[v] = choose(dropped, ViewStatus.dropped, self.status[v])
@@ -278,6 +281,9 @@ class ViewCoordinator(Machine):
     def _exists(self, v: Term[View]) -> Bool:
         return ~self.status[v].any_of(ViewStatus.none, ViewStatus.dropped)
 
+    def _is_dropped_with_its_table(self, v: Term[View]) -> Bool:
+        return some((self.table[v] == b) for b in self.dropped_tables)
+
     def _has_views(self, b: Term[Base]) -> Bool:
         return some((self.table[v] == b) & self._exists(v) for v in View)
 
@@ -341,8 +347,11 @@ class ViewCoordinator(Machine):
 
     @accepts(create_view)
     def views_are_created_at_any_time(self, v: Term[View]) -> Bool:
-        """000: tasks are created when "a view/index is created", whatever is processed at that time."""
-        return self.status[v] == ViewStatus.none
+        """000: tasks are created when "a view/index is created", whatever is processed at that time; its table
+        is there.
+        """
+        there = every((self.table[v] == b).implies(~self.dropped_tables.has(b)) for b in Base)
+        return (self.status[v] == ViewStatus.none) & there
 
     @accepts(drop_view)
     def views_are_dropped_at_any_time(self, v: Term[View]) -> Bool:

@@ -107,6 +107,7 @@ class ChoiceCheck:
             "batch": FrozenMap(shards),
             "scanned": FrozenMap(dict.fromkeys(found, nothing)),
             "staged": FrozenMap({base: nothing}),
+            "dropped_tables": frozenset[machine.Base](),
         }
 
     # -- what nodes say ------------------------------------------------------------------------------------
