@@ -241,6 +241,10 @@ def _script(dice: Dice, of: Scenario, often: Mapping[str, int]) -> tuple[Operati
                 found += [Operation("kill", node), wait, Operation("restart", node)]
             case "cleanup" | "generation":
                 found.append(Operation(verb))
+                if verb == "cleanup" and dice.chance(0.5, "join after"):
+                    last += 1
+                    found.append(Operation("join", f"n{last}"))
+                    here.append(f"n{last}")
             case "wait":
                 found.append(Operation("wait", number=dice.between(10, 600, "wait")))
             case _:
