@@ -19,10 +19,11 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from tests.impl.processes.clusters import cluster
+
 from stagewright.impl.node.messages import ClientRead, ClientWrite, Level
 from stagewright.impl.processes.codec import codec
 from stagewright.impl.processes.handshake import Calling
-from stagewright.impl.processes.layout import Layout
 from stagewright.impl.processes.links import Link
 from stagewright.impl.processes.supervisor import TABLE, Supervisor
 from stagewright.impl.storage.group_sync import GroupSync
@@ -286,13 +287,8 @@ def main() -> None:
         asyncio.run(of_rocksdb(rows))
         rows.close()
         for number, (count, measure) in enumerate(MEASURES):
-            supervisor = Supervisor(Layout(root / f"c{number}"))
-            supervisor.create(count)
-            try:
-                supervisor.start()
+            with cluster(root / f"c{number}", count) as supervisor:
                 measure(supervisor)
-            finally:
-                supervisor.stop()
 
 
 if __name__ == "__main__":

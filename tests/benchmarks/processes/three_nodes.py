@@ -7,7 +7,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from stagewright.impl.processes.layout import Layout
+from tests.impl.processes.clusters import cluster
+
 from stagewright.impl.processes.supervisor import Supervisor
 
 
@@ -16,11 +17,8 @@ def measure_on_three_nodes(measure: Callable[[Supervisor, int], None], rows: int
     parser = argparse.ArgumentParser(description="Measure.")
     parser.add_argument("--rows", type=int, default=rows)
     wanted = parser.parse_args().rows
-    with tempfile.TemporaryDirectory(prefix="measured-") as scratch:
-        supervisor = Supervisor(Layout(Path(scratch) / "c"))
-        supervisor.create(3)
-        try:
-            supervisor.start()
-            measure(supervisor, wanted)
-        finally:
-            supervisor.stop()
+    with (
+        tempfile.TemporaryDirectory(prefix="measured-") as scratch,
+        cluster(Path(scratch) / "c", 3) as supervisor,
+    ):
+        measure(supervisor, wanted)
