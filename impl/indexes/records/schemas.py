@@ -33,6 +33,7 @@ class Schemas:
         self._recording = recording
         self._applied = {t: Schema() for t in range(tablets)}
         self._plans: dict[str, dict[str, _Plans]] = defaultdict(dict)
+        self._gone: dict[int, set[int]] = defaultdict(set)  # indexes that a tablet knew once
 
     def of(self, tablet: int) -> Schema:
         """What a tablet has."""
@@ -46,6 +47,7 @@ class Schemas:
             for plans in self._plans[table_tablet(tablet)].values()
             for (_, until), plan in plans.items()
             for index in indexes
+            if index not in self._gone[tablet]
         )
 
     def hear(self, note: Note) -> None:
@@ -54,6 +56,8 @@ class Schemas:
             case SchemaApplied(tablet, before, after):
                 newer, near = after.version > before.version, self._is_near(tablet, after)
                 self._applied[tablet] = after
+                numbers = {i.number for i in after.indexes}
+                self._gone[tablet] |= {i.number for i in before.indexes} - numbers
                 place = table_tablet(tablet)
                 self._recording.take(SCHEMAS, place, place, "apply", newer=newer, near=near)
             case StatementHeld(tablet, transaction, statement, _, planned, until):
