@@ -86,17 +86,17 @@ LAST_VERSION = 30
 NULL = TransitionState.null
 NORMAL = NodeState.normal
 IN_NO_OTHER = "tablets are in transition in no other state but tablet_draining, of older releases"
-FENCED_AGAIN = "a fence that is up already stays where it is"
-TWO_DOWN = "of three nodes two would have to be down at once: no scope here has so many faults"
 CANCELLED = "a request that cannot proceed is cancelled"
-STREAMS_FAIL = "a stream may fail at any time"
 REMOVED_AGAIN = "what is removed may be removed again"
+PUBLISHED_AGAIN = "what is published may be published again"
 GIVEN_UP_AGAIN = "what is given up may be given up again, or not at all"
 CRASHES = "what does not run cannot crash, and what crashes need not"
 MOVES_WITH_OTHERS = "a tablet that moves with others, or not at all"
 TABLETS_ELSEWHERE = "a table that has its tablets elsewhere"
 STREAMS_MAY_FAIL = "a stream may fail at any time, or not"
 ASKED_TWICE = "a request that is not made asks for nothing, and one made twice is one"
+STILL_NORMAL = "who asks to go is normal until its tablets have moved"
+NO_TABLETS = "a node without tablets has nothing to drain"
 NEW_TABLES = "a new table may have tablets there at any time, or none"
 A_DEAD_NODE_WAITS = "while a dead node waits for that, no other request can proceed"
 NOT_NEEDED = "who is down and not needed was refused: it takes a third request to tell"
@@ -1868,10 +1868,10 @@ class TopologyControl(Machine):
 
     @liveness
     def tablets_of_replaced_nodes_are_rebuilt(self, n: Term[Node]) -> LeadsTo:
-        """The balancer rebuilds the tablets of a node that was replaced from their other replicas."""
+        """The balancer rebuilds them from their other replicas, unless nodes stay down."""
         only_when(self.release.parallel_draining)
-        holds = self._is(n, NodeState.left) & self.tablet_hosts.has(n)
-        return leads_to(holds, ~self.tablet_hosts.has(n))
+        holds, nobody_down = self.tablet_hosts.has(n), every(~self._blocks(m) for m in Node)
+        return leads_to(holds & self._is(n, NodeState.left), ~holds | ~nobody_down)
 
     @invariant
     def left_nodes_need_no_cleanup(self, n: Term[Node]) -> Bool:
@@ -2015,7 +2015,7 @@ class TopologyControl(Machine):
         ),
         equivalent_drop(ask_to_leave, "node is normal and up", because=CANCELLED),
         equivalent_drop(ask_to_remove, "node is normal and down", because=CANCELLED),
-        equivalent_weakening(ask_to_remove, "another node stays", because=TWO_DOWN),
+        equivalent_weakening(ask_to_remove, "another node stays", because="it takes two down"),
         equivalent_drop(ask_to_rebuild, "node is normal and up", because=CANCELLED),
         equivalent_drop(ask_globally, "no global request is pending", because=ASKED_TWICE),
         equivalent_loss(ask_globally, global_request, because=ASKED_TWICE),
@@ -2031,7 +2031,7 @@ class TopologyControl(Machine):
         ),
         equivalent_drop(start_rebuild, "no request to join comes before it", because=NOT_NEEDED),
         equivalent_drop(
-            fail_to_rebuild, "a node is down, or there is no source", because=STREAMS_FAIL
+            fail_to_rebuild, "a node is down, or there is no source", because=STREAMS_MAY_FAIL
         ),
         equivalent_drop(start_barrier, "nothing is given up", because="one more does no harm"),
         equivalent_drop(
@@ -2041,7 +2041,7 @@ class TopologyControl(Machine):
         equivalent_drop(
             start_draining,
             "the request of the node is paused, or it was replaced",
-            because="a node without tablets has nothing to drain",
+            because=NO_TABLETS,
         ),
         equivalent_loss(_enter_tablet_track, tablet_work, because="a plan that moves nothing"),
         equivalent_drop(move_tablet, "no tablet is in transition", because=MOVES_WITH_OTHERS),
@@ -2076,7 +2076,11 @@ class TopologyControl(Machine):
         equivalent_weakening(
             move_last_tablet,
             "tablets are moved, and the node is not drained",
-            because="that a drained node has no tablet left may be found out later",
+            "the other node is normal",
+            because="a drain, and a node that is replaced, are looked at again; to stay is no move",
+        ),
+        equivalent_weakening(
+            settle_tablets, "no node is drained that others can stand in for", because=STILL_NORMAL
         ),
         equivalent_drop(
             create_table, "the node is up and has no tablets", because=TABLETS_ELSEWHERE
@@ -2084,9 +2088,7 @@ class TopologyControl(Machine):
         equivalent_loss(create_table, tablet_hosts, because=TABLETS_ELSEWHERE),
         equivalent_loss(start_resize_finalization, transition_state, because="no resize ends"),
         equivalent_drop(
-            publish_generation,
-            "a generation is not published yet",
-            because="what is published may be published again",
+            publish_generation, "a generation is not published yet", because=PUBLISHED_AGAIN
         ),
         equivalent_drop(_take_up, "no request of a node can proceed", because=NOT_NEEDED),
         equivalent_drop(
@@ -2096,12 +2098,10 @@ class TopologyControl(Machine):
             because="a barrier more does no harm",
         ),
         equivalent_drop(
-            clean_up,
-            "node holds rows of ranges that it has lost",
-            because="a node that holds no such rows removes none",
+            clean_up, "node holds rows of ranges that it has lost", because=REMOVED_AGAIN
         ),
         equivalent_drop(_has_moving_tablets, "in the tablet migration track", because=IN_NO_OTHER),
-        equivalent_drop(fence_stages, "older requests are not fenced", because=FENCED_AGAIN),
+        equivalent_drop(fence_stages, "older requests are not fenced", because="it stays up"),
         equivalent_loss(lock, transition_state, because="a lock that is not taken"),
         equivalent_drop(
             start_decommission, "no request to join comes before it", because=NOT_NEEDED
@@ -2146,7 +2146,7 @@ class TopologyControl(Machine):
             because="beside the one that streams and the one that is dead a third asks to replace",
         ),
         equivalent_drop(
-            stream_with_dead_node, "a node that takes part is down", because=STREAMS_FAIL
+            stream_with_dead_node, "a node that takes part is down", because=STREAMS_MAY_FAIL
         ),
         equivalent_drop(_streaming_fails, "it has not ended yet", because=STREAMS_MAY_FAIL),
         equivalent_loss(_streaming_fails, giving_up, because=STREAMS_MAY_FAIL),
@@ -2184,7 +2184,7 @@ class TopologyControl(Machine):
             give_up_with_tablets,
             "a node that leaves has tablets",
             "it is not given up yet",
-            because=STREAMS_FAIL,
+            because=STREAMS_MAY_FAIL,
         ),
     )
 
