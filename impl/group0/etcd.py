@@ -14,6 +14,7 @@ does not bind, its limit of 1.5 MiB does (hence the parts, which nobody sees unt
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
@@ -49,6 +50,7 @@ from stagewright.impl.group0.state_ids import EMPTY, StateId
 _PART = 300_000  # characters in one request: 1.2 MB at most
 _PAGE = 500  # entries in one answer
 _SILENCE = 5.0  # seconds
+_PAUSE = 0.1  # seconds until who watches looks again for a member that answers
 _COMPACTED = 11  # gRPC's code OUT_OF_RANGE: the revision that was asked for is gone
 
 
@@ -195,7 +197,7 @@ class EtcdGroup0:
                             after = entry.id.position
                             yield entry
             except (LostError, RefusedError, UnavailableError):
-                pass  # read again, elsewhere
+                await asyncio.sleep(_PAUSE)  # and read again, elsewhere
 
     async def _watched(self, revision: int) -> AsyncGenerator[Entry, None]:
         """The entries of a watch until it ends: it is compacted away, or the member lost its leader."""

@@ -109,9 +109,10 @@ class Gateway:
         reader, writer = await self._connection()
         try:
             writer.write(_request(path, body))
-            await asyncio.wait_for(_head(reader), self.patience)
+            async with asyncio.timeout(self.patience):
+                await _head(reader)
             rest, chunks = b"", _chunks(reader)
-            while (chunk := await asyncio.wait_for(anext(chunks, b""), silence)) != b"":
+            while (chunk := await _next(chunks, silence)) != b"":
                 *lines, rest = (rest + chunk).split(b"\n")
                 for line in lines:
                     if line.strip():
@@ -130,11 +131,18 @@ class Gateway:
             writer.close()
         host, port = self._endpoints[self._now]
         try:
-            opening = asyncio.open_connection(host, port, limit=_LONGEST)
-            return await asyncio.wait_for(opening, self.patience)
+            # Not `wait_for`: up to Python 3.11 that may lose a cancellation which comes as the connection is refused.
+            async with asyncio.timeout(self.patience):
+                return await asyncio.open_connection(host, port, limit=_LONGEST)
         except (OSError, TimeoutError) as error:
             self.turn()
             raise LostError(f"{host}:{port}: {type(error).__name__} {error}") from None
+
+
+async def _next(chunks: AsyncIterator[bytes], silence: float) -> bytes:
+    """The next chunk; nothing at the end."""
+    async with asyncio.timeout(silence):
+        return await anext(chunks, b"")
 
 
 def _place(endpoint: str) -> tuple[str, int]:
