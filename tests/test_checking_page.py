@@ -11,6 +11,7 @@ from stagewright.checker.check import check
 from stagewright.checker.exercise import exercised
 from stagewright.checker.tla import tla_module
 from stagewright.spec import scope_of
+from stagewright.spec.declarations.exercised import exercising_scopes
 from stagewright.spec.loading import load
 from stagewright.spec.verdict import Outcome
 
@@ -30,7 +31,7 @@ def file(tmp_path: Path) -> Path:
     blocks = re.findall(
         r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
     )
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     path = tmp_path / "page.py"
     path.write_text(HEAD + "\n\n".join(blocks))
     return path
@@ -46,6 +47,14 @@ def test_the_bakery_is_bounded(file: Path) -> None:
     shown = re.search(r"```tla\nInit ==\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert shown is not None
     assert init.startswith(shown[1])
+
+
+def test_the_mirror_holds_at_each_of_its_scopes(file: Path) -> None:
+    definition = load(f"{file}:Mirror")
+    scopes = exercising_scopes(definition)
+    assert [str(scope) for scope in scopes] == ["Disk=2, losses=1", "Disk=3, losses=2"]
+    for scope in scopes:
+        assert {v.outcome for v in check(definition, scope).verdicts} == {Outcome.HOLDS}
 
 
 def test_the_client_may_leave(file: Path) -> None:

@@ -90,8 +90,8 @@ def test_the_same_seed_gives_the_same_bytes_in_another_process(
     ("script", "message"),
     [
         ("jion n4", "did you mean `join`"),
-        ("join", "write `join NODE`"),
-        ("replace n1", "write `replace NODE by NODE`"),
+        ("join", "write `join NODE [lacking FEATURE]`"),
+        ("replace n1", "write `replace NODE by NODE [lacking FEATURE]`"),
         ("write many", "write `write NUMBER`"),
         ("join n4; join n4", "use a new name"),
         ("remove n9", "there is no n9"),
