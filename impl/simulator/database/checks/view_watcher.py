@@ -120,13 +120,15 @@ class ViewWatcher:
                 kept.add(update)
                 where = node.name, put.family, put.version.key
                 there = self._hints.get(where)
+                late = isinstance(cause, ReplicaWrite) and cause.late
+                everyone = late or not isinstance(cause, ReplicaWrite)
+                if late:
+                    self._late.add((life_of(host), update))
                 if there is None or there[0].time < update.time:
                     self._hints[where] = update, len(host.disk.log)
-                    late = isinstance(cause, ReplicaWrite) and cause.late
-                    if late:
-                        self._late.add((life_of(host), update))
-                    streamed = not isinstance(cause, ReplicaWrite)
-                    self._sides.begin(life_of(host), node, update, everyone=streamed or late)
+                    self._sides.begin(life_of(host), node, update, everyone=everyone)
+                elif everyone:  # it is stored already, for its pair alone
+                    self._sides.allow(life_of(host), update)
         if isinstance(cause, ReplicaWrite) and self._expected:
             complete = self._expected <= kept
             self._take("view-updates", life_of(host), node.name, "change_row", complete=complete)

@@ -85,6 +85,25 @@ LATE = Plan(
 """Replicas that have missed writes get these when they have other partners."""
 
 
+TWICE = Plan(
+    seed=1100068,
+    nodes=4,
+    script=parse_script(
+        "table t tablets 2 rf 3; write 72; decommission n3; create view v on t by value; merge t; write 21; "
+        "rebuild n1; join n5; write 52; wait 27; await v; write 70; remove n1"
+    ),
+    faults=parse_faults("duplicate=0.12,crash=40,failover=20,election=20"),
+    workload=Workload(clients=4, keys=5, gap=(0, 2), reads=0.5, deletes=0.05),
+    timing=SMALL,
+)
+"""A row comes late to a replica whose update of it, for the pair alone, is not sent yet."""
+
+
+def test_an_update_that_waits_for_its_pair_goes_to_all_when_the_row_comes_late_too() -> None:
+    report = run(TWICE)
+    assert (report.breaches, report.refused) == ([], [])
+
+
 @pytest.mark.parametrize(
     "plan",
     [BUILT, MERGED, FOLLOWED, FEWER, LATE],
