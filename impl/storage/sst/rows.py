@@ -22,7 +22,7 @@ from stagewright.impl.storage.sst.blocks import (
     wide,
 )
 from stagewright.impl.storage.sst.files import UnreadableError
-from stagewright.impl.storage.sst.numbers import ABSENT, FOUND, number_of
+from stagewright.impl.storage.sst.json_numbers import ABSENT, FOUND, number_of
 from stagewright.impl.storage.sst.windows import LATEST, Place, Sources
 
 Numbers = NDArray[np.int64]

@@ -2,10 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from stagewright.checker.limits import Limits
 from stagewright.commands import run_command_line
+from stagewright.commands.checking.other_scopes import check_at
+from stagewright.commands.reports.result import Result
 
 MIRROR = """\
 from stagewright.spec import *
@@ -98,10 +102,25 @@ def test_who_names_a_scope_gets_that_one(
     assert (reports[0]["sizes"], reports[0]["budgets"]["losses"]) == ({"Disk": 2}, 1)
 
 
-def test_a_time_limit_is_one_for_all_scopes(
+def test_a_time_limit_that_the_default_scope_uses_up_leaves_none_for_the_others(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What the default scope leaves of it is for the others, and they are undecided when it is over."""
     code = run_command_line(["check", mirror(tmp_path, 2), "--timeout", "0.000001"])
     assert code == 3
     assert "also at" not in capsys.readouterr().out
+
+
+def test_a_time_limit_is_one_for_all_scopes_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What each scope has used of it is gone for the next."""
+    given: list[float | None] = []
+
+    def noted(*arguments: Any) -> Result:
+        given.extend(a.seconds for a in arguments if isinstance(a, Limits))
+        return check_at(*arguments)
+
+    monkeypatch.setattr("stagewright.commands.checking.check.check_at", noted)
+    assert run_command_line(["check", mirror(tmp_path, 2), "--timeout", "1000"]) == 0
+    first, second = (seconds for seconds in given if seconds is not None)
+    assert 1000 > first > second > 0

@@ -231,10 +231,18 @@ def _at_its_scopes(
     for other in other_scopes(definition, args, results[0]):
         if results[-1].report.outcome is not Outcome.HOLDS:
             break
-        limits = replace(_limits(args), seconds=other.seconds)
+        limits = replace(_limits(args), seconds=_time_left(args, results))
         again = _reproduce(args, definition, other.scope)
         results.append(check_at(other, definition, args, limits, directory, again))
     return results
+
+
+def _time_left(args: argparse.Namespace, results: list[Result]) -> float | None:
+    """A time limit is one for all scopes of a machine together."""
+    if args.timeout is None:
+        return None
+    left: float = args.timeout - sum(result.report.seconds for result in results)
+    return max(left, 0.001)
 
 
 def _checked(definition: Definition, args: argparse.Namespace, directory: Path | None) -> Result:

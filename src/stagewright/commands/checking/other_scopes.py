@@ -27,7 +27,6 @@ class OtherScope:
 
     scope: Scope
     properties: tuple[str, ...]
-    seconds: float | None  # that are left of a time limit
 
 
 def add_default_scope(parser: argparse.ArgumentParser) -> None:
@@ -43,10 +42,7 @@ def add_default_scope(parser: argparse.ArgumentParser) -> None:
 def other_scopes(
     definition: Definition, args: argparse.Namespace, seen: Result
 ) -> Iterator[OtherScope]:
-    """The scopes to check after the default one, if all holds there; none where the command line names one.
-
-    A time limit is one for all of them together.
-    """
+    """The scopes to check after the default one, if all holds there; none where the command line names one."""
     from stagewright.spec.declarations.exercised import exercising_scopes
     from stagewright.spec.scope import scope_of
     from stagewright.spec.verdict import Outcome
@@ -56,11 +52,10 @@ def other_scopes(
         return
     if seen.report.outcome is not Outcome.HOLDS:
         return
-    left: float | None = None if args.timeout is None else args.timeout - seen.report.seconds
     for scope in exercising_scopes(definition):
         names = _decided_at(definition, scope, args)
         if scope != scope_of(definition) and names:
-            yield OtherScope(scope, names, None if left is None else max(left, 0.001))
+            yield OtherScope(scope, names)
 
 
 def _decided_at(definition: Definition, scope: Scope, args: argparse.Namespace) -> tuple[str, ...]:
