@@ -223,6 +223,7 @@ class Supervisor:
 
     def decommission(self, name: str) -> None:
         """A node gives its rows to the others and leaves; its process ends."""
+        self._refuse_left(name)
         self._process(name)
         self._settled(name, {"left"}, self._request(Ask.leave, name))
         until = time.monotonic() + 10
@@ -239,6 +240,7 @@ class Supervisor:
 
     def rebuild(self, name: str) -> None:
         """A node fetches its rows anew, as after its disk was lost."""
+        self._refuse_left(name)
         self._process(name)
         self._ended(name, self._request(Ask.rebuild, name))
 
@@ -265,10 +267,19 @@ class Supervisor:
         self._children.wait(f"{name} to be done", look)
 
     def _refuse_living(self, name: str) -> None:
-        self._refuse_unknown(name)
+        self._refuse_left(name)
         if self.running(name) is not None:
             raise ClusterError(
                 f"{name} runs", help="decommission it, or stop or kill it before it is given up"
+            )
+
+    def _refuse_left(self, name: str) -> None:
+        self._refuse_unknown(name)
+        said = self.said(but=name)
+        if said is not None and any(n.name == name and n.state == "left" for n in said.nodes):
+            raise ClusterError(
+                f"{name} is no longer a member of the cluster: {self.layout.stopped(name) or 'it has left'}",
+                help="`add` lets a new node join; a node that has left never comes back",
             )
 
     def _contacts(self, but: str) -> list[str]:

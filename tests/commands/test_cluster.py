@@ -45,6 +45,7 @@ def test_a_cluster_is_started_written_to_read_and_stopped(
         code, out, err = run("shell", "-c", "put a 2; got a; put a 3")
         assert (code, out) == (2, "done\n")
         assert "no such command: got a" in err
+        assert "write it as: put KEY VALUE" in run("shell", "-c", "put t a 2")[2]
         assert run("shell", "-c", "get a")[1] == "2\n"  # a mistake ends a list of commands
         create = "create table t tablets 2 rf 1; put a 9; get a; tables; tablets; use rows; get a"
         code, out, _ = run("shell", "-c", create)

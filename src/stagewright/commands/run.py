@@ -14,9 +14,9 @@ examples:
   stagewright run --script "create table 60 rows; write 300; create unique index i on v; kill n1; await i"
 
 The nodes n1, n2 … begin as normal members. A script is a list of commands, separated by semicolons and run in order:
-join NODE, decommission NODE, replace NODE by NODE, remove NODE, rebuild NODE, cleanup, generation (of CDC),
-kill NODE, restart NODE, wait MILLISECONDS, and write NUMBER, which goes on in the background while the following
-commands run. table NAME tablets N rf N creates a table with tablets; create view NAME on TABLE by value [mod N]
+join NODE [lacking FEATURE], decommission NODE, replace NODE by NODE [lacking FEATURE], remove NODE, rebuild NODE,
+cleanup, generation (of CDC), kill NODE, restart NODE, wait MILLISECONDS, and write NUMBER, which goes on in the
+background while the following commands run. A node that lacks a feature of the cluster is rejected. table NAME tablets N rf N creates a table with tablets; create view NAME on TABLE by value [mod N]
 [where value < N] creates a materialized view of it, which is built while the table is written to: await NAME waits
 until it is built, drop view NAME drops it. Without --script, a table with --tablets is created, --writes are begun,
 and one node joins, one leaves and one is replaced.

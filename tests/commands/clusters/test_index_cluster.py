@@ -91,7 +91,7 @@ def mistakes_are_refused(run: Run) -> None:
         ("put a v=1", "'a' is no whole number"),
         ("put 1 v", "'v' assigns nothing"),
         ("drop index none", "there is no index none"),
-        ("create index i of v", "no such command"),
+        ("create index i of v", "write it as: create [unique] [deferred] index NAME on COLUMN"),
     ):
         code, _, err = run("shell", "-c", words)
         assert code == 2

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from stagewright.commands.clusters.unknown import unknown_command
 from stagewright.spec.errors import InputError
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class IndexShell:
             case ["read", name, value]:
                 self._read(name, _number(value), at)
             case _ if at:
-                raise InputError(f"no such command: {shlex.join(words)} at {at}", help=COMMANDS)
+                raise unknown_command([*words, "at", str(at)], COMMANDS)
             case ["put", key, *assigned] if assigned:
                 self._write(_number(key), _values(assigned))
             case ["delete", key]:
@@ -96,7 +96,7 @@ class IndexShell:
             case ["await", name]:
                 self._await(name)
             case _:
-                raise InputError(f"no such command: {shlex.join(words)}", help=COMMANDS.rstrip())
+                raise unknown_command(words, COMMANDS)
 
     # -- rows --------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import time
 from collections import Counter
 from dataclasses import asdict
@@ -15,6 +14,7 @@ from stagewright.commands.clusters.shell_views import (
     as_text as build_as_text,
     text,
 )
+from stagewright.commands.clusters.unknown import unknown_command
 from stagewright.spec.errors import InputError
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class RowShell:
             case "scan", [limit] if limit.isdecimal():
                 self._views.show(self._session.scan_view(int(limit)))
             case _:
-                raise InputError(f"no such command: {verb} {shlex.join(words)}", help=COMMANDS)
+                raise unknown_command([verb, *words], COMMANDS)
 
     def _change(self, words: list[str]) -> None:
         from stagewright.impl.node.messages.tables import Resize
@@ -138,7 +138,7 @@ class RowShell:
                 self._session.alter(named(name), int(replicas))
                 self._say({"alter": named(name), "replicas": int(replicas)})
             case _ if not self._views.do(words):
-                raise InputError(f"no such command: {shlex.join(words)}", help=COMMANDS.rstrip())
+                raise unknown_command(words, COMMANDS)
             case _:
                 pass
 
