@@ -25,6 +25,7 @@ from stagewright.impl.tablets.moves_by_hand import withdrawn
 from stagewright.impl.topology.orders import Job, Key, Orders
 from stagewright.impl.topology.planning import Board, step_of
 from stagewright.impl.topology.rounds import Rounds
+from stagewright.impl.topology.uncommitted import Uncommitted
 from stagewright.impl.views.building.moves import follow
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.tablets.tablet_migration import Progress
@@ -73,7 +74,7 @@ class TabletTrack:
         self._driver = driver
         self._node = driver.node
         self._volatile: dict[str, dict[str, Any]] = {}  # after the last commit, by tablet
-        self._pending: dict[str, list[Step]] = {}  # inner steps since then
+        self._pending: dict[str, Uncommitted] = {}  # inner steps since then
         self._made: dict[tuple[Any, ...], Instance] = {}  # in each state that was met, to be copied
         self._jobs: dict[str, Key] = {}  # what was asked for last
         self._asked: dict[str, tuple[Stage, frozenset[str]]] = {}  # who, and for which stage
@@ -130,11 +131,10 @@ class TabletTrack:
             instance = self._instance(row)
             if self._comes_back(view, row):
                 self._pending.pop(row.name, None)
-            for step in self._pending.get(row.name, ()):
-                instance.fire(step)
+            pending = self._pending.setdefault(row.name, Uncommitted())
+            pending.replay(instance)
             for step in self._inner(view, row, instance, effects):
-                instance.fire(step)
-                self._pending.setdefault(row.name, []).append(step)
+                pending.take(instance, step)
             forward = (s for a in self._node.release.forward for s in instance.choices(a))
             move = next(forward, None)
             if move is not None and move.action == "end" and self._is_to_be_cleaned(row, instance):
@@ -231,6 +231,7 @@ class TabletTrack:
         self._asked[row.name] = stage, frozenset(asked)
         self._number += 1
         key = stage.name, row.name, self._number
+        self._driver.orders.jobs.pop(self._jobs.get(row.name, key), None)
         self._jobs[row.name] = key
         tablet = row.table, row.number
         effects = self._driver.orders.begin(key, _ERRANDS[stage.action], asked, tablet, row.session)
@@ -350,7 +351,8 @@ class TabletTrack:
         after: dict[str, dict[str, Any]],
     ) -> Mutation | None:
         instance = self._instance(row)
-        pending = [] if planned is not None else self._pending.get(row.name, [])
+        known = self._pending.get(row.name) if planned is None else None
+        pending = known.steps if known is not None else []
         repaired = False
         for step in (*pending, *steps):
             done = instance.read("operation") is Progress.done

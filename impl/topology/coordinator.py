@@ -264,7 +264,7 @@ class TopologyCoordinator:
 
     def _reason(self) -> str:
         """Why what goes on fails, if it does."""
-        problems = [p for job in self.orders.jobs.values() for p in job.problems]
+        problems = dict.fromkeys(p for job in self.orders.jobs.values() for p in job.problems)
         down = [n for n in self.node.view.participants if n in self.node.down]
         return "; ".join([*problems, *(f"{n} is down" for n in down)]) or "the request failed"
 

@@ -31,6 +31,7 @@ _MOST = 500_000  # microseconds that are read at once: often, to go over many en
 _MOST_OF_MANY = (
     4_000_000  # a consumer that must keep up: reading takes seconds, however short the span
 )
+_MOST_OF_NOTHING = 32_000_000  # where nothing happened, a span is twice as long as the one before
 Ask = Callable[[Callable[[int], Message]], Message | None]
 """Sends a question with a number of its own to some node; the answer, or None if there is none in time."""
 MakesConsumer = Callable[[Source, Callable[[], int], int, Position | None, int], Consumer]
@@ -92,13 +93,14 @@ class Follower:
         self._check, self._makes = check, makes
         self._oracle = oracle
         self._position: Position | None = None
+        self._found_nothing = 0  # how often in a row
 
     def poll(self) -> bool:
         """Read on; whether there was anything, or may be more."""
         check = self._check
         if self._behind is not None:
             self._go_on_behind(self._behind)
-        most = _MOST_OF_MANY if self._reader.ttl else _MOST
+        most = self._most_at_once()
         consumer = self._makes(self._reader, check.now, check.confidence, self._position, most)
         self._reader.asked.clear()
         self._reader.kept.clear()
@@ -118,7 +120,12 @@ class Follower:
                 check.skip(self._table, span[1])
             check.read(self._table, *span)
         self.changes += found
+        self._found_nothing = 0 if found else self._found_nothing + 1
         return before != self._position
+
+    def _most_at_once(self) -> int:
+        most = _MOST_OF_MANY if self._reader.ttl else _MOST
+        return max(most, min(most << self._found_nothing, _MOST_OF_NOTHING))
 
     def _skip(self, error: ExpiredError) -> bool:
         """Go on behind what has expired, as a user would who has looked at the table meanwhile."""

@@ -52,3 +52,26 @@ def test_who_is_behind_takes_up_no_position_of_which_the_streams_may_become_know
     assert all(end == start for (_, _, end), (_, start, _) in itertools.pairwise(spans))
     assert {name for name, start, _ in spans if start < 99 * SECOND} == {b"old"}
     assert {name for name, start, _ in spans if start >= 99 * SECOND} == {b"new"}
+
+
+def test_a_time_in_which_nothing_happened_is_read_in_a_few_spans() -> None:
+    spans: list[tuple[int, int]] = []
+    check = SimpleNamespace(
+        now=lambda: 600 * SECOND,
+        confidence=CONFIDENCE,
+        skip=lambda _table, _to: None,
+        read=lambda _table, _streams, start, end: spans.append((start, end)),
+    )
+
+    def answer(message: object) -> object:
+        if isinstance(message, GenerationsRequest):
+            return GenerationsReply(message.number, True, ((1 * SECOND, (b"all",)),))
+        assert isinstance(message, ClientScan)
+        return ScanReply(message.number, True)
+
+    ask = cast("Ask", lambda makes: answer(makes(1)))
+    follower = Follower(ask, "ks.t", Oracle(), cast("ReaderCheck", check), Consumer)
+    while not follower.has_read(596 * SECOND):
+        assert follower.poll()
+    assert spans[0][1] - spans[0][0] == SECOND // 2
+    assert len(spans) < 40
