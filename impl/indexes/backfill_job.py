@@ -62,6 +62,7 @@ class JobOfMaster:
         self._safe: dict[int, SafeTime] = {}
         self._asked: dict[int, _Asked] = {}
         self._asks = 0
+        self._reached: dict[int, bytes] = {}  # beyond the checkpoints, where these are not kept
         self._sent = 0
         self._read_time: int | None = None
 
@@ -78,6 +79,11 @@ class JobOfMaster:
     def _row(self) -> JobRow:
         assert self._master.catalog.job is not None
         return self._master.catalog.job
+
+    @property
+    def is_scanning(self) -> bool:
+        """Whether rows are being read."""
+        return self.step is Step.backfill_tablets
 
     def entity(self, tablet: int) -> str:
         """What the scan of a tablet is called in traces."""
@@ -104,7 +110,7 @@ class JobOfMaster:
     def begin(self) -> None:
         """Launch a job for all indexes at DO_BACKFILL, or take up the one that is recorded."""
         control, catalog = self._master.control, self._master.catalog
-        self._safe, self._asked, self.gc_allowed = {}, {}, set()
+        self._safe, self._asked, self._reached, self.gc_allowed = {}, {}, {}, set()
         if control.can(JOB, TABLE, "resume"):
             self._take("resume")
         else:
@@ -216,7 +222,7 @@ class JobOfMaster:
         now = self._master.port.now()
         asked = self._asked.get(tablet)
         if asked is None:
-            start = row.until.get(tablet) or b""
+            start = self._reached.get(tablet) or row.until.get(tablet) or b""
             self._asks += 1
             asked = _Asked((self._master.term, self._asks), start, now)
             self._asked[tablet] = asked
@@ -278,8 +284,11 @@ class JobOfMaster:
         steps += [chunk] if until is None else []
         scan = Call(TABLETS, entity, "finish" if until is None else "ask_next")
         self._master.control.take(scan, *steps)
+        kept = until
+        if Defect.later_checkpoints_are_not_kept in self._master.settings.defects and until:
+            self._reached[tablet], kept = until, row.until.get(tablet, until)
         self._master.catalog.job = replace(
-            row, until={**row.until, tablet: until}, rows=row.rows + done.rows
+            row, until={**row.until, tablet: kept}, rows=row.rows + done.rows
         )
         if until is not None:
             self._ask(tablet)

@@ -34,6 +34,7 @@ from stagewright.impl.indexes.messages import (
     SafeTime,
 )
 from stagewright.impl.indexes.port import Port, Settings
+from stagewright.impl.indexes.records.notes import StatusTold
 from stagewright.impl.indexes.schema import index_tablet, table_tablet
 from stagewright.impl.indexes.times import HybridClock
 from stagewright.machines.yugabytedb.backfill.backfill_table import (
@@ -67,6 +68,7 @@ class Master:
         self.control.restore(catalog.machines)
         self._reported: set[int] = set()
         self._sent = -settings.retry
+        self._told: dict[int, Status] = {}
         self.job = JobOfMaster(self)
         if self.term > 1:
             self._take_over()
@@ -163,9 +165,33 @@ class Master:
             rows, expected = job.rows, job.expected
             elapsed = 0 if job.read_time is None else self.port.now() - job.scan_began
         return Build(
-            row.name, row.status, row.error, done, row.permission is Permission.absent,
+            row.name, self._tell(row), row.error, done, row.permission is Permission.absent,
             row.column, row.unique, row.deferred, rows, expected, elapsed, row.dropped,
         )  # fmt: skip
+
+    def _tell(self, row: IndexRow) -> Status:
+        """SUCCESS when every tablet reads the index, FAILED when it goes; then that stays."""
+        entity = message_entity(row.number)
+        known = self.control.of(PERMISSIONS, entity).state
+        published = row.permission is Permission.read_write_and_delete
+        served = published and known["fully_applied"] is None
+        ends = served or not (row.permission.kept or row.dropped)
+        if (
+            ends
+            and known["told"] is None
+            and self.control.can(PERMISSIONS, entity, "ask_for_status")
+        ):
+            self.control.take(Call(PERMISSIONS, entity, "ask_for_status"))
+            self.save()
+        told = self.control.of(PERMISSIONS, entity).state["told"]
+        early = published and Defect.success_is_told_early in self.settings.defects
+        status = told or (row.status if row.dropped else Status.in_progress)
+        status = Status.success if early else status
+        assert isinstance(status, Status)
+        if self._told.get(row.number, Status.in_progress) is not status and not row.dropped:
+            self._told[row.number] = status
+            self.port.note(StatusTold(row.number, status))
+        return status
 
     # -- versions of the schema ----------------------------------------------------------------------------------
 
@@ -211,6 +237,7 @@ class Master:
 
     def _alter(self) -> None:
         """Every tablet has the version: start the next one, delete an index, launch a job, or be done."""
+        self._serve()
         moved = [i for i in self.catalog.indexes if i.permission in MOVED_BY_ALTER]
         unused = [i for i in self.catalog.indexes if i.permission is Permission.index_unused]
         if moved:
@@ -231,13 +258,22 @@ class Master:
             self._new_version()
         elif self.job.may_begin():
             self.job.begin()
-        elif self.control.can(JOB, TABLE, "finish_alter"):
-            calls = [
-                Call(PERMISSIONS, message_entity(i.number), "finish_alter")
-                for i in self.catalog.indexes
-                if self.control.can(PERMISSIONS, message_entity(i.number), "finish_alter")
-            ]
-            self.control.take(Call(JOB, TABLE, "finish_alter"), *calls)
+        elif self.control.can(JOB, TABLE, "finish_alter") or (
+            Defect.reports_end_the_alteration in self.settings.defects and self.job.is_scanning
+        ):
+            self.control.take(Call(JOB, TABLE, "finish_alter"))
+            self.save()
+
+    def _serve(self) -> None:
+        """Every tablet reads what is published, whatever else of the table is altered or built."""
+        published = [
+            Call(PERMISSIONS, message_entity(i.number), "finish_alter")
+            for i in self.catalog.indexes
+            if i.permission is Permission.read_write_and_delete
+            and self.control.can(PERMISSIONS, message_entity(i.number), "finish_alter")
+        ]
+        if published:
+            self.control.take(*published)
             self.save()
 
     def new_version(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -280,12 +280,19 @@ class TableTablet(Tablet):
         intent = Intent(write.transaction, statements, value, before=before, planned=tuple(planned))
         self.hold({key: intent})
         old: Values = json.loads(before)
-        asked = by_tablet(
-            changes(write.schema, write.key, old, write.values or {}), self.settings.tablets
-        )
+        asked = by_tablet(self._changes(write, old), self.settings.tablets)
         statement = _Statement(sender, write, (self.port.address, *asked), dict(asked))
         self._statements[write.transaction][write.statement] = statement
         self._prepare(statement)
+
+    def _changes(self, write: Write, old: Values) -> Iterator[EntryChange]:
+        """What a statement does to the indexes."""
+        had = set[tuple[int, bytes]]()
+        if Defect.unchanged_entries_are_left in self.settings.defects:
+            had = {(c.index, c.entry) for c in changes(write.schema, write.key, {}, old)}
+        for change in changes(write.schema, write.key, old, write.values or {}):
+            if change.row is None or (change.index, change.entry) not in had:
+                yield change
 
     def _now(self, key: bytes) -> str:
         version = self.store.get(ROWS, key)

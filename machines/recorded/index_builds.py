@@ -130,6 +130,8 @@ class RecordedBuild(Machine):
     failed: FlagVar = flag()
     dropped: FlagVar = flag()
     published: FlagVar = flag()
+    succeeded: FlagVar = flag()  # as clients were told
+    early: FlagVar = flag()  # they were told so when some tablet did not serve it
     wanting: FlagVar = flag()  # it was published without all of its entries
     unfounded: FlagVar = flag()  # it failed without a violation
 
@@ -162,6 +164,15 @@ class RecordedBuild(Machine):
         self.published = True
         self.wanting = self.wanting | ~complete
 
+    @action(by=MASTER)
+    def tell(self, success: Bool, served: Bool) -> None:
+        """Clients are told that the build has ended, how it has; `served`: every tablet of the table has it as published."""
+        require(~success | served, "every tablet reads the index of which SUCCESS is told")
+        require(success.implies(self.published), "an index of which SUCCESS is told is published")
+        require(self.published.implies(success), "FAILED is told of none that is published")
+        self.succeeded = self.succeeded | success
+        self.early = self.early | (success & ~served)
+
     @action(by=TABLET)
     def read(self, since_scan: Bool) -> None:
         """A client reads through it; `since_scan`: at a time that is not before that of the scan."""
@@ -177,6 +188,11 @@ class RecordedBuild(Machine):
     def failures_have_a_violation(self) -> Bool:
         """002, Design Goals: a build aborts "if a problem arises", such as a violation of its own constraint."""
         return self.failed.implies(~self.unfounded)
+
+    @invariant
+    def success_means_that_every_tablet_reads(self) -> Bool:
+        """002: the status of the job is SUCCESS when the index "can be used to serve reads" (yugabyte-db #6234)."""
+        return self.succeeded.implies(~self.early)
 
     @step_property
     def what_is_gone_stays_gone(self, after: Self) -> Bool:

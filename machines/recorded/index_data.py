@@ -69,6 +69,7 @@ class RecordedTransaction(Machine):
     committed: FlagVar = flag()
     aborted: FlagVar = flag()
     astray: FlagVar = flag()  # versions were stored that it has not committed, or at another time
+    lacking: FlagVar = flag()  # of rows some entry was not written
 
     @action(by=RECORD)
     def commit(self) -> None:
@@ -90,6 +91,15 @@ class RecordedTransaction(Machine):
         self.astray = self.astray | ~at_its_time
 
     @action(by=TABLET)
+    def store_rows(self, maintained: Bool) -> None:
+        """Of a tablet of the table; `maintained`: each index that all of its statements write to has the rows' entries of
+        this time, or holds them.
+        """
+        require(self.committed, "the transaction has committed")
+        require(maintained, "the indexes have the entries of the rows")
+        self.lacking = self.lacking | ~maintained
+
+    @action(by=TABLET)
     def drop(self) -> None:
         """A tablet drops its intents."""
         require(self.aborted, "the transaction was aborted")
@@ -98,6 +108,11 @@ class RecordedTransaction(Machine):
     def rows_and_entries_have_one_time(self) -> Bool:
         """002: "the hybrid timestamp of the entry in primary table and the index table are the same"."""
         return ~self.astray
+
+    @invariant
+    def rows_have_their_entries(self) -> Bool:
+        """002, WRITE_AND_DELETE: "whenever a row is updated", the new value is written to the index (yugabyte-db #30653)."""
+        return ~self.lacking
 
 
 class RecordedEntries(Machine):

@@ -138,7 +138,8 @@ class EntryLoader:
         values = {value_of(k): i.transaction for k, i in self._tablet.intents.items()}
         taken = [v for v in values if batch.row_of(v) is not None and not ignored]
         later = np.isin(batch.values, np.array(taken, np.int64))
-        later[1:] |= batch.values[1:] == batch.values[:-1]
+        if Defect.batches_are_not_checked_within not in self._tablet.settings.defects:
+            later[1:] |= batch.values[1:] == batch.values[:-1]
         if later.any():
             batch.rest = batch.values[later], batch.rows[later]
             batch.values, batch.rows = batch.values[~later], batch.rows[~later]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+
 from stagewright.impl.indexes.bulk.columns import changes_of
 from stagewright.impl.indexes.records.known import KnownVersions
 from stagewright.impl.indexes.records.notes import (
@@ -14,10 +17,19 @@ from stagewright.impl.indexes.records.notes import (
     StatementCame,
     StatementHeld,
     StatementWaits,
+    Stored,
     ViolationFound,
 )
 from stagewright.impl.indexes.records.schemas import Schemas
-from stagewright.impl.indexes.schema import EntryChange, table_tablet, value_of
+from stagewright.impl.indexes.schema import (
+    EntryChange,
+    entry_key,
+    index_tablet,
+    key_of,
+    table_tablet,
+    tablet_of,
+    value_of,
+)
 from stagewright.impl.recording.recording import Recording
 
 STATEMENTS, TRANSACTIONS = "index-statements", "index-transactions"
@@ -27,7 +39,11 @@ ENTRIES, KEYS = "index-entries", "index-keys"
 class DataRecords:
     """Makes steps of what tablets and records of transactions say."""
 
-    def __init__(self, recording: Recording, known: KnownVersions, schemas: Schemas) -> None:
+    def __init__(
+        self, recording: Recording, known: KnownVersions, schemas: Schemas, tablets: int
+    ) -> None:
+        self._tablets = tablets
+        self._ending: dict[str, tuple[str, set[int]]] = {}  # by tablet of the table
         self._recording = recording
         self._known = known
         self._schemas = schemas
@@ -48,6 +64,11 @@ class DataRecords:
             case IntentsEnded(address, transaction, time):
                 right = self._decided.get(transaction) == time
                 self._recording.take(TRANSACTIONS, transaction, address, "store", at_its_time=right)
+                if address.startswith("table"):
+                    written = self._schemas.written_by(address, transaction)
+                    self._ending[address] = transaction, written
+            case Stored(address, time, versions) if address in self._ending:
+                self._rows(address, time, versions)
             case EntriesBackfilled():
                 self._backfilled(note)
             case ViolationFound(address, read_time, entry):
@@ -59,6 +80,27 @@ class DataRecords:
                 self._recording.take(ENTRIES, address, address, "compact")
             case _:
                 pass
+
+    def _rows(self, address: str, time: int, versions: Mapping[bytes, bytes | None]) -> None:
+        """The rows of a transaction are stored: their entries are, too, or are held for it."""
+        transaction, written = self._ending.pop(address)
+        schema = self._schemas.of(int(address.removeprefix("table/")))
+        places = [
+            (index_tablet(index.number, tablet_of(entry, self._tablets)), entry, key_of(key))
+            for key, stored in versions.items()
+            for index in schema.indexes
+            if index.number in written
+            and (value := json.loads(stored or b"{}").get(index.column)) is not None
+            and (entry := entry_key(index.unique, value, key_of(key)))
+        ]
+        maintained = all(
+            self._known.holder_of(place, entry) == transaction
+            or self._known.has(place, entry, time, row)
+            for place, entry, row in places
+        )
+        self._recording.take(
+            TRANSACTIONS, transaction, address, "store_rows", maintained=maintained
+        )
 
     def _statement(self, note: StatementCame | StatementWaits | StatementHeld) -> None:
         name = note.transaction, note.statement

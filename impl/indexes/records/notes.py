@@ -10,6 +10,7 @@ from typing import Any
 from stagewright.impl.indexes.bulk.columns import changes_of
 from stagewright.impl.indexes.bulk.numbers import Entries, keys_of
 from stagewright.impl.indexes.schema import EntryChange, Schema
+from stagewright.machines.yugabytedb.indexes.index_states import Status
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,14 @@ class Learned(Note):
     entity: str
     variable: str
     value: Any
+
+
+@dataclass(frozen=True)
+class StatusTold(Note):
+    """A master tells clients of a build that it has succeeded, or failed, for the first time in its life."""
+
+    index: int
+    status: Status
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ class IndexRecorder:
         self._recording = Recording(tables(), now)
         self._known = KnownVersions()
         self._schemas = Schemas(self._recording, settings.tablets)
-        self._data = DataRecords(self._recording, self._known, self._schemas)
+        self._data = DataRecords(self._recording, self._known, self._schemas, settings.tablets)
         self._scans = ScanRecords(self._recording, self._known, self._schemas, settings)
 
     def __len__(self) -> int:

@@ -18,6 +18,7 @@ from stagewright.impl.indexes.records.notes import (
     ReadTimeChosen,
     RowsScanned,
     SafeTimeGiven,
+    StatusTold,
     Stepped,
     ViolationFound,
 )
@@ -31,7 +32,7 @@ from stagewright.impl.indexes.schema import (
     tablet_of,
 )
 from stagewright.impl.recording.recording import Recording
-from stagewright.machines.yugabytedb.indexes.index_states import Permission
+from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
 
 SCANS, BUILDS = "index-scans", "index-builds"
 SECOND = 1000
@@ -92,6 +93,9 @@ class ScanRecords:
                 index = _index_at(address)
                 time = self._chosen.get(self._jobs.get(index, 0), 0)
                 self._build(index, "read", since_scan=at >= time)
+            case StatusTold(index, status):
+                success = status is Status.success
+                self._build(index, "tell", success=success, served=self._schemas.serve(index))
             case Stepped():
                 self._stepped(note)
             case Opened(address):

@@ -22,6 +22,7 @@ _ORDER = (
     Permission.do_backfill,
     Permission.read_write_and_delete,
 )
+_WRITES = frozenset(p.number for p in Permission if p.write)
 _Plans = dict[tuple[int, int | None], dict[int, int]]
 """Of a statement, and when a user-enforced one has timed out: the number of each index's permission."""
 
@@ -49,6 +50,20 @@ class Schemas:
             for index in indexes
             if index not in self._gone[tablet]
         )
+
+    def serve(self, index: int) -> bool:
+        """Whether every tablet has an index as published, or has had it so."""
+        return all(
+            schema.permission(index).number >= Permission.read_write_and_delete.number
+            or index in self._gone[tablet]
+            for tablet, schema in self._applied.items()
+        )
+
+    def written_by(self, address: str, transaction: str) -> set[int]:
+        """The indexes that all statements of a pending transaction at a tablet of the table write to."""
+        plans = self._plans[address].get(transaction, {}).values()
+        written = [{i for i, p in plan.items() if p in _WRITES} for plan in plans]
+        return set.intersection(*written) if written else set()
 
     def hear(self, note: Note) -> None:
         """A tablet has done something."""

@@ -15,11 +15,22 @@ from stagewright.impl.indexes.records.notes import (
     LockAwaited,
     Note,
     RowsScanned,
+    SchemaApplied,
+    StatusTold,
     Stored,
 )
-from stagewright.impl.indexes.schema import Values, key_of, row_key, tablet_of, value_of
+from stagewright.impl.indexes.schema import (
+    Schema,
+    Values,
+    entry_key,
+    key_of,
+    row_key,
+    tablet_of,
+    value_of,
+)
 from stagewright.impl.indexes.times import COUNTS, shown
 from stagewright.impl.storage.port import LAST_TIME
+from stagewright.machines.yugabytedb.indexes.index_states import Status
 
 APART = 50  # milliseconds that a client's clock is from others, at most
 PROMPT = 120  # milliseconds for a statement that waits for no lock, and no message of which is lost
@@ -45,6 +56,10 @@ class Oracle:
         self.entries: dict[int, dict[int, dict[bytes, int | None]]] = defaultdict(dict)
         self.scanned: list[tuple[int, RowsScanned]] = []
         self.locked: dict[str, int] = defaultdict(int)
+        self.told: dict[int, Status] = {}
+        self.wrongly_told: list[str] = []
+        self._checked = set[int]()  # indexes
+        self._schemas: dict[int, Schema] = {}  # by tablet of the table
         self._under_way: list[tuple[int, int, int]] = []  # from when to when a row is written
 
     def excuse(self, clients: Iterable[Client]) -> None:
@@ -82,8 +97,26 @@ class Oracle:
                 self.scanned.append((self.now, note))
             case LockAwaited(transaction, milliseconds):
                 self.locked[transaction] += milliseconds
+            case SchemaApplied(tablet, _, schema):
+                self._schemas[tablet] = schema
+            case StatusTold(index, status):
+                self._tell(index, status)
             case _:
                 pass
+
+    def _tell(self, index: int, status: Status) -> None:
+        """SUCCESS means that every tablet of the table reads the index, and neither it nor FAILED is taken back."""
+        known = self.told.setdefault(index, status)
+        if known is not status:
+            self.wrongly_told.append(f"index{index} is {status.name}, and was {known.name} before")
+        elif status is Status.success and index not in self._checked:
+            self._checked.add(index)
+            behind = {t: s.permission(index) for t, s in self._schemas.items()}
+            for tablet, permission in behind.items():
+                if not permission.read:
+                    self.wrongly_told.append(
+                        f"SUCCESS is told of index{index}, which tablet {tablet} has as {permission.name}"
+                    )
 
     # -- the table ---------------------------------------------------------------------------------------------
 
@@ -121,7 +154,7 @@ class Oracle:
     # -- indexes -------------------------------------------------------------------------------------------------
 
     def index(self, row: IndexRow, until: int) -> Iterator[str]:
-        """The index equals its table at every time from that of the scan on."""
+        """The index equals its table at every time from that of the scan on; an entry has the time of its row."""
         assert row.read_time is not None
         base = dict(self.pairs(row.column, row.read_time, until))
         entries = self.entries.get(row.number, {})
@@ -142,6 +175,21 @@ class Oracle:
                     f"{_few(expected - found)} without an entry"
                 )
                 return
+        yield from self._times(row, until)
+
+    def _times(self, row: IndexRow, until: int) -> Iterator[str]:
+        """The entry of a row that was written after the scan has the row's time."""
+        entries = self.entries.get(row.number, {})
+        for time in sorted(t for t in self.rows if (row.read_time or 0) < t <= until):
+            for key, values in sorted(self.rows[time].items()):
+                value = (values or {}).get(row.column)
+                entry = None if value is None else entry_key(row.unique, value, key)
+                found = None if entry is None else entries.get(time, {}).get(entry)
+                if entry is None or found == key:
+                    continue
+                if not self.are_excused(frozenset({(value_of(entry), key)}), time):
+                    yield f"{row.name} has no entry of row {key} with its time, {shown(time)}"
+                    return
 
     def stored(self, row: IndexRow, found: _Pairs, end: int) -> Iterator[str]:
         """What is left of an index after compactions is what the table has at the end."""
@@ -171,7 +219,7 @@ class Oracle:
                 yield f"{row.name} FAILED, which has no constraint, or was not scanned"
             return
         if ended.failed is not None:
-            if self.shares(row, (ended.failed + SECOND) * COUNTS) is None:
+            if self.shares(row, (ended.failed + APART) * COUNTS) is None:
                 yield f"{row.name} FAILED ({row.error}), and no two rows ever shared a value"
         elif ended.published is not None:
             found = self.shares(row, end)

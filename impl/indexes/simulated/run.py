@@ -46,6 +46,7 @@ AWAIT_MS, HEAL_MS, SETTLE_MS = 60_000, 60_000, 2_500
 AWAIT_JOB_MS = 3_000
 REFUSED_MS = 3_000
 TICK_MS, MINUTE = 20, 60_000
+TELL_MS = 5  # between two questions how builds are
 LOGS = "logs"  # the folder beside the traces
 DOWN_MS = (100, 600)
 NEXT_MS = (3, 40)
@@ -186,6 +187,7 @@ class Run:
         for client in self.clients:
             self.events.after(self.dice.randint(*NEXT_MS), self._next, client)
         self.events.after(TICK_MS, self._weather)
+        self.world.look_on(TELL_MS)
         self._pass(100)
         for operation in script[1:] if rows else script:
             began = self.events.now
@@ -450,7 +452,7 @@ class Run:
         oracle, settings = self.oracle, self.plan.settings
         clients = (*self.clients, self.user)
         end = (self.events.now + 1_000) * COUNTS
-        found = list(oracle.acknowledged(clients))
+        found = [*oracle.acknowledged(clients), *oracle.wrongly_told]
         if settings.user_enforced:
             oracle.excuse(clients)
         for row in self.world.catalog.indexes:

@@ -12,7 +12,7 @@ from stagewright.impl.indexes.bulk.work import RefusedWork, Work
 from stagewright.impl.indexes.catalog import Catalog
 from stagewright.impl.indexes.index_tablet import IndexTablet
 from stagewright.impl.indexes.master import Master
-from stagewright.impl.indexes.messages import Message
+from stagewright.impl.indexes.messages import AskBuilds, Message
 from stagewright.impl.indexes.port import Port, Settings
 from stagewright.impl.indexes.records.notes import Note, Stored
 from stagewright.impl.indexes.schema import index_tablet, table_tablet
@@ -26,6 +26,7 @@ from stagewright.impl.storage.memory import MemoryRows, ModelledDisk
 from stagewright.impl.storage.port import RowStore
 
 MASTER = "master"
+ONLOOKER = "onlooker"  # its line to the master is its own: what it asks shifts nothing else
 SKEW = 10  # milliseconds that a server's clock is ahead or behind, at most
 ELECTION = (60, 150)  # longer than two clocks are apart: the old leader's lease has run out
 DISK = 2  # milliseconds
@@ -236,6 +237,8 @@ class World:
 
     def send(self, sender: str, to: str, message: Message, time: int) -> None:
         """It may be lost, late, or arrive twice."""
+        if to == ONLOOKER:
+            return
         faults, dice = self.faults, self.dice
         copies = 1
         if not self.calm and faults.loss and dice.random() < faults.loss:
@@ -258,6 +261,13 @@ class World:
             life.process.receive(sender, message)
             if to == MASTER:
                 self.grow()
+
+    def look_on(self, every: int) -> None:
+        """Ask the master again and again how all builds are."""
+        life = self.lives.get(MASTER)
+        if life is not None and life.process is not None:
+            life.process.receive(ONLOOKER, AskBuilds())
+        self.events.after(every, self.look_on, every)
 
     def note(self, note: Note, server: str) -> None:
         """Whoever listens hears what a process of a server did."""

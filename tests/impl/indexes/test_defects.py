@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 from tests.thorough import some_of
 
+from stagewright.impl.indexes.campaign.drawing import draw
 from stagewright.impl.indexes.defects import Defect
 from stagewright.impl.indexes.port import Settings
 from stagewright.impl.indexes.simulated.run import Plan, Report, run
@@ -48,6 +49,13 @@ class Hunt:
         )
 
 
+DRAWN = {  # seeds of campaigns at which rows and answers alone show it
+    Defect.success_is_told_early: (0, "SUCCESS is told of index0, which tablet 0 has as"),
+    Defect.reports_end_the_alteration: (0, "does not end"),
+    Defect.later_checkpoints_are_not_kept: (25, "more than once"),
+    Defect.unchanged_entries_are_left: (34, "i has no entry of row 7 with its time"),
+    Defect.batches_are_not_checked_within: (48, "SUCCEEDED; at"),
+}
 HUNTS = (
     Hunt(Defect.old_transactions_are_not_awaited, "without a row"),
     Hunt(
@@ -117,5 +125,12 @@ def test_the_same_runs_are_sound_without_it(hunt: Hunt) -> None:
     assert report.breaches + report.refused == []
 
 
+@pytest.mark.parametrize("defect", some_of(DRAWN, each=2), ids=lambda d: d.name)
+def test_a_wrong_build_is_noticed_in_a_campaign_by_rows_alone(defect: Defect) -> None:
+    seed, says = DRAWN[defect]
+    found = run(draw(seed).plan(frozenset({defect}))).breaches
+    assert any(says in text for text in found), found
+
+
 def test_every_defect_is_hunted_or_shown_by_records() -> None:
-    assert {h.defect for h in HUNTS} == set(Defect) - BY_RECORDS
+    assert {h.defect for h in HUNTS} | set(DRAWN) == set(Defect) - BY_RECORDS

@@ -20,20 +20,25 @@ from stagewright.impl.indexes.processes.supervisor import IndexSupervisor
 from stagewright.impl.processes.errors import ClusterError
 from stagewright.machines.yugabytedb.indexes.index_states import Status
 
+WRONG = "wrong_program.py"
+NOTING = "noting_program.py"  # whose processes keep what they note (`noted.py`)
 SLOW = replace(REAL, batch=4, chunk_rows=8, rows_per_second=40)
 
 
 @contextmanager
-def cluster(directory: Path, wrong: str = "", **settings: int) -> Iterator[IndexSupervisor]:
+def cluster(
+    directory: Path, wrong: str = "", program: str = WRONG, /, **settings: int
+) -> Iterator[IndexSupervisor]:
     """A cluster that serves, while the context lasts: three tablet servers and two masters.
 
-    `wrong` names a defect that all of them have.
+    `wrong` names a defect that all of them have, for `NOTING` maybe several; `program` is the file of this folder that is
+    run then.
     """
     layout = IndexLayout(directory)
     supervisor = IndexSupervisor(layout, patience=PATIENCE)
-    if wrong:
-        program = (str(Path(__file__).with_name("wrong_program.py")), "--defect", wrong)
-        supervisor = IndexSupervisor(layout, patience=PATIENCE, program=program)
+    if wrong or program != WRONG:
+        words = (str(Path(__file__).with_name(program)), "--defect", wrong)
+        supervisor = IndexSupervisor(layout, patience=PATIENCE, program=words)
     supervisor.create(3, replace(SLOW, **settings))  # type: ignore[arg-type]
     try:
         supervisor.start()
