@@ -59,13 +59,22 @@ class IndexRead:
     rows: tuple[int, ...]
 
 
+@dataclass
+class KnownSchema:
+    """The newest schema that some clients have heard of; those of one server share it."""
+
+    newest: Schema = field(default_factory=Schema)
+
+
 class Client:
     """One after the other; a statement that is not answered is sent again, then given up."""
 
-    def __init__(self, port: Port, settings: Settings, name: str) -> None:
+    def __init__(
+        self, port: Port, settings: Settings, name: str, known: KnownSchema | None = None
+    ) -> None:
         self.port = port
         self.clock = HybridClock(port.now)
-        self.schema = Schema()
+        self._known = known or KnownSchema()
         self.transactions: list[Transaction] = []
         self.reads: list[IndexRead] = []
         self.builds: dict[str, Build] = {}
@@ -81,6 +90,15 @@ class Client:
         self._plan: Plan | None = None  # of a user-enforced write
         self._asked: dict[str, tuple[int, int, int]] = {}
         self._then: Callable[[], None] = _nothing
+
+    @property
+    def schema(self) -> Schema:
+        """As this client knows it."""
+        return self._known.newest
+
+    @schema.setter
+    def schema(self, newest: Schema) -> None:
+        self._known.newest = newest
 
     @property
     def is_idle(self) -> bool:
@@ -166,15 +184,14 @@ class Client:
     def _on_written(self, current: Transaction, answer: Answer, schema: Schema | None) -> None:
         match answer:
             case Answer.mismatched_schema:
-                if schema is not None and schema.version > self.schema.version:
-                    self.schema = schema
+                if schema is not None:
+                    is_newer = schema.version > self.schema.version
+                    if is_newer:
+                        self.schema = schema
                     current.rounds += 1
                     number = self._sent = self._sent + 1
-                    self.port.after(2, self._send, number)
-                elif schema is not None:
-                    number = self._sent = self._sent + 1
-                    self.port.after(20, self._send, number)  # the tablet is behind
-                    current.rounds += 1
+                    lag = self._settings.lag
+                    self.port.after(lag // 10 if is_newer else lag, self._send, number)
             case Answer.timed_out | Answer.changed:  # plan it again
                 self._sent += 1
                 self.port.after(20, self._next, self._sent)

@@ -220,7 +220,7 @@ class Master:
     def _tick(self) -> None:
         if self.term != self.catalog.term:
             return  # another one is the leader
-        if self.port.now() - self._sent >= self.settings.retry:
+        if self.port.now() - self._sent >= self.settings.retry and self._has_tablets():
             self._sent = self.port.now()
             for tablet in range(self.settings.tablets):
                 if tablet not in self._reported:
@@ -229,6 +229,15 @@ class Master:
             self._alter()
         self.job.tick()
         self.port.after(TICK, self._tick)
+
+    def _has_tablets(self) -> bool:
+        """Whether new indexes have leaders: nobody is to write to them before, and to wait for them."""
+        return all(
+            self.port.is_led(place)
+            for row in self.catalog.indexes
+            if row.permission is Permission.delete_only
+            for place in tablets_of(row.number, self.settings)
+        )
 
     def _has_converged(self) -> bool:
         if Defect.schemas_do_not_converge in self.settings.defects:

@@ -35,6 +35,7 @@ class Settings:
         10_000  # rows of a tablet, or entries of a batch, from which on a builder handles them
     )
     resend: int = 150  # a client's question that is not answered
+    lag: int = 20  # of a tablet that has an older schema than a client, before it is asked again
     patience: int = 1_500  # of a client with a statement
     lock_wait: int = 800
     defects: Defects = field(default_factory=frozenset)
@@ -66,6 +67,10 @@ class Port(Protocol):
 
     def elsewhere(self, work: Work, then: Callable[..., None], *arguments: Any) -> None:
         """Have a builder do something, then go on, with its answer as the last argument, which may be a refusal."""
+        ...
+
+    def is_led(self, address: str) -> bool:
+        """Whether a tablet has had a leader, as far as its server knows: what is sent there is not lost for want of one."""
         ...
 
     def now(self) -> int:

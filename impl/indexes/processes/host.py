@@ -16,6 +16,7 @@ from typing import Any
 from uuid import uuid4
 
 from stagewright.impl.indexes.catalog import Catalog
+from stagewright.impl.indexes.client import KnownSchema
 from stagewright.impl.indexes.defects import Defects
 from stagewright.impl.indexes.index_tablet import IndexTablet
 from stagewright.impl.indexes.master import Master
@@ -68,6 +69,7 @@ class Host:
         self._secret = layout.layout.secret()
         self._places = Places(layout, name, self._file.servers)
         self._lives: dict[str, Life] = {}
+        self._schema = KnownSchema()  # of all its sessions
         self._log = Log(name, "master" if name in self._file.masters else "tablet server")
         self._lines = TabletServerLines(self._log.say, name)
         self._catalog: StoredCatalog | None = None
@@ -136,6 +138,10 @@ class Host:
                 self._keep_catalog()
         except Exception as error:  # noqa: BLE001 - half a change must not be lived with
             self.fail(error)
+
+    def is_led(self, address: str) -> bool:
+        """Whether a tablet has had a leader, here or elsewhere."""
+        return address in self._lives or bool(self._places.server_of(address))
 
     def deliver(self, life: Life, to: str, at: int, message: Message) -> None:
         """Send what a life says at a hybrid time, when all that it has written before is on the disk."""
@@ -212,8 +218,7 @@ class Host:
     def _session_of(self, connection: Accepted) -> Life:
         if connection.name not in self._lives:
             life = Life(self, connection.name)
-
-            life.process = Session(life, self._settings, connection.send)
+            life.process = Session(life, self._settings, connection.send, self._schema)
             self._lives[connection.name] = life
         return self._lives[connection.name]
 

@@ -38,6 +38,7 @@ REAL = Settings(
     transaction_timeout=10_000,
     lock_wait=4_000,
     resend=600,
+    lag=2,
     patience=12_000,
     history=900_000,
     compaction=300_000,

@@ -42,6 +42,10 @@ class Surroundings(Protocol):
     turns: Turns
     builder: BuilderProcess
 
+    def is_led(self, address: str) -> bool:
+        """Whether a tablet has had a leader, here or elsewhere."""
+        ...
+
     def deliver(self, life: Life, to: str, at: int, message: Message) -> None:
         """Send what a life says at a hybrid time, when all that it has written before is on the disk."""
         ...
@@ -99,6 +103,9 @@ class Life:
 
     def elsewhere(self, work: Work, then: Callable[..., None], *arguments: Any) -> None:
         self.host.builder.do(work, partial(self.host.act, self, then, *arguments))
+
+    def is_led(self, address: str) -> bool:
+        return self.host.is_led(address)
 
     def now(self) -> int:
         return time.time_ns() // 1_000_000

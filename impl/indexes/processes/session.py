@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from stagewright.impl.indexes.client import Client
+from stagewright.impl.indexes.client import Client, KnownSchema
 from stagewright.impl.indexes.messages import (
     AskBuild,
     AskBuilds,
@@ -59,11 +59,17 @@ class _Asked:
 class Session:
     """One question at a time; one that is asked while another is under way takes its place."""
 
-    def __init__(self, port: Port, settings: Settings, answer: Callable[[Reply], None]) -> None:
+    def __init__(
+        self,
+        port: Port,
+        settings: Settings,
+        answer: Callable[[Reply], None],
+        known: KnownSchema | None = None,
+    ) -> None:
         self.port = port
         self._settings = settings
         self._answer = answer
-        self._client = Client(port, settings, port.address)
+        self._client = Client(port, settings, port.address, known)
         self._asked: _Asked | None = None
 
     @property

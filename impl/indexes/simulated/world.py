@@ -97,6 +97,9 @@ class _Life:
         refused = RefusedWork(f"nobody is here for a {type(work).__name__}")
         self.after(DISK, then, *arguments, refused)
 
+    def is_led(self, address: str) -> bool:
+        return address in self.world.disks
+
     def now(self) -> int:
         return max(self.world.events.now + self.world.skew.get(self.server, 0), 0)
 

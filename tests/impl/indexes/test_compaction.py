@@ -42,6 +42,9 @@ class Alone:
     def elsewhere(self, work: Work, then: Callable[..., None], *arguments: Any) -> None:
         """Nor is there anybody else."""
 
+    def is_led(self, address: str) -> bool:
+        return True
+
     def now(self) -> int:
         return 1_000_000
 

@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("msgspec")
 
 from stagewright.impl.indexes.bulk.work import Work
+from stagewright.impl.indexes.client import KnownSchema
 from stagewright.impl.indexes.messages import (
     Answer,
     AskBuild,
@@ -68,6 +69,9 @@ class Heard:
 
     def elsewhere(self, work: Work, then: Callable[..., None], *arguments: Any) -> None:
         """Nor is there anybody else."""
+
+    def is_led(self, address: str) -> bool:
+        return True
 
     def now(self) -> int:
         return NOW
@@ -171,3 +175,17 @@ def test_a_user_enforced_write_that_was_too_late_is_planned_again_without_being_
     assert replies == []
     session.receive("table/0", Ended(name, 9))  # the first copy of it was stored after all
     assert replies == [Transacted(1, 9, "aborted")]
+
+
+def test_what_one_session_of_a_server_hears_of_a_schema_the_others_know() -> None:
+    port, server = Heard(), KnownSchema()
+    first, second = (Session(port, Settings(), list[Reply]().append, server) for _ in range(2))
+    first.ask(Transact(1, ((7, {"v": 1}),)))
+    write = port.sent[-1]
+    assert isinstance(write, Write)
+    newer = Schema(4, (IndexInfo(0, "i", "v", False, Permission.delete_only, None),))
+    refused = Answer.mismatched_schema
+    first.receive("table/0", Written(write.transaction, 0, refused, schema=newer))
+    second.ask(Transact(1, ((8, {"v": 1}),)))
+    assert isinstance(port.sent[-1], Write)
+    assert port.sent[-1].schema == newer
