@@ -67,6 +67,7 @@ class BuilderProcess:
                 [sys.executable, *_PROGRAM, "--fd", str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
+                start_new_session=True,  # Linux shares processors out among sessions, then within each
             )
         self._link = _Link(ours, self._answered, self._lost)
 

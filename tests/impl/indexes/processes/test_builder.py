@@ -16,6 +16,7 @@ pytest.importorskip("rocksdict")
 from tests.impl.indexes.processes.clusters import children_of
 from tests.patience import PATIENCE
 
+from stagewright.impl.indexes.bulk.program import LEAST, LESS
 from stagewright.impl.indexes.bulk.work import (
     Answer,
     DoneWork,
@@ -85,3 +86,29 @@ def test_what_a_builder_dies_of_is_refused(
     asyncio.run(work())
     assert answers == [RefusedWork("the builder dies of it"), SiftedValues((0,))]
     assert capfd.readouterr().err.count("OSError: ") == 3
+
+
+def test_a_builder_lets_all_others_go_first() -> None:
+    """Where the system shares processors out among sessions, a priority counts within one alone."""
+    found: list[int] = []
+    others = {*children_of(os.getpid())}
+
+    async def work() -> None:
+        builder, over = BuilderProcess(), asyncio.Event()
+
+        def sifted(_: Answer) -> None:
+            found.extend({*children_of(os.getpid())} - others)
+            over.set()
+
+        builder.do(SiftValues("a", True, b"", FOUR), sifted)
+        async with asyncio.timeout(PATIENCE):
+            await over.wait()
+        (process,) = found
+        assert os.getpriority(os.PRIO_PROCESS, process) == LEAST
+        assert os.getsid(process) == process
+        session = Path(f"/proc/{process}/autogroup")
+        if session.exists():
+            assert session.read_text("ascii").endswith(f" nice {LESS}\n")
+        builder.close()
+
+    asyncio.run(work())
