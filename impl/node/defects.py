@@ -27,6 +27,7 @@ class Defect(Enum):
     cleanup_drops_owned_rows = auto()  # a cleanup that looks at the ring of before
     compare_and_set_is_ignored = auto()  # a commit does not care which state it follows
     features_are_not_checked = auto()  # a node is let in that lacks what the cluster uses
+    leaves_are_not_checked = auto()  # a node is let go that others cannot stand in for
     rows_of_left_nodes_are_dropped = auto()  # a node that left is forgotten by the tables
     one_answer_less = auto()  # a write counts when one of its replicas has not answered yet
     timeouts_acknowledge = auto()  # a write of which nothing is heard is said to be written

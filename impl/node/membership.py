@@ -33,7 +33,7 @@ from stagewright.impl.node.messages import (
 )
 from stagewright.impl.node.port import Effect, Learn, Send, Stop, Store, Wake
 from stagewright.impl.storage.port import Put, Version
-from stagewright.impl.tablets.allocation import allocated, refuse_to_crowd
+from stagewright.impl.tablets.allocation import allocated
 from stagewright.impl.tablets.reports import held_up
 from stagewright.impl.tablets.resizing import streams_from
 from stagewright.impl.topology.planning import Board, step_of
@@ -187,8 +187,6 @@ class Membership:
         def plan() -> Command:
             board = Board(node.rules, node.catalog)
             board.see(node.down)
-            if request.ask in (Ask.leave, Ask.remove):
-                refuse_to_crowd(node.view, request.node)
             board.take(step_of(action, **arguments))
             what = request.ask.name.replace("_", " ")
             return board.command(

@@ -14,6 +14,7 @@ from stagewright.impl.catalog.dumps import host_id_of
 from stagewright.impl.catalog.view import Member, View
 from stagewright.impl.group0 import Command
 from stagewright.impl.server_log.lines import OWN, TOPOLOGY as TOPOLOGY_LOGGER
+from stagewright.impl.topology.descriptions import rejected
 from stagewright.machines.scylladb.topology.topology_states import JOINING, NodeState
 
 FOUND = frozenset(
@@ -33,7 +34,7 @@ _TEXTS = {
     "fail_over": "Starting new topology coordinator {coordinator}",
     "accept_join": "bootstrap: accept node",
     "accept_replace": "replace: accept node",
-    "reject": "bootstrap: node rejected",
+    "reject": "{rejected}",
     "fail_to_accept": "bootstrap: failed to accept {n}",
     "insert_tokens": "bootstrap: insert tokens and CDC generation data (UUID: {made})",
     "prepare_generation": "insert CDC generation data (UUID: {made})",
@@ -101,6 +102,7 @@ def reason_of(command: Command, view: View, tables: Mapping[str, Any], coordinat
         version=view.version,
         coordinator=host_id_of(coordinator),
         finished=_finished(member) if member else "",
+        rejected=rejected(view, name),
         **_generations(command, tables),
     )
 

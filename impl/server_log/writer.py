@@ -216,8 +216,9 @@ class ServerLog:
                 self._lose()
             elif action_of(sent.request.command) == "reject":
                 (step,) = (s for s in sent.request.command.steps if s.action == "reject")
-                rejected = host_id_of(str(step.arguments["n"]))
-                self._say(TOPOLOGY, f"rejected node moved to left state {rejected}")
+                name = str(step.arguments["n"])
+                if self._of.context.view.nodes[name].state is NodeState.left:  # it was not let in
+                    self._say(TOPOLOGY, f"rejected node moved to left state {host_id_of(name)}")
             self._life.sent = None
 
     def _lose(self) -> None:

@@ -57,24 +57,3 @@ def refuse_too_many(nodes: int, replicas: int) -> None:
     if nodes < replicas:
         problem = f"{nodes} nodes can hold tablets, and each is to have {replicas} replicas"
         raise RefusedError(problem, (), help="let nodes join, or ask for fewer replicas")
-
-
-def refuse_to_crowd(view: View, leaving: str) -> None:
-    """A node may go only if enough others can hold what it holds.
-
-    Raises:
-        RefusedError: a table would have fewer nodes than replicas.
-    """
-    stay = [
-        m.name
-        for m in view.nodes.values()
-        if m.state is NodeState.normal and m.name != leaving and m.asked not in ("leave", "remove")
-    ]
-    for table, rows in view.tablets.items():
-        most = max(view.tables[table], *(len(row.tablet.replicas) for row in rows))
-        if len(stay) < most:
-            problem = (
-                f"the tablets of {table} have {most} replicas, and without {leaving} "
-                f"there are {len(stay)} nodes"
-            )
-            raise RefusedError(problem, (), help="let a node join first")

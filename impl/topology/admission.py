@@ -1,7 +1,11 @@
-"""Who is let into a cluster: a node that knows of every feature that the cluster uses."""
+"""Whom the topology coordinator rejects: who lacks what the cluster uses, and who cannot be spared."""
 
 from __future__ import annotations
 
+from uuid import UUID
+
+from stagewright.impl.catalog.columns import TOPOLOGY
+from stagewright.impl.catalog.view import Member
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
 from stagewright.machines.scylladb.cluster import Node
@@ -11,15 +15,46 @@ from stagewright.spec.verdict import Step
 UNFIT = (
     "Feature check failed. The node does not support some features that are enabled by the cluster"
 )
+GOING = ("leave", "remove")
 
 
 def rejection(node: Context, step: Step) -> str:
-    """Why the node of a step is not to be let in, if it wants in; empty if it may come."""
+    """Why the node of a step is not to be let in, or not to be let go; empty if it may."""
     n = step.arguments.get("n")
     member = node.view.nodes.get(n.name) if isinstance(n, Node) else None
-    if member is None or member.state is not NodeState.none:
+    if member is None:
         return ""
-    if node.has(Defect.features_are_not_checked):
-        return ""
+    if member.state is NodeState.none:
+        return "" if node.has(Defect.features_are_not_checked) else _unfit(node, member)
+    if member.asked in GOING and not node.has(Defect.leaves_are_not_checked):
+        return _indispensable(node, member)
+    return ""
+
+
+def _unfit(node: Context, member: Member) -> str:
     unknown = ", ".join(sorted(node.view.features - member.features))
     return f"{UNFIT}: {{{unknown}}}" if unknown else ""
+
+
+def _indispensable(node: Context, member: Member) -> str:
+    """A node may go if enough others can hold what it holds, also once those are gone that asked before it."""
+    view, asked_at = node.view, _asked_at(node, member)
+    stay = [
+        m
+        for m in view.nodes.values()
+        if m.state is NodeState.normal
+        and m.name != member.name
+        and not (m.asked in GOING and _asked_at(node, m) < asked_at)
+    ]
+    for table, rows in view.tablets.items():
+        most = max(view.tables[table], *(len(row.tablet.replicas) for row in rows))
+        if len(stay) < most:
+            return (
+                f"the tablets of {table} have {most} replicas, and without {member.name} there are {len(stay)} nodes: "
+                "let a node join first, or ask for fewer replicas"
+            )
+    return ""
+
+
+def _asked_at(node: Context, member: Member) -> int:
+    return UUID(node.catalog.tables[TOPOLOGY][member.name,]["request_id"]).time

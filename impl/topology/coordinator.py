@@ -141,9 +141,7 @@ class TopologyCoordinator:
             return []
         try:
             board = self._look()
-        except (
-            RefusedError
-        ):  # what it knew does not fit what was committed: another one starts afresh
+        except RefusedError:  # what it knew does not fit what was committed
             return self._give_up()
         if self._steps_down():
             return self._give_up()
@@ -212,7 +210,8 @@ class TopologyCoordinator:
                 error=rejection(self.node, step) or self._reason(),
             )
             beside = (*self._beside(step), *self.resizes.tasks(board, step))
-            made = board.command(described(step), self.node.catalog, details, beside)
+            text = described(step, self.node.view)
+            made = board.command(text, self.node.catalog, details, beside)
             forgets = self.node.has(Defect.generations_are_not_queued)
             return unqueued(made, self.node.catalog) if forgets else made
 

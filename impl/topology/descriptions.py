@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from stagewright.impl.catalog.view import View
 from stagewright.spec.verdict import Step
+
+REJECTED = {
+    "": "bootstrap: node rejected",
+    "leave": "decommission rejected",
+    "remove": "removenode rejected",
+}
+"""By what a node of the cluster asks for."""
 
 _TEXTS = {
     "accept_join": "bootstrap: accept node",
@@ -30,13 +38,19 @@ _TEXTS = {
     "complete_rollback": "complete rollback of {n} to state normal",
     "start_rebuild": "start rebuilding",
     "finish_rebuild": "rebuilding completed",
-    "reject": "bootstrap: node rejected",
+    "reject": "{rejected}",
     "cancel": "cancel all topology requests",
 }
 
 
-def described(step: Step) -> str:
-    """The description of a step's commit."""
+def described(step: Step, view: View) -> str:
+    """The description of a step's commit, on the topology as it is before it."""
     text = _TEXTS.get(step.action, step.action.replace("_", " "))
-    n = step.arguments.get("n")
-    return text.replace("{n}", getattr(n, "name", ""))
+    name = getattr(step.arguments.get("n"), "name", "")
+    return text.format(n=name, rejected=rejected(view, name))
+
+
+def rejected(view: View, name: str) -> str:
+    """The description of the commit by which the coordinator rejects a node."""
+    member = view.nodes.get(name)
+    return REJECTED.get(member.asked if member is not None else "", REJECTED[""])

@@ -1,4 +1,4 @@
-"""A node of an older release is rejected: the operator and the node hear why, and traces and logs say so."""
+"""Who is rejected: nodes of an older release, and nodes that cannot be spared; operators, traces and logs say why."""
 
 from __future__ import annotations
 
@@ -61,11 +61,52 @@ def test_trace_and_logs_of_a_rejected_node_say_so_and_are_accepted(tmp_path: Pat
     assert [json.loads(one)["action"] for one in lines].count("reject") == 1
 
 
-SHOWN = (Shown(Defect.features_are_not_checked, Plan(script=parse_script(JOIN)), "", oracle=True),)
+DECOMMISSION = "table t tablets 2 rf 3; write 30; decommission n1; join n4; decommission n1"
+STUCK = "table t tablets 2 rf 3; write 30; decommission n1"
+REMOVE = "table t tablets 2 rf 3; write 30; remove n1; restart n1; join n4; remove n1"
+FEW = (
+    "failed: the tablets of ks.t have 3 replicas, and without {} there are 2 nodes: "
+    "let a node join first, or ask for fewer replicas"
+)
 
 
-def test_a_build_that_lets_it_in_is_noticed() -> None:
-    SHOWN[0].check(1)
+@pytest.mark.parametrize(
+    ("script", "said"), [(DECOMMISSION, "decommission"), (REMOVE, "removenode")]
+)
+def test_a_node_that_cannot_be_spared_is_not_let_go_until_another_one_has_joined(
+    script: str, said: str, tmp_path: Path
+) -> None:
+    report = run(Plan(script=parse_script(script)), tmp_path)
+    assert report.kept
+    results = [o.result for o in report.outcomes if o.operation.endswith(" n1")]
+    assert (results[0], results[-1]) == (FEW.format("n1"), "done")
+    assert report.nodes["n1"] == "left"
+    logs = [p.read_text("utf-8").splitlines() for p in sorted((tmp_path / LOGS).glob("*.log"))]
+    assert violations(interpret(*logs)) == []
+    lines = [line for log in logs for line in log]
+    assert sum(f"updating topology state: {said} rejected" in one for one in lines) == 1
+    assert not any("rejected node moved to left state" in one for one in lines)
+    steps = (tmp_path / "topology.jsonl").read_text("utf-8").splitlines()
+    assert [json.loads(one)["action"] for one in steps].count("reject") == 1
+
+
+def test_of_two_nodes_of_which_one_can_go_the_one_that_asked_first_goes() -> None:
+    script = "table t tablets 2 rf 3; write 30; join n4; ask decommission n2; decommission n1"
+    report = run(Plan(script=parse_script(script)))
+    assert report.kept
+    assert report.outcomes[-1].result == FEW.format("n1")
+    assert report.nodes == {"n1": "normal", "n2": "left", "n3": "normal", "n4": "normal"}
+
+
+SHOWN = (
+    Shown(Defect.features_are_not_checked, Plan(script=parse_script(JOIN)), "", oracle=True),
+    Shown(Defect.leaves_are_not_checked, Plan(script=parse_script(STUCK)), "", oracle=True),
+)
+
+
+@pytest.mark.parametrize("shown", SHOWN, ids=lambda one: one.defect.name)
+def test_a_build_that_does_not_reject_is_noticed(shown: Shown) -> None:
+    shown.check(1)
 
 
 def test_campaigns_have_such_nodes_and_replace_again() -> None:

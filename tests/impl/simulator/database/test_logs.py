@@ -235,6 +235,7 @@ NOT_LOGGED = {
     D.sync_is_forgotten: NO_LINE_OF_DISKS,
     D.rows_of_left_nodes_are_dropped: NO_LINE_OF_TABLES,
     D.features_are_not_checked: NO_LINE_OF_TABLES,
+    D.leaves_are_not_checked: NO_LINE_OF_TABLES,
     D.fence_is_not_spread: LEGAL,
     D.log_takes_the_newest_generation: NO_LINE_OF_REQUESTS,
     D.log_goes_with_the_row: NO_LINE_OF_REQUESTS,
