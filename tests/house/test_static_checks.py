@@ -55,3 +55,13 @@ def test_type_error_is_found_behind_every_link(name: str, planted: Path) -> None
     assert result.returncode == 1, result.stderr
     missed = [package for package in PACKAGES if f"{package}/planted.py" not in result.stdout]
     assert missed == [], result.stdout
+
+
+def test_calls_that_lose_cancellations_are_refused_with_what_to_write_instead() -> None:
+    source = "import asyncio\n\n\nasync def f() -> None:\n    await asyncio.wait_for(g(), 1)\n"
+    command = [sys.executable, "-m", "ruff", "check", "--select", "TID251", "-"]
+    result = subprocess.run(
+        command, cwd=ROOT, input=source, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 1
+    assert "write `async with asyncio.timeout(seconds):`" in result.stdout

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 pytest.importorskip("msgspec")
 
 from tests.impl.processes.messages import messages
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, within
 
 from stagewright.impl.node.messages import Message, StatusRequest
 from stagewright.impl.processes.asking import Conversation
@@ -144,7 +144,8 @@ def test_strangers_bytes_get_a_refusal_and_never_a_crash(
         for chunk in chunks:
             writer.write(framed(chunk) if as_frames else chunk)
         writer.write_eof()
-        said = await asyncio.wait_for(reader.read(), PATIENCE)
+        async with asyncio.timeout(PATIENCE):
+            said = await reader.read()
         writer.close()
         server.close()
         await server.wait_closed()
@@ -239,4 +240,4 @@ def test_a_node_that_shows_life_but_does_not_answer_is_not_waited_for_any_longer
             await asking
         server.close()
 
-    asyncio.run(asyncio.wait_for(live(), PATIENCE))
+    asyncio.run(within(PATIENCE, live()))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 
+from tests.patience import within
+
 from stagewright.impl.indexes.processes.turns import Turns
 
 
@@ -33,7 +35,7 @@ def test_what_comes_during_a_turn_is_handled_before_the_next_one() -> None:
         over.clear()
         await over.wait()
 
-    asyncio.run(asyncio.wait_for(live(), 60))
+    asyncio.run(within(60, live()))
     assert done == ["first", "a message", "last", "second"]
 
 
@@ -53,5 +55,5 @@ def test_a_pause_is_in_proportion_to_the_turn_before_it() -> None:
         turns.add(slow)
         await over.wait()
 
-    asyncio.run(asyncio.wait_for(live(), 60))
+    asyncio.run(within(60, live()))
     assert began[1] - began[0] > 3 * 0.03
