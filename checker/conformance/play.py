@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from stagewright.checker.conformance.adapter import AdapterFactory
@@ -117,3 +118,13 @@ def run_walk(
             trial.make(move)
     finally:
         trial.close()
+
+
+def look_at_adapter(oracle: Oracle, factory: AdapterFactory, start: State) -> None:
+    """Let an adapter begin once, before much is planned for it.
+
+    Raises:
+        AdapterError: it lacks a method, or observes what the definition does not have.
+    """
+    with suppress(ConformanceError):  # a suite reports that, with the run
+        run_walk(oracle, factory, Walk(start, ()))

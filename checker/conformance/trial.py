@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from enum import Enum
-from functools import lru_cache
 from typing import NoReturn
 
 from stagewright.checker.conformance.adapter import (
@@ -23,13 +20,13 @@ from stagewright.checker.conformance.divergence import (
     Move,
 )
 from stagewright.checker.conformance.exercised import Exercised
+from stagewright.checker.conformance.observed import flat, plain_form
 from stagewright.checker.conformance.oracle import Oracle, without_budgets
 from stagewright.spec.definition import Requirement
-from stagewright.spec.entities import Entity
 from stagewright.spec.errors import RefusedError
 from stagewright.spec.text.suggestions import did_you_mean
 from stagewright.spec.text.words import requirement as in_words
-from stagewright.spec.values import State, show
+from stagewright.spec.values import State
 from stagewright.spec.verdict import Step
 
 __tracebackhide__ = True  # pytest shows a failure in the test and the implementation, not here
@@ -130,11 +127,11 @@ class Trial:
 
     def _differences(self, observed: Mapping[str, object]) -> Iterator[Difference]:
         leaves = self._oracle.leaves(self.state)
-        for leaf, value in _flat(observed, _places(tuple(leaves))):
+        for leaf, value in flat(observed, self._oracle.source, tuple(leaves)):
             if leaf not in leaves:
                 raise _unknown_leaf(leaf, list(leaves))
             self._exercised.observed.add(leaf)
-            expected, seen = leaves[leaf], _plain(value)
+            expected, seen = leaves[leaf], plain_form(value)
             if isinstance(expected, bool) != isinstance(seen, bool) or expected != seen:
                 yield Difference(leaf, expected, seen)
 
@@ -173,46 +170,6 @@ class Trial:
                 "" if error is None else f"{type(error).__name__}: {error}".rstrip(": "),
             )
         ) from error
-
-
-@lru_cache(maxsize=64)
-def _places(leaves: tuple[str, ...]) -> frozenset[str]:
-    """The names of leaves, and of the maps and records that they lie in."""
-    ends = ((leaf, m.start()) for leaf in leaves for m in re.finditer(r"[.\[]|$", leaf))
-    return frozenset(leaf[:end] for leaf, end in ends)
-
-
-def _flat(
-    observed: Mapping[str, object], places: frozenset[str], prefix: str = ""
-) -> Iterator[tuple[str, object]]:
-    """The leaves of what was observed, also where whole maps and records were given.
-
-    A member of an entity or an enum may be given by its name, as it is in a step's arguments.
-    """
-    for key, value in observed.items():
-        name = str(key)
-        if prefix:
-            indexed = f"{prefix}[{_name(key)}]"
-            name = f"{prefix}.{key}" if type(key) is str and indexed not in places else indexed
-        if isinstance(value, Mapping):
-            yield from _flat(value, places, name)
-        else:
-            yield name, value
-
-
-def _plain(value: object) -> object:
-    """A value as `Oracle.leaves` holds it; what no definition has stays as it is."""
-    match value:
-        case Enum() | Entity():
-            return _name(value)
-        case frozenset() | set() | list() | tuple():
-            return sorted(_name(item) for item in value)
-        case _:
-            return value
-
-
-def _name(value: object) -> str:
-    return show(value) if isinstance(value, Enum | Entity) else str(value)
 
 
 def _unknown_leaf(leaf: str, known: list[str]) -> AdapterError:

@@ -20,7 +20,8 @@ from stagewright.spec.definition import (
     PropertyKind,
     Requirement,
 )
-from stagewright.spec.interpreter import Interpreter
+from stagewright.spec.errors import DomainError
+from stagewright.spec.interpreter import Interpreter, step_of
 from stagewright.spec.scope import Scope
 from stagewright.spec.sorts import IntSort
 from stagewright.spec.source import Source
@@ -218,7 +219,19 @@ def _deadlock(interpreter: Interpreter, state: State) -> tuple[Reason, ...]:
         return (Reason("the machine has no actions at all"),)
     near = tuple(reason for _, reason in refused[:_NEAR])
     far = tuple(Reason(reason.text.removesuffix(":")) for _, reason in refused[_NEAR:])
-    return (*near, Reason("and further from happening:", far)) if far else near
+    listed = (*near, Reason("and further from happening:", far)) if far else near
+    return (*listed, *_bounded_alone(because))
+
+
+def _bounded_alone(because: Because) -> tuple[Reason, ...]:
+    """Where only `bounded(...)` refuses a step, a real run would go on: what to write then."""
+    for action in because.interpreter.definition.actions:
+        for names in because.interpreter.instances(action.params):
+            false = [r for r in action.requirements if not because.value(r.condition, names)]
+            if false and all(r.bound for r in false):
+                what = f"only a bound of the check refuses {called(action, names)}: a run may end there"
+                return (Reason(f"{what} if @final says so"),)
+    return ()
 
 
 def _refusal(
@@ -280,14 +293,25 @@ def _switched_off(definition: Definition, scope: Scope) -> tuple[Reason, ...]:
 
 def _overflows(interpreter: Interpreter, state: State) -> tuple[Reason, ...]:
     because = Because(interpreter, state)
-    return tuple(
-        Reason(f"{called(action, names)}: {problem}")
-        for action in interpreter.definition.actions
-        for names in interpreter.instances(action.params)
-        if all(because.value(r.condition, names) for r in action.requirements)
-        for assignment in action.assignments
-        for problem in _overflow(because, assignment, names)
-    )
+    found: list[Reason] = []
+    for action in interpreter.definition.actions:
+        for names in interpreter.instances(action.params):
+            if all(because.value(r.condition, names) for r in action.requirements):
+                problems = [p for a in action.assignments for p in _overflow(because, a, names)]
+                found += [Reason(f"{called(action, names)}: {p}") for p in problems]
+                if not problems:  # a number within a queue, a record or a message
+                    found += _refused_effect(interpreter, action, names, state)
+    return tuple(found)
+
+
+def _refused_effect(
+    interpreter: Interpreter, action: Action, names: Values, state: State
+) -> list[Reason]:
+    try:
+        interpreter.take(step_of(action, names), state)
+    except DomainError as error:
+        return [Reason(error.problem)]
+    return []
 
 
 def _overflow(because: Because, assignment: Assignment, names: Values) -> list[str]:

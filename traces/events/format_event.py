@@ -36,6 +36,8 @@ def text(value: object) -> str:
             return "none"
         case bool():
             return "yes" if value else "no"
+        case dict():
+            return "{" + ", ".join(f"{name}: {text(inner)}" for name, inner in value.items()) + "}"
         case list():
             return "{" + ", ".join(map(str, value)) + "}"
         case _:

@@ -8,14 +8,18 @@ from stagewright.checker.conformance import RefusedEvent
 from stagewright.spec import (
     Entity,
     Machine,
+    Record,
     Term,
     action,
+    bag,
     budget,
     constant,
     flag,
     initially,
     number,
+    one_of,
     per,
+    queue,
     require,
     set_of,
     some,
@@ -47,6 +51,32 @@ class Counter(Machine):
         """Back to none."""
         require(self.count > 0, "not empty")
         self.count = 0
+
+
+class Letter(Record):
+    """What is sent."""
+
+    to = one_of(Node)
+    urgent = flag()
+
+
+class Mailbox(Machine):
+    """Letters on their way, and what is in the tray."""
+
+    post = bag(Letter, at_most=2)
+    tray = queue(Letter, 2)
+
+    @action
+    def write(self, m: Letter) -> None:
+        require(self.post.count_of(m) < 2, "there is room")
+        self.post.add(m)
+
+    @action
+    def carry(self, m: Letter) -> None:
+        require(self.post.has(m), "it is on its way")
+        require(~self.tray.is_full(), "the tray has room")
+        self.post.remove(m)
+        self.tray.append(m)
 
 
 class Fragile(Machine):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import cast
 
@@ -10,6 +11,8 @@ from tests.checker.conformance.hand_written import HandWrittenTablet
 from tests.checker.conformance.machines import (
     Counter,
     CounterAdapter,
+    Mailbox,
+    Node,
     Votes,
     VotesAdapter,
 )
@@ -24,10 +27,11 @@ from stagewright.checker.conformance import (
 from stagewright.checker.conformance.adapter import Adapter
 from stagewright.checker.conformance.exercised import Exercised
 from stagewright.checker.conformance.oracle import Oracle
+from stagewright.checker.conformance.play import look_at_adapter
 from stagewright.checker.conformance.trial import Trial
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
 from stagewright.spec import RefusedError, define, scope_of
-from stagewright.spec.values import State, Value, show
+from stagewright.spec.values import FrozenMap, State, Value, show
 from stagewright.spec.verdict import Step
 
 UP, RESET = Step("up"), Step("reset")
@@ -264,3 +268,75 @@ def test_maps_may_be_observed_by_the_names_of_their_members() -> None:
     [start, *_] = oracle.initial_states()
     Trial(oracle, Named, start, exercised)
     assert exercised.observed == {"leads[node0]", "leads[node1]"}
+
+
+def mailbox(*steps: Step) -> tuple[Oracle, State]:
+    oracle = Oracle(define(Mailbox), scope_of(define(Mailbox)))
+    [state] = oracle.initial_states()
+    for step in steps:
+        state = oracle.after(step, state)
+    return oracle, state
+
+
+def seen_in(state: State, oracle: Oracle, **observed: object) -> tuple[list[str], set[str]]:
+    """What differs if this is observed in a state, and which leaves it is about."""
+
+    class Fixed:
+        def reset(self, initial: State) -> None: ...
+        def do(self, step: Step) -> None: ...
+        def observe(self) -> Mapping[str, object]:
+            return observed
+
+    exercised = Exercised()
+    try:
+        Trial(oracle, Fixed, state, exercised)
+    except ConformanceError as error:
+        return [str(d) for d in error.divergence.differences], exercised.observed
+    return [], exercised.observed
+
+
+LETTER = {"to": "node1", "urgent": True}
+SAME = FrozenMap[Value, Value]({"to": Node("node1"), "urgent": True})
+SENT = FrozenMap[str, Value]({"m": SAME})
+WRITTEN, CARRIED = Step("write", SENT), Step("carry", SENT)
+
+
+def test_a_queue_is_observed_whole() -> None:
+    oracle, state = mailbox(WRITTEN, CARRIED)
+    parts = {"tray.length", "tray[0].to", "tray[0].urgent"}
+    assert seen_in(state, oracle, tray=deque([LETTER])) == ([], parts)
+    other, _ = seen_in(state, oracle, tray=[{**LETTER, "to": "node0"}])
+    assert other == ["tray[0].to: expected node1, observed node0"]
+
+
+@pytest.mark.parametrize("length", [0, 2])
+def test_a_queue_that_is_too_short_or_too_long_differs_in_length(length: int) -> None:
+    oracle, state = mailbox(WRITTEN, CARRIED)
+    differ, _ = seen_in(state, oracle, tray=[LETTER] * length)
+    assert differ == [f"tray.length: expected 1, observed {length}"]
+
+
+def test_a_bag_is_observed_as_the_list_of_its_messages() -> None:
+    oracle, state = mailbox(WRITTEN, WRITTEN)
+    assert seen_in(state, oracle, post=[LETTER, dict(reversed(LETTER.items()))])[0] == []
+    less, observed = seen_in(state, oracle, post=[LETTER])
+    assert less == ["post[{to: node1, urgent: yes}]: expected 2, observed 1"]
+    assert len(observed) == 4  # also of the letters that are not there
+    with pytest.raises(AdapterError, match="urgent: maybe"):
+        seen_in(state, oracle, post=[{"to": "node1", "urgent": "maybe"}])
+
+
+def test_an_adapter_is_looked_at_before_anything_is_planned_for_it() -> None:
+    class Misspelt(CounterAdapter):
+        def observe(self) -> Mapping[str, object]:
+            return {"cuont": self.count}
+
+    class Broken(CounterAdapter):
+        def reset(self, initial: State) -> None:
+            raise OSError("disk full")
+
+    oracle = Oracle(define(Counter), scope_of(define(Counter)))
+    [start] = oracle.initial_states()
+    with pytest.raises(AdapterError, match="cuont"):
+        look_at_adapter(oracle, Misspelt, start)
+    look_at_adapter(oracle, Broken, start)  # that is a finding of the suites

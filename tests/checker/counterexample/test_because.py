@@ -11,14 +11,27 @@ from hypothesis import given, strategies as st
 from stagewright.checker.check import check
 from stagewright.checker.counterexample.because import Because, Reason
 from stagewright.checker.counterexample.story import story_of
-from stagewright.spec import Entity, Machine, Term, action, require, set_of
+from stagewright.checker.prove import prove
+from stagewright.checker.verdicts import IN_BOUNDS
+from stagewright.spec import (
+    Entity,
+    Machine,
+    Term,
+    action,
+    bounded,
+    number,
+    queue,
+    require,
+    set_of,
+)
+from stagewright.spec.declarations.variables import NumberVar
 from stagewright.spec.define import define
 from stagewright.spec.definition import NO_DEADLOCK, Definition
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.nodes import BOOL, Apply, Bound, Node, Op, Quantified, Quantity
-from stagewright.spec.scope import scope_of
+from stagewright.spec.scope import Scope, scope_of
 from stagewright.spec.text.words import words
-from stagewright.spec.verdict import PropertyVerdict
+from stagewright.spec.verdict import PropertyVerdict, Report
 
 Finder = Callable[[Definition, str], PropertyVerdict]
 
@@ -131,6 +144,64 @@ def test_a_value_out_of_bounds_is_told_with_the_step_that_would_assign_it(
     workers: Definition, done: PropertyVerdict
 ) -> None:
     assert reasons_of(workers, done) == ["hurry: patience would become 3, outside 0..2"]
+
+
+class Post(Machine):
+    """Messages to the second of two places, through a pipe for two; nothing keeps either in bounds."""
+
+    place: NumberVar = number(0, 2)
+    pipe = queue(number(1, 2), 2)
+
+    @action
+    def move(self) -> None:
+        require(self.place < 2, "there is a place")
+        self.place = self.place + 1
+
+    @action
+    def send(self) -> None:
+        self.pipe.append(self.place)
+
+
+@pytest.mark.parametrize("decide", [check, prove])
+def test_a_value_within_a_queue_that_is_out_of_bounds_is_told_too(
+    decide: Callable[[Definition, Scope], Report],
+) -> None:
+    definition = define(Post)
+    [verdict] = [
+        v for v in decide(definition, scope_of(definition)).verdicts if v.name == IN_BOUNDS
+    ]
+    [reason] = reasons_of(definition, verdict)
+    assert reason == "`send` assigns 0 to pipe, outside of 1..2"
+
+
+def test_a_queue_that_would_grow_too_long_is_told_with_the_step_that_appends() -> None:
+    class Long(Post):
+        @action
+        def send(self) -> None:
+            require(self.place > 0, "somewhere")
+            self.pipe.append(self.place)
+
+    definition = define(Long)
+    [verdict] = [v for v in check(definition, scope_of(definition)).verdicts if v.name == IN_BOUNDS]
+    assert reasons_of(definition, verdict) == ["`send` makes pipe 3 long, but it holds at most 2"]
+
+
+def test_a_deadlock_at_a_bound_of_the_check_says_what_to_write() -> None:
+    class Ends(Machine):
+        level: NumberVar = number(0, 2)
+
+        @action
+        def add(self) -> None:
+            bounded(self.level < 2)
+            self.level = self.level + 1
+
+    definition = define(Ends)
+    [verdict] = [
+        v for v in check(definition, scope_of(definition)).verdicts if v.name == NO_DEADLOCK
+    ]
+    assert reasons_of(definition, verdict)[-1] == (
+        "only a bound of the check refuses add: a run may end there if @final says so"
+    )
 
 
 def test_a_count_says_which_members_it_counts(workers: Definition, done: PropertyVerdict) -> None:

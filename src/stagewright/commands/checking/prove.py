@@ -190,11 +190,11 @@ def _progress_on(stream: TextIO, title: str) -> Iterator[Callable[[Progress], No
 
 
 def _line(progress: Progress) -> str:
-    """`depth 3, k = 4: 2 proved, 0 violated, 1 undecided, 0 s`."""
+    """`depth 3, k = 4: 2 proved, 0 shown by a run, 1 undecided, 0 s`."""
     trying = f", k = {progress.k}" if progress.k else ""
     return (
-        f"depth {progress.depth}{trying}: {progress.proved} proved, {progress.violated} violated, "
-        f"{progress.undecided} undecided, {progress.seconds:.0f} s"
+        f"depth {progress.depth}{trying}: {progress.proved} proved, "
+        f"{progress.violated} shown by a run, {progress.undecided} undecided, {progress.seconds:.0f} s"
     )
 
 

@@ -228,7 +228,9 @@ def _parts(tested: Tested) -> Iterator[RenderableType]:
             stories.setdefault(result.failure.story(), []).append(result.name)
     for story, suites in stories.items():
         yield Text("")
-        yield Text(f"found by {' and '.join(suites)}", style="dim")
+        *others, last = suites
+        by = f"{', '.join(others)} and {last}" if others else last
+        yield Text(f"found by {by}", style="dim")
         yield Text(story)
     yield Text("")
     if tested.aimed is None:  # else it is plain that much is not exercised

@@ -192,8 +192,11 @@ class _Work:
         wanted = every if self.args.suite == "all" else (self.args.suite,)
         space = None
         if wanted != (HYPOTHESIS,):
+            from stagewright.checker.conformance.play import look_at_adapter
+
             _say(f"exploring {self.oracle.name} at {self.oracle.scope}")
             space = self._explored()
+            look_at_adapter(self.oracle, self.factory, space.state(0))
             suites = self._planned(wanted, space)
             for suite in suites:
                 result = self._played(suite, space)
