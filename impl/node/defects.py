@@ -71,6 +71,7 @@ class Defect(Enum):
     quorums_are_of_the_table = auto()  # though its tablets have another number of replicas yet
     removed_replicas_are_not_repaired = auto()  # nor are the others, before they go
     removed_replicas_keep_rows = auto()  # they are not cleaned up
+    splits_are_not_prepared = auto()  # nobody is asked whether it is ready for one
     halves_of_tablets_are_mixed_up = auto()  # the map of a split table is in another order
     apart_tablets_are_merged = auto()  # though they lie on different nodes
     end_is_not_awaited = auto()  # a migration is over before every node knows its last stage

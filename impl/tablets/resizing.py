@@ -128,6 +128,7 @@ class Preparation:
     def __init__(self, node: Context, orders: Orders) -> None:
         self._node = node
         self._orders = orders
+        self._asked: dict[str, Key] = {}  # for what last, by table
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -149,18 +150,27 @@ class Preparation:
         job = self._orders.jobs.get(self._key(table))
         if job is not None and job.over and job.problems:
             self._orders.forget(job)
-        return job is not None and job.succeeded
+        unasked = self._node.has(Defect.splits_are_not_prepared)
+        return unasked or (job is not None and job.succeeded)
 
     def _key(self, table: str) -> Key:
-        return "resize", table, self._node.catalog.tables[TABLES][table,]["resize_seq_number"]
+        """Of what is asked of these nodes for this decision: once a tablet has moved, others are to be ready."""
+        number: int = self._node.catalog.tables[TABLES][table,]["resize_seq_number"]
+        return "resize", f"{table} on {', '.join(self._hosts(table))}", number
+
+    def _hosts(self, table: str) -> tuple[str, ...]:
+        view = self._node.view
+        hosts = {h for row in view.tablets[table] for h in row.holders} - view.given_up
+        return tuple(sorted(hosts))
 
     def go_on(self) -> list[Effect]:
         """Ask the nodes with tablets that are to be split whether they are ready, unless that goes on."""
-        view, effects = self._node.view, list[Effect]()
-        for table in decided(view, Resize.split):
-            if self._key(table) not in self._orders.jobs:
-                hosts = {h for row in view.tablets[table] for h in row.holders} - view.given_up
-                effects += self._orders.begin(
-                    self._key(table), Work.prepare_split, tuple(sorted(hosts)), (table, -1)
-                )
+        effects = list[Effect]()
+        for table in decided(self._node.view, Resize.split):
+            key = self._key(table)
+            if key in self._orders.jobs:
+                continue
+            self._orders.jobs.pop(self._asked.get(table, key), None)
+            self._asked[table] = key
+            effects += self._orders.begin(key, Work.prepare_split, self._hosts(table), (table, -1))
         return effects

@@ -9,6 +9,7 @@ OF_NODES = {
     "replicas": "stagewright.machines.recorded.replicas:RecordedReplica",
     "sessions": "stagewright.machines.recorded.replicas:RecordedSession",
     "repairs": "stagewright.machines.recorded.repairs:RecordedRepair",
+    "resizes": "stagewright.machines.recorded.resizes:RecordedResize",
     "writes": "stagewright.machines.recorded.writes:RecordedWrite",
     "lives": "stagewright.machines.recorded.lives:RecordedLife",
 }

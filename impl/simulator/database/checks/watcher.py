@@ -41,6 +41,7 @@ from stagewright.impl.simulator.database.checks.changes.watcher import (
     MayPrecede,
 )
 from stagewright.impl.simulator.database.checks.replica_watcher import ReplicaWatcher
+from stagewright.impl.simulator.database.checks.resize_watcher import ResizeWatcher
 from stagewright.impl.simulator.database.checks.view_check import ViewCheck
 from stagewright.impl.simulator.database.checks.view_watcher import ViewWatcher
 from stagewright.impl.simulator.database.hosts import Host, life_of
@@ -92,6 +93,7 @@ class Watcher:
         self._sessions: dict[str, frozenset[str]] = {}  # by life of a node
         self._ready: set[str] = set()
         self._replicas = ReplicaWatcher(self._take)
+        self._resizes = ResizeWatcher(self.recording)
         self._passed_at = 0
         self._entered: dict[str, tuple[Stage, int]] = {}  # stages of tablets, and in which versions
         self._absent: dict[str, frozenset[str]] = {}  # given up since a tablet's session is open
@@ -265,6 +267,8 @@ class Watcher:
                 self._take("lives", life, node.name, "end_streaming", complete=complete)
             case Work.clean_tablet:
                 self._replicas.cleaned(host, node, order)
+            case Work.prepare_split:
+                self._resizes.is_ready(node, order)
             case _:
                 pass
 
@@ -398,6 +402,8 @@ class Watcher:
         self._enter(after)
         if "pass_barrier" in actions:
             self._passed_at = self.recording.now()
+            self._resizes.passed_barrier()
+        self._resizes.committed(before, after)
         state = before.transition_state
         if not (actions & RELIES) or not state.barrier or before.fence_version < before.version:
             return

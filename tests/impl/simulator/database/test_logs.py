@@ -206,6 +206,7 @@ ONE_REPAIRS = "ScyllaDB asks one replica to repair, which sends the others what 
 NO_REASON_TO_REPAIR = "no line says why a tablet is not repaired before it has fewer replicas"
 NO_LINE_OF_DISKS = "when a row is on the disk no line says"
 NO_LINE_OF_TABLES = "the log says what is committed, not which rows the tables hold: their dumps do"
+NO_LINE_OF_SPLITS = "whether a replica is ready for a split, load statistics say, and no line"
 NO_LINE_OF_VIEWS = (
     "lines of view building say which tasks there are and run, and nothing of rows, terms or places"
 )
@@ -228,6 +229,7 @@ NOT_LOGGED = {
     D.removed_replicas_are_not_repaired: NO_REASON_TO_REPAIR,
     D.halves_of_tablets_are_mixed_up: NO_LINE_OF_TABLES,
     D.apart_tablets_are_merged: NO_LINE_OF_TABLES,
+    D.splits_are_not_prepared: NO_LINE_OF_SPLITS,
     D.repairs_ask_one_replica: ONE_REPAIRS,
     D.fence_skips_nodes_that_seem_down: LEGAL,
     D.rows_between_chunks_are_lost: NO_LINE_OF_ROWS,

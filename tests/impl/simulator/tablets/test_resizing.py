@@ -80,10 +80,36 @@ def test_a_table_is_resized_while_nodes_come_and_go() -> None:
 
 def test_the_traces_of_topology_and_tablets_are_accepted(tmp_path: Path) -> None:
     run(replace(RESIZED, faults=parse_faults("all"), seed=3), tmp_path)
-    for trace in ("tablets", "topology"):
-        validate = ["validate", str(tmp_path / f"{trace}.jsonl"), "--engine", "embedded"]
-        size = ["--size", "Node=4"] if trace == "topology" else []
-        assert run_command_line([*validate, *size]) == 0
+    for trace in ("tablets", "topology", "resizes"):
+        path = tmp_path / f"{trace}.jsonl"
+        assert run_command_line(["validate", str(path), *EMBEDDED, *_sized(path)]) == 0
+
+
+EMBEDDED = ("--engine", "embedded")
+
+
+def _sized(path: Path) -> list[str]:
+    return ["--size", "Node=4"] if path.stem == "topology" else []
+
+
+def test_a_wrong_build_is_refused_by_the_trace_of_resizes_that_it_wrote(tmp_path: Path) -> None:
+    unprepared = frozenset({Defect.splits_are_not_prepared})
+    report = run(replace(RESIZED, defects=unprepared), tmp_path)
+    assert not report.breaches
+    refused = [*tmp_path.glob("*.jsonl")]
+    refused = [
+        p for p in refused if run_command_line(["validate", str(p), *EMBEDDED, *_sized(p)]) == 1
+    ]
+    assert [p.stem for p in refused] == ["resizes"]
+
+
+@pytest.mark.parametrize("seed", some_of([1, 2]))
+def test_a_replica_that_comes_after_others_were_ready_for_a_split_is_asked_too(seed: int) -> None:
+    """Whoever had been asked answered; then a node was drained, and its tablets were split unasked."""
+    script = "table t tablets 4 rf 2; write 20; ask decommission n2; split t; ask decommission n1"
+    plan = replace(RESIZED, script=parse_script(f"{script}; merge t"), seed=seed)
+    report = run(replace(plan, faults=parse_faults("delay,action=0.2")))
+    assert (report.breaches, report.refused) == ([], [])
 
 
 D = Defect
@@ -91,6 +117,7 @@ ELSEWHERE = "and its rows are not"
 SHOWN = (
     Shown(D.halves_of_tablets_are_mixed_up, RESIZED, ELSEWHERE, oracle=True),
     Shown(D.apart_tablets_are_merged, APART, ELSEWHERE, oracle=True),
+    Shown(D.splits_are_not_prepared, RESIZED, "no replica holds it up"),
 )
 
 
