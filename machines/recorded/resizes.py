@@ -13,7 +13,6 @@ from stagewright.spec import (
     FlagVar,
     Machine,
     NumberVar,
-    OneVar,
     action,
     constant,
     final,
@@ -37,7 +36,7 @@ class Way(Enum):
 class RecordedResize(Machine):
     """One decision about one tablet, or about the two of a pair; the parameters say what was so as it happened."""
 
-    way: OneVar[Way] = constant(one_of(Way, init=ANY))
+    way = constant(one_of(Way, init=ANY))
     awaited: NumberVar = number(0, REPLICAS_MAX, init=ANY)  # replicas that hold it up
     moving: FlagVar = flag(init=ANY)  # a replica
     done: FlagVar = flag()
