@@ -105,6 +105,7 @@ TOPOLOGY = Document(
                 CdcPublication.a_transition_has_a_generation,
                 CdcPublication.a_topology_change_goes_one_way,
                 CdcPublication.one_topology_change_at_a_time,
+                CdcPublication.topology_changes_do_not_wait_for_clients,
                 CdcPublication.clients_see_committed_generations_only,
                 CdcPublication.generations_are_described,
                 ClusterViews.nodes_that_left_keep_nothing,

@@ -18,9 +18,11 @@ from stagewright.machines.scylladb.cdc.cdc_mapping import (
     Token,
 )
 from stagewright.machines.scylladb.cdc.cdc_publication import (
+    COORDINATOR,
     OPERATOR,
     CdcPublication,
     Generation as NumberedGeneration,
+    Transition,
 )
 from stagewright.spec import Bool, Fairness, Number, Term, action, every, only_when, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in, released_bug
@@ -222,6 +224,36 @@ class ForgottenForAPreparedGeneration(CdcGenerations):
 
     def _is_sure_of(self, n: Term[Node], g: Term[Generation]) -> Bool:
         return self.knows(n, g)
+
+
+@known_bug(
+    "003-10",
+    "design document 001, after a request from the user to create a new CDC generation",
+    breaks=CdcPublication.a_request_leaves_the_ring_alone,
+)
+class ARequestedGenerationBringsTokens(CdcPublication):
+    """What commits a generation inserts the tokens for which it was made, whoever asked for it."""
+
+    def _queue(self, g: Term[NumberedGeneration]) -> None:
+        super()._queue(g)
+        self.tokens.put(g, self.tokens.has(g) | ~self.joins)
+
+
+@known_bug(
+    "003-11",
+    "design document 001: publish_cdc_generation",
+    breaks=CdcPublication.topology_changes_do_not_wait_for_clients,
+)
+class TheNextChangeWaitsForThePublisher(CdcPublication):
+    """No node joins while a generation is in the publisher's queue, which CDC clients' tables may hold up."""
+
+    @CdcPublication.transition.step(
+        Transition.none, Transition.commit_cdc_generation, by=COORDINATOR
+    )
+    def begin(self, g: Term[NumberedGeneration], join: Bool) -> None:
+        """A topology change begins once everything is published."""
+        super().begin(g, join)
+        require(self.unpublished.is_empty(), "nothing is to be published")
 
 
 COLOCATION_IS_LOST_FOR_A_WHILE = released_bug(

@@ -15,14 +15,16 @@ from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigrati
 from stagewright.machines.scylladb.tablets.tablet_replica_stages import Stage as ReplicaStage
 from stagewright.machines.scylladb.tablets.tablet_replicas import Client, TabletReplicas
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
+from stagewright.machines.scylladb.topology.control.topology_record import OPERATOR
 from stagewright.machines.scylladb.topology.shared_fence import (
     Kind,
     SharedFence,
     Stage as FenceStage,
 )
 from stagewright.machines.scylladb.topology.topology import TopologyCluster
-from stagewright.machines.scylladb.topology.topology_control import OPERATOR, TopologyControl
+from stagewright.machines.scylladb.topology.topology_control import TopologyControl
 from stagewright.machines.scylladb.topology.topology_rebuild import TopologyRebuild
+from stagewright.machines.scylladb.topology.topology_sessions import Session, TopologySessions
 from stagewright.machines.scylladb.topology.topology_states import GlobalRequest, Request
 from stagewright.machines.scylladb.views.view_coordinator import (
     Base,
@@ -268,6 +270,20 @@ class WritesWaitForTheOtherShard(IntranodeMigration):
         """A write reaches the node of a tablet that does not move."""
         super().begin_write()
         require(self.known == IntranodeStage.none, "the tablet is at rest")
+
+
+@known_bug(
+    "001-24",
+    "design document 001: a global request, beside those of nodes",
+    breaks=TopologySessions.tables_are_truncated_at_any_time,
+    budgets={TopologySessions.failures: 0},
+)
+class TruncateIsRefusedWhileNodesStream(TopologySessions):
+    """TRUNCATE finds the session of a decommission, and fails instead of waiting in the queue."""
+
+    def _queue(self, s: Term[Session]) -> None:
+        super()._queue(s)
+        require(self.session.is_none(), "nothing streams")
 
 
 BUGS = known_bugs_in(globals())

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from stagewright.machines.scylladb.cluster import Node
+from stagewright.machines.scylladb.topology.control.topology_record import OPERATOR
 from stagewright.machines.scylladb.topology.topology import TopologyCluster
 from stagewright.machines.scylladb.topology.topology_announced import TopologyAnnounced
-from stagewright.machines.scylladb.topology.topology_control import OPERATOR, TopologyControl
+from stagewright.machines.scylladb.topology.topology_control import TopologyControl
 from stagewright.machines.scylladb.topology.topology_coordinator import (
     Coordinator,
     TopologyCoordinator,

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from stagewright.machines.yugabytedb.backfill.backfill_chunks import BackfillChunks, Row, Until
 from stagewright.machines.yugabytedb.backfill.backfill_job import BackfillJob
+from stagewright.machines.yugabytedb.backfill.backfill_leaders import (
+    BackfillLeaders,
+    Intent,
+    Thread,
+)
 from stagewright.machines.yugabytedb.backfill.backfill_rpcs import At, BackfillRpcs, Request as Rpc
 from stagewright.machines.yugabytedb.backfill.backfill_safe_time import (
     TABLET,
@@ -456,6 +461,22 @@ class NoTabletSplitsAfterABackfill(BackfillSplit):
         """A tablet has grown too large, before any index was backfilled."""
         super().begin_split(t)
         require(self.index == Status.in_progress, "no index was backfilled")
+
+
+@known_bug(
+    "002-4",
+    "design document 002: the index build itself occurs asynchronously",
+    breaks=BackfillLeaders.indexes_are_dropped_at_any_time,
+)
+class DropIndexWaitsForTheThreads(BackfillLeaders):
+    """DROP INDEX is refused while a thread of a master is going to write."""
+
+    @action(by=CLIENT, spends=BackfillLeaders.drops)
+    def drop_index(self) -> None:
+        """The index is on its way out, if no thread works on it."""
+        super().drop_index()
+        free = every(self.work[th].intent == Intent.none for th in Thread)
+        require(free, "no thread is going to write")
 
 
 BUGS = known_bugs_in(globals())

@@ -25,6 +25,7 @@ from stagewright.spec import (
     Profile,
     SetVar,
     Term,
+    accepts,
     action,
     budget,
     choose,
@@ -309,13 +310,13 @@ class CdcPublication(Machine):
         )
         return (self.transition == ROLLED_BACK).implies(self.joins & none)
 
-    @invariant
-    def a_request_leaves_the_ring_alone(self, g: Term[Generation]) -> Bool:
+    @step_property
+    def a_request_leaves_the_ring_alone(self, after: Self, g: Term[Generation]) -> Bool:
         """001: a request for a new generation may "go only through commit_cdc_generation and
-        publish_cdc_generation states".
+        publish_cdc_generation states": tokens come and go with the node that joins.
         """
-        requested = (self.new_generation == g) & ~self.joins
-        return requested.implies(~self.tokens.has(g))
+        changed = self.tokens.has(g) != after.tokens.has(g)
+        return changed.implies(self.joins & (self.new_generation == g))
 
     @invariant
     def a_transition_has_a_generation(self) -> Bool:
@@ -340,6 +341,15 @@ class CdcPublication(Machine):
         )
         not_committed = (self.transition == COMMIT) & self.joins & (after.transition == NONE)
         return in_order & ~not_committed
+
+    @accepts(begin)
+    def topology_changes_do_not_wait_for_clients(self, g: Term[Generation]) -> Bool:
+        """001: publish_cdc_generation is a state of the topology change itself: when that is over, the next may
+        begin, whether CDC clients can see the generation or not (scylladb #15194).
+        """
+        place = g.number_column(lambda generation: generation.number)
+        free = self.in_group0 & (self.transition == NONE)
+        return free & (place == self.committed.size())
 
     @step_property
     def one_topology_change_at_a_time(self, after: Self) -> Bool:

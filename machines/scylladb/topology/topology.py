@@ -11,18 +11,18 @@ from collections.abc import Callable
 from typing import Self
 
 from stagewright.machines.scylladb.cluster import CLIENT, NETWORK, Node
-from stagewright.machines.scylladb.topology.topology_control import (
+from stagewright.machines.scylladb.topology.control.topology_reasons import TABLES_OF_RANGES
+from stagewright.machines.scylladb.topology.control.topology_record import (
     COORDINATOR,
     LAST_VERSION,
     NODE,
     OPERATOR,
-    TopologyControl,
 )
+from stagewright.machines.scylladb.topology.topology_control import TopologyControl
 from stagewright.machines.scylladb.topology.topology_of_ranges import (
     NO_PART_OF_IT,
     TopologyOfRanges,
 )
-from stagewright.machines.scylladb.topology.topology_reasons import TABLES_OF_RANGES
 from stagewright.machines.scylladb.topology.topology_states import (
     SCYLLA_6_0,
     SCYLLA_2025_4,

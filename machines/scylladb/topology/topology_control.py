@@ -1,90 +1,53 @@
-"""The topology state machine and its promises, as a whole: what group0 keeps, requests, tracks, operations, the
-way back, and what is promised of all of them.
+"""The topology state machine: requests, tracks, operations, the way back.
 
-The tables are in `topology_states.py`; `topology.py` puts nodes, client requests and data around it.
+What is kept is in `control/topology_record.py`, what is promised in `control/topology_promises.py`, the tables in
+`topology_states.py`; `topology.py` puts nodes, client requests and data around it.
 """
 
 from __future__ import annotations
 
-from typing import Self
-
 from stagewright.machines.scylladb.cluster import NETWORK, Node
-from stagewright.machines.scylladb.topology.topology_reasons import TABLES
+from stagewright.machines.scylladb.topology.control.topology_promises import TopologyPromises
+from stagewright.machines.scylladb.topology.control.topology_reasons import TABLES
+from stagewright.machines.scylladb.topology.control.topology_record import (
+    BALANCER,
+    COORDINATOR,
+    NODE,
+    NULL,
+    OPERATOR,
+    PUBLISHER,
+    WEAK,
+    T,
+    TopologyRecord as Record,
+)
 from stagewright.machines.scylladb.topology.topology_states import (
     JOINING,
     LEAVING,
-    NODE_DIAGRAM,
-    SCYLLA_6_0,
-    SCYLLA_2025_4,
-    SCYLLA_2026_2,
-    SEED,
-    SEED_DIAGRAM,
-    SEED_TABLE,
-    TRANSITION_TABLE,
     Barrier,
     GlobalRequest,
     NodeState,
-    Owner,
     Request,
-    Ring,
-    TransitionState,
     Work,
 )
 from stagewright.spec import (
-    ANY,
-    Actor,
     Bool,
-    Fairness,
-    FlagVar,
-    LeadsTo,
-    Machine,
-    NumberVar,
-    OneVar,
-    OptionalVar,
     Term,
     accepts,
     action,
-    always_reachable,
-    budget,
     choose,
-    count,
     equivalent_drop,
     equivalent_loss,
     equivalent_weakening,
     equivalents,
     every,
-    final,
-    flag,
-    initially,
-    invariant,
-    known_violations,
-    leads_to,
-    liveness,
-    number,
-    observed,
-    one_of,
     only_when,
-    optional,
-    per,
-    profiles,
     require,
     scopes,
-    set_of,
     some,
-    step_property,
     unexercised,
     vacuous,
-    violated,
-    volatile,
 )
 
-T = TransitionState
-COORDINATOR = Actor("topology coordinator")
-OPERATOR = Actor("operator")
-NODE = Actor("node")
-LAST_VERSION = 30
-NULL = TransitionState.null
-NORMAL = NodeState.normal
 IN_NO_OTHER = "tablets are in transition in no other state but tablet_draining, of older releases"
 CANCELLED = "a request that cannot proceed is cancelled"
 REMOVED_AGAIN = "what is removed may be removed again"
@@ -100,14 +63,12 @@ NO_TABLETS = "a node without tablets has nothing to drain"
 NEW_TABLES = "a new table may have tablets there at any time, or none"
 A_DEAD_NODE_WAITS = "while a dead node waits for that, no other request can proceed"
 NOT_NEEDED = "who is down and not needed was refused: it takes a third request to tell"
-WEAK = Fairness.WEAK
 WAITING = "one request can proceed and another cannot: it takes three nodes, some dead, to tell"
-BALANCER = Actor("load balancer")
-PUBLISHER = Actor("CDC generation publisher")
-ORDER = (Request.replace, Request.join, Request.remove, Request.leave, Request.rebuild)
+
+requests, faults, stages = Record.requests, Record.faults, Record.stages
 
 
-class TopologyControl(Machine):
+class TopologyControl(TopologyPromises):
     """The states of nodes and of the topology as a whole, driven by the topology coordinator.
 
     A barrier that passed is taken to mean that every node has learned the version, with the fence of those before, and
@@ -115,108 +76,25 @@ class TopologyControl(Machine):
     `a_passed_barrier_means_a_learned_fence`, `a_barrier_waits_for_older_requests`.
     """
 
-    release = profiles(SEED, SCYLLA_6_0, SCYLLA_2025_4, SCYLLA_2026_2)
-    requests = budget(2, doc="requests of nodes and of the cluster, plans of the balancer, locks")
-    faults = budget(1, doc="crashes, failed steps, and changes of the topology coordinator")
-    stages = budget(0, doc="changes of the stages of tablets, and their fences")
+    exercised_at = scopes(
+        {requests: 1},
+        {faults: 0},
+        {Node: 3, faults: 0},
+        {},
+        {Node: 3, requests: 1, faults: 2},
+        {requests: 1, stages: 2},
+        {Node: 3},
+    )
 
-    # a row for every node
-    node_state = per(Node, one_of(NodeState))
-    topology_request = per(Node, optional(Request))
-    tokens = set_of(Node, init=ANY)  # nodes that own tokens
-    replaced_id = per(Node, optional(Node))  # the node that it replaces, or has replaced
-    cleanup_needed = set_of(Node)  # nodes that hold rows of ranges which they have lost
+    tables = TABLES
 
-    # static columns
-    transition_state: OneVar[TransitionState] = one_of(TransitionState, init=NULL)
-    version: NumberVar = number(0, LAST_VERSION)
-    fence_version: NumberVar = number(0, LAST_VERSION)
-    session: FlagVar = flag()  # an open session: streaming for the topology is accepted
-    new_cdc_generation: FlagVar = flag()  # its data is written, it is to be committed
-    unpublished_cdc_generations: FlagVar = flag()  # committed; users do not see it yet
-    global_request: OptionalVar[GlobalRequest] = optional(GlobalRequest)
-
-    # the request table
-    asked = per(Node, optional(Request))  # the newest request of the node
-    done = set_of(Node)  # it has ended
-    error = set_of(Node)  # it has failed, or is bound to
-
-    # raft, tablets
-    members = set_of(Node, init=ANY)  # of group0
-    tablet_hosts = set_of(Node, init=ANY)  # nodes that hold tablet replicas
-    tablet_work: OptionalVar[Work] = optional(Work)  # why tablets are in transition, if any are
-
-    # nodes, as the failure detector sees them
-    down = observed(set_of(Node), of=NETWORK)
-
-    # what only the coordinator of the moment knows
-    barrier: OneVar[Barrier] = volatile(one_of(Barrier, init=Barrier.none), of=COORDINATOR)
-    streamed: FlagVar = volatile(flag(), of=COORDINATOR)  # stream_ranges has ended well
-    giving_up: FlagVar = volatile(
-        flag(), of=COORDINATOR
-    )  # `_rollback`: an action has failed, the operation is to be undone
-
-    @initially
-    def a_cluster_of_normal_nodes(self) -> Bool:
-        """Some nodes are normal and members of group0, others are not there yet."""
-        rows = every(self.node_state[n].any_of(NodeState.normal, NodeState.absent) for n in Node)
-        fits = every(
-            (self.tokens.has(n) == self._is(n, NodeState.normal))
-            & (self.members.has(n) == self._is(n, NodeState.normal))
-            & self.tablet_hosts.has(n).implies(self._is(n, NodeState.normal))
-            for n in Node
-        )
-        return rows & fits & some(self._is(n, NodeState.normal) for n in Node)
-
-    # -- nodes -----------------------------------------------------------------------------------------
-
-    def _is(self, n: Term[Node], *states: NodeState) -> Bool:
-        return self.node_state[n].any_of(*(state for state in NodeState if state in states))
-
-    def _in_transition(self, n: Term[Node]) -> Bool:
-        return self.node_state[n].column(lambda state: state.in_transition)
-
-    def is_at_rest(self) -> Bool:
-        """No transition state, and no node in transition."""
-        moving = some(self._in_transition(n) for n in Node)
-        return (self.transition_state == NULL) & ~moving
-
-    def _being_replaced(self, n: Term[Node]) -> Bool:
-        return some(self._is(m, NodeState.replacing) & (self.replaced_id[m] == n) for m in Node)
-
-    def _has_ended(self, n: Term[Node]) -> Bool:
-        """The node has left the token ring, and its request is reported as done: it is not coming back."""
-        reported = self._in_transition(n) & self.done.has(n)
-        return (self.transition_state == TransitionState.left_token_ring) & reported
-
-    def is_ignored(self, n: Term[Node]) -> Bool:
-        """Barriers do not ask a node that is being removed or replaced."""
-        return self._is(n, NodeState.removing) | self._being_replaced(n)
-
-    def takes_part(self, n: Term[Node]) -> Bool:
-        """Barriers ask the normal nodes and the one in transition."""
-        present = self._is(n, NodeState.normal) | self._in_transition(n)
-        return present & ~self.is_ignored(n)
+    # -- nodes ---------------------------------------------------------------------------------------
 
     def _move(self, n: Term[Node], source: NodeState, target: NodeState) -> None:
         require(self.node_state[n] == source, f"node is {source.name}")
         self.node_state[n] = target
 
-    def _enters(self, after: Self, *states: TransitionState) -> Bool:
-        """The topology comes to one of the states, from another one."""
-        moves = self.transition_state != after.transition_state
-        return moves & after.transition_state.any_of(*states)
-
-    # -- rings -----------------------------------------------------------------------------------------
-
-    def in_old_ring(self, n: Term[Node]) -> Bool:
-        return self.tokens.has(n) & self.node_state[n].column(lambda state: state.owns)
-
-    def in_new_ring(self, n: Term[Node]) -> Bool:
-        will_own = self.node_state[n].column(lambda state: state.will_own)
-        return self.tokens.has(n) & will_own & ~self._being_replaced(n)
-
-    # -- requests --------------------------------------------------------------------------------------
+    # -- requests ------------------------------------------------------------------------------------
 
     def _ask(self, n: Term[Node], request: Request | Term[Request]) -> None:
         """A request enters the node's row and the request table."""
@@ -259,66 +137,15 @@ class TopologyControl(Machine):
         waits = some(self._waits_for(m, earlier) for m in Node)
         require(~waits, f"no request to {earlier.name} comes before it")
 
-    def _ready(self, n: Term[Node]) -> Bool:
-        """A request is pending, not paused, and no node that it needs is down."""
-        return some(self._waits_for(n, request) for request in Request)
-
-    def _waits_for(self, n: Term[Node], request: Request) -> Bool:
-        return (self.topology_request[n] == request) & self._can_proceed(n, request)
-
-    def _can_proceed(self, n: Term[Node], request: Request) -> Bool:
-        """A request of this kind is not paused, and no node that it needs is down."""
-        needs: list[Bool] = []
-        if self.release.parallel_draining and request.begins_as in LEAVING:
-            needs.append(~self.tablet_hosts.has(n))
-        if self.release.rollback:
-            needs.append(self._alive_enough(n, request))
-        return every(needs)
-
-    def _alive_enough(self, n: Term[Node], request: Request) -> Bool:
-        """All normal nodes are up, but the one that is to be removed or replaced is down; who joins is up."""
-        if request is Request.remove:
-            return every(self._is(m, NORMAL).implies(self.down.has(m) == (m == n)) for m in Node)
-        if request is Request.replace:
-            dead = self.replaced_id[n]
-            up = every(self._is(m, NORMAL).implies(self.down.has(m) == (dead == m)) for m in Node)
-        else:
-            up = every(self._is(m, NORMAL).implies(~self.down.has(m)) for m in Node)
-        return up & ~self.down.has(n) if request in (Request.join, Request.replace) else up
-
-    def _paused(self, n: Term[Node]) -> Bool:
-        """A node that still holds tablet replicas does not begin to leave; it stays normal meanwhile."""
-        return self._wants_to_go(n) & self.tablet_hosts.has(n)
-
     def _to_be_drained(self, n: Term[Node]) -> Bool:
         """Its tablets are to be moved, or rebuilt from other replicas, while the tablet migration track goes on."""
         lost = self._is(n, NodeState.left) & self.tablet_hosts.has(n)
         return self._paused(n) | lost
 
-    def _wants_to_go(self, n: Term[Node]) -> Bool:
-        return self.topology_request[n].any_of(Request.leave, Request.remove)
-
-    def _pending(self) -> Bool:
-        """A topology change waits for its turn."""
-        if self.release.parallel_draining:
-            return some(self.topology_request[n].is_some() & ~self._paused(n) for n in Node)
-        return some(self.topology_request[n].is_some() for n in Node)
-
-    def stays(self, n: Term[Node]) -> Bool:
-        """A normal node that nobody has asked to go."""
-        wanted = some(
-            (self.replaced_id[m] == n) & ~self._is(m, NodeState.left, NodeState.normal)
-            for m in Node
-        )
-        return self._is(n, NodeState.normal) & ~self._wants_to_go(n) & ~wanted
-
-    def _others_stay(self, n: Term[Node]) -> Bool:
-        return some((m != n) & self.stays(m) for m in Node)
-
     def _nothing_goes_on(self) -> None:
         require(self.is_at_rest(), "the topology is at rest")
 
-    # -- the coordinator -------------------------------------------------------------------------------
+    # -- the coordinator -----------------------------------------------------------------------------
 
     def _enter(self, *, new_version: bool = True) -> None:
         """A new state is committed: what was learned under the old one does not count."""
@@ -335,7 +162,7 @@ class TopologyControl(Machine):
         over = self.barrier.any_of(Barrier.passed, Barrier.waived)
         require(over, "barrier passed, or it failed and ring_delay is over")
 
-    # -- requests --------------------------------------------------------------------------------------
+    # -- requests ------------------------------------------------------------------------------------
 
     @action(by=NODE, spends=requests)
     def ask_to_join(self, n: Term[Node]) -> None:
@@ -425,7 +252,7 @@ class TopologyControl(Machine):
         self.topology_request[n] = None
         self._end(n, error=True)
 
-    # -- faults ----------------------------------------------------------------------------------------
+    # -- faults --------------------------------------------------------------------------------------
 
     @action(spends=faults)
     def crash(self, n: Term[Node]) -> None:
@@ -482,7 +309,7 @@ class TopologyControl(Machine):
         self._move(n, NodeState.rebuilding, NodeState.normal)
         self.session = False
 
-    # -- barriers --------------------------------------------------------------------------------------
+    # -- barriers ------------------------------------------------------------------------------------
 
     @action(by=COORDINATOR, fair=WEAK)
     def start_barrier(self) -> None:
@@ -508,9 +335,6 @@ class TopologyControl(Machine):
 
     def _all_are_up(self) -> None:
         require(every(~self._blocks(n) for n in Node), "all nodes that take part are up")
-
-    def _blocks(self, n: Term[Node]) -> Bool:
-        return self.takes_part(n) & self.down.has(n)
 
     @action(by=COORDINATOR, fair=WEAK)
     def fail_barrier(self) -> None:
@@ -548,15 +372,7 @@ class TopologyControl(Machine):
         there_is = self.transition_state.column(lambda state: state.gives_up and back)
         return there_is & some(self._in_transition(n) for n in Node)
 
-    def _puts_up(self) -> Bool:
-        """A failed barrier of this state is put up with once ring_delay is over."""
-        if not self.release.rollback:
-            return self.transition_state == T.write_both_read_new
-        return self.transition_state.any_of(
-            T.write_both_read_new, T.left_token_ring, T.rollback_to_normal
-        )
-
-    # -- tablets ---------------------------------------------------------------------------------------
+    # -- tablets -------------------------------------------------------------------------------------
 
     @action(by=BALANCER, spends=requests)
     def start_balancing(self) -> None:
@@ -618,9 +434,6 @@ class TopologyControl(Machine):
     def _takes_over(self, n: Term[Node]) -> Bool:
         """Tablets move to a node that stays; those that were on their way when it was asked to go still arrive."""
         return self.stays(n) | (self._may_settle(n) & self.tablet_hosts.has(n))
-
-    def _may_settle(self, n: Term[Node]) -> Bool:
-        return self._is(n, NORMAL) & ~self._being_replaced(n)
 
     def _hand_over(self, n: Term[Node], heir: Term[Node]) -> None:
         for m in Node:
@@ -705,7 +518,7 @@ class TopologyControl(Machine):
         self.transition_state = NULL
         self._enter()
 
-    # -- CDC generations -------------------------------------------------------------------------------
+    # -- CDC generations -----------------------------------------------------------------------------
 
     @action(by=COORDINATOR, fair=WEAK)
     def prepare_generation(self) -> None:
@@ -749,7 +562,7 @@ class TopologyControl(Machine):
         require(self.unpublished_cdc_generations, "a generation is not published yet")
         self.unpublished_cdc_generations = False
 
-    # -- global requests -------------------------------------------------------------------------------
+    # -- global requests -----------------------------------------------------------------------------
 
     def _take_up(self, request: GlobalRequest) -> None:
         require(self.is_at_rest(), "the topology is at rest")
@@ -797,7 +610,7 @@ class TopologyControl(Machine):
         works = self.transition_state.any_of(T.truncate_table, T.snapshot_tables)
         require(works, "a global request is worked on")
 
-    # -- cleanup ---------------------------------------------------------------------------------------
+    # -- cleanup -------------------------------------------------------------------------------------
 
     @action(by=COORDINATOR, fair=WEAK)
     def fence_before_cleanup(self) -> None:
@@ -832,7 +645,7 @@ class TopologyControl(Machine):
     def _cleanup_is_asked_for(self) -> None:
         require(self.global_request == GlobalRequest.cleanup, "cleanup is asked for")
 
-    # -- a lock from outside ---------------------------------------------------------------------------
+    # -- a lock from outside -------------------------------------------------------------------------
 
     @action(by=OPERATOR, spends=requests)
     def lock(self) -> None:
@@ -849,7 +662,7 @@ class TopologyControl(Machine):
         require(self.transition_state == T.lock, "topology is locked")
         self.transition_state = NULL
 
-    # -- bootstrap and replace -------------------------------------------------------------------------
+    # -- bootstrap and replace -----------------------------------------------------------------------
 
     @action(by=COORDINATOR, fair=WEAK)
     def accept_join(self, n: Term[Node]) -> None:
@@ -1026,7 +839,7 @@ class TopologyControl(Machine):
     def _joined(self, n: Term[Node]) -> None:
         require(self.members.has(n), "the node is in group0")
 
-    # -- decommission and remove -----------------------------------------------------------------------
+    # -- decommission and remove ---------------------------------------------------------------------
 
     @action(by=COORDINATOR, fair=WEAK)
     def start_decommission(self, n: Term[Node]) -> None:
@@ -1134,7 +947,7 @@ class TopologyControl(Machine):
             leaves = self._is(n, NodeState.decommissioning, NodeState.removing)
         require(leaves, "the node leaves")
 
-    # -- from both sets of owners to the new one -------------------------------------------------------
+    # -- from both sets of owners to the new one -----------------------------------------------------
 
     def _write_both(self) -> None:
         self.transition_state = T.write_both_read_old
@@ -1207,7 +1020,7 @@ class TopologyControl(Machine):
                 others = self._is(m, NodeState.normal)
                 self.cleanup_needed.put(m, self.cleanup_needed.has(m) | others)
 
-    # -- the end of a node -----------------------------------------------------------------------------
+    # -- the end of a node ---------------------------------------------------------------------------
 
     @action(by=COORDINATOR, fair=WEAK)
     def report_completion(self, n: Term[Node]) -> None:
@@ -1249,7 +1062,7 @@ class TopologyControl(Machine):
         require(self.transition_state == T.left_token_ring, "a node has left the token ring")
         require(self._in_transition(n), "the node is in transition")
 
-    # -- the way back ----------------------------------------------------------------------------------
+    # -- the way back --------------------------------------------------------------------------------
 
     @action(by=COORDINATOR, fair=WEAK)
     def give_up(self) -> None:
@@ -1316,117 +1129,7 @@ class TopologyControl(Machine):
         self.transition_state = T.tablet_migration
         self._enter(new_version=False)
 
-    # -- the tables ------------------------------------------------------------------------------------
-
-    @step_property
-    def nodes_follow_the_diagram(self, after: Self, n: Term[Node]) -> Bool:
-        """001, "State transition diagram for nodes", with the releases' edges back to normal."""
-        old, new = self.node_state[n], after.node_state[n]
-        diagram = NODE_DIAGRAM if self.release.rollback else SEED_DIAGRAM
-        return (old != new).implies(old.column(lambda state: diagram[state]).has(new))
-
-    @step_property
-    def nodes_that_left_are_kept(self, after: Self, n: Term[Node]) -> Bool:
-        """001: "Nodes in state left are never removed from the state"."""
-        is_left = self.node_state[n] == NodeState.left
-        return is_left.implies(after.node_state[n] == NodeState.left)
-
-    @step_property
-    def the_topology_follows_its_table(self, after: Self) -> Bool:
-        """001: the order of the transition states, with the releases' states between them."""
-        old, new = self.transition_state, after.transition_state
-        table = TRANSITION_TABLE if self.release.rollback else SEED_TABLE
-        return (old != new).implies(old.column(lambda state: table[state]).has(new))
-
-    @invariant
-    def one_node_in_transition(self) -> Bool:
-        """001: "one of the nodes is in a bootstrapping/decommissioning/removing/replacing state"."""
-        return count(self._in_transition(n) for n in Node) <= 1
-
-    @invariant
-    def node_state_fits_transition_state(self, n: Term[Node]) -> Bool:
-        """The state of the node and that of the topology are a pair of the table (scylladb #16568)."""
-        states = self.transition_state.column(lambda state: state.of)
-        return self._in_transition(n).implies(states.has(self.node_state[n]))
-
-    @invariant
-    def transition_state_has_its_owner(self) -> Bool:
-        """`transition_state` is set on behalf of who owns it, and of nobody else (scylladb #23751)."""
-        state = self.transition_state
-        owner = state.column(lambda state: state.owner)
-        moving = some(self._in_transition(n) for n in Node)
-        generation = self.new_cdc_generation | (state == T.publish_cdc_generation)
-        wanted = self.global_request == GlobalRequest.new_cdc_generation
-        asked = some(
-            request.column(lambda r: r.done_in) == state for request in self.global_request
-        )
-        return (
-            (owner == Owner.node).implies(moving)
-            & (owner == Owner.generation).implies(generation & (moving | wanted))
-            & (owner == Owner.request).implies(asked)
-            & ((owner == Owner.nobody) == (state == NULL))
-        )
-
-    @invariant
-    def what_goes_on_owns_the_transition_state(self) -> Bool:
-        """A node that joins or leaves, a generation, tablets, a request: each has its own states (scylladb #23751)."""
-        state = self.transition_state
-        owner = state.column(lambda state: state.owner)
-        moves = some(self._is(n, *JOINING, *LEAVING) for n in Node)
-        tracks = state.column(lambda state: state.tablets)
-        leaving = state.any_of(T.tablet_draining, T.rollback_to_normal)
-        return (
-            moves.implies(owner.any_of(Owner.node, Owner.generation))
-            & self.new_cdc_generation.implies(owner == Owner.generation)
-            & (owner == Owner.tablets).implies(tracks)
-            & tracks.implies((owner == Owner.tablets) | leaving)
-        )
-
-    @invariant
-    def requests_on_tables_have_states_of_their_own(self) -> Bool:
-        """Tables are truncated in truncate_table, and snapshot in snapshot_tables (scylladb #23751)."""
-        state, request = self.transition_state, self.global_request
-        owned = state.column(lambda state: state.owner) == Owner.request
-        truncates = owned & (request == GlobalRequest.truncate_table)
-        snapshots = owned & (request == GlobalRequest.snapshot_tables)
-        return (state == T.truncate_table).implies(truncates) & (
-            state == T.snapshot_tables
-        ).implies(snapshots)
-
-    @invariant
-    def tablets_move_in_their_tracks(self) -> Bool:
-        """001: "When the topology state machine is not in the tablet_migration track, it is guaranteed
-        that there are no tablet transitions in the system." Later they also drain from a node that leaves.
-        """
-        tracks = self.transition_state.column(lambda state: state.tablets)
-        resizing = self.transition_state == T.tablet_resize_finalization
-        return self.tablet_work.is_some().implies(tracks & ~resizing)
-
-    @invariant
-    def tablets_are_drained_where_a_node_leaves(self) -> Bool:
-        """Lemma: tablets drain from a node that leaves, or from one that is replaced."""
-        drains = (self.transition_state == T.tablet_draining) & self.tablet_work.is_some()
-        return drains.implies(some(self._is(n, *LEAVING, NodeState.replacing) for n in Node))
-
-    @step_property
-    def the_load_balancer_waits(self, after: Self) -> Bool:
-        """001: "If there is a pending topology change request, the load balancer will not be invoked"."""
-        begins = self._enters(after, T.tablet_migration, T.tablet_resize_finalization)
-        planned = after.tablet_work.any_of(Work.balancing, Work.draining) | (
-            after.transition_state == T.tablet_resize_finalization
-        )
-        free = ~self._pending() & self.global_request.is_none()
-        rolled_back = self.transition_state == T.rollback_to_normal
-        return (begins & planned & ~rolled_back).implies(self.is_at_rest() & free)
-
-    @step_property
-    def tablets_leave_a_node_by_moving(self, after: Self, n: Term[Node]) -> Bool:
-        """Tablets are gone from a node when they have moved, or were rebuilt elsewhere: some node has them."""
-        gone = self.tablet_hosts.has(n) & ~after.tablet_hosts.has(n)
-        elsewhere = some((m != n) & after._may_settle(m) for m in after.tablet_hosts)
-        return gone.implies(self.tablet_work.is_some() & elsewhere)
-
-    # -- requests --------------------------------------------------------------------------------------
+    # -- promises ------------------------------------------------------------------------------------
 
     @accepts(ask_to_leave)
     def requests_are_issued_at_any_time(self, n: Term[Node]) -> Bool:
@@ -1439,555 +1142,16 @@ class TopologyControl(Machine):
         """001: "Separately from the per-node requests, there is also a 'global' request field": nodes need not be done."""
         return self.global_request.is_none()
 
-    @invariant
-    def a_request_is_pending_until_it_is_taken_up(self, n: Term[Node]) -> Bool:
-        """001: a request is an entry in the map until its operation begins."""
-        request = self.topology_request[n]
-        joins = request.any_of(Request.join, Request.replace)
-        goes = request.any_of(Request.leave, Request.remove, Request.rebuild)
-        fits = every(r.column(lambda r: r.asked_in) == self.node_state[n] for r in request)
-        right = (self._is(n, NodeState.none) == joins) & fits
-        return right & goes.implies(self._is(n, NodeState.normal))
-
-    @invariant
-    def a_pending_request_is_in_the_table(self, n: Term[Node]) -> Bool:
-        """001: "When a request is issued to a node the entry is added to the map": the request table says what
-        it is, and not that it has ended.
-        """
-        request = self.topology_request[n]
-        ended = self.done.has(n) | self.error.has(n)
-        return request.is_some().implies((self.asked[n] == request) & ~ended)
-
-    @step_property
-    def requests_are_not_overwritten(self, after: Self, n: Term[Node]) -> Bool:
-        """A request stays until it is taken up or refused."""
-        before, now = self.topology_request[n], after.topology_request[n]
-        return (before.is_some() & now.is_some()).implies(before == now)
-
-    @step_property
-    def nodes_begin_what_they_asked_for(self, after: Self, n: Term[Node]) -> Bool:
-        """001: a node goes through the operation that was requested, once it can proceed."""
-        begins = ~self._in_transition(n) & after._in_transition(n)
-        wanted = some(
-            request.column(lambda r: r.begins_as) == after.node_state[n]
-            for request in self.topology_request[n]
-        )
-        return begins.implies(wanted & self._ready(n))
-
-    @step_property
-    def somebody_stays_where_a_node_goes(self, after: Self, n: Term[Node]) -> Bool:
-        """001: the node that leaves streams its data "to nodes that took over its ranges"."""
-        goes = after.topology_request[n].any_of(Request.leave, Request.remove)
-        asks = self.topology_request[n].is_none() & goes
-        return asks.implies(self._others_stay(n))
-
-    @step_property
-    def dead_nodes_are_removed(self, after: Self, n: Term[Node]) -> Bool:
-        """001: a node that is decommissioned streams its data itself, for one that is removed others do."""
-        only_when(self.release.rollback)
-        begins = ~self._in_transition(n) & after._is(n, *LEAVING)
-        return begins.implies(self.down.has(n) == after._is(n, NodeState.removing))
-
-    @invariant
-    def a_node_that_is_removed_is_dead(self, n: Term[Node]) -> Bool:
-        """001: the data of a node that is removed is streamed "from still alive owners": it does not come back."""
-        only_when(self.release.rollback)
-        return self._is(n, NodeState.removing).implies(self.down.has(n))
-
-    @step_property
-    def only_what_goes_on_ends(self, after: Self, n: Term[Node]) -> Bool:
-        """A request is done when its operation is, or when it is refused."""
-        ends = ~self.done.has(n) & after.done.has(n)
-        refused = self.topology_request[n].is_some() & after.error.has(n)
-        return ends.implies(self._in_transition(n) | refused)
-
-    @step_property
-    def requests_are_refused_at_rest(self, after: Self, n: Term[Node]) -> Bool:
-        """The coordinator refuses a request ("Join is rejected", "Canceled. Dead nodes") where it would take it
-        up: when nothing else goes on. To leave or to be removed may be aborted while it waits.
-        """
-        return self._is_refused(n, after).implies(self.is_at_rest())
-
-    @step_property
-    def requests_are_cancelled_when_none_can_proceed(self, after: Self, n: Term[Node]) -> Bool:
-        """What can proceed may be refused when its turn has come ("Join is rejected"); what cannot is cancelled
-        when no other request can either, for dead nodes ("Canceled. Dead nodes").
-        """
-        none = ~some(self._ready(m) for m in Node)
-        return self._is_refused(n, after).implies(self._ready(n) | none)
-
-    def _is_refused(self, n: Term[Node], after: Self) -> Bool:
-        refused = ~self._in_transition(n) & ~self.error.has(n) & after.error.has(n)
-        return refused & ~self._wants_to_go(n)
-
-    @invariant
-    def what_goes_on_is_not_done(self, n: Term[Node]) -> Bool:
-        """A request is reported as done at the end of its operation only."""
-        ends = self.transition_state == T.left_token_ring
-        return (self._in_transition(n) & ~ends).implies(~self.done.has(n))
-
-    @invariant
-    def a_dead_node_is_replaced(self, n: Term[Node]) -> Bool:
-        """001: "'replacing' state has host id of a node been replaced as a parameter"."""
-        known = some(self._is(m, NodeState.normal) for m in self.replaced_id[n])
-        asks = self.topology_request[n] == Request.replace
-        dead = some(self.down.has(m) for m in self.replaced_id[n])
-        replacing = self._is(n, NodeState.replacing)
-        return (asks | replacing).implies(known) & replacing.implies(dead)
-
-    @step_property
-    def what_is_given_up_is_undone(self, after: Self) -> Bool:
-        """An operation that is given up goes back, not on."""
-        moves = self.transition_state != after.transition_state
-        back = after.transition_state.any_of(T.left_token_ring, T.rollback_to_normal)
-        outside = ~some(self._in_transition(n) & self.members.has(n) for n in Node)
-        return (self.giving_up & moves).implies(back | outside)
-
-    @step_property
-    def a_rebuild_is_done_when_it_has_streamed(self, after: Self, n: Term[Node]) -> Bool:
-        """001: the node "is streaming data from other replicas"; where it could not, its request has failed."""
-        ends = self._is(n, NodeState.rebuilding) & after._is(n, NodeState.normal)
-        source = some(self._is(m, NORMAL) & ~self.down.has(m) for m in Node)
-        return ends.implies(after.error.has(n) | (self.session & ~self.down.has(n) & source))
-
-    @step_property
-    def global_requests_are_done(self, after: Self) -> Bool:
-        """A global request goes when its work is done: in its own state, or when all is clean."""
-        gone = self.global_request.is_some() & after.global_request.is_none()
-        cleanup = self.global_request == GlobalRequest.cleanup
-        clean = self.is_at_rest() & every(
-            ~self.cleanup_needed.has(n) | self.down.has(n) for n in Node
-        )
-        there = some(
-            request.column(lambda r: r.done_in) == self.transition_state
-            for request in self.global_request
-        )
-        if self.release.publish_state:
-            there = self.transition_state == T.publish_cdc_generation
-        return gone.implies((cleanup & clean) | (~cleanup & there & ~self.session))
-
-    @step_property
-    def global_requests_come_after_those_of_nodes(self, after: Self) -> Bool:
-        """The coordinator looks for a node to work on first."""
-        begins = (self.transition_state == NULL) & after.transition_state.any_of(
-            T.commit_cdc_generation, T.truncate_table, T.snapshot_tables
-        )
-        alone = ~some(after._in_transition(n) for n in Node)
-        return (begins & alone).implies(~some(self._ready(n) for n in Node))
-
-    @step_property
-    def requests_are_served_in_order(self, after: Self, n: Term[Node], m: Term[Node]) -> Bool:
-        """The order in which requests are served is replace, join, remove, leave, rebuild."""
-        begins = ~self._in_transition(n) & after._in_transition(n)
-        earlier = some(
-            (self.topology_request[n] == request) & self.topology_request[m].any_of(*ORDER[:place])
-            for place, request in enumerate(ORDER)
-            if place > 0
-        )
-        return begins.implies(~(earlier & self._ready(m)))
-
-    @step_property
-    def paused_requests_do_not_begin(self, after: Self, n: Term[Node]) -> Bool:
-        """A node that still holds tablet replicas begins to leave only where tablets drain meanwhile."""
-        only_when(self.release.draining_state or self.release.parallel_draining)
-        begins = ~self._in_transition(n) & after._in_transition(n)
-        leaves = after._is(n, *LEAVING) & self.tablet_hosts.has(n)
-        return (begins & leaves).implies(after.transition_state.column(lambda s: s.tablets))
-
-    @invariant
-    def joined_means_normal(self, n: Term[Node]) -> Bool:
-        """A request to join or replace that is done without error has made the node normal."""
-        joins = self.asked[n].any_of(Request.join, Request.replace)
-        outside = self._is(n, NodeState.none, NodeState.left) & ~self._was_replaced(n)
-        good = self.done.has(n) & ~self.error.has(n)
-        return (joins & good).implies(~outside & ~self._is(n, *JOINING))
-
-    @invariant
-    def refused_means_left(self, n: Term[Node]) -> Bool:
-        """A request to join or replace that failed leaves the node out for good."""
-        joins = self.asked[n].any_of(Request.join, Request.replace)
-        out = self._is(n, NodeState.left) | (self.transition_state == T.left_token_ring)
-        return (joins & self.done.has(n) & self.error.has(n)).implies(out)
-
-    @invariant
-    def gone_means_left(self, n: Term[Node]) -> Bool:
-        """A request to leave or remove that is done has the node left, or as good as left; else it stays."""
-        leaves = self.asked[n].any_of(Request.leave, Request.remove)
-        out = self._is(n, NodeState.left) | (self.transition_state == T.left_token_ring)
-        stays = self._is(n, NodeState.normal) | self._was_replaced(n)
-        right = (self.error.has(n) & stays) | (~self.error.has(n) & out)
-        return (leaves & self.done.has(n)).implies(right)
-
-    @step_property
-    def nobody_waits_for_a_node_that_was_told_to_shut_down(self, after: Self) -> Bool:
-        """left_token_ring may be entered again: what was done in it is not done twice (scylladb #20865)."""
-        waits = (self.barrier != after.barrier) & after.barrier.any_of(
-            Barrier.running, Barrier.passed, Barrier.failed
-        )
-        reported = some(self._in_transition(n) & self.done.has(n) for n in Node)
-        return waits.implies(~reported)
-
-    # -- what recurs -----------------------------------------------------------------------------------
-
-    def _was_replaced(self, n: Term[Node]) -> Bool:
-        return some((self.replaced_id[m] == n) & self._is(m, NodeState.normal) for m in Node)
-
-    exercised_at = scopes(
-        {requests: 1},
-        {faults: 0},
-        {Node: 3, faults: 0},
-        {},
-        {Node: 3, requests: 1, faults: 2},
-        {requests: 1, stages: 2},
-        {Node: 3},
-    )
-
-    tables = TABLES
-
-    # -- barriers --------------------------------------------------------------------------------------
-
-    @step_property
-    def barriers_are_told_truly(self, after: Self) -> Bool:
-        """A barrier passes when all who take part have answered, and is waived where it has failed."""
-        answered = (self.barrier == Barrier.running) & every(~self._blocks(n) for n in Node)
-        passes = (self.barrier != after.barrier) & (after.barrier == Barrier.passed)
-        waived = (self.barrier != after.barrier) & (after.barrier == Barrier.waived)
-        return passes.implies(answered) & waived.implies(
-            (self.barrier == Barrier.failed) & self._puts_up()
-        )
-
-    @step_property
-    def what_was_learned_counts_in_its_state_alone(self, after: Self) -> Bool:
-        """A barrier that passed, a stream that ended, a failure: they say nothing of the next state."""
-        moves = (self.transition_state != after.transition_state) | (self.session != after.session)
-        nothing = (after.barrier == Barrier.none) & ~after.streamed & ~after.giving_up
-        return moves.implies(nothing)
-
-    @invariant
-    def barriers_are_of_states_that_have_one(self) -> Bool:
-        """Barriers are run, and streams end, in the states that say so."""
-        has = self.transition_state.column(lambda state: state.barrier)
-        streams = self.transition_state == T.write_both_read_old
-        runs = self.barrier != Barrier.none
-        return runs.implies(has) & self.streamed.implies(streams)
-
-    @invariant
-    def only_operations_on_nodes_are_given_up(self) -> Bool:
-        """Lemma: there is something to roll back, and a way back, where an operation is given up."""
-        way_back = self.transition_state.column(lambda state: state.gives_up)
-        return self.giving_up.implies(way_back & some(self._in_transition(n) for n in Node))
-
-    @invariant
-    def the_fence_is_never_ahead(self) -> Bool:
-        """The fence refuses older versions, never the present one."""
-        return self.fence_version <= self.version
-
-    @step_property
-    def the_fence_moves_with_a_barrier(self, after: Self) -> Bool:
-        """Older requests are fenced when a barrier is done with them, at the end of a rollback, or by tablets: their
-        barriers are those of `tablet-migration`, and that all nodes have drained then is assumed here.
-        """
-        moves = self.fence_version != after.fence_version
-        passes = (self.barrier != Barrier.passed) & (after.barrier == Barrier.passed)
-        undone = self.transition_state == T.rollback_to_normal
-        tablets = self.tablet_work.is_some() & (self.transition_state == T.tablet_migration)
-        return moves.implies(passes | undone | tablets | self.is_at_rest())
-
-    @step_property
-    def ranges_are_streamed_between_live_nodes(self, after: Self) -> Bool:
-        """001: "After the entire cluster learns about it, streaming starts"."""
-        ends = ~self.streamed & after.streamed
-        live = every(~self._blocks(n) for n in Node)
-        return ends.implies(live & (self.barrier == Barrier.passed) & self.session)
-
-    # -- rings, versions, sessions ---------------------------------------------------------------------
-
-    @step_property
-    def routing_changes_with_the_version(self, after: Self, n: Term[Node]) -> Bool:
-        """What requests use changes in a version of its own, so that barriers and fences can tell."""
-        old, new = self.transition_state, after.transition_state
-        same = (self._is_written(n) == after._is_written(n)) & (
-            self._is_read(n) == after._is_read(n)
-        )
-        same = same & (old.column(lambda t: t.writes) == new.column(lambda t: t.writes))
-        same = same & (old.column(lambda t: t.tablets) == new.column(lambda t: t.tablets))
-        return same | (after.version == self.version + 1)
-
-    def _is_written(self, n: Term[Node]) -> Bool:
-        ring = self.transition_state.column(lambda state: state.writes)
-        old = (ring != Ring.new) & self.in_old_ring(n)
-        return old | ((ring != Ring.old) & self.in_new_ring(n))
-
-    def _is_read(self, n: Term[Node]) -> Bool:
-        ring = self.transition_state.column(lambda state: state.reads)
-        return choose(ring == Ring.old, self.in_old_ring(n), self.in_new_ring(n))
-
-    @invariant
-    def requests_use_both_rings_while_data_moves(self, n: Term[Node]) -> Bool:
-        """001: "Writes are going to both new and old replicas …, reads are using old replicas"; then
-        "reads are using new replicas".
-        """
-        reads_new = self.transition_state == T.write_both_read_new
-        both = reads_new | (self.transition_state == T.write_both_read_old)
-        old, new = self.in_old_ring(n), self.in_new_ring(n)
-        written = self._is_written(n) == (old | (both & new))
-        return written & (self._is_read(n) == choose(reads_new, new, old))
-
-    @step_property
-    def versions_only_grow(self, after: Self) -> Bool:
-        """A version is used once, and the fence never opens again."""
-        return (self.version <= after.version) & (self.fence_version <= after.fence_version)
-
-    @step_property
-    def a_version_is_of_a_change(self, after: Self) -> Bool:
-        """A barrier is not run for nothing: the version moves with the topology, or with the stages of tablets."""
-        stays = self.transition_state == after.transition_state
-        rests = self.tablet_work.is_none() & after.tablet_work.is_none()
-        return (stays & rests).implies(self.version == after.version)
-
-    @step_property
-    def older_versions_are_fenced(self, after: Self) -> Bool:
-        """A state with a barrier is left for the next one only when no older version can act any more; a rollback
-        puts the fence up even where its barrier failed.
-        """
-        old = self.transition_state
-        ends = old == T.left_token_ring  # with the report, after which the node may be gone
-        left = (old != after.transition_state) & old.column(lambda state: state.barrier) & ~ends
-        left = left | (ends & some(self._is_reported(n, after) for n in Node))
-        cleared = self.session & ~after.session & (old.any_of(T.truncate_table, T.snapshot_tables))
-        passed = (self.fence_version == self.version) & (self.barrier == Barrier.passed)
-        over = passed | self.giving_up | (self.barrier == Barrier.waived)
-        fenced = (old != T.rollback_to_normal) | (after.fence_version == after.version)
-        return (left | cleared).implies(over & fenced)
-
-    def _is_reported(self, n: Term[Node], after: Self) -> Bool:
-        """The node in transition, that is: who waits meanwhile may be refused at any time."""
-        return self._in_transition(n) & ~self.done.has(n) & after.done.has(n)
-
-    @invariant
-    def what_streams_has_an_open_session(self) -> Bool:
-        """An operation that streams has an open session (scylladb #16741)."""
-        rebuilds = some(self._is(n, NodeState.rebuilding) for n in Node)
-        return ((self.transition_state == T.write_both_read_old) | rebuilds).implies(self.session)
-
-    @step_property
-    def requests_on_tables_open_a_session(self, after: Self) -> Bool:
-        """TRUNCATE and snapshots run in a session, and a second barrier follows when it is closed."""
-        return self._enters(after, T.truncate_table, T.snapshot_tables).implies(after.session)
-
-    @invariant
-    def sessions_are_closed_when_their_work_is_over(self) -> Bool:
-        """Nothing may stream once its result counts, or is thrown away."""
-        streams = self.transition_state.any_of(
-            T.tablet_draining, T.write_both_read_old, T.truncate_table, T.snapshot_tables
-        )
-        rebuilds = some(self._is(n, NodeState.rebuilding) for n in Node)
-        return self.session.implies(streams | rebuilds)
-
-    @step_property
-    def reads_move_when_all_is_streamed(self, after: Self) -> Bool:
-        """001: "When streaming finishes, we move to write_both_read_new state"."""
-        begins = self._enters(after, T.write_both_read_new)
-        return begins.implies(self.streamed & (self.barrier == Barrier.passed))
-
-    # -- members of the cluster ------------------------------------------------------------------------
-
-    @invariant
-    def left_nodes_are_out_of_group0(self, n: Term[Node]) -> Bool:
-        """001: "left - the node left the cluster and group0" (scylladb #14885)."""
-        return self._is(n, NodeState.left).implies(~self.members.has(n))
-
-    @invariant
-    def nodes_that_serve_are_in_group0(self, n: Term[Node]) -> Bool:
-        """A node that owns a part of the ring learns of changes, until its end has begun."""
-        reads_new = self.transition_state == T.write_both_read_new
-        ending = reads_new & self._being_replaced(n)
-        ending = ending | (self.transition_state == T.left_token_ring)
-        if not self.release.removing_leaves_ring:
-            ending = ending | (reads_new & self._is(n, NodeState.removing))
-        if not self.release.rollback:
-            ending = ending | reads_new
-        return self.tokens.has(n).implies(self.members.has(n) | ending)
-
-    @invariant
-    def tokens_belong_to_nodes_of_the_ring(self, n: Term[Node]) -> Bool:
-        """001: a normal node "serves the slice of the ring that belongs to it", none "has no tokens"."""
-        serves = self._is(n, NodeState.normal, NodeState.rebuilding)
-        outside = self._is(n, NodeState.absent, NodeState.none, NodeState.left)
-        leaves = self._is(n, *LEAVING) & (self.transition_state != T.left_token_ring)
-        has = self.tokens.has(n)
-        return (serves | leaves).implies(has) & outside.implies(~has)
-
-    @invariant
-    def both_rings_differ_by_the_node_in_transition(self, n: Term[Node]) -> Bool:
-        """001: "new replicas means calculated according to modified token ring"."""
-        both = self.transition_state.any_of(T.write_both_read_old, T.write_both_read_new)
-        changes = self.in_old_ring(n) != self.in_new_ring(n)
-        return both.implies(changes == (self._in_transition(n) | self._being_replaced(n)))
-
-    @invariant
-    def replaced_nodes_are_left(self, n: Term[Node], dead: Term[Node]) -> Bool:
-        """The replaced node is left in the commit in which the one that replaces it becomes normal."""
-        replaced = self.replaced_id[n] == dead
-        asked = self._is(n, NodeState.normal)
-        return (replaced & asked).implies(self._is(dead, NodeState.left))
-
-    @invariant
-    def left_nodes_do_not_run(self, n: Term[Node]) -> Bool:
-        """A node is left only when it is dead, refused, or was told to shut down."""
-        return self._is(n, NodeState.left).implies(self.down.has(n))
-
-    @step_property
-    def who_was_told_to_shut_down_does_not_run(self, after: Self, n: Term[Node]) -> Bool:
-        """The barrier command of left_token_ring ends the node for good."""
-        return (self._has_ended(n) & self.down.has(n)).implies(after.down.has(n))
-
-    @step_property
-    def nodes_are_out_of_group0_when_nobody_needs_them(self, after: Self, n: Term[Node]) -> Bool:
-        """001: "left - the node left the cluster and group0": when no request that began before can reach it,
-        and in left_token_ring when that is reported, so that it can be told.
-        """
-        removed = self.members.has(n) & ~after.members.has(n)
-        over = self.barrier.any_of(Barrier.passed, Barrier.waived)
-        at_once = (self.transition_state == T.write_both_read_new) & over
-        refused = self._is(n, NodeState.none)
-        return removed.implies(at_once | self._has_ended(n) | refused)
-
-    @invariant
-    def left_nodes_hold_no_tablets(self, n: Term[Node]) -> Bool:
-        """A node leaves only when its tablets have moved away; since 2026.1 the tablets of a node that was
-        replaced are rebuilt afterwards.
-        """
-        holds = self._is(n, NodeState.left) & self.tablet_hosts.has(n)
-        if self.release.parallel_draining:
-            gone = NodeState.absent, NodeState.none
-            return holds.implies(
-                some((self.replaced_id[m] == n) & ~self._is(m, *gone) for m in Node)
-            )
-        return ~holds
-
-    @liveness
-    def tablets_of_replaced_nodes_are_rebuilt(self, n: Term[Node]) -> LeadsTo:
-        """The balancer rebuilds them from their other replicas, unless nodes stay down."""
-        only_when(self.release.parallel_draining)
-        holds, nobody_down = self.tablet_hosts.has(n), every(~self._blocks(m) for m in Node)
-        return leads_to(holds & self._is(n, NodeState.left), ~holds | ~nobody_down)
-
-    @invariant
-    def left_nodes_need_no_cleanup(self, n: Term[Node]) -> Bool:
-        """Nobody waits for rows of a node that is gone."""
-        return self._is(n, NodeState.left).implies(~self.cleanup_needed.has(n))
-
-    # -- cleanup ---------------------------------------------------------------------------------------
-
-    @step_property
-    def rows_of_lost_ranges_are_remembered(self, after: Self, n: Term[Node], m: Term[Node]) -> Bool:
-        """Where a node has taken over ranges, or was about to hand them out, the others may hold such rows."""
-        only_when(self.release.cleanup)
-        joined = self._is(n, NodeState.bootstrapping) & after._is(n, NodeState.normal)
-        undone = self._enters(after, T.rollback_to_normal)
-        other = (m != n) & self._is(m, NodeState.normal)
-        return (other & (joined | undone)).implies(after.cleanup_needed.has(m))
-
-    @step_property
-    def no_range_comes_back_to_a_node_with_old_rows(self, after: Self, n: Term[Node]) -> Bool:
-        """A node leaves only when those who take over have removed the rows of ranges that they had lost."""
-        begins = ~self._in_transition(n) & after._is(n, *LEAVING)
-        return begins.implies(every(~self.cleanup_needed.has(m) | self.down.has(m) for m in Node))
-
-    @step_property
-    def rows_are_removed_when_nothing_can_write_them(self, after: Self, n: Term[Node]) -> Bool:
-        """A node cleans up while no ring changes, and no request of an older one is left (scylladb #26315)."""
-        cleaned = self.cleanup_needed.has(n) & ~after.cleanup_needed.has(n)
-        cleaned = cleaned & ~after._is(n, NodeState.left)
-        quiet = self.is_at_rest() & ~self.down.has(n)
-        if self.release.barrier_before_cleanup:
-            quiet = quiet & (self.fence_version == self.version)
-        return cleaned.implies(quiet)
-
-    # -- CDC generations -------------------------------------------------------------------------------
-
-    @invariant
-    def a_generation_waits_for_its_commit(self) -> Bool:
-        """001: new_cdc_generation_data_uuid is "used in commit_cdc_generation state"."""
-        return self.new_cdc_generation == (self.transition_state == T.commit_cdc_generation)
-
-    @step_property
-    def a_node_bootstraps_with_a_committed_generation(self, after: Self) -> Bool:
-        """001: "we need to commit the generation … and tell every node to start using it"."""
-        bootstraps = some(self._is(n, NodeState.bootstrapping) for n in Node)
-        begins = self._enters(after, T.write_both_read_old) & bootstraps
-        if self.release.publish_state:
-            published = self.transition_state == T.publish_cdc_generation
-            return begins.implies(published & ~after.unpublished_cdc_generations)
-        committed = (self.transition_state == T.commit_cdc_generation) & self.new_cdc_generation
-        return begins.implies(committed & after.unpublished_cdc_generations)
-
-    @step_property
-    def what_is_committed_is_to_be_published(self, after: Self) -> Bool:
-        """001: "After committing the generation we move to publish"; later a fiber does it."""
-        leaves = (self.transition_state == T.commit_cdc_generation) & after.transition_state.any_of(
-            NULL, T.write_both_read_old, T.publish_cdc_generation
-        )
-        given_up = some(self._in_transition(n) & after._is(n, NodeState.left) for n in Node)
-        appears = ~self.unpublished_cdc_generations & after.unpublished_cdc_generations
-        return (leaves & ~given_up).implies(after.unpublished_cdc_generations) & appears.implies(
-            self.new_cdc_generation
-        )
-
-    @liveness
-    def generations_are_published(self) -> LeadsTo:
-        """001: "we need to publish it to user-facing description tables"."""
-        unpublished = self.unpublished_cdc_generations
-        return leads_to(unpublished, ~unpublished)
-
-    # -- ends ------------------------------------------------------------------------------------------
-
-    @final
-    def at_rest(self) -> Bool:
-        """Nothing is asked for and nothing goes on."""
-        asked = some(self.topology_request[n].is_some() for n in Node)
-        return self.is_at_rest() & ~asked & self.global_request.is_none()
-
-    @always_reachable
-    def can_come_to_rest(self) -> Bool:
-        """Whatever happened, the topology can still come to rest."""
-        return self.is_at_rest()
-
-    @liveness
-    def every_request_ends(self, n: Term[Node]) -> LeadsTo:
-        """Every request ends, done or with an error: what fails is rolled back, not tried for ever
-        (scylladb #16461). What needs no node is tried for ever where a node stays down, and holds up others.
-        """
-        alone = ~some(self._in_transition(n) for n in Node)
-        held_up = alone & self.barrier.any_of(Barrier.running, Barrier.failed)
-        held_up = held_up & some(self._blocks(n) for n in Node)
-        return leads_to(self.asked[n].is_some(), self.done.has(n) | held_up)
-
-    @liveness
-    def global_requests_end(self) -> LeadsTo:
-        """Global requests are done too, unless nodes stay down."""
-        nobody_down = every(~self._blocks(n) for n in Node)
-        waits = self.global_request.is_some()
-        return leads_to(waits, ~waits | ~nobody_down)
-
-    left_open = known_violations(
-        violated(every_request_ends, under=SEED, because="what fails for good is tried for ever"),
-        violated(
-            *(left_nodes_hold_no_tablets, left_nodes_do_not_run, a_dead_node_is_replaced),
-            under=SEED,
-            because="nothing moves a leaving node's tablets, nobody tells it that it left, or looks if a dead one is back",
-        ),
-        violated(
-            *(older_versions_are_fenced, nodes_are_out_of_group0_when_nobody_needs_them),
-            under=SEED,
-            because="no barrier or fence is said to come before the edges from bootstrapping and replacing to left",
-        ),
-    )
+    # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(_ask, "no request of the node is pending", because="no row, no request"),
-        equivalent_loss(_ask, done, error, because="who has no row has asked for nothing before"),
+        equivalent_loss(
+            _ask,
+            Record.done,
+            Record.error,
+            because="who has no row has Record.asked for nothing before",
+        ),
         equivalent_drop(_begin, "the topology is at rest", because="only a third node would tell"),
         equivalent_drop(
             _begin,
@@ -2004,26 +1168,28 @@ class TopologyControl(Machine):
         equivalent_drop(_is_its_turn, "no request to leave comes before it", because=NOT_NEEDED),
         equivalent_loss(
             _enter,
-            barrier,
-            streamed,
-            giving_up,
+            Record.barrier,
+            Record.streamed,
+            Record.giving_up,
             because="there was nothing that it could have learned, or it stays true",
         ),
         equivalent_drop(_barrier_passed, "barrier passed", because="what fails may fail before"),
         equivalent_drop(
-            ask_to_replace, "the replaced node is down, and asks for nothing", because=CANCELLED
+            ask_to_replace,
+            "the replaced node is Record.down, and asks for nothing",
+            because=CANCELLED,
         ),
         equivalent_drop(ask_to_leave, "node is normal and up", because=CANCELLED),
         equivalent_drop(ask_to_remove, "node is normal and down", because=CANCELLED),
         equivalent_weakening(ask_to_remove, "another node stays", because="it takes two down"),
         equivalent_drop(ask_to_rebuild, "node is normal and up", because=CANCELLED),
         equivalent_drop(ask_globally, "no global request is pending", because=ASKED_TWICE),
-        equivalent_loss(ask_globally, global_request, because=ASKED_TWICE),
+        equivalent_loss(ask_globally, Record.global_request, because=ASKED_TWICE),
         equivalent_drop(cancel, "it is not paused", because="a paused one may be refused, too"),
         equivalent_drop(cancel, "no request can proceed", because=WAITING),
         equivalent_drop(reject, "its request can proceed, or is paused", because=WAITING),
         equivalent_drop(crash, "node is up", because=CRASHES),
-        equivalent_loss(crash, down, because=CRASHES),
+        equivalent_loss(crash, Record.down, because=CRASHES),
         equivalent_drop(
             restart,
             "node is down",
@@ -2031,21 +1197,25 @@ class TopologyControl(Machine):
         ),
         equivalent_drop(start_rebuild, "no request to join comes before it", because=NOT_NEEDED),
         equivalent_drop(
-            fail_to_rebuild, "a node is down, or there is no source", because=STREAMS_MAY_FAIL
+            fail_to_rebuild,
+            "a node is Record.down, or there is no source",
+            because=STREAMS_MAY_FAIL,
         ),
         equivalent_drop(start_barrier, "nothing is given up", because="one more does no harm"),
         equivalent_drop(
             fail_barrier, "a node that takes part is down", because="an answer may be lost, too"
         ),
-        equivalent_loss(lose_barrier, barrier, because="an answer that is not lost"),
+        equivalent_loss(lose_barrier, Record.barrier, because="an answer that is not lost"),
         equivalent_drop(
             start_draining,
             "the request of the node is paused, or it was replaced",
             because=NO_TABLETS,
         ),
-        equivalent_loss(_enter_tablet_track, tablet_work, because="a plan that moves nothing"),
+        equivalent_loss(
+            _enter_tablet_track, Record.tablet_work, because="a plan that moves nothing"
+        ),
         equivalent_drop(move_tablet, "no tablet is in transition", because=MOVES_WITH_OTHERS),
-        equivalent_loss(move_tablet, tablet_work, because=MOVES_WITH_OTHERS),
+        equivalent_loss(move_tablet, Record.tablet_work, because=MOVES_WITH_OTHERS),
         equivalent_drop(
             settle_tablets,
             "tablets are in transition",
@@ -2059,7 +1229,9 @@ class TopologyControl(Machine):
             "another node stays, or has taken some",
             because="only a node that others can stand in for is let go",
         ),
-        equivalent_loss(finish_draining_node, tablet_work, because="it may be found out later"),
+        equivalent_loss(
+            finish_draining_node, Record.tablet_work, because="it may be found out later"
+        ),
         equivalent_drop(
             settle_tablets_on,
             "tablets are moving",
@@ -2067,12 +1239,16 @@ class TopologyControl(Machine):
             "the node holds no tablets",
             because=NEW_TABLES,
         ),
-        equivalent_loss(settle_tablets_on, tablet_hosts, because=NEW_TABLES),
+        equivalent_loss(settle_tablets_on, Record.tablet_hosts, because=NEW_TABLES),
         equivalent_drop(move_last_tablet, "the node holds tablets", because=NEW_TABLES),
-        equivalent_loss(move_last_tablet, tablet_hosts, because=NEW_TABLES),
-        equivalent_loss(roll_back_join, tablet_work, because="older releases alone drain for it"),
-        equivalent_loss(change_stages, version, because="stages that stay as they are"),
-        equivalent_loss(fence_stages, fence_version, because="the next barrier fences as well"),
+        equivalent_loss(move_last_tablet, Record.tablet_hosts, because=NEW_TABLES),
+        equivalent_loss(
+            roll_back_join, Record.tablet_work, because="older releases alone drain for it"
+        ),
+        equivalent_loss(change_stages, Record.version, because="stages that stay as they are"),
+        equivalent_loss(
+            fence_stages, Record.fence_version, because="the next Record.barrier fences as well"
+        ),
         equivalent_weakening(
             move_last_tablet,
             "tablets are moved, and the node is not drained",
@@ -2085,8 +1261,10 @@ class TopologyControl(Machine):
         equivalent_drop(
             create_table, "the node is up and has no tablets", because=TABLETS_ELSEWHERE
         ),
-        equivalent_loss(create_table, tablet_hosts, because=TABLETS_ELSEWHERE),
-        equivalent_loss(start_resize_finalization, transition_state, because="no resize ends"),
+        equivalent_loss(create_table, Record.tablet_hosts, because=TABLETS_ELSEWHERE),
+        equivalent_loss(
+            start_resize_finalization, Record.transition_state, because="no resize ends"
+        ),
         equivalent_drop(
             publish_generation, "a generation is not published yet", because=PUBLISHED_AGAIN
         ),
@@ -2095,14 +1273,14 @@ class TopologyControl(Machine):
             fence_before_cleanup,
             "cleanup is needed",
             "older requests are not fenced",
-            because="a barrier more does no harm",
+            because="a Record.barrier more does no harm",
         ),
         equivalent_drop(
             clean_up, "node holds rows of ranges that it has lost", because=REMOVED_AGAIN
         ),
         equivalent_drop(_has_moving_tablets, "in the tablet migration track", because=IN_NO_OTHER),
         equivalent_drop(fence_stages, "older requests are not fenced", because="it stays up"),
-        equivalent_loss(lock, transition_state, because="a lock that is not taken"),
+        equivalent_loss(lock, Record.transition_state, because="a lock that is not taken"),
         equivalent_drop(
             start_decommission, "no request to join comes before it", because=NOT_NEEDED
         ),
@@ -2119,7 +1297,7 @@ class TopologyControl(Machine):
         equivalent_drop(remove_replaced, "it is still in group0", because=REMOVED_AGAIN),
         equivalent_loss(
             finish_replace,
-            cleanup_needed,
+            Record.cleanup_needed,
             because="it takes a third node to owe a cleanup and be replaced",
         ),
         equivalent_drop(
@@ -2138,7 +1316,7 @@ class TopologyControl(Machine):
             "writes go to both rings",
             "it has not ended yet",
             "session is open",
-            because="what is streamed may be streamed again, and where nodes stream is a session",
+            because="what is Record.streamed may be Record.streamed again, and where nodes stream is a session",
         ),
         equivalent_drop(
             stream_ranges,
@@ -2149,7 +1327,7 @@ class TopologyControl(Machine):
             stream_with_dead_node, "a node that takes part is down", because=STREAMS_MAY_FAIL
         ),
         equivalent_drop(_streaming_fails, "it has not ended yet", because=STREAMS_MAY_FAIL),
-        equivalent_loss(_streaming_fails, giving_up, because=STREAMS_MAY_FAIL),
+        equivalent_loss(_streaming_fails, Record.giving_up, because=STREAMS_MAY_FAIL),
         equivalent_drop(read_new, "writes go to both rings", because="nothing streams otherwise"),
         equivalent_drop(
             read_new,
@@ -2170,16 +1348,16 @@ class TopologyControl(Machine):
             "the request is not reported as done",
             because="what is reported may be reported again",
         ),
-        equivalent_drop(shut_down, "it is up", because="what is down may be told as well"),
+        equivalent_drop(shut_down, "it is up", because="what is Record.down may be told as well"),
         equivalent_drop(remove_from_group0, "it is still in group0", because=REMOVED_AGAIN),
         equivalent_drop(
             _leaving_ring,
             "a node has left the token ring",
             "the node is in transition",
-            because="nothing of the kind is done, or left to be done, for any other node",
+            because="nothing of the kind is Record.done, or left to be Record.done, for any other node",
         ),
         equivalent_drop(give_up_join, "it is not given up yet", because=GIVEN_UP_AGAIN),
-        equivalent_loss(give_up_join, giving_up, because=GIVEN_UP_AGAIN),
+        equivalent_loss(give_up_join, Record.giving_up, because=GIVEN_UP_AGAIN),
         equivalent_drop(
             give_up_with_tablets,
             "a node that leaves has tablets",
@@ -2190,11 +1368,11 @@ class TopologyControl(Machine):
 
     not_in_the_newest_version = unexercised(
         vacuous(
-            tablets_are_drained_where_a_node_leaves,
+            TopologyPromises.tablets_are_drained_where_a_node_leaves,
             because="since 2026.1 tablets drain in no transition state of their own",
         ),
         vacuous(
-            paused_requests_do_not_begin,
+            TopologyPromises.paused_requests_do_not_begin,
             because="since 2026.1 a node has no tablets any more when it begins to leave",
         ),
     )

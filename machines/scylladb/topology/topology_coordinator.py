@@ -13,7 +13,7 @@ from enum import Enum, auto
 from typing import Self
 
 from stagewright.machines.scylladb.cluster import NETWORK
-from stagewright.machines.scylladb.topology.topology_control import OPERATOR
+from stagewright.machines.scylladb.topology.control.topology_record import OPERATOR
 from stagewright.machines.scylladb.topology.topology_states import NodeState
 from stagewright.spec import (
     Actor,

@@ -7,7 +7,8 @@ leaves or is replaced here finds to be so.
 from __future__ import annotations
 
 from stagewright.machines.scylladb.cluster import Node
-from stagewright.machines.scylladb.topology.topology_control import COORDINATOR, TopologyControl
+from stagewright.machines.scylladb.topology.control.topology_record import COORDINATOR
+from stagewright.machines.scylladb.topology.topology_control import TopologyControl
 from stagewright.machines.scylladb.topology.topology_states import Request
 from stagewright.spec import (
     Fairness,

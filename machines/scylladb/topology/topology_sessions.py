@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Self
 
 from stagewright.machines.scylladb.cluster import NETWORK, Node
-from stagewright.machines.scylladb.topology.topology_control import COORDINATOR, OPERATOR
+from stagewright.machines.scylladb.topology.control.topology_record import COORDINATOR, OPERATOR
 from stagewright.spec import (
     Bool,
     Entity,
@@ -21,6 +21,7 @@ from stagewright.spec import (
     SetVar,
     States,
     Term,
+    accepts,
     action,
     budget,
     equivalent_drop,
@@ -252,6 +253,11 @@ class TopologySessions(Machine):
             self.failed.put(s, self.failed.has(s) | (self.running == s))
 
     # -- promises --------------------------------------------------------------------------------------
+
+    @accepts(ask_to_truncate)
+    def tables_are_truncated_at_any_time(self, s: Term[Session]) -> Bool:
+        """TRUNCATE is queued whatever streams meanwhile: the request does not wait for its session."""
+        return ~self.used.has(s) & self.queued.is_none()
 
     @step_property
     def the_topology_follows_its_table(self, after: Self) -> Bool:

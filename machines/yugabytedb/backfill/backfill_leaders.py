@@ -28,6 +28,7 @@ from stagewright.spec import (
     OneVar,
     Record,
     Term,
+    accepts,
     action,
     always_reachable,
     budget,
@@ -244,6 +245,11 @@ class BackfillLeaders(Machine):
         return self.permission.any_of(*later, Permission.absent)
 
     # -- promises ----------------------------------------------------------------------------------------------------
+
+    @accepts(drop_index)
+    def indexes_are_dropped_at_any_time(self) -> Bool:
+        """DROP INDEX does not wait for the threads that build the index."""
+        return ~self._is_removed()
 
     @invariant
     def tablets_are_one_version_behind(self) -> Bool:

@@ -12,10 +12,8 @@ from stagewright.machines.scylladb.tablets.tablet_migration import (
     TabletMigration,
 )
 from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Stage
-from stagewright.machines.scylladb.topology.topology_control import (
-    COORDINATOR as TOPOLOGY,
-    TopologyControl,
-)
+from stagewright.machines.scylladb.topology.control.topology_record import COORDINATOR as TOPOLOGY
+from stagewright.machines.scylladb.topology.topology_control import TopologyControl
 from stagewright.machines.scylladb.views.view_task import COORDINATOR as VIEWS, ViewTask
 from stagewright.machines.yugabytedb.backfill.backfill_job import BackfillJob
 from stagewright.machines.yugabytedb.backfill.backfill_table import MASTER

@@ -1,0 +1,224 @@
+"""What group0 keeps of the topology, what the coordinator of the moment knows beside it, and how both are read.
+
+`topology_promises.py` says what holds, `topology_control.py` what happens; the tables are in `topology_states.py`.
+"""
+
+from __future__ import annotations
+
+from stagewright.machines.scylladb.cluster import NETWORK, Node
+from stagewright.machines.scylladb.topology.topology_states import (
+    LEAVING,
+    SCYLLA_6_0,
+    SCYLLA_2025_4,
+    SCYLLA_2026_2,
+    SEED,
+    Barrier,
+    GlobalRequest,
+    NodeState,
+    Request,
+    TransitionState,
+    Work,
+)
+from stagewright.spec import (
+    ANY,
+    Actor,
+    Bool,
+    Fairness,
+    FlagVar,
+    Machine,
+    NumberVar,
+    OneVar,
+    OptionalVar,
+    Term,
+    budget,
+    every,
+    flag,
+    initially,
+    number,
+    observed,
+    one_of,
+    optional,
+    per,
+    profiles,
+    set_of,
+    some,
+    volatile,
+)
+
+T = TransitionState
+NULL = TransitionState.null
+NORMAL = NodeState.normal
+WEAK = Fairness.WEAK
+COORDINATOR = Actor("topology coordinator")
+OPERATOR = Actor("operator")
+NODE = Actor("node")
+BALANCER = Actor("load balancer")
+PUBLISHER = Actor("CDC generation publisher")
+LAST_VERSION = 30
+
+
+class TopologyRecord(Machine):
+    """The rows of nodes, the static columns, and the memory of the topology coordinator."""
+
+    release = profiles(SEED, SCYLLA_6_0, SCYLLA_2025_4, SCYLLA_2026_2)
+    requests = budget(2, doc="requests of nodes and of the cluster, plans of the balancer, locks")
+    faults = budget(1, doc="crashes, failed steps, and changes of the topology coordinator")
+    stages = budget(0, doc="changes of the stages of tablets, and their fences")
+
+    # a row for every node
+    node_state = per(Node, one_of(NodeState))
+    topology_request = per(Node, optional(Request))
+    tokens = set_of(Node, init=ANY)  # nodes that own tokens
+    replaced_id = per(Node, optional(Node))  # the node that it replaces, or has replaced
+    cleanup_needed = set_of(Node)  # nodes that hold rows of ranges which they have lost
+
+    # static columns
+    transition_state: OneVar[TransitionState] = one_of(TransitionState, init=NULL)
+    version: NumberVar = number(0, LAST_VERSION)
+    fence_version: NumberVar = number(0, LAST_VERSION)
+    session: FlagVar = flag()  # an open session: streaming for the topology is accepted
+    new_cdc_generation: FlagVar = flag()  # its data is written, it is to be committed
+    unpublished_cdc_generations: FlagVar = flag()  # committed; users do not see it yet
+    global_request: OptionalVar[GlobalRequest] = optional(GlobalRequest)
+
+    # the request table
+    asked = per(Node, optional(Request))  # the newest request of the node
+    done = set_of(Node)  # it has ended
+    error = set_of(Node)  # it has failed, or is bound to
+
+    # raft, tablets
+    members = set_of(Node, init=ANY)  # of group0
+    tablet_hosts = set_of(Node, init=ANY)  # nodes that hold tablet replicas
+    tablet_work: OptionalVar[Work] = optional(Work)  # why tablets are in transition, if any are
+
+    # nodes, as the failure detector sees them
+    down = observed(set_of(Node), of=NETWORK)
+
+    # what only the coordinator of the moment knows
+    barrier: OneVar[Barrier] = volatile(one_of(Barrier, init=Barrier.none), of=COORDINATOR)
+    streamed: FlagVar = volatile(flag(), of=COORDINATOR)  # stream_ranges has ended well
+    giving_up: FlagVar = volatile(
+        flag(), of=COORDINATOR
+    )  # `_rollback`: an action has failed, the operation is to be undone
+
+    @initially
+    def a_cluster_of_normal_nodes(self) -> Bool:
+        """Some nodes are normal and members of group0, others are not there yet."""
+        rows = every(self.node_state[n].any_of(NodeState.normal, NodeState.absent) for n in Node)
+        fits = every(
+            (self.tokens.has(n) == self._is(n, NodeState.normal))
+            & (self.members.has(n) == self._is(n, NodeState.normal))
+            & self.tablet_hosts.has(n).implies(self._is(n, NodeState.normal))
+            for n in Node
+        )
+        return rows & fits & some(self._is(n, NodeState.normal) for n in Node)
+
+    # -- nodes ---------------------------------------------------------------------------------------
+
+    def _is(self, n: Term[Node], *states: NodeState) -> Bool:
+        return self.node_state[n].any_of(*(state for state in NodeState if state in states))
+
+    def _in_transition(self, n: Term[Node]) -> Bool:
+        return self.node_state[n].column(lambda state: state.in_transition)
+
+    def is_at_rest(self) -> Bool:
+        """No transition state, and no node in transition."""
+        moving = some(self._in_transition(n) for n in Node)
+        return (self.transition_state == NULL) & ~moving
+
+    def _being_replaced(self, n: Term[Node]) -> Bool:
+        return some(self._is(m, NodeState.replacing) & (self.replaced_id[m] == n) for m in Node)
+
+    def _has_ended(self, n: Term[Node]) -> Bool:
+        """The node has left the token ring, and its request is reported as done: it is not coming back."""
+        reported = self._in_transition(n) & self.done.has(n)
+        return (self.transition_state == TransitionState.left_token_ring) & reported
+
+    def is_ignored(self, n: Term[Node]) -> Bool:
+        """Barriers do not ask a node that is being removed or replaced."""
+        return self._is(n, NodeState.removing) | self._being_replaced(n)
+
+    def takes_part(self, n: Term[Node]) -> Bool:
+        """Barriers ask the normal nodes and the one in transition."""
+        present = self._is(n, NodeState.normal) | self._in_transition(n)
+        return present & ~self.is_ignored(n)
+
+    # -- rings ---------------------------------------------------------------------------------------
+
+    def in_old_ring(self, n: Term[Node]) -> Bool:
+        return self.tokens.has(n) & self.node_state[n].column(lambda state: state.owns)
+
+    def in_new_ring(self, n: Term[Node]) -> Bool:
+        will_own = self.node_state[n].column(lambda state: state.will_own)
+        return self.tokens.has(n) & will_own & ~self._being_replaced(n)
+
+    # -- requests ------------------------------------------------------------------------------------
+
+    def _ready(self, n: Term[Node]) -> Bool:
+        """A request is pending, not paused, and no node that it needs is down."""
+        return some(self._waits_for(n, request) for request in Request)
+
+    def _waits_for(self, n: Term[Node], request: Request) -> Bool:
+        return (self.topology_request[n] == request) & self._can_proceed(n, request)
+
+    def _can_proceed(self, n: Term[Node], request: Request) -> Bool:
+        """A request of this kind is not paused, and no node that it needs is down."""
+        needs: list[Bool] = []
+        if self.release.parallel_draining and request.begins_as in LEAVING:
+            needs.append(~self.tablet_hosts.has(n))
+        if self.release.rollback:
+            needs.append(self._alive_enough(n, request))
+        return every(needs)
+
+    def _alive_enough(self, n: Term[Node], request: Request) -> Bool:
+        """All normal nodes are up, but the one that is to be removed or replaced is down; who joins is up."""
+        if request is Request.remove:
+            return every(self._is(m, NORMAL).implies(self.down.has(m) == (m == n)) for m in Node)
+        if request is Request.replace:
+            dead = self.replaced_id[n]
+            up = every(self._is(m, NORMAL).implies(self.down.has(m) == (dead == m)) for m in Node)
+        else:
+            up = every(self._is(m, NORMAL).implies(~self.down.has(m)) for m in Node)
+        return up & ~self.down.has(n) if request in (Request.join, Request.replace) else up
+
+    def _paused(self, n: Term[Node]) -> Bool:
+        """A node that still holds tablet replicas does not begin to leave; it stays normal meanwhile."""
+        return self._wants_to_go(n) & self.tablet_hosts.has(n)
+
+    def _wants_to_go(self, n: Term[Node]) -> Bool:
+        return self.topology_request[n].any_of(Request.leave, Request.remove)
+
+    def _pending(self) -> Bool:
+        """A topology change waits for its turn."""
+        if self.release.parallel_draining:
+            return some(self.topology_request[n].is_some() & ~self._paused(n) for n in Node)
+        return some(self.topology_request[n].is_some() for n in Node)
+
+    def stays(self, n: Term[Node]) -> Bool:
+        """A normal node that nobody has asked to go."""
+        wanted = some(
+            (self.replaced_id[m] == n) & ~self._is(m, NodeState.left, NodeState.normal)
+            for m in Node
+        )
+        return self._is(n, NodeState.normal) & ~self._wants_to_go(n) & ~wanted
+
+    def _others_stay(self, n: Term[Node]) -> Bool:
+        return some((m != n) & self.stays(m) for m in Node)
+
+    # -- barriers ------------------------------------------------------------------------------------
+
+    def _blocks(self, n: Term[Node]) -> Bool:
+        return self.takes_part(n) & self.down.has(n)
+
+    def _puts_up(self) -> Bool:
+        """A failed barrier of this state is put up with once ring_delay is over."""
+        if not self.release.rollback:
+            return self.transition_state == T.write_both_read_new
+        return self.transition_state.any_of(
+            T.write_both_read_new, T.left_token_ring, T.rollback_to_normal
+        )
+
+    # -- tablets -------------------------------------------------------------------------------------
+
+    def _may_settle(self, n: Term[Node]) -> Bool:
+        return self._is(n, NORMAL) & ~self._being_replaced(n)
