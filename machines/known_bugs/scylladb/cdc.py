@@ -22,7 +22,6 @@ from stagewright.machines.scylladb.cdc.cdc_publication import (
     OPERATOR,
     CdcPublication,
     Generation as NumberedGeneration,
-    Transition,
 )
 from stagewright.spec import Bool, Fairness, Number, Term, action, every, only_when, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in, released_bug
@@ -234,9 +233,11 @@ class ForgottenForAPreparedGeneration(CdcGenerations):
 class ARequestedGenerationBringsTokens(CdcPublication):
     """What commits a generation inserts the tokens for which it was made, whoever asked for it."""
 
-    def _queue(self, g: Term[NumberedGeneration]) -> None:
-        super()._queue(g)
-        self.tokens.put(g, self.tokens.has(g) | ~self.joins)
+    @action(by=COORDINATOR, fair=Fairness.WEAK)
+    def commit_for_request(self, g: Term[NumberedGeneration]) -> None:
+        """The generation is committed like that of a join."""
+        super().commit_for_request(g)
+        self.tokens.add(g)
 
 
 @known_bug(
@@ -247,9 +248,7 @@ class ARequestedGenerationBringsTokens(CdcPublication):
 class TheNextChangeWaitsForThePublisher(CdcPublication):
     """No node joins while a generation is in the publisher's queue, which CDC clients' tables may hold up."""
 
-    @CdcPublication.transition.step(
-        Transition.none, Transition.commit_cdc_generation, by=COORDINATOR
-    )
+    @action(by=COORDINATOR)
     def begin(self, g: Term[NumberedGeneration], join: Bool) -> None:
         """A topology change begins once everything is published."""
         super().begin(g, join)
