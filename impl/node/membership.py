@@ -239,7 +239,8 @@ class Membership:
         def then(ended: Ended) -> list[Effect]:
             reason = "" if ended.error is None else ended.error.problem
             done = ended.error is None
-            return [Send(client, OperatorReply(number, done, reason, ended.state.position))]
+            help = "" if ended.error is None else ended.error.help
+            return [Send(client, OperatorReply(number, done, reason, ended.state.position, help))]
 
         return self._node.propose(plan, then)
 

@@ -160,7 +160,7 @@ class Session(Asking):
         reply = self._ask(CreateTable(self._numbered(), table, replicas, tablets, cdc, images, ttl))
         assert isinstance(reply, OperatorReply)
         if not reply.accepted:
-            raise ClusterError(reply.reason, help="see `stagewright cluster status`")
+            raise ClusterError(reply.reason, help=reply.help or "see `stagewright cluster status`")
 
     def create_view(
         self, view: str, table: str, modulus: int = 0, comparison: str = "", bound: int = 0
@@ -253,7 +253,9 @@ class Session(Asking):
         reply = self._ask(request)
         assert isinstance(reply, OperatorReply)
         if not reply.accepted:
-            raise ClusterError(reply.reason, help="see `tablets` in `stagewright shell`")
+            raise ClusterError(
+                reply.reason, help=reply.help or "see `tablets` in `stagewright shell`"
+            )
 
     def tablets(self) -> TabletsReply:
         """Where the tablets lie, as one node has learned it."""

@@ -13,6 +13,7 @@ from uuid import uuid4
 
 from stagewright.impl.group0 import Commit, Group0, UnavailableError, Unknown
 from stagewright.impl.group0.member import AskHead, SendCommit
+from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.messages import Message
 from stagewright.impl.node.node import DatabaseNode
 from stagewright.impl.node.port import (
@@ -48,7 +49,13 @@ class Host:
     """One life of a node in this process. `run` returns when it is over, with the reason if for good."""
 
     def __init__(
-        self, file: NodeFile, secret: bytes, timing: Timing, rows: RowStore, group0: Group0
+        self,
+        file: NodeFile,
+        secret: bytes,
+        timing: Timing,
+        rows: RowStore,
+        group0: Group0,
+        defects: frozenset[Defect] = frozenset(),
     ) -> None:
         self.name = file.identity.name
         self._address = file.identity.host.address
@@ -64,7 +71,7 @@ class Host:
         self._tasks: set[asyncio.Task[None]] = set()
         self._over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         around = Surroundings(lambda: time.time_ns() // 1000, random.random)
-        self._node = DatabaseNode(file.identity, rows, around, timing)
+        self._node = DatabaseNode(file.identity, rows, around, timing, defects=defects)
         self._log = ServerLog(_write)
         self._log.starts(self._node)
 

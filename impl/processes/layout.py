@@ -128,6 +128,11 @@ class Layout:
         path = self.directory / "secret"
         try:
             return bytes.fromhex(path.read_text("ascii"))
+        except FileNotFoundError:
+            raise ClusterError(
+                f"there is no cluster in {self.directory}",
+                help="`stagewright cluster start --dir D` begins one",
+            ) from None
         except (OSError, ValueError):
             raise ClusterError(f"{path} cannot be read", help="ask its owner") from None
 

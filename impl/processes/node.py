@@ -14,6 +14,7 @@ import signal
 import sys
 from pathlib import Path
 
+from stagewright.impl.node.defects import Defect
 from stagewright.impl.processes.host import Host
 from stagewright.impl.processes.layout import Layout
 from stagewright.impl.processes.links import split
@@ -22,8 +23,8 @@ from stagewright.impl.storage.rocks import RocksRows
 from stagewright.spec.errors import StagewrightError
 
 
-def main(words: list[str] | None = None) -> int:
-    """Live as a node of a cluster."""
+def main(words: list[str] | None = None, defects: frozenset[Defect] = frozenset()) -> int:
+    """Live as a node of a cluster; with defects, as one that is built wrongly, for tests."""
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     parser.add_argument("--dir", type=Path, required=True, help="the directory of the cluster")
     parser.add_argument("--name", required=True, help="which of its nodes")
@@ -33,7 +34,7 @@ def main(words: list[str] | None = None) -> int:
     )
     log = logging.getLogger("stagewright.node")
     try:
-        reason = asyncio.run(_live(Layout(args.dir), args.name))
+        reason = asyncio.run(_live(Layout(args.dir), args.name, defects))
     except StagewrightError as error:
         log.critical("%s cannot go on: %s", args.name, error)
         return 1
@@ -41,13 +42,13 @@ def main(words: list[str] | None = None) -> int:
     return 0
 
 
-async def _live(layout: Layout, name: str) -> str:
+async def _live(layout: Layout, name: str, defects: frozenset[Defect]) -> str:
     settings, file = layout.settings(), layout.node_file(name)
     _warn_of_open_doors(file.identity.host.address)
     layout.claim(name)  # until this process ends
     rows = RocksRows(layout.node(name) / "rows")
     group0 = group0_of(layout)
-    host = Host(file, layout.secret(), settings.timing, rows, group0)
+    host = Host(file, layout.secret(), settings.timing, rows, group0, defects)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, host.end)

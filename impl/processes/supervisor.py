@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import socket
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,9 +79,10 @@ class Supervisor:
         layout: Layout,
         report: Callable[[str], None] = lambda _: None,
         patience: float = PATIENCE,
+        program: Sequence[str] = ("-m", "stagewright.impl.processes.node"),
     ) -> None:
+        """`program` is what Python runs as a node."""
         self.layout = layout
-        program = ("-m", "stagewright.impl.processes.node")
         self._children = Children(layout, report, patience, program)
 
     # -- starting --------------------------------------------------------------------------------------

@@ -289,7 +289,8 @@ class NodeViews:
 
         def then(ended: Ended) -> list[Effect]:
             reason = "" if ended.error is None else ended.error.problem
-            return [Send(client, OperatorReply(number, ended.error is None, reason))]
+            help = "" if ended.error is None else ended.error.help
+            return [Send(client, OperatorReply(number, ended.error is None, reason, help=help))]
 
         return self._node.propose(plan, then)
 

@@ -129,8 +129,8 @@ def test_a_view_is_made_awaited_read_and_dropped_in_the_shell(
             ("use v; delete a", "write to its base table: use ks.t"),
             ("await w", "there is no view ks.w"),
             ("drop view w", "known: ks.v"),
-            ("create view w on t by key", "no view: by key"),
-            ("create view w on t by value mod 0", "no view: by value mod 0"),
+            ("create view w on t by key", "`by key` does not say which rows w has"),
+            ("create view w on t by value mod 0", "`by value mod 0` does not say"),
             ("create view w on t by value mod 9 where value ~ 3", "create view NAME on TABLE"),
         ):
             code, _, err = run("shell", "-c", wrong)
@@ -139,6 +139,7 @@ def test_a_view_is_made_awaited_read_and_dropped_in_the_shell(
         code, _, err = run("shell", "-c", "create view w on rows by value")
         assert code == 1
         assert "ks.rows is no table of tablets" in err
+        assert "make a view of a table that has tablets, and is no view" in err
         again = "drop view v; create view v on t by value mod 5; use t; put d 12; await v; build status; use v; get 2"
         lines = run("shell", "--json", "-c", again)[1].splitlines()
         status = json.loads(lines[5])

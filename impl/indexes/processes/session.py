@@ -178,7 +178,7 @@ class Session:
                 self._send(question, MASTER, AskBuild(question.index), at)
                 return
             reason = f"{question.index} has nothing from before {there.read_from}"
-            self._end(Failed(question.number, reason))
+            self._end(Failed(question.number, reason, help=_READ_LATER))
             return
         tablet = tablet_of(row_key(question.value), self._settings.tablets)
         message = ReadIndex(known.request, question.value, at)
@@ -202,6 +202,7 @@ class Session:
 
 
 _ABORTED = "aborted"
+_READ_LATER = "that is the time of its scan: read at a later one, or `scan at` the earlier one"
 _SOON = 20
 _ONE_ROW = "write one row after the other"
 _NOT_UNIQUE = "create it without `unique`, or on a table with transactions"

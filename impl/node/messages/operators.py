@@ -43,7 +43,7 @@ class CreateTable:
 
 @dataclass(frozen=True, slots=True)
 class OperatorReply:
-    """The request is committed, or refused; that it is committed does not say that it is done.
+    """The request is committed, or refused, with what to do then; that it is committed does not say that it is done.
 
     `position` is where in group0 it is committed: a node that has learned less knows nothing of it.
     """
@@ -52,6 +52,7 @@ class OperatorReply:
     accepted: bool
     reason: str = ""
     position: int = 0
+    help: str = ""
 
 
 @dataclass(frozen=True, slots=True)

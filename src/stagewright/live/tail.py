@@ -81,13 +81,19 @@ def with_a_log(session: Session) -> Session:
     """The session, if its table keeps a log.
 
     Raises:
-        InputError: it does not.
+        InputError: it does not, or is not there.
         ClusterError: no node answers.
     """
     from stagewright.impl.cdc.rows import log_of
     from stagewright.spec.errors import InputError
 
-    if log_of(session.table) not in session.tables():
+    tables = session.tables()
+    if session.table not in tables:
+        known = ", ".join(sorted(t for t in tables if log_of(t) in tables)) or "none"
+        raise InputError(
+            f"there is no table {session.table}", help=f"with a log of changes: {known}"
+        )
+    if log_of(session.table) not in tables:
         raise InputError(
             f"{session.table} has no log of changes",
             help="begin a cluster with `stagewright cluster start --cdc`, or make a table with "

@@ -125,6 +125,30 @@ def test_the_same_runs_are_sound_without_it(hunt: Hunt) -> None:
     assert report.breaches + report.refused == []
 
 
+ONE_EACH = {  # what one promise says, which one wrong build breaks at a seed, and nothing else
+    "reads find what the table has": (Defect.old_reads_are_served, 3, "found rows"),
+    "an index is its table at every time": (Defect.requests_are_not_checked, 5, " without a"),
+    "entries have the times of rows": (Defect.unchanged_entries_are_left, 34, "has no entry of"),
+    "markers stay": (Defect.markers_are_reclaimed_early, 0, " as stored: "),
+    "no failure is invented": (Defect.row_itself_is_a_duplicate, 1, "no two rows ever shared"),
+    "SUCCESS means that all read": (Defect.success_is_told_early, 0, "SUCCESS is told of"),
+    "rows are read once": (Defect.one_scan_an_index, 2, "more than once"),
+    "a fault costs a chunk": (Defect.later_checkpoints_are_not_kept, 25, "more than once"),
+    "a job has one time": (Defect.tablets_have_times_of_their_own, 10, "has scanned at"),
+    "the rate holds": (Defect.waiting_is_credit, 0, "in the second from"),
+    "nobody waits for a build": (Defect.writes_wait_for_the_backfill, 0, "of them for locks"),
+    "builds end": (Defect.lost_chunks_are_not_retried, 3, "does not end"),
+}
+
+
+@pytest.mark.parametrize("promise", some_of(ONE_EACH, each=4))
+def test_each_check_of_rows_and_answers_alone_notices_a_wrong_build(promise: str) -> None:
+    defect, seed, says = ONE_EACH[promise]
+    found = run(draw(seed).plan(frozenset({defect}))).breaches
+    assert found != []
+    assert all(says in text for text in found), found
+
+
 @pytest.mark.parametrize("defect", some_of(DRAWN, each=2), ids=lambda d: d.name)
 def test_a_wrong_build_is_noticed_in_a_campaign_by_rows_alone(defect: Defect) -> None:
     seed, says = DRAWN[defect]

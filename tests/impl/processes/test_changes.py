@@ -41,6 +41,7 @@ class Client(Thread):
         super().__init__()
         self.acknowledged: set[tuple[bytes, int]] = set()
         self.values: set[bytes | None] = {None}
+        self.unsure = set[bytes]()  # keys of which the last write may be there or not
         self.stop = Event()
         self._session = session
 
@@ -51,10 +52,12 @@ class Client(Thread):
             key = b"k%d" % chance.randrange(20)
             value = None if chance.random() < 0.1 else b"%d" % count
             self.values.add(value)
+            self.unsure.add(key)
             try:
                 self.acknowledged.add((key, self._session.put(key, value)))
             except ClusterError:
                 continue
+            self.unsure.discard(key)
             time.sleep(0.01)
         self._session.close()
 
@@ -101,6 +104,7 @@ def follow_through_kills(directory: Path, rounds: int) -> None:
                 assert time.monotonic() < until, "the consumer does not come to the end"
                 assert reading.poll() is None, "the consumer has ended"
                 time.sleep(0.3)
+            table = dict(operator.scan())
         finally:
             client.stop.set()
             reading.kill()
@@ -109,6 +113,12 @@ def follow_through_kills(directory: Path, rounds: int) -> None:
     assert len({(key, time) for key, time, _ in rows}) == len(rows), "a change was read twice"
     assert [time for _, time, _ in rows] == sorted(time for _, time, _ in rows)
     assert client.acknowledged <= {(key, time) for key, time, _ in rows}
+    made = {key: value for key, _, value in rows}  # a table of the consumer's own
+    assert not {
+        k: (v, table.get(k))
+        for k, v in made.items()
+        if k not in client.unsure and v != table.get(k)
+    }
     assert {value for _, _, value in rows} <= client.values
     assert len(client.acknowledged) > 10 * rounds
 

@@ -31,8 +31,10 @@ commands, one per line or separated by semicolons; keys and values are whole num
 """
 AWAIT = 3600.0  # seconds
 _LOOK = 0.1
-_ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(-?[0-9]{1,19})")
-_NUMBER = re.compile(r"-?[0-9]{1,19}")
+_ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(-?[0-9]+)")
+_NUMBER = re.compile(r"-?[0-9]+")
+_LARGEST = (1 << 63) - 2
+_DIGITS = len(str(-_LARGEST))
 
 
 class IndexShell:
@@ -107,7 +109,7 @@ class IndexShell:
         if found.time is None:
             raise ClusterError(
                 f"{key} is not written: {found.refused.replace('_', ' ')}",
-                help="`duplicate`: another row has a value of a unique index; else try again",
+                help="`duplicate`: another row has the value of a unique index (`build status` lists them); else try again",
             )
         self._say({"key": key, "time": found.time}, f"committed at {found.time}")
 
@@ -194,7 +196,7 @@ def build_as_text(what: Mapping[str, object]) -> str:
 def _time_of(words: list[str]) -> tuple[list[str], int]:
     match words:
         case [*rest, "at", at] if at.isdecimal():
-            return rest, int(at)
+            return rest, _number(at)
         case _:
             return words, 0
 
@@ -202,6 +204,9 @@ def _time_of(words: list[str]) -> tuple[list[str], int]:
 def _number(text: str) -> int:
     if not _NUMBER.fullmatch(text):
         raise InputError(f"{text!r} is no whole number", help="keys and values are")
+    if len(text) > _DIGITS or abs(int(text)) > _LARGEST:
+        problem = f"{text[:_DIGITS]}{'…' if len(text) > _DIGITS else ''} is too large a number"
+        raise InputError(problem, help=f"numbers are from {-_LARGEST} to {_LARGEST}")
     return int(text)
 
 
@@ -211,7 +216,7 @@ def _values(words: list[str]) -> dict[str, int]:
         assigned = _ASSIGNED.fullmatch(word)
         if assigned is None:
             raise InputError(f"{word!r} assigns nothing", help="write COLUMN=NUMBER, as in v=3")
-        found[assigned[1]] = int(assigned[2])
+        found[assigned[1]] = _number(assigned[2])
     return found
 
 

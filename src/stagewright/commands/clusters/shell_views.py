@@ -55,11 +55,16 @@ class ViewCommands:
         return True
 
     def _create(self, name: str, table: str, words: list[str]) -> None:
-        from stagewright.impl.views.maintenance.definition import definition_in
+        from stagewright.impl.views.maintenance.definition import LARGEST_NUMBER, definition_in
 
         found = definition_in(words)
         if found is None:
-            raise InputError(f"no view: {' '.join(words)}", help=COMMANDS.splitlines()[0].strip())
+            said = f"`{' '.join(words)}`" if words else "the line"
+            raise InputError(
+                f"{said} does not say which rows {name} has, and by what: `by value`, maybe `mod N`, N from 1 to "
+                f"{LARGEST_NUMBER}, maybe `where value < N`",
+                help=COMMANDS.splitlines()[0].strip(),
+            )
         self._session.create_view(self._named(name), self._named(table), *found)
         self._say({"created": self._named(name), "on": self._named(table)})
 

@@ -137,7 +137,8 @@ def test_an_index_has_nothing_from_before_its_scan() -> None:
     session = Session(port, Settings(), replies.append)
     session.ask(LookUp(1, "i", 7, at=4))
     session.receive("table/0", known(Permission.read_write_and_delete))
-    assert replies == [Failed(1, "i has nothing from before 5")]
+    later = "that is the time of its scan: read at a later one, or `scan at` the earlier one"
+    assert replies == [Failed(1, "i has nothing from before 5", help=later)]
 
 
 @pytest.mark.parametrize(
