@@ -99,6 +99,11 @@ def _parse(words: list[str]) -> Operation:
             return Operation("fail over", text=text)
         case ["wait", number] if _is_number(number):
             return Operation("wait", number=int(number), text=text)
+        case ["split" | "merge", *_]:
+            raise InputError(
+                f"--script: `{text}`: the tablets of an indexed table neither split nor merge",
+                help="`--workload tablets=N` says how many there are",
+            )
         case _:
             first = [f.split()[0] for f in FORMS]
             hint = "" if words[0] in first else did_you_mean(words[0], first)

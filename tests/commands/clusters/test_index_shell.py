@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import cast
 
 import pytest
@@ -33,3 +34,20 @@ def test_another_index_of_a_name_that_is_taken_is_refused(words: str) -> None:
 def test_the_same_index_may_be_created_again(capsys: pytest.CaptureFixture[str]) -> None:
     SHELL.do(["create", "unique", "index", "u", "on", "v"])
     assert capsys.readouterr().out == "unique index u on v: SUCCESS\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("split t", "has no `split`: one table, whose tablets stay as they are"),
+        ("cdc tail", "has no `cdc`"),
+        ("create view v on t by value", "has one table, and no views beside it"),
+        ("create table t rf 3", "has one table, and no tables beside it"),
+        ("put 1 v=99999999999999999999999", "99999999999999999999… is too large a number"),
+        ("get 1 at 9999999999999999999", "9999999999999999999 is too large a number"),
+        ("put 1 v=x", "'v=x' assigns nothing"),
+    ],
+)
+def test_what_an_indexed_table_has_not_is_said(line: str, says: str) -> None:
+    with pytest.raises(InputError, match=re.escape(says)):
+        SHELL.do(line.split())

@@ -97,6 +97,16 @@ class IndexShell:
                     self._show(build)
             case ["await", name]:
                 self._await(name)
+            case ["split" | "merge" | "tablets" | "move" | "repair" | "alter", *_] | ["cdc", *_]:
+                raise InputError(
+                    f"a cluster with `--indexes` has no `{words[0]}`: one table, whose tablets stay as they are",
+                    help="views, change logs and moving tablets are of a cluster that is started without `--indexes`",
+                )
+            case ["create", "view" | "table", *_]:
+                raise InputError(
+                    f"a cluster with `--indexes` has one table, and no {words[1]}s beside it",
+                    help="`cluster start` without `--indexes` begins one that has",
+                )
             case _:
                 raise unknown_command(words, COMMANDS)
 
