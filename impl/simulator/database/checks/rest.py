@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stagewright.impl.catalog.view import View
-from stagewright.impl.simulator.database.world import World
+from stagewright.impl.simulator.database.world import NOTICED, World
 from stagewright.impl.tablets.replication import is_altered
 from stagewright.machines.scylladb.topology.topology_states import TransitionState
 
@@ -23,8 +23,10 @@ def is_at_rest(view: View) -> bool:
 
 
 def is_balanced(world: World, changed: int) -> bool:
-    """Whether there is a coordinator that has found nothing to do since something was committed, at `changed`."""
+    """Whether a coordinator that knows who is up has found nothing to do since something was committed, at `changed`."""
     leader = world.log.leader
     node = None if leader is None else world.hosts[leader.node].node
-    leads = node is not None and node.coordinator is not None
-    return leads and changed + QUIET_MS <= world.events.now
+    if node is None or node.coordinator is None:
+        return False
+    started = max(host.started_at for host in world.hosts.values() if host.node is not None)
+    return max(changed, started + NOTICED[1]) + QUIET_MS <= world.events.now

@@ -23,3 +23,22 @@ def test_a_cluster_without_a_coordinator_is_not_balanced_however_long_nothing_wa
     assert not is_balanced(world, world.events.now - 10 * QUIET_MS)
     operator.until(lambda: is_balanced(world, 0))
     assert world.log.leader != leader
+
+
+def test_a_cluster_is_not_balanced_before_the_coordinator_has_noticed_who_is_back() -> None:
+    """Then tablets move to that node while the run already looks at disks (campaign seed 1200015)."""
+    operator = Operator()
+    operator.change(CreateTable(1, "ks.t", 2, 4))
+    world = operator.world
+    operator.until(lambda: is_balanced(world, 0))
+    leader = world.log.leader
+    assert leader is not None
+    coordinator = operator.node(leader.node)
+    other = next(name for name in world.hosts if name != leader.node)
+    world.crash(other)
+    operator.until(lambda: other in coordinator.context.down)
+    assert is_balanced(world, 0)
+    world.start(other)
+    assert not is_balanced(world, 0)
+    operator.until(lambda: is_balanced(world, 0))
+    assert other not in coordinator.context.down

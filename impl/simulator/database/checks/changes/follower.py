@@ -27,11 +27,11 @@ END_MS = 30_000  # to read on after all was healed
 AGAIN_MS = 150
 SLACK = 8_000_000  # microseconds: what expires next is given up, too, if it can be read by now
 CLOCKS_MS = 100  # by which clocks may differ where log rows expire
-_MOST = 500_000  # microseconds that are read at once: often, to go over many ends
+_MOST = 1_000_000  # microseconds that are read at once: often, to go over many ends
 _MOST_OF_MANY = (
     4_000_000  # a consumer that must keep up: reading takes seconds, however short the span
 )
-_MOST_OF_NOTHING = 32_000_000  # where nothing happened, a span is twice as long as the one before
+_MOST_OF_NOTHING = 32_000_000  # after nothing was found, twice as much is read; after changes, half
 Ask = Callable[[Callable[[int], Message]], Message | None]
 """Sends a question with a number of its own to some node; the answer, or None if there is none in time."""
 MakesConsumer = Callable[[Source, Callable[[], int], int, Position | None, int], Consumer]
@@ -93,7 +93,7 @@ class Follower:
         self._check, self._makes = check, makes
         self._oracle = oracle
         self._position: Position | None = None
-        self._found_nothing = 0  # how often in a row
+        self._found_nothing = 0  # how often, less how often something
 
     def poll(self) -> bool:
         """Read on; whether there was anything, or may be more."""
@@ -120,7 +120,7 @@ class Follower:
                 check.skip(self._table, span[1])
             check.read(self._table, *span)
         self.changes += found
-        self._found_nothing = 0 if found else self._found_nothing + 1
+        self._found_nothing = max(self._found_nothing - 1, 0) if found else self._found_nothing + 1
         return before != self._position
 
     def _most_at_once(self) -> int:
