@@ -87,7 +87,10 @@ class Tablet:
 
     def has_ended(self, transaction: str) -> bool:
         """Whether its intents here were applied or dropped already."""
-        return self.store.get(ENDED, transaction.encode()) is not None
+        return (
+            transaction not in self.began
+            and self.store.get(ENDED, transaction.encode()) is not None
+        )
 
     def apply(self, transaction: str, time: int | None) -> None:
         """Turn the intents of a transaction into versions of a time; or, aborted, drop them."""
@@ -178,7 +181,6 @@ class Tablet:
 
     def on_apply(self, sender: str, message: Apply) -> None:
         """The record of a transaction has its end."""
-        self.apply(message.transaction, message.time)
         self.on_fate(Fate(message.transaction, 0, decided=True, time=message.time))
         self.port.send(sender, Applied(message.transaction))
 
