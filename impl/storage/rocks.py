@@ -27,6 +27,7 @@ from stagewright.impl.storage.sst import FORMAT
 
 _END = b"\0\0"
 _PAGE = 256
+_FILES = 24  # that have not been merged, before they are
 _LIVE = ord("+")  # what a value begins with; that of a tombstone is a dash
 _LOAD = ".load"  # what a file ends with that is made to be put in
 
@@ -54,7 +55,9 @@ class RocksRows:
         options.set_max_background_jobs(2)
         options.set_max_open_files(64)
         options.set_keep_log_file_num(1)
-        options.set_level_zero_file_num_compaction_trigger(12)  # each load is a file, in order
+        options.set_level_zero_file_num_compaction_trigger(_FILES)  # a load makes two, in order
+        options.set_level_zero_slowdown_writes_trigger(4 * _FILES)  # writers do not wait for loads
+        options.set_level_zero_stop_writes_trigger(8 * _FILES)
         blocks = rocksdict.BlockBasedOptions()  # as `sst/` reads files
         blocks.set_format_version(FORMAT)
         blocks.set_checksum_type(rocksdict.ChecksumType.crc32c())
