@@ -37,6 +37,7 @@ from stagewright.impl.indexes.port import Port, Settings
 from stagewright.impl.indexes.records.notes import StatusTold
 from stagewright.impl.indexes.schema import index_tablet, table_tablet
 from stagewright.impl.indexes.times import HybridClock
+from stagewright.machines.yugabytedb.backfill.backfill_states import Step
 from stagewright.machines.yugabytedb.backfill.backfill_table import (
     MOVED_BY_ALTER,
     Tablet,
@@ -67,6 +68,7 @@ class Master:
         self.control = Control(settings.tablets, port.note, careless=bool(settings.defects))
         self.control.restore(catalog.machines)
         self._reported: set[int] = set()
+        self._is_settled = False  # nothing is to be begun until something is heard
         self._sent = -settings.retry
         self._told: dict[int, Status] = {}
         self.job = JobOfMaster(self)
@@ -94,6 +96,7 @@ class Master:
 
     def receive(self, sender: str, message: Message) -> None:
         """Handle a message."""
+        self._is_settled = False
         match message:
             case CreateIndex():
                 self._create(message)
@@ -225,7 +228,7 @@ class Master:
             for tablet in range(self.settings.tablets):
                 if tablet not in self._reported:
                     self.port.send(table_tablet(tablet), AlterTable(self.catalog.schema()))
-        if self._has_converged():
+        if not self._is_settled and self._has_converged():
             self._alter()
         self.job.tick()
         self.port.after(TICK, self._tick)
@@ -272,6 +275,8 @@ class Master:
         ):
             self.control.take(Call(JOB, TABLE, "finish_alter"))
             self.save()
+        else:
+            self._is_settled = self.job.step is Step.none
 
     def _serve(self) -> None:
         """Every tablet reads what is published, whatever else of the table is altered or built."""

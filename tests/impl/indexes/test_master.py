@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from stagewright.impl.indexes.bulk.work import Work
 from stagewright.impl.indexes.catalog import Catalog
 from stagewright.impl.indexes.master import Master
@@ -80,3 +82,23 @@ def test_nobody_is_to_write_to_an_index_that_has_no_leaders_yet() -> None:
     assert port.wait(1_000) == []
     port.led |= {index_tablet(0, 1)}
     assert port.wait(20) == ["table/0", "table/1"]
+
+
+def test_a_master_to_which_nothing_happens_asks_its_definitions_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    port = Office()
+    master = Master(port, Catalog(), Settings(tablets=1))
+    port.wait(10)
+    master.receive("table/0", Altered(0, master.catalog.version))
+    port.wait(20)
+
+    def asked(*_: object, **__: object) -> bool:
+        raise AssertionError("nothing has changed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(master.control, "can", asked)
+        port.wait(200)
+    master.receive("client", CreateIndex("i", "v"))
+    port.led = {index_tablet(0, 0)}
+    assert port.wait(20) == ["table/0"]
