@@ -90,6 +90,8 @@ class TableTablet(Tablet):
         self._safe_times: dict[int, int] = {}  # since when a job waits
         self.worker = BackfillWorker(self)
         self._enforced = UserEnforced(self)
+        if self.is_bulk:
+            self._get_builder_ready()
 
     def receive(self, sender: str, message: Message) -> None:
         """Handle a message."""
@@ -136,8 +138,11 @@ class TableTablet(Tablet):
             self.port.note(SchemaApplied(self.number, before, schema))
             known = {index.number for index in before.indexes}
             if self.is_bulk and any(i.number not in known for i in schema.indexes):
-                self.port.elsewhere(GetReady(), lambda _: None)  # it has time until the backfill
+                self._get_builder_ready()  # it has time until the backfill
         self.port.send(_MASTER, Altered(self.number, self.schema.version))
+
+    def _get_builder_ready(self) -> None:
+        self.port.elsewhere(GetReady(), lambda _: None)
 
     @property
     def is_bulk(self) -> bool:

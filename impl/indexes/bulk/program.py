@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stagewright.impl.indexes.bulk.doing import Builder
 
 LEAST = 19  # priority of a process
-LESS = 10  # of a session: a tenth of what others get when they want all, so that builds go on
+LESS = 5  # of a session: a third of what others get when they want all, so that builds go on
 _TRIES = 20
 
 

@@ -12,7 +12,7 @@ from stagewright.impl.processes.held_files import hold
 
 ELECTION = 0.6  # seconds after which others lead what a server has led that is gone
 SETTLED = 3.0  # seconds after which a server that is back gets its tablets again
-FRESH = 0.05  # seconds for which what files say is believed
+FRESH = 0.2  # seconds for which what files say is believed
 
 
 class Places:
@@ -108,7 +108,7 @@ class Places:
     def _fresh(self, name: str) -> str:
         now = time.monotonic()
         since, known = self._known.get(name, (-1.0, ""))
-        if now - since > FRESH:
+        if now - since > FRESH or not known:
             found = self._layout.address(name[1:]) if name[:1] == "@" else self._layout.leader(name)
             self._known[name] = now, found
             return found

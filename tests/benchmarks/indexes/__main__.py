@@ -3,7 +3,8 @@
 Each contestant in its turn: updates at a steady rate, alone and during builds. A latency counts from when an update was
 due, so one that waits makes those behind it late. CPU seconds are of all processes of a database less what as many
 updates cost without a build: before it, when there is no index, so that what updates do for the index counts as the
-build's; and after it, when there is one. Compare ratios of one run.
+build's; and after it, when there is one. Servers are started before, with their builders (0.6 CPU seconds each) or
+whatever else they have. Compare ratios of one run.
 """
 
 from __future__ import annotations

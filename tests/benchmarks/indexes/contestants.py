@@ -90,8 +90,16 @@ class Stagewright:
             store.sync()
             store.close()
         self._supervisor.start()
+        self._wait_for_builders()
         self._client = self._supervisor.client(600)
         self._number = 0
+
+    def _wait_for_builders(self) -> None:
+        """What they load when they start is the servers' start, not the updates' or a build's."""
+        before = -1.0
+        while self.cpu() - before > 0.1:
+            before = self.cpu()
+            time.sleep(2)
 
     def connect(self) -> Update:
         """A client of its own."""

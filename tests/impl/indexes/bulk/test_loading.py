@@ -14,7 +14,7 @@ from stagewright.impl.indexes.bulk import loading
 from stagewright.impl.indexes.bulk.columns import changes_of
 from stagewright.impl.indexes.bulk.doing import Builder
 from stagewright.impl.indexes.bulk.numbers import Entries
-from stagewright.impl.indexes.bulk.work import RefusedWork, Work, WriteEntries
+from stagewright.impl.indexes.bulk.work import GetReady, RefusedWork, Work, WriteEntries
 from stagewright.impl.indexes.index_tablet import IndexTablet
 from stagewright.impl.indexes.messages import (
     AllowGc,
@@ -29,7 +29,8 @@ from stagewright.impl.indexes.messages import (
 )
 from stagewright.impl.indexes.port import Settings
 from stagewright.impl.indexes.records.notes import Note
-from stagewright.impl.indexes.schema import EntryChange, entry_key, value_of
+from stagewright.impl.indexes.schema import EntryChange, entry_key, row_key, value_of
+from stagewright.impl.indexes.table_tablet import TableTablet
 from stagewright.impl.indexes.tablet import ROWS
 from stagewright.impl.storage.memory import MemoryRows, ModelledDisk
 from stagewright.impl.storage.port import Put, Version
@@ -47,6 +48,7 @@ class Turns:
         self.turns: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
         self.sent: list[Message] = []
         self.builder = Builder()
+        self.works: list[Work] = []
 
     def send(self, to: str, message: Message) -> None:
         self.sent.append(message)
@@ -66,6 +68,7 @@ class Turns:
         self.turns.append((done, ()))
 
     def elsewhere(self, work: Work, then: Callable[..., None], *arguments: Any) -> None:
+        self.works.append(work)
         refused = RefusedWork("rows are in memory")
         answer = refused if isinstance(work, WriteEntries) else self.builder.do(work)
         self.turns.append((then, (*arguments, answer)))
@@ -279,3 +282,11 @@ def test_markers_may_be_reclaimed_when_nothing_is_put_in_any_more() -> None:
     tablet.receive("table/0", _batch([(2, 2)], False, 2))  # a former leader's
     assert not port.turns
     assert [time for _, time in _in(rows)] == [READ_TIME]
+
+
+@pytest.mark.parametrize(("rows", "wants"), [(3, False), (4, True)])
+def test_a_server_with_a_large_table_has_a_builder_that_is_ready(rows: int, wants: bool) -> None:
+    store, port = MemoryRows(ModelledDisk()), Turns()
+    store.write(Put(ROWS, Version(row_key(k), 1, b"{}")) for k in range(rows))
+    TableTablet(0, port, store, Settings(bulk=4))
+    assert [type(work) for work in port.works] == [GetReady] * wants
