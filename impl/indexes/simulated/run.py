@@ -31,6 +31,7 @@ from stagewright.impl.indexes.schema import (
 from stagewright.impl.indexes.simulated.oracle import Ended, Oracle, by_tablet
 from stagewright.impl.indexes.simulated.script import Operation
 from stagewright.impl.indexes.simulated.watcher import Watcher
+from stagewright.impl.indexes.simulated.words import differs, is_settled, said_of, why_not_read
 from stagewright.impl.indexes.simulated.workload import Workload
 from stagewright.impl.indexes.simulated.world import World
 from stagewright.impl.indexes.tablet import ROWS
@@ -39,7 +40,7 @@ from stagewright.impl.simulator.database.weather import NONE, Faults
 from stagewright.impl.storage.memory import MemoryRows
 from stagewright.impl.storage.port import LAST_TIME, Put, Version, live
 from stagewright.machines.yugabytedb.backfill.backfill_states import Step
-from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
+from stagewright.machines.yugabytedb.indexes.index_states import Status
 from stagewright.spec.errors import InputError
 
 AWAIT_MS, HEAL_MS, SETTLE_MS = 60_000, 60_000, 2_500
@@ -213,7 +214,7 @@ class Run:
             breaches,
             self.watcher.problems + self.recorder.problems,
             counted,
-            {i.name: self._say(i) for i in self.world.catalog.indexes},
+            {i.name: said_of(i) for i in self.world.catalog.indexes},
             self.events.now,
             sizes,
         )
@@ -314,16 +315,7 @@ class Run:
             case "table":
                 raise InputError("--script: a run has one table", help="create it first, once")
             case "create":
-                if operation.unique and self.plan.settings.user_enforced:
-                    raise InputError(
-                        f"--script: `{operation}`: the table's transactions are user-enforced",
-                        help="they see no others: a unique index needs `create table N rows`",
-                    )
-                began = self.events.now
-                message = CreateIndex(name, operation.column, operation.unique, operation.deferred)
-                if not self._ask(message, name):
-                    return "not answered"
-                return f"{self._status(name)}, answered after {self.events.now - began} ms"
+                return self._create(operation)
             case "drop":
                 return self._status(name) if self._ask(DropIndex(name), name) else "not answered"
             case "backfill":
@@ -333,7 +325,7 @@ class Run:
             case "await":
                 self._until(lambda: self._is_over(name), AWAIT_MS)
                 row = self.world.catalog.named(name)
-                return "there is none" if row is None else self._say(row)
+                return "there is none" if row is None else said_of(row)
             case "await job":
                 there = self._until(lambda: self._step() is Step[name], AWAIT_JOB_MS)
                 return "it is there" if there else f"it is at {self._step().name}"
@@ -353,6 +345,20 @@ class Run:
                 return "another master is elected"
             case _:
                 return self._power(verb, name)
+
+    def _create(self, operation: Operation) -> str:
+        name, unique = operation.name, operation.unique
+        if unique and self.plan.settings.user_enforced:
+            raise InputError(
+                f"--script: `{operation}`: the table's transactions are user-enforced",
+                help="they see no others: a unique index needs `create table N rows`",
+            )
+        if another := differs(self.world.catalog.named(name), operation):
+            return another
+        began = self.events.now
+        if not self._ask(CreateIndex(name, operation.column, unique, operation.deferred), name):
+            return "not answered"
+        return f"{self._status(name)}, answered after {self.events.now - began} ms"
 
     def _power(self, verb: str, server: str) -> str:
         if server not in self.world.servers:
@@ -404,7 +410,7 @@ class Run:
         self.user.schema = self.world.catalog.schema()
         before = len(self.user.reads)
         if not self.user.read(name, value):
-            return "the index cannot be read"
+            return why_not_read(row)
         self._until(lambda: len(self.user.reads) > before, 1_000)
         found = self.user.reads[before:]
         return f"rows {list(found[0].rows)}" if found else "not answered"
@@ -418,12 +424,7 @@ class Run:
 
     def _is_over(self, name: str) -> bool:
         row = self.world.catalog.named(name)
-        return row is None or _is_settled(row)
-
-    def _say(self, row: IndexRow) -> str:
-        words = [row.status.name.replace("_", "-").upper(), row.error]
-        words += ["dropped"] if row.dropped and row.status is Status.success else []
-        return ", ".join(filter(None, words))
+        return row is None or is_settled(row)
 
     # -- the end -----------------------------------------------------------------------------------------------------
 
@@ -446,7 +447,7 @@ class Run:
 
     def _unsettled(self) -> list[str]:
         rows = self.world.catalog.indexes
-        return [r.name for r in rows if not (r.deferred or _is_settled(r))]
+        return [r.name for r in rows if not (r.deferred or is_settled(r))]
 
     def _look(self) -> list[str]:
         oracle, settings = self.oracle, self.plan.settings
@@ -487,13 +488,6 @@ class Run:
             for version in live(snapshot, ROWS, at=LAST_TIME):
                 yield value_of(version.key), int((version.value or b"0").lstrip(b"*"))
             snapshot.close()
-
-
-def _is_settled(row: IndexRow) -> bool:
-    """Built, or gone."""
-    if row.permission is Permission.absent:
-        return True
-    return row.permission is Permission.read_write_and_delete
 
 
 def _nothing() -> None:

@@ -137,3 +137,17 @@ def test_a_user_enforced_write_is_stored_once_though_it_is_sent_again_under_all_
 def test_a_table_with_user_enforced_writes_has_no_unique_index() -> None:
     with pytest.raises(InputError, match="user-enforced"):
         done("create user-enforced table 9 rows; create unique index i on v")
+
+
+def test_another_index_of_a_name_that_is_taken_is_refused_and_why_one_is_not_read_is_said() -> None:
+    report = done(
+        "create table 9 rows; create index i on v; create index i on w; create index i on v; read i 5; await i; "
+        "drop index i; read i 5; put 70 v=5; put 71 v=5; create unique index u on v; await u; read u 5"
+    )
+    said = [o.result for o in report.outcomes]
+    assert said[1] == "refused: i is there already, an index on v"
+    assert said[2].startswith("IN-PROGRESS")
+    assert said[3] == "i is not built yet"
+    assert said[6] == "i was dropped"
+    assert said[-1] == "u has failed: rows 70 and 71 both have v = 5"
+    assert report.kept

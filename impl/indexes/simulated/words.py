@@ -1,0 +1,37 @@
+"""What a run says of an index in words, and whether it has come to its end."""
+
+from __future__ import annotations
+
+from stagewright.impl.indexes.catalog import IndexRow
+from stagewright.impl.indexes.simulated.script import Operation
+from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
+
+
+def said_of(row: IndexRow) -> str:
+    """What became of it."""
+    words = [row.status.name.replace("_", "-").upper(), row.error]
+    words += ["dropped"] if row.dropped and row.status is Status.success else []
+    return ", ".join(filter(None, words))
+
+
+def why_not_read(row: IndexRow) -> str:
+    """Why it serves no reads."""
+    if row.dropped:
+        return f"{row.name} was dropped"
+    failed = f"{row.name} has failed: {row.error}"
+    return failed if row.status is Status.failed else f"{row.name} is not built yet"
+
+
+def differs(row: IndexRow | None, wanted: Operation) -> str:
+    """That there is another index of the name that is wanted; empty if there is none."""
+    if row is None or row.dropped or row.status is Status.failed:
+        return ""
+    if (row.column, row.unique) == (wanted.column, wanted.unique):
+        return ""
+    kind = "a unique index" if row.unique else "an index"
+    return f"refused: {row.name} is there already, {kind} on {row.column}"
+
+
+def is_settled(row: IndexRow) -> bool:
+    """Built, or gone."""
+    return row.permission in (Permission.absent, Permission.read_write_and_delete)
