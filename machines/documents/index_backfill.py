@@ -60,6 +60,8 @@ INDEX_BACKFILL = Document(
                 BackfillVersions.writes_are_not_locked_out,
                 BackfillVersions.no_orphan_entry,
                 IndexBuild.what_clients_are_told_is_so,
+                IndexBuild.clients_hear_of_success,
+                IndexBuild.clients_hear_of_failures,
                 IndexBuild.answers_are_final,
                 IndexBuild.keys_are_refused_only_if_taken,
                 BackfillJobs.jobs_run_at_once,

@@ -134,6 +134,7 @@ VIEW_BUILDING = Document(
                 ViewCoordinator.staging_tasks_are_of_tables_with_views,
                 ViewDestinations.tasks_wait_for_the_migration,
                 ViewDestinations.sstables_without_need_are_not_staged,
+                ViewDestinations.tables_are_repaired_while_views_are_built,
                 ViewResize.sstables_are_staged_while_a_view_is_built,
                 ViewStaging.processed_sstables_are_in_the_view,
                 ViewStaging.batches_hold_sstables_while_they_run,

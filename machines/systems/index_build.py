@@ -23,6 +23,7 @@ from stagewright.machines.yugabytedb.indexes.unique_index import (
     Row,
     Time,
     UniqueIndex,
+    Versions,
     may_commit,
     reclaim,
 )
@@ -45,6 +46,8 @@ from stagewright.spec import (
     choose,
     constant,
     equivalent_drop,
+    equivalent_loss,
+    equivalent_without,
     equivalents,
     every,
     final,
@@ -385,6 +388,22 @@ class IndexBuild(Machine):
         )
         return (self.pending == r) & ~taken & self._is_in_order(time) & may_commit(self.rows, time)
 
+    @lemma
+    def nothing_is_left_of_a_transaction(self) -> Bool:
+        """Where none is pending, there is no key to write, and no permission that it was planned by."""
+        nothing = self.new_key.is_none() & (self.under == Permission.absent)
+        return self.pending.is_none().implies(nothing)
+
+    @sometimes(at={Index: 1})
+    def clients_hear_of_success(self) -> Bool:
+        """002: "It would be possible to query and determine the status": some client is told that it has its index."""
+        return self.answered == Status.success
+
+    @sometimes(at={Index: 1})
+    def clients_hear_of_failures(self) -> Bool:
+        """002: "the CREATE INDEX command should abort and result in a failure": two rows have shared a key."""
+        return self.answered == Status.failed
+
     @sometimes(at={Index: 1})
     def clients_write_behind_the_scan(self, after: Self, r: Term[Row]) -> Bool:
         """A row that is behind a checkpoint changes while the rest of the table is scanned."""
@@ -418,6 +437,25 @@ class IndexBuild(Machine):
         ),
         equivalent_drop(
             delete, "the row is there", because="to delete what is not there changes nothing"
+        ),
+        equivalent_loss(write, new_key, because="a client may as well delete the row"),
+        equivalent_loss(
+            _begin, pending, because="a transaction that does not begin is one that nobody made"
+        ),
+        equivalent_loss(
+            _begin,
+            under,
+            because="who does not use the index any more writes as little to it as who does not know it",
+        ),
+        equivalent_without(
+            BackfillJob.backfill_chunk,
+            because="the chunk that finds no row is noted: a job that had noted none before is done, too",
+        ),
+        equivalent_loss(
+            compact,
+            Versions.row,
+            Versions.delete_marker,
+            because="a compaction may leave what it could remove",
         ),
         equivalent_drop(
             roll_back, "a transaction is pending", because="without one there is none to give up"

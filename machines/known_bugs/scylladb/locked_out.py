@@ -32,8 +32,15 @@ from stagewright.machines.scylladb.views.view_coordinator import (
     Tablet,
     View,
     ViewCoordinator,
+    ViewStatus,
 )
-from stagewright.machines.scylladb.views.view_task import Work
+from stagewright.machines.scylladb.views.view_destinations import (
+    Replica,
+    Sstable,
+    View as BuiltView,
+    ViewDestinations,
+)
+from stagewright.machines.scylladb.views.view_task import TOPOLOGY, Work
 from stagewright.machines.scylladb.views.view_updates import Key, ViewUpdates
 from stagewright.machines.scylladb.views.view_worker import Row, View as WorkerView, ViewWorker
 from stagewright.spec import Entity, Term, action, every, require
@@ -284,6 +291,21 @@ class TruncateIsRefusedWhileNodesStream(TopologySessions):
     def _queue(self, s: Term[Session]) -> None:
         super()._queue(s)
         require(self.session.is_none(), "nothing streams")
+
+
+@known_bug(
+    "000-21",
+    "design document 000: Is any view started but not finished yet?",
+    breaks=ViewDestinations.tables_are_repaired_while_views_are_built,
+)
+class RepairWaitsForViews(ViewDestinations):
+    """A table is not repaired while one of its views is built."""
+
+    @action(by=TOPOLOGY)
+    def repair(self, r: Term[Replica], s: Term[Sstable]) -> None:
+        """A repair brings rows, if no view is built."""
+        super().repair(r, s)
+        require(every(self.status[v] != ViewStatus.started for v in BuiltView), "no view is built")
 
 
 BUGS = known_bugs_in(globals())

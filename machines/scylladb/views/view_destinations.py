@@ -25,6 +25,7 @@ from stagewright.spec import (
     SetVar,
     States,
     Term,
+    accepts,
     action,
     choose,
     equivalent_drop,
@@ -277,6 +278,11 @@ class ViewDestinations(Machine):
         return left | (self.place[Replica.pending][s] != Place.nowhere)
 
     # -- promises ----------------------------------------------------------------------------------------
+
+    @accepts(repair)
+    def tables_are_repaired_while_views_are_built(self, r: Term[Replica], s: Term[Sstable]) -> Bool:
+        """000, Staging sstables: "Is any view started but not finished yet?": sstables come all the same."""
+        return self._serves(r) & self._is_nowhere(s)
 
     @invariant
     def built_views_are_complete(self, v: Term[View], s: Term[Sstable]) -> Bool:

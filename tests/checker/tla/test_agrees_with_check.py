@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -95,21 +95,30 @@ def test_a_machine_that_holds_has_the_same_states_in_tlc(case: Case, tlc: Tlc) -
 def small_scope(definition: Definition, most: int = TLC_STATES) -> Scope:
     """Of the scopes with at most so many states, the one with most.
 
-    They are those that exercise the machine, and the default one with as many budgets at nought, the last first,
-    as make it small.
+    They are those that exercise the machine, and the default one as much smaller as it has to be.
     """
     sizes = {scope: _states(definition, scope, most) for scope in exercising_scopes(definition)}
-    scope = scope_of(definition)
-    budgets = dict(scope.budgets)
-    for name in [*reversed(budgets), ""]:
-        scope = scope_of(definition, budgets=budgets)
+    for scope in _smaller_and_smaller(definition):
         sizes[scope] = _states(definition, scope, most)
         if sizes[scope]:
             break
-        budgets[name] = 0
     best = max(sizes, key=lambda scope: sizes[scope])
-    assert sizes[best], f"{definition.name} has too many states for TLC, even with no budget"
+    assert sizes[best], f"{definition.name} has too many states for TLC, even at its smallest"
     return best
+
+
+def _smaller_and_smaller(definition: Definition) -> Iterator[Scope]:
+    """The default scope, with ever more budgets at nought, the last first, and then with ever fewer of its entities."""
+    scope = scope_of(definition)
+    yield scope
+    budgets, sizes = dict(scope.budgets), dict(scope.sizes)
+    for name in reversed(budgets):
+        budgets[name] = 0
+        yield scope_of(definition, sizes, budgets)
+    for kind in reversed(sizes):
+        while sizes[kind] > max(1, len(kind.member_names)):
+            sizes[kind] -= 1
+            yield scope_of(definition, sizes, budgets)
 
 
 def _states(definition: Definition, scope: Scope, most: int) -> int:
