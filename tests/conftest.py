@@ -2,19 +2,25 @@
 
 import gc
 import os
+import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
+from _pytest.assertion import rewrite
+from _pytest.assertion.rewrite import assertstate_key
 from _pytest.nodeid import coerce_node_id
 from tests.thorough import VARIABLE
+
+from stagewright.__main__ import NEW_OBJECTS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SOURCES = Path(__file__).resolve().parent.parent / "src"
+TESTS = Path(__file__).resolve().parent
+SOURCES = TESTS.parent / "src"
 
 # `ci` finds the same on every run; `thorough` looks for more, and prints how to see it again.
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, database=None)
@@ -34,13 +40,15 @@ def pytest_configure(config: pytest.Config) -> None:
     """Tests read how much is asked for when they are imported, also in other processes."""
     if config.getoption("--thorough"):
         os.environ[VARIABLE] = "thorough"
+    gc.set_threshold(NEW_OBJECTS)  # tests define machines, as the program does
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Thousands of tests and the modules that they import stay: looking for garbage among them finds none."""
     gc.disable()
     try:
+        rewrite_a_share(session.config)
         return (yield)
     finally:
         gc.freeze()
@@ -75,6 +83,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if group is not None and getattr(config.option, "loadgroup", False):
             # pytest-xdist 3.8 names groups where pytest 9.2 no longer looks, and so would not group at all.
             item._id = coerce_node_id(f"{item.nodeid}@{group.args[0].replace('/', '.')}")
+
+
+def rewrite_a_share(config: pytest.Config) -> None:
+    """In a fresh clone each process would rewrite the assertions of all tests, at the same time as the others.
+
+    So each first does its part of the files, and then finds those of the others done.
+    """
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if processes == 1 or sys.dont_write_bytecode or config.getoption("file_or_dir"):
+        return
+    mine = int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw"))
+    for path in sorted(TESTS.rglob("test_*.py"))[mine::processes]:
+        kept = rewrite.get_cache_dir(path) / f"{path.stem}{rewrite.PYC_TAIL}"
+        if rewrite._read_pyc(path, kept) is None and rewrite.try_makedirs(kept.parent):
+            source_hash, code = rewrite._rewrite_test(path, config)
+            rewrite._write_pyc(config.stash[assertstate_key], code, source_hash, kept)
 
 
 def shares_a_fixture(item: pytest.Item) -> bool:

@@ -32,7 +32,9 @@ def find_items(data: Array, start: int) -> tuple[Array, int]:
             break
         if count == len(items):
             more = np.empty((2 * count, 3), np.int64)
-            more[:count] = items
+            for i in range(count):  # to compile `more[:count] = items` takes five seconds
+                for column in range(3):
+                    more[i, column] = items[i, column]
             items = more
         items[count, 0] = p + 5
         items[count, 1] = p + 5 + kl
