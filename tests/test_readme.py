@@ -55,7 +55,7 @@ def test_every_file_it_links_to_exists() -> None:
 
 def figures_of_one_tablet() -> list[tuple[str, int]]:
     """The profiles of tablet migration, and how many states the README gives each: it is the one place."""
-    (row,) = re.findall(r"\| `tablet-migration` \| all four \|.* holds \((.*) states\) \|", README)
+    (row,) = re.findall(r"\| `tablet-migration` \| each \|.* holds \((.*) states\) \|", README)
     numbers = [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*\d", row)]
     return list(zip(profile_names(TabletMigration), numbers, strict=True))
 

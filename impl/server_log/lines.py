@@ -11,8 +11,11 @@ from enum import Enum, auto
 from uuid import NAMESPACE_URL, uuid5
 
 from stagewright.impl.catalog.dumps import host_id_of
+from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
+from stagewright.spec.machine import profile_names
 
-VERSION = "2026.2.0-0.20260821.0123456789ab"
+RELEASE = profile_names(TabletMigration)[-1].removeprefix("scylla-")  # that nodes run
+VERSION = f"{RELEASE}.0-0.20260821.0123456789ab"
 BANNER = f"Scylla version {VERSION} with build-id {'0123456789abcdef' * 2}01234567 starting ..."
 
 TOPOLOGY = "raft_topology"

@@ -34,7 +34,7 @@ def test_the_profiles_are_those_of_the_definitions(machine: str) -> None:
         ("TabletMigration", "2025.4.0", "scylla-2025.4"),
         ("TabletMigration", "2026.1.0~rc1", "scylla-2025.4"),
         ("TabletMigration", "scylla-2026.2", "scylla-2026.2"),
-        ("TabletMigration", "2027.1.0", "scylla-2026.2"),
+        ("TabletMigration", "2099.1.0", PROFILES["TabletMigration"][-1]),
         ("TabletMigration", "", ""),
         ("TopologyTransition", "6.2.1-0.x", "scylla-6.0"),
         ("TopologyTransition", "5.4.0", "scylla-6.0"),
