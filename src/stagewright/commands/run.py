@@ -13,13 +13,19 @@ examples:
   stagewright run --script "table t tablets 4 rf 3; write 60; create view v on t by value; join n4; await v"
   stagewright run --script "create table 60 rows; write 300; create unique index i on v; kill n1; await i"
 
-The nodes n1, n2 … begin as normal members. A script is a list of commands, separated by semicolons and run in order:
-join NODE [lacking FEATURE], decommission NODE, replace NODE by NODE [lacking FEATURE], remove NODE, rebuild NODE,
-cleanup, generation (of CDC), kill NODE, restart NODE, wait MILLISECONDS, and write NUMBER, which goes on in the
-background while the following commands run. A node that lacks a feature of the cluster is rejected. table NAME tablets N rf N creates a table with tablets; create view NAME on TABLE by value [mod N]
-[where value < N] creates a materialized view of it, which is built while the table is written to: await NAME waits
-until it is built, drop view NAME drops it. Without --script, a table with --tablets is created, --writes are begun,
-and one node joins, one leaves and one is replaced.
+script (commands separated by semicolons, run in order; the nodes n1, n2 … are members at the start):
+  join NODE [lacking FEATURE]              a node joins; if it lacks a feature of the cluster, it is rejected
+  decommission NODE, remove NODE           it leaves; it is dead and is taken out
+  replace NODE by NODE [lacking FEATURE]   a new node takes a dead one's place
+  rebuild NODE, cleanup, generation        rows are streamed again; rows of others are removed; a new CDC generation
+  kill NODE, restart NODE, wait MS         a process ends; it starts again; nothing is done for so many milliseconds
+  write NUMBER                             writes that go on while the following commands run
+  table NAME tablets N rf N                creates a table with tablets
+  create view NAME on TABLE by value [mod N] [where value < N]
+                                           a materialized view, built while the table is written to
+  await NAME, drop view NAME               waits until the view is built; drops it
+  Without --script, a table with --tablets is created, --writes are begun, and one node joins, one leaves and one is
+  replaced.
 
 faults (separated by commas):
   loss, delay, duplicate   of messages, each optionally with =SHARE from 0 to 1

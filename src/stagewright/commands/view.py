@@ -135,6 +135,7 @@ def execute(args: argparse.Namespace) -> int:
     from stagewright.impl.view_engine.design.javascript import JavaScriptMissingError
     from stagewright.impl.view_engine.group.current import IndexNotReadyError
     from stagewright.impl.view_engine.group.triggers import Triggers
+    from stagewright.spec.errors import InputError
 
     actions = {
         "load": _load,
@@ -158,8 +159,7 @@ def execute(args: argparse.Namespace) -> int:
         with ViewEngine(args.folder, partitions=_partitions(args), triggers=triggers) as engine:
             actions[args.action](engine, args)
     except (ValueError, OSError, JavaScriptMissingError, IndexNotReadyError) as error:
-        print(f"stagewright view: {error}", file=sys.stderr)
-        return ExitCode.BAD_INPUT
+        raise InputError(str(error)) from error
     return ExitCode.HOLDS
 
 

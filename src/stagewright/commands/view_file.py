@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,14 +40,14 @@ def execute(args: argparse.Namespace) -> int:
     from stagewright.commands.console.output import console
     from stagewright.impl.view_engine.file.disk import RealDisk
     from stagewright.impl.view_engine.tree.check import check_file
+    from stagewright.spec.errors import InputError
 
     try:
         disk = RealDisk(args.file, read_only=True)
         if not args.file.is_file():
             raise IsADirectoryError(21, "Is not a file")
     except OSError as error:
-        print(f"stagewright view-file: {args.file}: {error.strerror}", file=sys.stderr)
-        return ExitCode.BAD_INPUT
+        raise InputError(f"{args.file} cannot be read: {error.strerror}") from error
     try:
         report = check_file(disk, all_snapshots=args.all_snapshots)
     finally:
