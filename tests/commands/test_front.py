@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -34,6 +35,17 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command_line(["--help"]) == ExitCode.HOLDS
     printed = capsys.readouterr().out
     assert all(f"  {command.name} " in printed for command in COMMANDS)
+
+
+@pytest.mark.parametrize("name", [command.name for command in COMMANDS])
+def test_help_of_a_command_has_examples_and_exit_codes(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command_line([name, "--help"]) == ExitCode.HOLDS
+    printed = capsys.readouterr().out
+    assert re.search(rf"^examples?:\n  (.*\| )?stagewright {name}\b", printed, re.MULTILINE)
+    assert re.search(r"^exit codes( here)?: 0 ", printed, re.MULTILINE)
+    assert max(map(len, printed.splitlines())) <= 140
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -183,7 +183,7 @@ def _without_command(words: list[str]) -> int:
     """Answer --help and --version; refuse everything else, naming the nearest command."""
     parser = _FrontParser(
         prog="stagewright",
-        description="State machines of tablet databases: checked, proved, run and replayed.",
+        description="Specify tablet databases as state machines; check and prove them, run them, and validate what was recorded.",
         usage="stagewright COMMAND [arguments]",
         epilog=_commands_table(),
         formatter_class=argparse.RawDescriptionHelpFormatter,

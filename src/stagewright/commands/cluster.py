@@ -86,7 +86,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     action("status", "report how each node is doing")
     watch = action("watch", "serve a page on the loopback that follows the cluster")
-    watch.add_argument("--port", type=count, default=0, metavar="N", help="default: any free one")
+    watch.add_argument(
+        "--port", type=count, default=0, metavar="N", help="the port (default: any free one)"
+    )
     watch.add_argument("--browser", action="store_true", help="open the page in a browser")
     _lacking(action("add", "let a new node join"))
     for name, summary in _OF_A_NODE:

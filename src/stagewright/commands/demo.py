@@ -73,10 +73,11 @@ def tour(reports: Path, sample_log: Path) -> tuple[Stop, ...]:
 def configure(parser: argparse.ArgumentParser) -> None:
     """The flags of `demo`."""
     parser.description = (
-        "Check, prove, run and validate tablet migration, let a cluster of real processes grow and "
+        "Check, prove, run and validate tablet migration, let a cluster of real processes grow and\n"
         "lose a node, and say where the reports are."
     )
-    parser.epilog = "example:\n  stagewright demo --out reports"
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = f"example:\n  stagewright demo --out reports\n\n{parser.epilog or ''}"
     parser.add_argument(
         "--out",
         metavar="DIR",

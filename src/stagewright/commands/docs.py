@@ -33,7 +33,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = f"{_EXAMPLE}\n\n{parser.epilog or ''}"
     parser.add_argument("machine", nargs="*", help="shipped names (default: all)")
     parser.add_argument(
-        "--out", type=Path, default=Path("docs"), metavar="DIR", help="default: docs"
+        "--out",
+        type=Path,
+        default=Path("docs"),
+        metavar="DIR",
+        help="write the pages there (default: docs)",
     )
     parser.add_argument(
         "--mutants",

@@ -41,7 +41,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--profile", default="", help="the version to explore (default: the newest)"
     )
     add_scope(parser)
-    parser.add_argument("--port", type=count, default=0, metavar="N", help="default: any free one")
+    parser.add_argument(
+        "--port", type=count, default=0, metavar="N", help="the port (default: any free one)"
+    )
     parser.add_argument("--browser", action="store_true", help="open the page in a browser")
     parser.add_argument(
         "--terminal", action="store_true", help="explore in the terminal, without a browser"

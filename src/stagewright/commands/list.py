@@ -18,9 +18,9 @@ from stagewright.commands.console.exit_codes import ExitCode
 def configure(parser: argparse.ArgumentParser) -> None:
     """The flags of `list`."""
     parser.description = (
-        "Name the shipped machines by database, with their profiles and default scopes."
+        "List the shipped machines by database, with their profiles and default scopes."
     )
-    parser.epilog = "example:\n  stagewright list --json"
+    parser.epilog = f"example:\n  stagewright list --json\n\n{parser.epilog or ''}"
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument(

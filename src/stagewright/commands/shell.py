@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EXAMPLE
     add = parser.add_argument
-    add("--dir", type=Path, required=True, metavar="D", help="the directory of the cluster")
+    add("--dir", type=Path, required=True, metavar="D", help="the cluster's directory")
     add("-c", "--command", metavar="TEXT", help="commands, instead of those on standard input")
     add(
         "--consistency",

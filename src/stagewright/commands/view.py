@@ -38,7 +38,7 @@ _EXAMPLES = """examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     """The arguments of `view`: one action, each with its own."""
     parser.description = "Keep documents in a folder, define views over them, and query the views."
-    parser.epilog = _EXAMPLES
+    parser.epilog = f"{_EXAMPLES}\n{parser.epilog or ''}"
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
 
@@ -104,7 +104,7 @@ def _configure_upkeep(actions: Any) -> None:
         help="also write documents while serving, as `load` does",
     )
     serve.add_argument(
-        "--id", default="id", help="the member that is a document's id (default: id)"
+        "--id", default="id", help="the member that is the document's id (default: id)"
     )
 
     watch = actions.add_parser("watch", help="print the state of each index whenever it changes")

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     """The arguments of `view-file`."""
     parser.description = (
-        "Verify an index file of the view engine or of Couchbase, offline: blocks, headers, nodes, "
-        "order, masks, counts, sizes, reductions, and that back index and views agree. Repairs nothing."
+        "Verify an index file of the view engine or of Couchbase, offline; nothing is repaired.\n\n"
+        "It checks blocks, headers, nodes, their order, masks, counts, sizes and reductions, and that the\n"
+        "back index and the views agree."
     )
     parser.epilog = (
         "example:\n  stagewright view-file check main_da1eaf6fac28abafd16daa38c3bbbfd7.view.1\n\n"

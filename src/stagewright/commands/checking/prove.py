@@ -72,14 +72,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=positive,
         default=DEFAULT_K,
         metavar="N",
-        help="the largest k of induction (%(default)s)",
+        help="the largest k of induction (default: %(default)s)",
     )
     add(
         "--depth",
         type=count,
         default=DEFAULT_DEPTH,
         metavar="D",
-        help="look for violations of up to D steps (%(default)s)",
+        help="look for violations of up to D steps (default: %(default)s)",
     )
     add(
         "--simple-paths",
@@ -91,7 +91,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=seconds,
         default=DEFAULT_SECONDS,
         metavar="S",
-        help="stop after S seconds (%(default)g)",
+        help="stop after S seconds (default: %(default)g)",
     )
     add(
         "--rlimit",

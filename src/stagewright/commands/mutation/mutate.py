@@ -143,18 +143,22 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         type=seconds,
         default=_SECONDS_EACH,
         metavar="S",
-        help="give up on a mutant after S seconds (%(default)g)",
+        help="give up on a mutant after S seconds (default: %(default)g)",
     )
     group.add_argument(
         "--max-states",
         type=positive,
         default=_STATES,
         metavar="N",
-        help="give up a search after N states (%(default)s)",
+        help="give up a search after N states (default: %(default)s)",
     )
     group.add_argument("--max-mutants", type=positive, metavar="N", help="take N mutants at random")
     group.add_argument(
-        "--seed", type=count, default=0, metavar="N", help="seed of --max-mutants (%(default)s)"
+        "--seed",
+        type=count,
+        default=0,
+        metavar="N",
+        help="seed of --max-mutants (default: %(default)s)",
     )
 
 

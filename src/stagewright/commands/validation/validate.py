@@ -157,7 +157,8 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         "--format",
         choices=("auto", *choices()),
         default="auto",
-        help="the format of the files (default: by name and content)",
+        metavar="FORMAT",
+        help=f"the format of the files, one of {', '.join(choices())} (default: auto, by name and content)",
     )
     parser.add_argument(
         "--mapping",
