@@ -36,6 +36,16 @@ def follow(
     board: Board, node: Context, moves: Iterable[tuple[TabletRow, Mutation]]
 ) -> Iterator[Mutation]:
     """The rows of tasks that change with those of tablets, each with its step."""
+    moves = tuple(moves)
+    changed = [*_follow(board, node, moves)]
+    yield from changed
+    for view in sorted({row.table for row, mutation in moves if _is_lost(node, row, mutation)}):
+        yield from _anew(board, node, view, moves, changed)
+
+
+def _follow(
+    board: Board, node: Context, moves: Iterable[tuple[TabletRow, Mutation]]
+) -> Iterator[Mutation]:
     tasks = [*tasks_in(node.catalog.tables).values()]
     for row, mutation in moves if tasks or node.view.views else ():
         columns = mutation.columns or {}
@@ -74,6 +84,56 @@ def _new_replicas(
         for replica in come:
             place = Place(row.table, row.range[1], replica)
             yield _created(board, Task(node.new_id(), BUILD, False, view, place))
+
+
+def _is_lost(node: Context, row: TabletRow, mutation: Mutation) -> bool:
+    """Whether another replica takes the place of one that a view has lost for good while it is built."""
+    stage = (mutation.columns or {}).get("stage", row.tablet.stage)
+    if stage is not None or row.tablet.stage is not Stage.end_migration:
+        return False
+    if row.table not in node.view.views:
+        return False
+    gone = {r.host for r in row.tablet.replicas if r not in (row.tablet.next or ())}
+    started = status_in(node.catalog.tables, row.table) is ViewStatus.started
+    return started and bool(gone & node.view.given_up)
+
+
+def _anew(
+    board: Board,
+    node: Context,
+    view: str,
+    moves: tuple[tuple[TabletRow, Mutation], ...],
+    changed: list[Mutation],
+) -> Iterator[Mutation]:
+    """All base replicas build a view anew that has lost a replica.
+
+    One of them, which may be done, had put its rows there alone; who takes that place has what the others had.
+    `changed` is what becomes of tasks in the same command.
+    """
+    rows = dict(node.catalog.tables[TASKS])
+    for mutation in changed:
+        known = rows.pop(mutation.key, {})
+        if mutation.columns is not None:
+            rows[mutation.key] = {**known, **mutation.columns}
+    settled: set[Place] = set()  # tasks that are new, or that others replace when the move ends
+    for task in [t for t in tasks_in({TASKS: rows}).values() if t.view == view and t.type == BUILD]:
+        if task.aborted or (task.id,) not in node.catalog.tables[TASKS]:
+            settled.add(task.place)
+            continue
+        instance = task.instance()
+        board.take_on(instance, step_of("abort"))
+        board.take_on(instance, step_of("give_way"))
+        yield Mutation(TASKS, (task.id,), None)
+    ends = {
+        row.name: row.tablet.next
+        for row, m in moves
+        if row.tablet.stage is Stage.end_migration and (m.columns or {}).get("stage", "") is None
+    }
+    for base in node.view.tablets[node.view.views[view].base]:
+        for replica in ends.get(base.name) or base.tablet.replicas:
+            place = Place(base.table, base.range[1], replica)
+            if place not in settled:
+                yield _created(board, Task(node.new_id(), BUILD, False, view, place))
 
 
 def resized(board: Board, node: Context, table: str, after: TabletMap) -> Iterator[Mutation]:

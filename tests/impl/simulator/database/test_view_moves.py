@@ -6,7 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.thorough import some_of
 
+from stagewright.impl.node.messages import Message
+from stagewright.impl.node.messages.tables import WorkOnTasks
 from stagewright.impl.node.port import Timing
 from stagewright.impl.server_log.files import LOGS
 from stagewright.impl.simulator.database.clients import Workload
@@ -15,6 +18,7 @@ from stagewright.impl.simulator.database.report import Report
 from stagewright.impl.simulator.database.run import run
 from stagewright.impl.simulator.database.script import parse_script
 from stagewright.impl.simulator.database.weather import parse_faults
+from stagewright.impl.simulator.database.world import World
 
 WITHIN = Plan(
     nodes=4,
@@ -67,3 +71,36 @@ def test_a_migration_that_is_broken_off_gives_its_tasks_back(
     assert FAILED in {o.result for o in report.outcomes}
     assert ("tablet", "cleanup_target", "revert_migration") in report.edges
     assert lines_with(tmp_path, "was recreated with new id") > 0
+
+
+def test_a_view_that_loses_a_replica_before_it_is_built_is_built_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Base replica n1 has put its rows on n3, which is lost; n2 begins when another one has taken the place of n3."""
+    send, late = World.send, 9_000
+
+    def held_up(world: World, sender: str, to: str, message: Message) -> None:
+        if not isinstance(message, WorkOnTasks) or to != "n2" or world.events.now > late:
+            send(world, sender, to, message)
+
+    monkeypatch.setattr(World, "send", held_up)
+    script = (
+        "table t tablets 1 rf 2; balancing off; write 60; wait 1000; create view v on t by value mod 7; "
+        "wait 1500; replace n3 by n5; await v"
+    )
+    report = run(Plan(nodes=4, script=parse_script(script)))
+    assert [m for m in report.moves if m.startswith("rebuild of ks.v:0 from n3:")]
+    assert report.outcomes[-1].result == "built"
+    assert (report.breaches, report.refused) == ([], [])
+
+
+@pytest.mark.parametrize("seed", some_of([0, 1]))
+def test_several_tablets_of_a_view_are_lost_at_once_while_tasks_are_worked_on(seed: int) -> None:
+    script = (
+        "table t tablets 8 rf 2; balancing off; write 250; wait 700; create view v on t by value mod 7; "
+        "wait 30; replace n3 by n6; await v"
+    )
+    faults = parse_faults("delay")
+    report = run(replace(WITHIN, nodes=5, seed=seed, script=parse_script(script), faults=faults))
+    assert (report.breaches, report.refused) == ([], [])
+    assert report.outcomes[-1].result == "built"
