@@ -15,12 +15,18 @@ examples:
 
 script (commands separated by semicolons, run in order; the nodes n1, n2 … are members at the start):
   join NODE [lacking FEATURE]              a node joins; if it lacks a feature of the cluster, it is rejected
-  decommission NODE, remove NODE           it leaves; it is dead and is taken out
-  replace NODE by NODE [lacking FEATURE]   a new node takes a dead one's place
+  decommission NODE, remove NODE           it hands over its rows and leaves; it dies, and the others take over
+  replace NODE by NODE [lacking FEATURE]   the first node dies, and the second takes its place
   rebuild NODE, cleanup, generation        rows are streamed again; rows of others are removed; a new CDC generation
   kill NODE, restart NODE, wait MS         a process ends; it starts again; nothing is done for so many milliseconds
   write NUMBER                             writes that go on while the following commands run
   table NAME tablets N rf N                creates a table with tablets
+  repair TABLE, alter TABLE rf N           replicas exchange what they lack; tablets gain or lose replicas
+  split TABLE, merge TABLE                 the table gets twice, or half, as many tablets
+  move TABLE TABLET [from NODE to NODE]    a replica moves
+  balancing on, balancing off              whether loads are evened out
+  isolate NODE                             it is cut off from group0 and the coordinator
+  ask REQUEST NODE, abort NODE             only make a request to leave, be removed or rebuilt; withdraw it
   create view NAME on TABLE by value [mod N] [where value < N]
                                            a materialized view, built while the table is written to
   await NAME, drop view NAME               waits until the view is built; drops it
