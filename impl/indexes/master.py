@@ -228,9 +228,10 @@ class Master:
             for tablet in range(self.settings.tablets):
                 if tablet not in self._reported:
                     self.port.send(table_tablet(tablet), AlterTable(self.catalog.schema()))
-        if not self._is_settled and self._has_converged():
-            self._alter()
-        self.job.tick()
+        if not self._is_settled:
+            if self._has_converged():
+                self._alter()
+            self.job.tick()
         self.port.after(TICK, self._tick)
 
     def _has_tablets(self) -> bool:

@@ -97,7 +97,7 @@ def test_a_master_to_which_nothing_happens_asks_its_definitions_nothing(
         raise AssertionError("nothing has changed")
 
     with monkeypatch.context() as patch:
-        patch.setattr(master.control, "can", asked)
+        patch.setattr(master.control, "of", asked)
         port.wait(200)
     master.receive("client", CreateIndex("i", "v"))
     port.led = {index_tablet(0, 0)}
