@@ -173,7 +173,7 @@ def _growth(
     folder: Path, events: int, repeats: int, chosen: list[str], contest: Contest, show: Show
 ) -> Report:
     rows = []
-    size = 1_000_000
+    size = min(1_000_000, events)
     while size <= events:
         traces = _traces(folder, size, show)
         jobs = [_job(name, name, *traces) for name in _OURS if name in chosen]

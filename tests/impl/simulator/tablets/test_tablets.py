@@ -63,7 +63,7 @@ def test_a_replaced_node_is_waited_for_by_no_tablet_and_counts_in_none(seed: int
 def test_a_node_stays_if_its_tablets_have_no_place() -> None:
     report = done("table t tablets 2 rf 3; decommission n1")
     assert report.kept
-    assert report.outcomes[-1].result.startswith("refused: the tablets of ks.t have 3 replicas")
+    assert report.outcomes[-1].result.startswith("failed: the tablets of ks.t have 3 replicas")
 
 
 @pytest.mark.parametrize(
