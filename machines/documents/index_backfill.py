@@ -123,6 +123,7 @@ INDEX_BACKFILL = Document(
                 IndexRows.no_missing_entry,
                 BackfillVersions.no_missing_entry,
                 IndexBuild.servers_that_read_find_the_rows,
+                IndexBuild.built_indexes_serve_reads,
             ),
         ),
         Section(

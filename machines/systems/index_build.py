@@ -47,6 +47,7 @@ from stagewright.spec import (
     constant,
     equivalent_drop,
     equivalent_loss,
+    equivalent_value,
     equivalent_without,
     equivalents,
     every,
@@ -395,6 +396,11 @@ class IndexBuild(Machine):
         return self.pending.is_none().implies(nothing)
 
     @sometimes(at={Index: 1})
+    def built_indexes_serve_reads(self, t: Term[Tablet]) -> Bool:
+        """002, READ_WRITE_AND_DELETE: the index "can be used to serve reads": on every server, in the end."""
+        return self._learned(t).column(lambda p: p.read)
+
+    @sometimes(at={Index: 1})
     def clients_hear_of_success(self) -> Bool:
         """002: "It would be possible to query and determine the status": some client is told that it has its index."""
         return self.answered == Status.success
@@ -446,6 +452,21 @@ class IndexBuild(Machine):
             _begin,
             under,
             because="who does not use the index any more writes as little to it as who does not know it",
+        ),
+        equivalent_value(
+            Permission.write_and_delete_while_removing,
+            lambda p: p.number,
+            because="a client that asks is told of the failure one permission later",
+        ),
+        equivalent_value(
+            Permission.delete_only,
+            lambda p: p.write,
+            because="one transaction commits before the scan: index-rows has two, whose entries are left behind",
+        ),
+        equivalent_value(
+            Permission.absent,
+            lambda p: p.number,
+            because="that an index is gone is asked for beside whether it is on its way out",
         ),
         equivalent_without(
             BackfillJob.backfill_chunk,
