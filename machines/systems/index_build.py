@@ -73,6 +73,9 @@ from stagewright.spec import (
 )
 
 STORAGE = Actor("index tablet")
+ON_ITS_WAY_OUT = tuple(p for p in Permission if p.removed)
+ONE_BEFORE = "it takes two transactions before the scan, as in index-rows"
+NOBODY_WRITES = "nobody writes to an index that has failed"
 
 
 @dataclass(frozen=True)
@@ -458,11 +461,20 @@ class IndexBuild(Machine):
             lambda p: p.number,
             because="a client that asks is told of the failure one permission later",
         ),
+        equivalent_value(ON_ITS_WAY_OUT, lambda p: p.write, because=NOBODY_WRITES),
+        equivalent_value(ON_ITS_WAY_OUT, lambda p: p.delete, because=NOBODY_WRITES),
         equivalent_value(
-            Permission.delete_only,
+            Permission.write_and_delete,
             lambda p: p.write,
-            because="one transaction commits before the scan: index-rows has two, whose entries are left behind",
+            because="who leaves the index out is waited for, whatever permission it had: the scan reads its row",
         ),
+        equivalent_value(
+            Permission.absent,
+            lambda p: p.delete,
+            because="a delete marker of before the scan hides no entry of it",
+        ),
+        equivalent_value(Permission.delete_only, lambda p: p.write, because=ONE_BEFORE),
+        equivalent_value(Permission.delete_only, lambda p: p.delete, because=ONE_BEFORE),
         equivalent_value(
             Permission.absent,
             lambda p: p.number,
