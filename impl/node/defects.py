@@ -16,6 +16,8 @@ class Defect(Enum):
     barrier_does_not_learn = auto()  # a node acknowledges a barrier with what it knows
     barrier_does_not_drain = auto()  # a node acknowledges while older requests are going on
     fence_is_ignored = auto()  # replicas accept requests of any version
+    scans_are_not_fenced = auto()  # though reads of single rows are
+    scans_ask_one_replica = auto()  # whatever the level
     session_is_not_checked = auto()  # rows are streamed whatever became of the session
     writes_skip_pending = auto()  # writes go to the old ring alone
     pending_is_not_awaited = auto()  # a write counts without the pending replicas

@@ -38,6 +38,8 @@ class Replica:
         """Do what another node's client wants."""
         refusal = self._refusal(request.version)
         if isinstance(request, ReplicaScan):
+            if self._node.has(Defect.scans_are_not_fenced) and refusal is Outcome.fenced:
+                refusal = None
             return [Send(sender, self._scan(request, refusal))]
         if refusal is not None:
             return [Send(sender, ReplicaReply(request.number, refusal))]

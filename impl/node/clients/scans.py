@@ -11,6 +11,7 @@ from itertools import groupby
 
 from stagewright.impl.catalog.view import View
 from stagewright.impl.node.context import Context
+from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.keys import bounds
 from stagewright.impl.node.messages import (
     Cell,
@@ -124,6 +125,8 @@ class Scans:
             Level.all: len(asked.replicas),
         }
         scan.needed = quorum[request.level]
+        if node.has(Defect.scans_ask_one_replica):
+            scan.needed = 1
         scan.targets, scan.answers, scan.end = asked.replicas, {}, asked.end
         if len(scan.targets) < scan.needed:
             return [self._fail(scan, f"{len(scan.targets)} replicas of {scan.needed}")]

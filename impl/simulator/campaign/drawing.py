@@ -85,6 +85,7 @@ RATES = {
 }
 OFTEN = {"join": 4, "decommission": 3, "replace": 3, "remove": 2, "rebuild": 1, "cleanup": 1,
          "generation": 1, "isolate": 1, "restart": 1, "wait": 1}  # fmt: skip
+SCANNED, SCANS = 0.3, 0.3  # share of the swarm in which clients scan, and of their reads
 OLDER = 0.08  # share of the new nodes of an older release, which are rejected
 SMALL_SKEW = 100.0  # milliseconds
 OF_LOGS = {"images": 0.4, "expires": 0.4}
@@ -153,7 +154,9 @@ def _swarm(seed: int, dice: Dice) -> Scenario:
         for name, rate in RATES.items()
         if dice.chance(0.5, "fault", name)
     ]
-    return _sized(seed, dice, parse_faults(",".join(words)), "swarm")
+    found = _sized(seed, dice, parse_faults(",".join(words)), "swarm")
+    scans = SCANS if dice.chance(SCANNED, "scanned") else 0.0
+    return replace(found, workload=replace(found.workload, scans=scans))
 
 
 def _most(name: str) -> float:

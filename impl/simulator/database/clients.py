@@ -8,13 +8,23 @@ from dataclasses import dataclass
 
 from stagewright.impl.cdc.metadata import NO_GENERATION
 from stagewright.impl.group0.dice import Dice
-from stagewright.impl.node.messages import ClientRead, ClientReply, ClientWrite, Level, Message
+from stagewright.impl.node.keys import stored_key
+from stagewright.impl.node.messages import (
+    ClientRead,
+    ClientReply,
+    ClientScan,
+    ClientWrite,
+    Level,
+    Message,
+    ScanReply,
+)
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.events import Events
 from stagewright.impl.simulator.database.hosts import EPOCH
 from stagewright.impl.simulator.database.tables import TABLE, key_in, table_of
 
 RECENT, BEGUN = 100, 1_000  # milliseconds
+MOST_SCANNED = 8  # rows
 PATIENCE = 500  # milliseconds, until a client gives a request up
 
 
@@ -26,6 +36,7 @@ class Workload:
     keys: int = 40
     gap: tuple[int, int] = (1, 6)
     reads: float = 0.5
+    scans: float = 0.0  # of the reads: of some rows from a key on, in the order of tokens
     deletes: float = 0.1
     odd: float = 0.0  # timestamps that are seconds away from the time
 
@@ -96,7 +107,10 @@ class Clients:
             key = key_in(table, key)
         node = nodes[dice.between(0, len(nodes) - 1, "through", name)]
         if dice.chance(self.workload.reads, "reads", name):
-            self.read(client, key, node)
+            if self.workload.scans and dice.chance(self.workload.scans, "scans", name):
+                self.scan(client, key, node, dice.between(1, MOST_SCANNED, "scanned", name))
+            else:
+                self.read(client, key, node)
             return
         self.left -= 1
         self._last += 1
@@ -131,14 +145,26 @@ class Clients:
         self.oracle.begin_read(self._last, key)
         self._ask(client, key, node, 0, ClientRead(self._last, table_of(key), key, level))
 
+    def scan(self, client: int, key: bytes, node: str, limit: int) -> None:
+        """Read so many rows from a key's place on, through a node."""
+        self._last += 1
+        self.oracle.begin_scan(self._last, table_of(key), stored_key(key))
+        message = ClientScan(self._last, table_of(key), stored_key(key), limit)
+        self._ask(client, key, node, 0, message)
+
     def _ask(
-        self, client: int, key: bytes, node: str, timestamp: int, message: ClientRead | ClientWrite
+        self,
+        client: int,
+        key: bytes,
+        node: str,
+        timestamp: int,
+        message: ClientRead | ClientScan | ClientWrite,
     ) -> None:
         self._waiting[message.number] = _Waiting(client, key, node, timestamp)
         self._events.after(PATIENCE, self._give_up, message.number)
         self._send(f"client{client}", node, message)
 
-    def hear(self, reply: ClientReply) -> None:
+    def hear(self, reply: ClientReply | ScanReply) -> None:
         """A request was answered."""
         found = self._waiting.pop(reply.number, None)
         if found is None:
@@ -147,7 +173,10 @@ class Clients:
         if not reply.succeeded:
             self._counted[f"{what} failed"] += 1
             self.oracle.drop_read(reply.number)
-            self._look_why(found, reply)
+            self._look_why(found, reply.reason)
+        elif isinstance(reply, ScanReply):
+            self._counted["scans returned"] += 1
+            self.oracle.end_scan(reply.number, reply.cells, reply.following, found.node)
         elif found.timestamp:
             self._counted["writes acknowledged"] += 1
             self.oracle.acknowledge(found.key, found.timestamp)
@@ -159,12 +188,12 @@ class Clients:
         if found.client >= 0:
             self._pause(found.client)
 
-    def _look_why(self, found: _Waiting, reply: ClientReply) -> None:
+    def _look_why(self, found: _Waiting, reason: str) -> None:
         """A write of just now that finds no generation, though the cluster is not of just now, is refused wrongly."""
         now = self._events.now
-        lacks = reply.reason == NO_GENERATION and table_of(found.key) == TABLE and now > BEGUN
+        lacks = reason == NO_GENERATION and table_of(found.key) == TABLE and now > BEGUN
         if lacks and abs(found.timestamp - 1000 * (EPOCH + now)) < 1000 * RECENT:
-            self.oracle.broken(f"{found.node} refused a write of now: {reply.reason}")
+            self.oracle.broken(f"{found.node} refused a write of now: {reason}")
 
     def _give_up(self, number: int) -> None:
         found = self._waiting.pop(number, None)

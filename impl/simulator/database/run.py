@@ -10,6 +10,7 @@ from stagewright.impl.node.messages import (
     ClientReply,
     CreateTable,
     Message,
+    ScanReply,
 )
 from stagewright.impl.node.port import Identity
 from stagewright.impl.server_log.files import LOGS, write_logs
@@ -148,8 +149,8 @@ class _Run:
         self._progress(self.events.now, self._doing)
         self.aims.committed(self.log_check.catalog.view)
 
-    def _hear(self, _to: str, message: Message) -> None:
-        if isinstance(message, ClientReply):
+    def _hear(self, to: str, message: Message) -> None:
+        if isinstance(message, ClientReply | ScanReply) and to.startswith("client"):
             self.clients.hear(message)
         else:
             self.asks.hear(message)

@@ -1,4 +1,4 @@
-"""What clients do in a run, in words: `keys=12,gap=0-3,reads=0.5,deletes=0.1,clients=4,chunk=3`."""
+"""What clients do in a run, in words: `keys=12,gap=0-3,reads=0.5,scans=0.2,deletes=0.1,clients=4,chunk=3`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ _FORMS = {
     "keys": "keys=NUMBER",
     "gap": "gap=MS-MS",
     "reads": "reads=SHARE",
+    "scans": "scans=SHARE",
     "deletes": "deletes=SHARE",
     "chunk": "chunk=NUMBER",
 }
@@ -40,6 +41,8 @@ def parse_workload(text: str) -> tuple[Workload, int]:
                     found = replace(found, gap=(_number(low, 0), _number(high, int(low))))
                 case "reads":
                     found = replace(found, reads=_share(value))
+                case "scans":
+                    found = replace(found, scans=_share(value))
                 case "deletes":
                     found = replace(found, deletes=_share(value))
                 case "chunk":
@@ -71,7 +74,8 @@ def _share(text: str) -> float:
 def workload_text(workload: Workload, chunk: int) -> str:
     """The list that `parse_workload` reads as this."""
     w = workload
+    scans = f"scans={w.scans:g}," if w.scans else ""
     return (
-        f"clients={w.clients},keys={w.keys},gap={w.gap[0]}-{w.gap[1]},reads={w.reads:g},"
+        f"clients={w.clients},keys={w.keys},gap={w.gap[0]}-{w.gap[1]},reads={w.reads:g},{scans}"
         f"deletes={w.deletes:g},chunk={chunk}"
     )

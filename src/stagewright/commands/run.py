@@ -45,7 +45,7 @@ faults (separated by commas):
   KIND@tablet.STAGE        strikes while a tablet is in a stage; dead@tablet.STAGE: a replica is gone for good
   all, none                (default: none)
 
---workload says what clients do, as in keys=12,gap=0-3,reads=0.5,deletes=0.1,clients=4 (gap in milliseconds,
+--workload says what clients do, as in keys=12,gap=0-3,reads=0.5,scans=0.2,deletes=0.1 (gap in milliseconds,
 shares from 0 to 1); chunk=3 is how many rows nodes stream at once. With --cdc, every change is also written to a CDC
 log, and a consumer must read each change once.
 

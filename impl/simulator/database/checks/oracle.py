@@ -10,6 +10,10 @@ from bisect import bisect_left, insort
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from stagewright.impl.node.keys import stored_key
+from stagewright.impl.node.messages import Cell
+from stagewright.impl.simulator.database.tables import table_of
+
 Seen = tuple[int, bytes | None]
 """A timestamp and a value; 0 and None: nothing."""
 
@@ -36,6 +40,7 @@ class Oracle:
     _times: dict[bytes, list[int]] = field(default_factory=dict[bytes, list[int]])
     _timestamps: set[int] = field(default_factory=set[int])
     _floors: dict[int, Seen] = field(default_factory=dict[int, Seen])
+    _scans: dict[int, dict[bytes, Seen]] = field(default_factory=dict[int, dict[bytes, Seen]])
 
     def begin_write(self, key: bytes, timestamp: int, value: bytes | None) -> None:
         """A client sends a write; no other one has its timestamp."""
@@ -71,6 +76,7 @@ class Oracle:
     def drop_read(self, number: int) -> None:
         """It failed: it has promised nothing."""
         self._floors.pop(number, None)
+        self._scans.pop(number, None)
 
     def end_read(self, number: int, key: bytes, seen: Seen, by: str) -> None:
         """A read returned."""
@@ -81,6 +87,41 @@ class Oracle:
         if seen[0] < floor[0]:
             self.broken(f"a read of {key!r} by {by} returned {seen}; {floor} was known before")
         self._raise(key, seen)
+
+    def begin_scan(self, number: int, table: str, start: bytes) -> None:
+        """A scan begins at a stored key: of each row from there on, it is known now what is at least returned."""
+        self._scans[number] = {
+            key: self.newest.get(key, (0, None))
+            for key in self._times
+            if table_of(key) == table and stored_key(key) >= start
+        }
+
+    def end_scan(
+        self, number: int, cells: tuple[Cell, ...], following: bytes | None, by: str
+    ) -> None:
+        """A scan returned the rows before `following`, without those that are deleted.
+
+        It writes nothing back, so that what it returned is not known to later reads.
+        """
+        found = {stored: (time, value) for stored, time, value in cells}
+        self.checked += 1
+        for key, floor in self._scans.pop(number).items():
+            stored = stored_key(key)
+            if following is not None and stored >= following:
+                continue
+            seen = found.get(stored)
+            if seen is None:
+                if not self._may_be_deleted(key, floor):
+                    self.broken(f"a scan by {by} left {key!r} out; {floor} was known before")
+            elif self.written.get((key, seen[0]), b"?never") != seen[1]:
+                self.broken(f"a scan of {key!r} by {by} returned {seen}, which nobody wrote")
+            elif seen[0] < floor[0]:
+                self.broken(f"a scan of {key!r} by {by} returned {seen}; {floor} was known before")
+
+    def _may_be_deleted(self, key: bytes, floor: Seen) -> bool:
+        times = self._times[key]
+        later = times[bisect_left(times, floor[0]) :]
+        return floor[1] is None or any(self.written[key, time] is None for time in later)
 
     def may_precede(self, key: bytes, timestamp: int, value: bytes | None) -> bool:
         """Whether a read as a write began may have returned this of its row, of what is older than the write."""

@@ -12,7 +12,7 @@ from stagewright.impl.catalog.columns import TABLES
 from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.catalog.view import View
 from stagewright.impl.node.keys import token_in
-from stagewright.impl.node.messages import Order, ReplicaRead, ReplicaWrite
+from stagewright.impl.node.messages import Order, ReplicaRead, ReplicaScan, ReplicaWrite
 from stagewright.impl.node.node import DatabaseNode
 from stagewright.impl.simulator.database.hosts import Host, life_of
 
@@ -28,10 +28,17 @@ class ReplicaWatcher:
         self._views: dict[str, View] = {}  # as each life knew it last
 
     def serves(
-        self, host: Host, node: DatabaseNode, what: str, request: ReplicaWrite | ReplicaRead
+        self,
+        host: Host,
+        node: DatabaseNode,
+        what: str,
+        request: ReplicaWrite | ReplicaRead | ReplicaScan,
     ) -> None:
-        """A replica writes, reads or refuses."""
-        key = request.key if isinstance(request, ReplicaRead) else request.cell[0]
+        """A replica writes, reads or refuses; of a scan, which may go over several tablets, the first counts."""
+        if isinstance(request, ReplicaWrite):
+            key = request.cell[0]
+        else:
+            key = request.key if isinstance(request, ReplicaRead) else request.start
         row = node.context.view.tablet_with(request.table, token_in(key))
         entity = life_of(host) if row is None else self._entity(host, node, row)
         older = request.version < node.context.view.fence_version

@@ -27,6 +27,8 @@ from stagewright.impl.node.messages import (
     PullRows,
     ReplicaRead,
     ReplicaReply,
+    ReplicaRows,
+    ReplicaScan,
     ReplicaWrite,
     RowChunk,
     Work,
@@ -214,13 +216,9 @@ class Watcher:
         match message:
             case ReplicaWrite() if isinstance(cause, ClientWrite) and message.table == cause.table:
                 self._began(node, message, cause)
-            case ReplicaRead(number, _, table, key):
-                view = node.context.view
-                if isinstance(cause, ClientWrite):
-                    self._waited[node.name, number] = cause
-                selected = to in view.replicas(table, token_in(key)).reads
-                self._take("lives", life_of(host), node.name, "ask_for_a_row", selected=selected)
-            case ReplicaReply():
+            case ReplicaRead() | ReplicaScan():
+                self._asks(host, node, to, message, cause)
+            case ReplicaReply() | ReplicaRows():
                 self._answers(host, node, message, cause)
             case ClientReply(number, succeeded):
                 request = self._writes.pop((node.name, number), None)
@@ -315,10 +313,28 @@ class Watcher:
         token = token_in(message.cell[0])
         return next(t.tablet.stage for t in tablets if token <= t.range[1])
 
-    def _answers(
-        self, host: Host, node: DatabaseNode, reply: ReplicaReply, cause: Message | None
+    def _asks(
+        self,
+        host: Host,
+        node: DatabaseNode,
+        to: str,
+        message: ReplicaRead | ReplicaScan,
+        cause: Message | None,
     ) -> None:
-        if isinstance(cause, ReplicaRead):
+        if isinstance(cause, ClientWrite):
+            self._waited[node.name, message.number] = cause
+        key = message.key if isinstance(message, ReplicaRead) else message.start
+        selected = to in node.context.view.replicas(message.table, token_in(key)).reads
+        self._take("lives", life_of(host), node.name, "ask_for_a_row", selected=selected)
+
+    def _answers(
+        self,
+        host: Host,
+        node: DatabaseNode,
+        reply: ReplicaReply | ReplicaRows,
+        cause: Message | None,
+    ) -> None:
+        if isinstance(cause, ReplicaRead | ReplicaScan):
             what = "read" if reply.outcome is Outcome.done else "refuse"
             self._replicas.serves(host, node, what, cause)
         elif reply.outcome is not Outcome.done and isinstance(cause, ReplicaWrite):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.impl.simulator.database import (
     test_drawn_runs,
+    test_scans,
     test_staging,
     test_view_places,
     test_views,
@@ -102,6 +103,7 @@ def test_every_defect_is_shown() -> None:
             test_repair,
             test_replication,
             test_resizing,
+            test_scans,
             test_staging,
             test_tablet_faults,
             test_view_places,

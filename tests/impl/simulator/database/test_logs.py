@@ -214,6 +214,8 @@ NO_LINE_OF_TIMES = "the readers do not follow which generation operates: a publi
 LEGAL = "ScyllaDB itself waits for the fence only after a barrier that failed"
 NOT_LOGGED = {
     D.fence_is_ignored: NO_LINE_OF_REQUESTS,
+    D.scans_are_not_fenced: NO_LINE_OF_REQUESTS,
+    D.scans_ask_one_replica: NO_LINE_OF_REQUESTS,
     D.session_is_not_checked: NO_LINE_OF_ROWS,
     D.writes_skip_pending: NO_LINE_OF_REQUESTS,
     D.pending_is_not_awaited: NO_LINE_OF_REQUESTS,
