@@ -163,16 +163,18 @@ class TaskLines:
             elif row["aborted"]:
                 yield f"Aborting task {name}"
         for one in gone:
-            yield _merged_or_split(one, made.values()) if resized else _moved(one)
+            yield _merged_or_split(one, made.values()) if resized else _moved(one, made.values())
 
 
-def _moved(gone: _Gone) -> str:
+def _moved(gone: _Gone, made: Iterable[Task]) -> str:
+    """What became of a task; where a whole view is built anew, many tasks are made, each in its own place."""
     task, place = gone.task, gone.task.place
-    if not gone.heirs:
+    for heir in made:
+        if (heir.view, heir.type, heir.place) == (task.view, task.type, place):
+            return f"Aborted task {task.id} was recreated with new id {heir.id}"
+    if len(gone.heirs) != 1:
         return f"Aborting task {task.id} for abandoning replica {_named(place.replica)}"
     (heir,) = gone.heirs
-    if heir.place == place:
-        return f"Aborted task {task.id} was recreated with new id {heir.id}"
     return (
         f"Task {task.id} was migrated from {_named(place.replica)} to {_named(heir.place.replica)}."
     )

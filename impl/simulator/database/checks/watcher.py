@@ -217,7 +217,9 @@ class Watcher:
             case ReplicaWrite() if isinstance(cause, ClientWrite) and message.table == cause.table:
                 self._began(node, message, cause)
             case ReplicaRead() | ReplicaScan():
-                self._asks(host, node, to, message, cause)
+                if isinstance(cause, ClientWrite):
+                    self._waited[node.name, message.number] = cause
+                self._replicas.asked(host, node, to, message)
             case ReplicaReply() | ReplicaRows():
                 self._answers(host, node, message, cause)
             case ClientReply(number, succeeded):
@@ -313,27 +315,9 @@ class Watcher:
         token = token_in(message.cell[0])
         return next(t.tablet.stage for t in tablets if token <= t.range[1])
 
-    def _asks(
-        self,
-        host: Host,
-        node: DatabaseNode,
-        to: str,
-        message: ReplicaRead | ReplicaScan,
-        cause: Message | None,
-    ) -> None:
-        if isinstance(cause, ClientWrite):
-            self._waited[node.name, message.number] = cause
-        key = message.key if isinstance(message, ReplicaRead) else message.start
-        selected = to in node.context.view.replicas(message.table, token_in(key)).reads
-        self._take("lives", life_of(host), node.name, "ask_for_a_row", selected=selected)
-
     def _answers(
-        self,
-        host: Host,
-        node: DatabaseNode,
-        reply: ReplicaReply | ReplicaRows,
-        cause: Message | None,
-    ) -> None:
+        self, host: Host, node: DatabaseNode, reply: ReplicaReply | ReplicaRows, cause: Message | None
+    ) -> None:  # fmt: skip
         if isinstance(cause, ReplicaRead | ReplicaScan):
             what = "read" if reply.outcome is Outcome.done else "refuse"
             self._replicas.serves(host, node, what, cause)

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from tests.impl.simulator.database import (
     test_drawn_runs,
-    test_scans,
     test_staging,
     test_view_places,
     test_views,
 )
 from tests.impl.simulator.database.changes import test_cdc_wrong_builds
+from tests.impl.simulator.database.checks import test_scans
 from tests.impl.simulator.database.wrong_builds import Shown
 from tests.impl.simulator.tablets import (
     test_repair,

@@ -17,6 +17,7 @@ from tests.impl.simulator.database import (
     test_views,
 )
 from tests.impl.simulator.database.changes import test_cdc_wrong_builds
+from tests.impl.simulator.database.checks import test_scans
 from tests.impl.simulator.database.test_defects import CHANGES, CLEANED, GROWN, TABLETS
 from tests.impl.simulator.tablets import (
     test_repair,
@@ -268,7 +269,7 @@ NOT_LOGGED = {
     **dict.fromkeys((s.defect for s in test_view_places.SHOWN), NO_LINE_OF_VIEWS),
     **dict.fromkeys((s.defect for s in test_staging.SHOWN), NO_LINE_OF_ROWS),
 }
-"""Why the logs alone cannot show a defect; the traces of nodes show each of them."""
+"""Why the logs alone cannot show a defect; the traces of nodes, or what clients read, show each of them."""
 
 
 def test_of_every_defect_it_is_known_whether_logs_show_it() -> None:
@@ -282,6 +283,7 @@ def test_of_every_defect_it_is_known_whether_logs_show_it() -> None:
         *test_repair.SHOWN,
         *test_replication.SHOWN,
         *test_resizing.SHOWN,
+        *test_scans.SHOWN,
         *test_staging.SHOWN,
         *test_tablet_faults.SHOWN,
         *test_view_places.SHOWN,

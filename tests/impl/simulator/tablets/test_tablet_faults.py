@@ -80,7 +80,7 @@ def test_every_way_back_is_taken() -> None:
 def test_a_node_that_was_given_up_and_comes_back_has_no_rows_of_tablets_that_were_rebuilt() -> None:
     """Its removal fails for a call that breaks, when its tablets are elsewhere already."""
     script = "table t tablets 4 rf 3; write 80; join n4; decommission n1; replace n2 by n5; join n6; remove n3"
-    report = done("all", 11, Plan(script=parse_script(script)))
+    report = done("all", 1, Plan(script=parse_script(script)))
     assert report.outcomes[-1].result.startswith("failed")
     assert report.nodes["n3"] == "normal"
 
