@@ -14,6 +14,7 @@ from stagewright.spec import (
     Machine,
     NumberVar,
     action,
+    bounded,
     constant,
     final,
     flag,
@@ -64,6 +65,7 @@ class RecordedResize(Machine):
     @action
     def hold_up(self) -> None:
         """There is a new replica, for which it is to be prepared, too."""
+        bounded(self.awaited < REPLICAS_MAX, "the replicas are those of one tablet, or of two")
         self.awaited = self.awaited + 1
 
     @action
