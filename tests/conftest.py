@@ -31,8 +31,9 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How much of the suite runs; by default all but what is marked `thorough`."""
+    """How much of the suite runs; by default all but what is marked `long` or `thorough`."""
     parser.addoption("--thorough", action="store_true", help="also run what takes long")
+    parser.addoption("--long", action="store_true", help="run what is marked `long` alone")
     parser.addoption("--quick", action="store_true", help="leave out what is slow or needs Spark")
 
 
@@ -65,10 +66,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("spark")
     left_out = set[str]()
     if not config.getoption("--thorough"):
-        left_out.add("thorough")
+        left_out |= {"thorough"} if config.getoption("--long") else {"thorough", "long"}
     if config.getoption("--quick"):
         left_out |= {"slow", "spark"}
-    deselected = [i for i in items if any(i.get_closest_marker(name) for name in left_out)]
+    only_long = config.getoption("--long") and not config.getoption("--thorough")
+    deselected = [
+        i
+        for i in items
+        if any(i.get_closest_marker(name) for name in left_out)
+        or (only_long and not i.get_closest_marker("long"))
+    ]
     if deselected:
         config.hook.pytest_deselected(items=deselected)
         items[:] = [item for item in items if item not in set(deselected)]

@@ -15,6 +15,7 @@ from tests.benchmarks.indexes.writers import Latencies, Update, Writers
 from tests.patience import PATIENCE
 
 
+@pytest.mark.long
 def test_figures_are_reported_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
     sizes = ["--rows", "300", "--rate", "40", "--idle", "0.6"]
     main([*sizes, "--only", "stagewright,sqlite"])

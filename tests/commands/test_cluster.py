@@ -171,6 +171,7 @@ def test_commands_are_cut_at_semicolons_outside_of_quotations() -> None:
     assert split_commands("put a 'b;c';; get a #1;") == [["put", "a", "b;c"], ["get", "a", "#1"]]
 
 
+@pytest.mark.long
 def test_changes_are_tailed_once_across_restarts_of_the_tail(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -80,6 +80,7 @@ def test_builds_processes_and_decisions_are_seen(
     assert "index0: publish" in dom
 
 
+@pytest.mark.long
 def test_a_cluster_that_does_not_run_is_shown_as_dead(supervisor: IndexSupervisor) -> None:
     supervisor.stop()
     seen = seen_when(supervisor, lambda s: all(p["process"] is None for p in s["processes"]))

@@ -60,6 +60,7 @@ def in_order(frame: DataFrame) -> Seen:
     return [(bytes(r.key), None if r.value is None else bytes(r.value)) for r in rows]
 
 
+@pytest.mark.long
 def test_a_table_and_a_stream_that_goes_on_have_each_change_once(
     supervisor: Supervisor, logged: SparkSession, tmp_path: Path
 ) -> None:

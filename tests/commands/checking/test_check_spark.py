@@ -73,6 +73,7 @@ class Killing:
         (BARRIER, {"tablet": 3, "node": 3}, 171_458, "sending"),
     ],
 )
+@pytest.mark.long
 def test_a_killed_worker_loses_nothing(
     spark: "SparkSession",
     tmp_path: Path,

@@ -17,6 +17,7 @@ from stagewright.impl.recording.trial import Tally, Trial
 from stagewright.impl.simulator.database.weather import Faults
 
 
+@pytest.mark.long
 def test_no_drawn_run_breaks_a_promise_and_all_that_matters_happens() -> None:
     tally = Tally[Trial](WANTED)
     for seed in range(examples(60)):

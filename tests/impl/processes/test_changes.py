@@ -123,6 +123,7 @@ def follow_through_kills(directory: Path, rounds: int) -> None:
     assert len(client.acknowledged) > 10 * rounds
 
 
+@pytest.mark.long
 def test_a_consumer_that_is_killed_with_nodes_has_each_change_once(tmp_path: Path) -> None:
     follow_through_kills(tmp_path, 2)
 

@@ -71,6 +71,7 @@ def test_a_node_imports_nothing_heavy() -> None:
     assert mebibytes < 64
 
 
+@pytest.mark.long
 def test_what_is_acknowledged_survives_kills_and_restarts(tmp_path: Path) -> None:
     with cluster(tmp_path / "c", 3) as supervisor:
         writers = writing(supervisor, 2)

@@ -79,6 +79,7 @@ def died_while_writing(directory: Path, deaths: int, wrong: str = "") -> list[st
         return alone(supervisor.layout, table)
 
 
+@pytest.mark.long
 def test_a_node_that_dies_has_rows_with_their_log_rows_or_neither(tmp_path: Path) -> None:
     assert died_while_writing(tmp_path, 2) == []
 

@@ -44,6 +44,7 @@ def replicas_of(said: TabletsReply) -> Counter[str]:
     return Counter(host for t in said.tablets for host, _ in t.replicas)
 
 
+@pytest.mark.long
 def test_a_new_node_gets_its_part_of_tablets_and_a_killed_one_is_replaced(tmp_path: Path) -> None:
     with cluster(tmp_path / "c", 3) as supervisor:
         created(supervisor, 4, 2)
@@ -78,6 +79,7 @@ def test_a_new_node_gets_its_part_of_tablets_and_a_killed_one_is_replaced(tmp_pa
         assert at_rest(supervisor).tablets == said.tablets
 
 
+@pytest.mark.long
 def test_a_node_has_all_rows_that_it_missed_after_a_repair_and_a_change_of_replicas(
     tmp_path: Path,
 ) -> None:

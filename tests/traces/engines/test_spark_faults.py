@@ -134,6 +134,7 @@ def test_a_file_that_is_gone_when_it_is_read_again_is_named(
 @pytest.mark.slow
 @pytest.mark.xdist_group("Spark of its own")
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds the executor in /proc")
+@pytest.mark.long
 def test_an_executor_that_is_killed_changes_nothing(files: list[Path]) -> None:
     root = Path(__file__).parents[3]
     path = os.pathsep.join((str(root / "src"), str(root)))

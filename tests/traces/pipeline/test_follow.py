@@ -27,6 +27,7 @@ LEASE = Path(__file__).parents[2] / "models" / "lease.py"
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.long
 def test_new_files_in_a_directory_continue_the_traces(
     spark: "SparkSession", lease: Any, tmp_path: Path
 ) -> None:
@@ -53,6 +54,7 @@ def test_new_files_in_a_directory_continue_the_traces(
     assert not any("no end yet" in note for note in reports[-1].notes)
 
 
+@pytest.mark.long
 def test_lines_from_a_socket_are_validated_as_they_come_also_after_a_restart(
     spark: "SparkSession", lease: Any, tmp_path: Path
 ) -> None:

@@ -29,6 +29,7 @@ from stagewright.impl.processes.errors import ClusterError, WireError
 from stagewright.machines.yugabytedb.indexes.index_states import Status
 
 
+@pytest.mark.long
 def test_a_build_survives_the_death_of_a_tablet_server_and_of_the_master(tmp_path: Path) -> None:
     with cluster(tmp_path / "c", rows_per_second=30) as supervisor:
         first, client = filled(supervisor), supervisor.client(PATIENCE)

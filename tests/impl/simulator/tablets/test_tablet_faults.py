@@ -54,6 +54,7 @@ def test_promises_survive_a_fault_in_a_stage(kind: str, stage: Stage) -> None:
     pytest.fail(f"no {kind} in {stage.name} in {SEEDS} seeds")
 
 
+@pytest.mark.long
 def test_every_way_back_is_taken() -> None:
     taken: set[tuple[str, str, str]] = set()
     barriers = (

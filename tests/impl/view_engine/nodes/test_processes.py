@@ -181,6 +181,7 @@ def live_with_kills(cluster: ViewCluster, kills: int) -> Life:
     return life
 
 
+@pytest.mark.long
 def test_nodes_are_killed_and_every_answer_is_map_reduce(
     cluster: ViewCluster, tmp_path: Path
 ) -> None:

@@ -300,6 +300,7 @@ READERS = (
 
 
 @pytest.mark.parametrize("wrong", some_of(READERS, each=2), ids=lambda w: w[0].__name__)
+@pytest.mark.long
 def test_a_wrong_consumer_is_noticed_by_what_it_reads_and_by_its_trace(
     wrong: tuple[type[Consumer], Plan, str, str], tmp_path: Path
 ) -> None:
