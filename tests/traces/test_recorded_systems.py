@@ -45,6 +45,7 @@ def checked(paths: list[Path]) -> TraceReport:
 
 
 @pytest.mark.parametrize("first", SEEDS[::BATCH])
+@pytest.mark.long
 def test_what_a_sound_system_records_under_faults_is_ok(first: int, tmp_path: Path) -> None:
     paths: list[Path] = []
     for seed in SEEDS[first : first + BATCH]:

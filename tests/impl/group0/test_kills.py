@@ -78,6 +78,7 @@ def test_writers_of_one_file_are_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_members_of_etcd_are_killed_the_leader_among_them(tmp_path: Path) -> None:
     if find_etcd() is None:
         pytest.skip(NO_ETCD)

@@ -31,6 +31,7 @@ from stagewright.impl.indexes.processes.builder import BuilderProcess
 FOUR = np.array([4], np.int64).tobytes()
 
 
+@pytest.mark.long
 def test_works_are_done_in_their_order_and_again_when_a_builder_dies(tmp_path: Path) -> None:
     answers: list[Answer] = []
     others = {*children_of(os.getpid())}  # of other tests

@@ -66,6 +66,7 @@ def test_a_build_survives_the_deaths_of_its_builders(tmp_path: Path) -> None:
         all_is_well(supervisor, first, writers)
 
 
+@pytest.mark.long
 def test_builds_are_refused_deferred_dropped_and_read_at_a_chosen_time(tmp_path: Path) -> None:
     with cluster(tmp_path / "c", rows_per_second=0, batch=50, chunk_rows=100, bulk=1) as supervisor:
         first, client = filled(supervisor), supervisor.client(PATIENCE)

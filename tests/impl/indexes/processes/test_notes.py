@@ -37,6 +37,7 @@ def both_are_built(supervisor: IndexSupervisor) -> None:
     client.close()
 
 
+@pytest.mark.long
 def test_builds_read_rows_once_at_their_rate_and_nobody_waits_for_them(tmp_path: Path) -> None:
     with cluster(tmp_path / "c", "", NOTING) as supervisor:
         first = filled(supervisor)

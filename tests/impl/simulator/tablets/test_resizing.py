@@ -92,6 +92,7 @@ def _sized(path: Path) -> list[str]:
     return ["--size", "Node=4"] if path.stem == "topology" else []
 
 
+@pytest.mark.long
 def test_a_wrong_build_is_refused_by_the_trace_of_resizes_that_it_wrote(tmp_path: Path) -> None:
     unprepared = frozenset({Defect.splits_are_not_prepared})
     report = run(replace(RESIZED, defects=unprepared), tmp_path)

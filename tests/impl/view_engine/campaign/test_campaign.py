@@ -27,6 +27,7 @@ def counts_of(seeds: Iterable[int]) -> Counter[str]:
     return total.counts
 
 
+@pytest.mark.long
 def test_every_answer_of_a_cluster_is_map_reduce_over_the_documents() -> None:
     total = counts_of(range(examples(30)))
     assert total["answers"] > 60

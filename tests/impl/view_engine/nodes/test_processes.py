@@ -241,6 +241,7 @@ def validated(trace: Path) -> int:
         (Defect.cleanup_ends_at_once, "the header has a state for each partition with rows"),
     ],
 )
+@pytest.mark.long
 def test_processes_of_a_wrong_build_are_refused_by_their_traces(
     defect: Defect, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
