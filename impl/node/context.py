@@ -18,8 +18,8 @@ from stagewright.impl.group0.member import (
     Wake as MemberWake,
 )
 from stagewright.impl.node.defects import Defect
-from stagewright.impl.node.messages import HostInfo
-from stagewright.impl.node.port import Effect, Identity, RowWork, Surroundings, Timing, Wake
+from stagewright.impl.node.messages import STARTING, HostInfo, OperatorReply
+from stagewright.impl.node.port import Effect, Identity, RowWork, Send, Surroundings, Timing, Wake
 from stagewright.impl.ring.partitioner import token_of
 from stagewright.impl.storage.port import RowStore
 from stagewright.impl.topology.release import Release
@@ -85,6 +85,19 @@ class Context:
         number, effects = self.member.propose(plan, term)
         self._ends[number] = then
         return self.group0(effects)
+
+    def answered(self, client: str, number: int, plan: Plan) -> list[Effect]:
+        """Commit what an operator wants, and say whether it is committed or why not."""
+        if not self.ready:
+            return [Send(client, OperatorReply(number, False, f"{self.name} {STARTING}"))]
+
+        def then(ended: Ended) -> list[Effect]:
+            error = ended.error
+            reason, help = ("", "") if error is None else (error.problem, error.help)
+            reply = OperatorReply(number, error is None, reason, ended.state.position, help)
+            return [Send(client, reply)]
+
+        return self.propose(plan, then)
 
     def read_barrier(self, then: Then) -> list[Effect]:
         """Learn all that is committed by now, and go on with `then`."""

@@ -13,7 +13,7 @@ from stagewright.impl.catalog.columns import TABLES, Row, text_of
 from stagewright.impl.catalog.tablet_rows import rows_of
 from stagewright.impl.cdc.rows import log_of
 from stagewright.impl.group0 import Command, Mutation
-from stagewright.impl.group0.member import Ended, Plan
+from stagewright.impl.group0.member import Ended
 from stagewright.impl.node.context import Context, tokens_for
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.messages import (
@@ -193,7 +193,7 @@ class Membership:
                 f"{node.name}: request {what} {request.node}".rstrip(), node.catalog, node.details()
             )
 
-        return self.answered(client, request.number, plan)
+        return self._node.answered(client, request.number, plan)
 
     def create(self, client: str, request: CreateTable) -> list[Effect]:
         """Make a table, and its log."""
@@ -229,20 +229,7 @@ class Membership:
                 rows = (*rows, streams_from(node, request.table, layout, node.time()))
             return board.command(text, node.catalog, node.details(), rows)
 
-        return self.answered(client, request.number, plan)
-
-    def answered(self, client: str, number: int, plan: Plan) -> list[Effect]:
-        """Commit what an operator wants, and say whether it is committed or why not."""
-        if not self._node.ready:
-            return [Send(client, OperatorReply(number, False, f"{self._node.name} {STARTING}"))]
-
-        def then(ended: Ended) -> list[Effect]:
-            reason = "" if ended.error is None else ended.error.problem
-            done = ended.error is None
-            help = "" if ended.error is None else ended.error.help
-            return [Send(client, OperatorReply(number, done, reason, ended.state.position, help))]
-
-        return self._node.propose(plan, then)
+        return self._node.answered(client, request.number, plan)
 
     def generations(self, number: int, table: str) -> GenerationsReply:
         """The CDC generations that clients may read, or the streams of a table of tablets."""

@@ -177,7 +177,7 @@ class DatabaseNode:
                 return self.membership.create(sender, message)
             case RepairTable() | AlterTable() | ResizeTable() | MoveTablet() | SetBalancing():
                 plan = plan_of(self.context, message)
-                return self.membership.answered(sender, message.number, plan)
+                return self.context.answered(sender, message.number, plan)
             case CreateView() | DropView() | ViewsRequest() | WorkOnTasks() | WorkedOnTasks():
                 return self.views.handle(sender, message)
             case GenerationsRequest(number, table):

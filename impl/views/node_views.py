@@ -7,11 +7,10 @@ from functools import partial
 
 from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.group0 import Leadership
-from stagewright.impl.group0.member import Ended, Plan
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.keys import bounds
-from stagewright.impl.node.messages import STARTING, Cell, OperatorReply
+from stagewright.impl.node.messages import Cell
 from stagewright.impl.node.messages.tables import (
     CreateView,
     DropView,
@@ -264,10 +263,10 @@ class NodeViews:
                     message.view, message.table, message.modulus, message.comparison, message.bound
                 )
                 plan = partial(create_view, self._node, wanted)
-                return self._answered(sender, message.number, plan)
+                return self._node.answered(sender, message.number, plan)
             case DropView():
                 plan = partial(drop_view, self._node, message.view)
-                return self._answered(sender, message.number, plan)
+                return self._node.answered(sender, message.number, plan)
             case ViewsRequest(number):
                 # With all that is committed: who has dropped a view no longer sees it.
                 return self._node.read_barrier(lambda _: [Send(sender, self._report(number))])
@@ -281,18 +280,6 @@ class NodeViews:
         catalog, batches = self._node.catalog, self.worker.batches.values()
         now = self._node.around.now()
         return ViewsReply(number, statuses(catalog.tables, catalog.view, now, batches))
-
-    def _answered(self, client: str, number: int, plan: Plan) -> list[Effect]:
-        if not self._node.ready:
-            reason = f"{self._node.name} {STARTING}"
-            return [Send(client, OperatorReply(number, False, reason))]
-
-        def then(ended: Ended) -> list[Effect]:
-            reason = "" if ended.error is None else ended.error.problem
-            help = "" if ended.error is None else ended.error.help
-            return [Send(client, OperatorReply(number, ended.error is None, reason, help=help))]
-
-        return self._node.propose(plan, then)
 
     def wake(self, reason: Reason) -> list[Effect]:
         """What the passing of time causes."""

@@ -11,13 +11,9 @@ import os
 import sys
 import time
 from contextlib import suppress
-from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from stagewright.impl.indexes.bulk.doing import Builder
+from typing import Any
 
 LEAST = 19  # priority of a process
 LESS = 5  # of a session: a third of what others get when they want all, so that builds go on
@@ -32,9 +28,9 @@ def main(words: list[str] | None = None) -> int:
     _yield_to_others()  # before much is loaded
     modules: dict[str, Any] = sys.modules
     modules.setdefault("scipy", None)  # numba would load it, for linear algebra
-    doing = import_module("stagewright.impl.indexes.bulk.doing")
-    builder: Builder = doing.Builder()
-    server = Connection(args.fd)
+    from stagewright.impl.indexes.bulk.doing import Builder
+
+    builder, server = Builder(), Connection(args.fd)
     with suppress(EOFError, ConnectionError, KeyboardInterrupt):  # the server is gone
         while True:
             work: Any = server.recv()

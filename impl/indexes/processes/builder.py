@@ -155,7 +155,6 @@ class _Link:
         if not received:
             self._lost(self)
             return
-        for body in self._frames.feed(
-            received
-        ):  # what follows from a large one is a turn of its own
+        # What follows from a large one is a turn of its own.
+        for body in self._frames.feed(received):
             self._loop.call_soon(self._heard, self, pickle.loads(body))

@@ -1,13 +1,13 @@
 """The topology state machine: requests, tracks, operations, the way back.
 
-What is kept is in `control/topology_record.py`, what is promised in `control/topology_promises.py`, the tables in
+What is kept is in `control/topology_record.py`, what is promised in `control/topology_properties.py`, the tables in
 `topology_states.py`; `topology.py` puts nodes, client requests and data around it.
 """
 
 from __future__ import annotations
 
 from stagewright.machines.scylladb.cluster import NETWORK, Node
-from stagewright.machines.scylladb.topology.control.topology_promises import TopologyPromises
+from stagewright.machines.scylladb.topology.control.topology_properties import TopologyProperties
 from stagewright.machines.scylladb.topology.control.topology_reasons import TABLES
 from stagewright.machines.scylladb.topology.control.topology_record import (
     BALANCER,
@@ -68,7 +68,7 @@ WAITING = "one request can proceed and another cannot: it takes three nodes, som
 requests, faults, stages = Record.requests, Record.faults, Record.stages
 
 
-class TopologyControl(TopologyPromises):
+class TopologyControl(TopologyProperties):
     """The states of nodes and of the topology as a whole, driven by the topology coordinator.
 
     A barrier that passed is taken to mean that every node has learned the version, with the fence of those before, and
@@ -1368,11 +1368,11 @@ class TopologyControl(TopologyPromises):
 
     not_in_the_newest_version = unexercised(
         vacuous(
-            TopologyPromises.tablets_are_drained_where_a_node_leaves,
+            TopologyProperties.tablets_are_drained_where_a_node_leaves,
             because="since 2026.1 tablets drain in no transition state of their own",
         ),
         vacuous(
-            TopologyPromises.paused_requests_do_not_begin,
+            TopologyProperties.paused_requests_do_not_begin,
             because="since 2026.1 a node has no tablets any more when it begins to leave",
         ),
     )

@@ -1,6 +1,6 @@
 """What group0 keeps of the topology, what the coordinator of the moment knows beside it, and how both are read.
 
-`topology_promises.py` says what holds, `topology_control.py` what happens; the tables are in `topology_states.py`.
+`topology_properties.py` says what holds, `topology_control.py` what happens; the tables are in `topology_states.py`.
 """
 
 from __future__ import annotations

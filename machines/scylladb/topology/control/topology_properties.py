@@ -50,7 +50,7 @@ from stagewright.spec import (
 ORDER = (Request.replace, Request.join, Request.remove, Request.leave, Request.rebuild)
 
 
-class TopologyPromises(TopologyRecord):
+class TopologyProperties(TopologyRecord):
     """What holds of every state and step, and what ends: of any coordinator that keeps this record."""
 
     # -- what recurs ---------------------------------------------------------------------------------
