@@ -55,6 +55,7 @@ class StagingWatcher:
             set()
         )  # whose task is gone since rows came by a stream that goes on
         self._views: set[str] = set()  # those that are committed
+        self._begun: dict[str, set[str]] = {}  # by tablet and life: views when a batch began
 
     # -- what is committed ---------------------------------------------------------------------------------
 
@@ -130,6 +131,16 @@ class StagingWatcher:
 
     # -- what leaves ---------------------------------------------------------------------------------------
 
+    def begins(self, host: Host, node: DatabaseNode, place: Place) -> None:
+        """A batch begins to process what is staged at a place.
+
+        A view that is created later is built from the base directory, by a batch that the shard executes after this one.
+        """
+        row = node.context.view.tablet_with(place.base, place.last_token)
+        if row is not None:
+            views = node.context.view.views_of(place.base)
+            self._begun[_entity(host, row)] = {v.name for v in views}
+
     def dropped(self, host: Host, node: DatabaseNode, drop: Drop) -> None:
         """An entry was removed by itself, as its row was processed."""
         staged = self._entries.get((node.name, drop.family, drop.low))
@@ -142,7 +153,12 @@ class StagingWatcher:
             return
         self.processed += 1
         has_place = node.name in (*now_of(row), *(r.host for r in row.tablet.replicas))
-        updates = self._updates(host, node, base, staged)
+        known, updates = (
+            self._begun.get(_entity(host, row)),
+            self._updates(host, node, base, staged),
+        )
+        if known is not None:
+            updates = [u for u in updates if u.view in known]
         updated = all(self._is_due(node, base, u, late=staged.repaired) for u in updates)
         self._take(
             KIND, _entity(host, row), node.name, "process", paired=has_place, updated=updated

@@ -247,6 +247,8 @@ class ViewWatcher:
             rows = newest_rows(host, place.base, *bounds(*row.range))
             batch.rows = [cell for cell in rows if cell[:2] not in known]
             batch.staged = [] if views else waiting
+        if not views:
+            self.staging.begins(host, node, place)
         self._batches[life, place] = batch
 
     def _is_complete(self, host: Host, node: DatabaseNode, base: str, batch: _Batch) -> bool:

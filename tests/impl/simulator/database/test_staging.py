@@ -61,14 +61,25 @@ FEWER = Plan(  # what was repaired waits at a replica that goes
 )
 """Of seed 12, a view shows a row which only that replica has seen replaced."""
 
+FOLLOWED = Plan(  # by another view, which is created while what came with new replicas is processed
+    nodes=4,
+    script=parse_script(
+        "table t tablets 2 rf 2; write 60; wait 150; create view w on t by value mod 2; alter t rf 4; "
+        "create view v on t by value; await v"
+    ),
+    faults=parse_faults("loss=0.3"),
+    workload=Workload(keys=40, gap=(0, 2)),
+    timing=Timing(chunk=2),
+)
+
 
 # -- sound builds ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "plan",
-    [REPAIRED, MOVED, BUILT, FEWER],
-    ids=["repaired", "moved", "while it is built", "with fewer replicas"],
+    [REPAIRED, MOVED, BUILT, FEWER, FOLLOWED],
+    ids=["repaired", "moved", "while it is built", "with fewer replicas", "before another view"],
 )
 @pytest.mark.parametrize("seed", some_of(range(4), each=2))
 def test_views_get_what_waited_in_staging(plan: Plan, seed: int) -> None:
