@@ -45,7 +45,10 @@ def needed(
         found = {i: work.found(i) for i in range(len(asked))}
     else:
         [original.compiled.engine for original in originals if original.small]
-        found = dict(in_processes(work.found, len(asked), workers, over=lambda: False, died=late))
+        reached = in_processes(
+            work.found, range(len(asked)), workers, over=lambda: False, died=late
+        )
+        found = dict(reached)
     return {
         prop.name: Needed(need, caught, None if index is None else findings[index])
         for i, prop in enumerate(asked)

@@ -38,6 +38,9 @@ class Fate(Enum):
     SAME = "same"  # it means the same as the original, or nothing at all: not counted
 
 
+SURVIVES = (Fate.SURVIVED, Fate.REDUNDANT)
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """What was found about one mutant: `by` holds the promises that break first, at depth `depth`."""

@@ -53,7 +53,7 @@ def rediscover_all(
     died = Rediscovery(problem="its process died")
     reached = in_processes(
         lambda index: rediscovered(bugs[index], limits),
-        len(bugs),
+        range(len(bugs)),
         workers,
         over=lambda: False,
         died=died,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
@@ -21,23 +21,29 @@ def possible() -> bool:
 
 
 def in_processes(
-    work: Callable[[int], T], count: int, workers: int, *, over: Callable[[], bool], died: T
+    work: Callable[[int], T],
+    numbers: Iterable[int],
+    workers: int,
+    *,
+    over: Callable[[], bool],
+    died: T,
 ) -> Iterator[tuple[int, T]]:
-    """`work(0)`, `work(1)`, … with their numbers, in the order in which they are done.
+    """`work(number)` of each with its number, in the order in which they are done.
 
+    `numbers` is asked for the next one as late as possible: it may know by then what came of those before.
     Ends early once `over()` says so. Whoever stops listening, or a Ctrl-C, ends the processes at once.
     `died`: what stands for the result of a process that was ended by the system.
     """
     _inherited.append(work)
     pool = ProcessPoolExecutor(
-        min(workers, count),
+        workers,
         mp_context=multiprocessing.get_context("fork"),
         initializer=signal.signal,
         initargs=(signal.SIGINT, signal.SIG_IGN),
     )
     finished = False
     try:
-        yield from _collected(pool, count, _AHEAD * workers, over, died)
+        yield from _collected(pool, iter(numbers), _AHEAD * workers, over, died)
         finished = True
     finally:
         _inherited.remove(work)
@@ -52,10 +58,13 @@ _inherited: list[Callable[[int], Any]] = []
 
 
 def _collected(
-    pool: ProcessPoolExecutor, count: int, ahead: int, over: Callable[[], bool], died: T
+    pool: ProcessPoolExecutor,
+    indices: Iterator[int],
+    ahead: int,
+    over: Callable[[], bool],
+    died: T,
 ) -> Iterator[tuple[int, T]]:
     waiting: dict[Future[T], int] = {}
-    indices = iter(range(count))
     while True:
         while len(waiting) < ahead and not over():
             index = next(indices, None)

@@ -13,7 +13,8 @@ from stagewright.checker.mutation.changes.edges import unknown_steps
 from stagewright.checker.mutation.changes.effects import unknown_joins
 from stagewright.checker.mutation.changes.mutants import Kind, Mutant
 from stagewright.checker.mutation.changes.reasons import unknown_bodies
-from stagewright.checker.mutation.evaluation import ASSIGNED_ONCE, Evaluation, Fate
+from stagewright.checker.mutation.claims import Claim, claim, deciding
+from stagewright.checker.mutation.evaluation import ASSIGNED_ONCE, SURVIVES, Evaluation, Fate
 from stagewright.checker.mutation.fairness import Assumed
 from stagewright.checker.mutation.original import Original
 from stagewright.checker.verdicts import IN_BOUNDS
@@ -22,12 +23,9 @@ from stagewright.spec.definition import (
     CheckedAlone,
     Definition,
     Equivalent,
-    EquivalentDrop,
     Reason,
     Role,
 )
-
-_SURVIVES = (Fate.SURVIVED, Fate.REDUNDANT)
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ class Finding:
 
     @property
     def survives(self) -> bool:
-        return self.fate in _SURVIVES
+        return self.fate in SURVIVES
 
     @property
     def explained(self) -> bool:
@@ -137,6 +135,7 @@ class MutationReport:
     with_parts: Sequence[Mutant] = ()  # left to the parts of the system that say what they change
     assumed: Assumed | None = None  # of the actions' fairness; None if it was not looked at
     needs: Mapping[str, Needed] = field(default_factory=dict)  # by property; empty if not asked for
+    reasons_alone: bool = False  # the mutants of each reason, until one survived
 
     @cached_property
     def unexplained(self) -> tuple[Finding, ...]:
@@ -219,43 +218,24 @@ class MutationReport:
 
     @cached_property
     def stale(self) -> tuple[Reason, ...]:
-        """Reasons whose mutants are all caught; of a requirement that may be dropped: if that is caught.
-
-        What a part says of itself need not hold in a system, nor what a base class says in each class of it.
-        """
-        if not self.whole:
-            return ()
-        fates: dict[Reason, set[Fate]] = {}
-        for finding in self.findings:
-            for reason in () if finding.mutant.whole else finding.mutant.reasons:
-                fates.setdefault(reason, set()).add(finding.evaluation.fate)
-        return tuple(
-            reason
-            for reason, found in fates.items()
-            if not reason.of_part
-            and not reason.inherited
-            and (_all_caught(found) or _all_caught(self._drops.get(reason, set())))
-        )
+        """Reasons whose mutants are all caught; of a requirement that may be dropped: if that is caught."""
+        return tuple(reason for reason, found in self.claims.items() if found is Claim.STALE)
 
     @cached_property
-    def _drops(self) -> Mapping[Reason, set[Fate]]:
-        """By reason for requirements that may be dropped: what became of those that were."""
-        said = {
-            e.reason
-            for e in self.definition.equivalents
-            if isinstance(e, EquivalentDrop) and not e.weakened
+    def claims(self) -> Mapping[Reason, Claim]:
+        """By reason, what was found out about it; empty if not every mutant of it was to be evaluated."""
+        if not (self.whole or self.reasons_alone):
+            return {}
+        mutants = [finding.mutant for finding in self.findings]
+        return {
+            reason: claim([self.findings[i].evaluation.fate for i in indices])
+            for reason, indices in deciding(self.definition, mutants).items()
         }
-        found: dict[Reason, set[Fate]] = {}
-        for finding in self.findings:
-            if finding.mutant.kind is Kind.DROP:
-                for reason in said.intersection(finding.mutant.reasons):
-                    found.setdefault(reason, set()).add(finding.evaluation.fate)
-        return found
 
     @cached_property
     def unmatched(self) -> tuple[Reason, ...]:
         """Reasons for changes that cannot be made to this definition."""
-        if not self.whole:
+        if not (self.whole or self.reasons_alone):
             return ()
         return tuple(said.reason for said in self._unknown() if not said.reason.of_part)
 
@@ -264,10 +244,6 @@ class MutationReport:
         yield from unknown_steps(self.definition)
         yield from unknown_values(self.definition)
         yield from unknown_joins(self.definition)
-
-
-def _all_caught(fates: set[Fate]) -> bool:
-    return Fate.CAUGHT in fates and fates <= {Fate.CAUGHT, Fate.SAME}
 
 
 def hint(finding: Finding, originals: Sequence[Original]) -> str:

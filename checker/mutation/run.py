@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from stagewright.checker.limits import Limits, Stop
 from stagewright.checker.mutation.changes.mutants import Mutant
 from stagewright.checker.mutation.checkpoint import Checkpoint
+from stagewright.checker.mutation.claims import Claims
 from stagewright.checker.mutation.evaluation import Evaluation, Fate, evaluate
 from stagewright.checker.mutation.original import Original
 from stagewright.checker.mutation.processes import in_processes, possible
@@ -32,30 +33,37 @@ def evaluate_all(
     *,
     workers: int = 1,
     checkpoint: Checkpoint | None = None,
+    claims: Claims | None = None,
     on_evaluated: OnEvaluated | None = None,
 ) -> tuple[list[Evaluation], bool]:
     """An evaluation of each mutant, in their order, and whether a Ctrl-C ended it early.
 
     What is not reached within the budget is undecided. The evaluations do not depend on `workers`.
     `checkpoint`: of these mutants; what it holds is taken as it is, and what is evaluated is added to it.
+    `claims`: of these mutants; only those are evaluated that its reasons ask for. It learns what became of them.
     """
     known = {} if checkpoint is None else checkpoint.known
-    open_ = [index for index in range(len(mutants)) if index not in known]
-    parallel = workers > 1 and len(open_) > 1 and possible()
+    asked: Iterable[int] = range(len(mutants))
+    if claims is not None:
+        claims.evaluations.update(known)
+        asked = claims.in_order()
+    open_ = (index for index in asked if index not in known)
+    parallel = workers > 1 and len(mutants) - len(known) > 1 and possible()
     memory = Stop(Limits()).memory_left(0) // (workers if parallel else 1)
-    work = _Work([mutants[i] for i in open_], originals, budget, time.monotonic(), memory)
+    work = _Work(mutants, originals, budget, time.monotonic(), memory)
     late = Evaluation(Fate.UNDECIDED, note="not reached within the budget")
     if parallel:  # compile before there are several processes
         [original.compiled.engine for original in originals if original.small]
     evaluations = [known.get(index, late) for index in range(len(mutants))]
-    reached = _one_by_one(work)
+    reached = _one_by_one(work, open_)
     if parallel:
         died = replace(late, note="its process died")
-        reached = in_processes(work.evaluated, len(open_), workers, over=work.is_over, died=died)
+        reached = in_processes(work.evaluated, open_, workers, over=work.is_over, died=died)
     try:
-        for number, evaluation in reached:
-            index = open_[number]
+        for index, evaluation in reached:
             evaluations[index] = evaluation
+            if claims is not None:
+                claims.evaluations[index] = evaluation
             if checkpoint is not None:
                 checkpoint.keep(index, evaluation)
             if on_evaluated is not None:
@@ -92,8 +100,8 @@ class _Work:
             return Evaluation(Fate.UNDECIDED, note="memory ran out")
 
 
-def _one_by_one(work: _Work) -> Iterator[tuple[int, Evaluation]]:
-    for index in range(len(work.mutants)):
+def _one_by_one(work: _Work, indices: Iterable[int]) -> Iterator[tuple[int, Evaluation]]:
+    for index in indices:
         if work.is_over():
             return
         yield index, work.evaluated(index)

@@ -169,6 +169,26 @@ def test_a_stale_reason_is_a_failure_and_one_that_matches_nothing_bad_input(
     assert "matches nothing" in capsys.readouterr().out
 
 
+def test_reasons_can_be_checked_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "toggle.py"
+    stale = f"equivalent_drop(press, {NOT_STUCK}, because='nobody presses twice')"
+    file.write_text(TOGGLE.replace("REASONS", stale))
+    kept = tmp_path / "toggle.jsonl"
+    assert run(file, "--reasons", "--checkpoint", kept) == ExitCode.VIOLATED
+    printed = capsys.readouterr()
+    assert "checking 1 mutants" in printed.err
+    assert "1 reasons: 0 needed, 1 stale, 0 undecided (1 mutants)" in printed.out
+    assert run(file, "--reasons", "--checkpoint", kept, "--json") == ExitCode.VIOLATED
+    found = document(capsys)
+    assert found["reasons"] == {"needed": 0, "stale": 1, "open": 0}
+    assert found["whole"] is False
+    assert [m["text"] for m in cast("list[dict[str, str]]", found["mutants"])] == [
+        "it is not stuck: not stuck"
+    ]
+    assert run(file, "--reasons", "--kind", "drop") == ExitCode.BAD_INPUT
+    assert "leave out --kind" in capsys.readouterr().err
+
+
 def test_a_sample_depends_on_the_seed_alone(
     toggle: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1150,7 +1150,7 @@ class TopologyControl(TopologyProperties):
             _ask,
             Record.done,
             Record.error,
-            because="who has no row has Record.asked for nothing before",
+            because="who has no row has asked for nothing before",
         ),
         equivalent_drop(_begin, "the topology is at rest", because="only a third node would tell"),
         equivalent_drop(
@@ -1176,7 +1176,7 @@ class TopologyControl(TopologyProperties):
         equivalent_drop(_barrier_passed, "barrier passed", because="what fails may fail before"),
         equivalent_drop(
             ask_to_replace,
-            "the replaced node is Record.down, and asks for nothing",
+            "the replaced node is down, and asks for nothing",
             because=CANCELLED,
         ),
         equivalent_drop(ask_to_leave, "node is normal and up", because=CANCELLED),
@@ -1198,7 +1198,7 @@ class TopologyControl(TopologyProperties):
         equivalent_drop(start_rebuild, "no request to join comes before it", because=NOT_NEEDED),
         equivalent_drop(
             fail_to_rebuild,
-            "a node is Record.down, or there is no source",
+            "a node is down, or there is no source",
             because=STREAMS_MAY_FAIL,
         ),
         equivalent_drop(start_barrier, "nothing is given up", because="one more does no harm"),
@@ -1247,7 +1247,7 @@ class TopologyControl(TopologyProperties):
         ),
         equivalent_loss(change_stages, Record.version, because="stages that stay as they are"),
         equivalent_loss(
-            fence_stages, Record.fence_version, because="the next Record.barrier fences as well"
+            fence_stages, Record.fence_version, because="the next barrier fences as well"
         ),
         equivalent_weakening(
             move_last_tablet,
@@ -1273,7 +1273,7 @@ class TopologyControl(TopologyProperties):
             fence_before_cleanup,
             "cleanup is needed",
             "older requests are not fenced",
-            because="a Record.barrier more does no harm",
+            because="a barrier more does no harm",
         ),
         equivalent_drop(
             clean_up, "node holds rows of ranges that it has lost", because=REMOVED_AGAIN
@@ -1316,7 +1316,7 @@ class TopologyControl(TopologyProperties):
             "writes go to both rings",
             "it has not ended yet",
             "session is open",
-            because="what is Record.streamed may be Record.streamed again, and where nodes stream is a session",
+            because="what is streamed may be streamed again, and where nodes stream is a session",
         ),
         equivalent_drop(
             stream_ranges,
@@ -1348,13 +1348,13 @@ class TopologyControl(TopologyProperties):
             "the request is not reported as done",
             because="what is reported may be reported again",
         ),
-        equivalent_drop(shut_down, "it is up", because="what is Record.down may be told as well"),
+        equivalent_drop(shut_down, "it is up", because="what is down may be told as well"),
         equivalent_drop(remove_from_group0, "it is still in group0", because=REMOVED_AGAIN),
         equivalent_drop(
             _leaving_ring,
             "a node has left the token ring",
             "the node is in transition",
-            because="nothing of the kind is Record.done, or left to be Record.done, for any other node",
+            because="nothing of the kind is done, or left to be done, for any other node",
         ),
         equivalent_drop(give_up_join, "it is not given up yet", because=GIVEN_UP_AGAIN),
         equivalent_loss(give_up_join, Record.giving_up, because=GIVEN_UP_AGAIN),

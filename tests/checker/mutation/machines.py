@@ -8,6 +8,7 @@ from typing import Self
 
 from stagewright.checker.limits import Limits
 from stagewright.checker.mutation.changes.mutants import Mutant, all_mutants
+from stagewright.checker.mutation.claims import Claims
 from stagewright.checker.mutation.evaluation import Evaluation
 from stagewright.checker.mutation.original import original_at
 from stagewright.checker.mutation.report import Finding, MutationReport
@@ -232,14 +233,25 @@ def mutated(
     mutants: Sequence[Mutant] | None = None,
     workers: int = 1,
     budget: Budget | None = None,
+    reasons: bool = False,
 ) -> MutationReport:
-    """All mutants, or those given, evaluated at the machine's own scopes."""
+    """All mutants, or those given, or those that its reasons ask for, evaluated at the machine's own scopes."""
     definition = define(machine, profile)
     asked = mutants_of(machine, profile) if mutants is None else mutants
     originals = [original_at(definition, s, Limits()) for s in exercising_scopes(definition)]
-    evaluations, interrupted = evaluate_all(asked, originals, budget or Budget(), workers=workers)
-    findings = [Finding(m, j) for m, j in zip(asked, evaluations, strict=True)]
-    return MutationReport(definition, originals, findings, mutants is None, interrupted, 0.0)
+    claims = Claims(definition, asked) if reasons else None
+    evaluations, interrupted = evaluate_all(
+        asked, originals, budget or Budget(), workers=workers, claims=claims
+    )
+    findings = [
+        Finding(m, j)
+        for i, (m, j) in enumerate(zip(asked, evaluations, strict=True))
+        if claims is None or claims.asks(i)
+    ]
+    whole = mutants is None and not reasons
+    return MutationReport(
+        definition, originals, findings, whole, interrupted, 0.0, reasons_alone=reasons
+    )
 
 
 def evaluated(report: MutationReport, identity: str) -> Evaluation:

@@ -12,6 +12,7 @@ from tests.checker.mutation.machines import (
     Crossing,
     Explained,
     Hasty,
+    Light,
     Queue,
     evaluated,
     mutants_of,
@@ -20,11 +21,19 @@ from tests.checker.mutation.machines import (
 
 from stagewright.checker.limits import Limits
 from stagewright.checker.mutation.changes.mutants import Kind
+from stagewright.checker.mutation.claims import Claim
 from stagewright.checker.mutation.evaluation import ASSIGNED_ONCE, Fate, counterexample
 from stagewright.checker.mutation.original import original_at
 from stagewright.checker.mutation.page import render_page
 from stagewright.checker.mutation.report import MutationReport, hint
 from stagewright.checker.mutation.run import Budget
+from stagewright.spec import (
+    action,
+    equivalent_drop,
+    equivalent_weakening,
+    equivalents,
+    require,
+)
 from stagewright.spec.define import define
 from stagewright.spec.loading import find
 from stagewright.spec.scope import scope_of
@@ -129,6 +138,57 @@ def test_a_reason_for_what_is_caught_is_stale(explained: MutationReport) -> None
 
 def test_a_reason_for_no_mutant_is_told(explained: MutationReport) -> None:
     assert [r.text for r in explained.unmatched] == ["there is such a step"]
+
+
+class Guarded(Crossing):
+    """One reason is needed by its first mutant, one by its second, and one is stale."""
+
+    def _there_is_room(self) -> None:
+        require(self.waiting < 2, "there is room")
+
+    @action
+    def arrive(self) -> None:
+        """A car comes."""
+        self._there_is_room()
+        self.waiting = self.waiting + 1
+
+    @action
+    def turn(self) -> None:
+        """A car turns into the road at a red light."""
+        self._there_is_room()
+        require(self.waiting < 1, "nobody waits")
+        require((self.waiting < 1) & (self.light == Light.red), "at red, where nobody waits")
+        self.waiting = self.waiting + 1
+
+    harmless = equivalents(
+        equivalent_drop(_there_is_room, "there is room", because="who turns looks himself"),
+        equivalent_weakening(turn, "at red, where nobody waits", because="turning is allowed"),
+        equivalent_drop(Crossing.enter, "cars may go", because="nobody looks"),
+    )
+
+
+def test_reasons_are_decided_by_no_more_mutants_than_it_takes() -> None:
+    whole, some = mutated(Guarded), mutated(Guarded, reasons=True)
+    assert some.claims == whole.claims
+    assert {r.text: c for r, c in some.claims.items()} == {
+        "who turns looks himself": Claim.NEEDED,
+        "turning is allowed": Claim.NEEDED,
+        "nobody looks": Claim.STALE,
+    }
+    assert [r.text for r in some.stale] == ["nobody looks"]
+    fates = [(f.mutant.action, f.fate) for f in some.findings]
+    assert fates[0] == ("arrive", Fate.CAUGHT)
+    assert ("turn", Fate.REDUNDANT) in fates
+    reasoned = [f for f in whole.findings if f.mutant.reasons]
+    assert len(fates) < len(reasoned)
+    assert mutated(Guarded, reasons=True, workers=2).claims == some.claims
+
+
+def test_a_reason_is_open_where_the_budget_ends() -> None:
+    report = mutated(Guarded, reasons=True, budget=Budget(seconds=0))
+    assert set(report.claims.values()) == {Claim.OPEN}
+    assert report.stale == ()
+    assert len(report.undecided) == len(report.findings) > 3
 
 
 def test_a_part_of_the_mutants_says_nothing_of_reasons() -> None:

@@ -98,9 +98,8 @@ def _results(of: Runs[R], left: list[int], began: float) -> Iterator[R]:
                 return
             yield of.attempt(seed)
         return
-    work = in_processes(lambda i: of.attempt(left[i]), len(left), workers, over=over, died=None)
-    for index, result in work:
-        yield of.died(left[index]) if result is None else result
+    for seed, result in in_processes(of.attempt, left, workers, over=over, died=None):
+        yield of.died(seed) if result is None else result
 
 
 def _open(of: Runs[R], directory: Path) -> tuple[dict[int, R], TextIO]:

@@ -13,7 +13,8 @@
                   "steps", "loop", "note", "hint", "reasons", "seconds"}],
      "fairness": null if only some mutants were asked for, else {"assumptions": how many, "undecided",
                  "beyond_need": [{"name", "text", "file", "line"}]},
-     "stale", "unmatched": [{"reason", "file", "line"}]}
+     "stale", "unmatched": [{"reason", "file", "line"}],
+     "reasons": how many are {"needed", "stale", "open"}; all 0 if not every mutant of a reason was asked for}
 
 With --all: {"machines": [such an object for each]}.
 
@@ -28,6 +29,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from stagewright.checker.mutation.changes.mutants import Kind
+from stagewright.checker.mutation.claims import Claim
 from stagewright.checker.mutation.fairness import Assumed
 from stagewright.checker.mutation.report import Finding, MutationReport, hint
 from stagewright.commands.reports.places import path_of
@@ -76,6 +78,7 @@ def document_of(report: MutationReport) -> Json:
         "fairness": None if report.assumed is None else _assumed(report.assumed),
         "stale": [_reason(reason) for reason in report.stale],
         "unmatched": [_reason(reason) for reason in report.unmatched],
+        "reasons": {kind.value: sum(c is kind for c in report.claims.values()) for kind in Claim},
     }
 
 

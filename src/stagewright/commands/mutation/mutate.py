@@ -53,6 +53,7 @@ examples:
   stagewright mutate tablet --max-mutants 50 --seed 7 --json
   stagewright mutate tablet-migration --mutant "drop / read_new / action done"
   stagewright mutate view-task --alone
+  stagewright mutate tablet --reasons --timeout 600
   stagewright mutate --all --timeout 600 --out mutants
   stagewright mutate tablet --checkpoint tablet.jsonl   # and again, after it was cut off
   stagewright mutate --known
@@ -68,7 +69,8 @@ one), or if the definition is refused because a step would assign a variable twi
 property or a superfluous guard. If it is harmless, the machine gives the reason in a member
 `harmless = equivalents(equivalent_drop(...), equivalent_loss(...), ...)`, by method and guard or by method
 and variable. Steps, table entries and joined actions have equivalent_step, equivalent_value and
-equivalent_without.
+equivalent_without. A reason is stale if all its mutants are caught: --reasons checks only that, each
+reason's mutants until one survives.
 Fairness is weakened, too: assumptions that no property needs are listed and do not affect the exit code.
 Mutants of a part of a system are checked with that part alone if the system says `checked_alone(part)`.
 
@@ -114,6 +116,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--alone",
         action="store_true",
         help="for each property, also look for a mutant that it alone catches",
+    )
+    add(
+        "--reasons",
+        action="store_true",
+        help="only find stale reasons: check each reason's mutants until one survives",
     )
     _add_limits(parser)
     add(
@@ -182,6 +189,13 @@ def execute(args: argparse.Namespace) -> int:
             "a machine is named beside --all" if args.all else "no machine is named",
             help="name one machine, or ask for --all or --known",
         )
+    if args.reasons and (
+        args.kind or args.action or args.mutant or args.max_mutants or args.alone or args.parts
+    ):
+        raise InputError(
+            "--reasons is about all mutants of each reason",
+            help="leave out --kind, --action, --mutant, --max-mutants, --alone and --parts",
+        )
     names = list(SHIPPED) if args.all else [args.machine]
     documents: list[object] = []
     codes: list[ExitCode] = []
@@ -245,6 +259,7 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
     from stagewright.checker.mutation.changes.mutants import all_mutants, evaluated_here
     from stagewright.checker.mutation.changes.restated import restated_guards
     from stagewright.checker.mutation.checkpoint import Checkpoint
+    from stagewright.checker.mutation.claims import Claims
     from stagewright.checker.mutation.report import Finding, MutationReport
     from stagewright.checker.mutation.run import Budget, evaluate_all
     from stagewright.commands.mutation.progress import progress_on
@@ -261,12 +276,13 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
     asked = _chosen(everything, definition, args)
     mutants = asked if args.parts else evaluated_here(definition, asked)
     here = set(map(id, mutants))
-    with progress_on(sys.stderr, definition, len(mutants)) as lines:
+    claims = Claims(definition, mutants) if args.reasons else None
+    todo = len(mutants) if claims is None else claims.number
+    with progress_on(sys.stderr, definition, todo) as lines:
         limits = Limits(states=args.max_states, seconds=args.timeout)
         originals = _originals(definition, scopes, limits, lines)
-        left = None
-        if args.timeout is not None:
-            left = max(0.0, args.timeout - (time.monotonic() - started))
+        spent = time.monotonic() - started
+        left = None if args.timeout is None else max(0.0, args.timeout - spent)
         kept = None
         if args.checkpoint is not None:
             kept = Checkpoint(args.checkpoint, definition, scopes, mutants)
@@ -277,21 +293,24 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
             Budget(left, args.per_mutant, args.max_states),
             workers=processes,
             checkpoint=kept,
+            claims=claims,
             on_evaluated=lines.evaluated,
         )
-    found = [Finding(m, j) for m, j in zip(mutants, evaluations, strict=True)]
+    pairs = enumerate(zip(mutants, evaluations, strict=True))
+    found = [Finding(m, j) for i, (m, j) in pairs if claims is None or claims.asks(i)]
     needs: Mapping[str, Needed] = {}
     if args.alone and not interrupted:
         each = Budget(args.timeout, args.per_mutant, args.max_states)
         needs = needed(definition, originals, found, each, workers=processes)
     assumed = None
-    if len(asked) == len(everything) and originals and not interrupted:
+    whole = claims is None and len(asked) == len(everything)
+    if whole and originals and not interrupted:
         assumed = fairness.assumed(originals, Stop(limits, started))
     return MutationReport(
         definition,
         originals,
         found,
-        len(asked) == len(everything) and definition.profile == define(machine).profile,
+        whole and definition.profile == define(machine).profile,
         interrupted,
         time.monotonic() - started,
         _versions(machine, definition),
@@ -299,6 +318,7 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
         [mutant for mutant in asked if id(mutant) not in here],
         assumed,
         needs,
+        args.reasons,
     )
 
 

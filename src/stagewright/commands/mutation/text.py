@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from rich.console import Group, RenderableType
@@ -9,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from stagewright.checker.mutation.changes.mutants import Kind, Mutant
+from stagewright.checker.mutation.claims import Claim
 from stagewright.checker.mutation.evaluation import Fate
 from stagewright.checker.mutation.fairness import Assumed
 from stagewright.checker.mutation.report import Finding, MutationReport, Need
@@ -81,6 +83,9 @@ def _parts(report: MutationReport, *, verbose: bool) -> Iterator[RenderableType]
         text = f"matches nothing{about}: {_place(reason.where)} says: {reason.text}"
         yield Text(text, style="bold red")
     yield Text("")
+    if report.reasons_alone:
+        yield from _claims(report)
+        return
     yield _numbers(report)
     catchers = ", ".join(f"{n:,} by {kind.value}" for kind, n in report.catchers.items() if n)
     if catchers:
@@ -101,9 +106,22 @@ def _parts(report: MutationReport, *, verbose: bool) -> Iterator[RenderableType]
             f"{len(report.with_parts):,} more are checked with the part that says what they change: {listed}; "
             "--parts checks them here too"
         )
+    yield _time(report)
+
+
+def _time(report: MutationReport) -> Text:
+    ended = ", interrupted" if report.interrupted else ""
+    return Text(f"{report.seconds:.1f} s{ended}", style="dim")
+
+
+def _claims(report: MutationReport) -> Iterator[RenderableType]:
+    """How many reasons were decided, with so many mutants."""
+    found = Counter(report.claims.values())
     yield Text(
-        f"{report.seconds:.1f} s" + (", interrupted" if report.interrupted else ""), style="dim"
+        f"{found.total():,} reasons: {found[Claim.NEEDED]:,} needed, {found[Claim.STALE]:,} stale, "
+        f"{found[Claim.OPEN]:,} undecided ({report.summary().mutants:,} mutants)"
     )
+    yield _time(report)
 
 
 _NOT_ALONE = {
