@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+from tests.commands.checking.test_other_scopes import mirror
 
 from stagewright.commands import run_command_line
 from stagewright.commands.console.exit_codes import ExitCode
@@ -196,6 +198,36 @@ def test_the_shipped_machine_is_proved(capsys: pytest.CaptureFixture[str]) -> No
     assert "nothing_is_remembered_at_rest" in capsys.readouterr().out
 
 
+def test_the_other_scopes_that_a_machine_names_are_proved_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine = mirror(tmp_path, 2)
+    assert run_command_line(["prove", machine]) == ExitCode.HOLDS
+    lines = capsys.readouterr().out.splitlines()
+    at = lines.index("also at the other scopes that the definition names:")
+    assert [line.partition(" proved")[0].strip() for line in lines[at + 1 :]] == [
+        "✓  Disk=3, losses=2: 2 of 2",
+        "✓  losses=0, repairs=1: 2 of 2",  # its witness is not looked for here
+    ]
+    assert run_command_line(["prove", machine, "--timeout", "0.000001"]) == ExitCode.UNDECIDED
+    assert "no time is left for 2 other scopes" in capsys.readouterr().err
+
+
+def test_what_breaks_only_at_another_scope_is_shown_with_its_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine = mirror(tmp_path, 1)
+    assert run_command_line(["prove", machine, "--default-scope"]) == ExitCode.HOLDS
+    assert run_command_line(["prove", machine, "--size", "disk=2"]) == ExitCode.HOLDS
+    capsys.readouterr()
+    assert run_command_line(["prove", machine, "--json"]) == ExitCode.VIOLATED
+    document = json.loads(capsys.readouterr().out)
+    assert [report["outcome"] for report in document["reports"]] == ["holds", "violated"]
+    again = shlex.split(document["reports"][1]["reproduce"])
+    assert run_command_line(again[1:]) == ExitCode.VIOLATED
+    assert "violated after 2 steps" in capsys.readouterr().out
+
+
 def test_prove_all_tells_what_is_proved_and_what_resists(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,7 +238,8 @@ def test_prove_all_tells_what_is_proved_and_what_resists(
     monkeypatch.setattr("stagewright.machines.SHIPPED", shipped)
     code = run_command_line(["prove", "--all", "--depth", "3", "--k", "2"])
     lines = capsys.readouterr().out.splitlines()
-    assert re.match(r"✓ tablet-migration \(scylla-2026\.2\)  (\d+) of \1 proved, ", lines[1])
+    row = r"✓ tablet-migration \(scylla-2026\.2\)  (\d+) of \1 proved at 2 scopes, "
+    assert re.match(row, lines[1])
     assert lines[2].startswith("2 machines: ")
     assert code == (0 if lines[0].startswith("✓") else 3)
     assert run_command_line(["prove", "lease", "--all"]) == 2

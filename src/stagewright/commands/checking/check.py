@@ -27,7 +27,7 @@ from stagewright.commands.checking.other_scopes import (
     add_default_scope,
     check_at,
     other_scopes,
-    print_others,
+    print_searched,
 )
 from stagewright.commands.checking.spark_flags import (
     add_spark,
@@ -191,7 +191,7 @@ def execute(args: argparse.Namespace) -> int:
                     print_line(machine, here)
                 else:
                     print_result(here[0])
-                    print_others(here[1:])
+                    print_searched(here[1:])
                 _report_dropped(args.without, here)
     if args.all and not args.json and not reports.take_standard_output:
         print_summary(results)
@@ -228,7 +228,9 @@ def _at_its_scopes(
     from stagewright.spec.verdict import Outcome
 
     results = [_checked(definition, args, directory)]
-    for other in other_scopes(definition, args, results[0]):
+    if args.checkpoint or args.spark is not None:
+        return results
+    for other in other_scopes(definition, args, deadlock=not args.no_deadlock):
         if results[-1].report.outcome is not Outcome.HOLDS:
             break
         limits = replace(_limits(args), seconds=_time_left(args, results))

@@ -1,4 +1,4 @@
-"""`check` at the other scopes that a definition names: what breaks only there is found without asking for it.
+"""`check` and `prove` at the other scopes that a definition names: what breaks only there is found without asking.
 
 A definition says by `exercised_at = scopes({}, {Node: 3, losses: 2})` where it is to be looked at. Its default
 scope gets the whole report; of each other one it is checked that nothing breaks. Witnesses are not sought there,
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from stagewright.commands.reports.result import Result
     from stagewright.spec.definition import Definition
     from stagewright.spec.scope import Scope
+    from stagewright.spec.verdict import Outcome
 
 
 @dataclass(frozen=True)
@@ -34,46 +35,40 @@ def add_default_scope(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--default-scope",
         action="store_true",
-        help="check at the default scope only, not also at the others that the definition names "
+        help="take the default scope only, not also the others that the definition names "
         "(`exercised_at`)",
     )
 
 
 def other_scopes(
-    definition: Definition, args: argparse.Namespace, seen: Result
+    definition: Definition, args: argparse.Namespace, *, deadlock: bool
 ) -> Iterator[OtherScope]:
-    """The scopes to check after the default one, if all holds there; none where the command line names one."""
+    """The scopes to look at after the default one; none where the command line names one."""
     from stagewright.spec.declarations.exercised import exercising_scopes
     from stagewright.spec.scope import scope_of
-    from stagewright.spec.verdict import Outcome
 
-    chosen = args.default_scope or args.size or args.budget
-    if chosen or args.checkpoint or args.spark is not None:
-        return
-    if seen.report.outcome is not Outcome.HOLDS:
+    if args.default_scope or args.size or args.budget:
         return
     for scope in exercising_scopes(definition):
-        names = _decided_at(definition, scope, args)
+        known = _decided_at(definition, scope, deadlock=deadlock)
+        names = tuple(name for name in known if not args.property or name in args.property)
         if scope != scope_of(definition) and names:
             yield OtherScope(scope, names)
 
 
-def _decided_at(definition: Definition, scope: Scope, args: argparse.Namespace) -> tuple[str, ...]:
+def _decided_at(definition: Definition, scope: Scope, *, deadlock: bool) -> Iterator[str]:
     from stagewright.checker.verdicts import IN_BOUNDS
     from stagewright.spec.declarations.exercised import scope_of_difference
     from stagewright.spec.definition import NO_DEADLOCK, PropertyKind
 
     witnesses = (PropertyKind.SOMETIMES, PropertyKind.SOMETIMES_STEP)
-    found = [
-        p.name
-        for p in definition.properties
-        if p.kind not in witnesses
-        or (p.at is not None and scope_of_difference(definition, p.at) == scope)
-    ]
-    if definition.deadlock_allowed is None and not args.no_deadlock:
-        found.append(NO_DEADLOCK)
-    found.append(IN_BOUNDS)
-    return tuple(name for name in found if not args.property or name in args.property)
+    for p in definition.properties:
+        here = p.at is not None and scope_of_difference(definition, p.at) == scope
+        if p.kind not in witnesses or here:
+            yield p.name
+    if definition.deadlock_allowed is None and deadlock:
+        yield NO_DEADLOCK
+    yield IN_BOUNDS
 
 
 def check_at(
@@ -107,25 +102,38 @@ def check_at(
     return Result(report, other.scope, files, reproduce, args.witnesses)
 
 
-def print_others(results: Sequence[Result]) -> None:
-    """A line for each scope at which all holds; for another one the whole report."""
+def print_others(
+    results: Sequence[Result], says: Callable[[Result], str], lines: Collection[Outcome]
+) -> None:
+    """A line for each scope with an outcome of `lines`; for another one the whole report."""
     from rich.text import Text
 
     from stagewright.commands.console.output import console
     from stagewright.commands.reports.result import print_result
     from stagewright.spec.verdict import Outcome
 
-    held = [r for r in results if r.report.outcome is Outcome.HOLDS]
-    if held:
+    short = [r for r in results if r.report.outcome in lines]
+    if short:
         console().print("also at the other scopes that the definition names:")
-    for result in held:
-        report = result.report
-        line = Text("  ✓  ", style="green").append(_difference(report.definition, result.scope))
-        line.append(f": {report.states:,} {states_or_orbits(result)}, {report.seconds:.1f} s")
+    for result in short:
+        held = result.report.outcome is Outcome.HOLDS
+        line = Text("  ✓  " if held else "  ?  ", style="green" if held else "yellow")
+        line.append(f"{_difference(result.report.definition, result.scope)}: {says(result)}")
+        line.append(f", {result.report.seconds:.1f} s")
         console().print(line, soft_wrap=True)
     for result in results:
-        if result not in held:
+        if result not in short:
             print_result(result)
+
+
+def print_searched(results: Sequence[Result]) -> None:
+    """The same of searches: how many states there are where all holds."""
+    from stagewright.spec.verdict import Outcome
+
+    def says(result: Result) -> str:
+        return f"{result.report.states:,} {states_or_orbits(result)}"
+
+    print_others(results, says, (Outcome.HOLDS,))
 
 
 def _difference(definition: Definition, scope: Scope) -> str:

@@ -6,13 +6,19 @@ import argparse
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from stagewright.commands.checking.prove_all import named_machines, print_proved, print_total
+from stagewright.commands.checking.other_scopes import add_default_scope, other_scopes
+from stagewright.commands.checking.prove_all import (
+    named_machines,
+    print_others_proved,
+    print_proved,
+    print_total,
+)
 from stagewright.commands.console.machine_flags import (
     add_machine,
     add_scope,
@@ -61,9 +67,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--all",
         action="store_true",
-        help="prove every shipped machine at its default scope, and list the properties that are not proved",
+        help="prove every shipped machine, and list the properties that are not proved",
     )
     add_scope(parser)
+    add_default_scope(parser)
     add = parser.add_argument
     add("--property", action="append", default=[], metavar="NAME", help="decide only this property")
     add("--deadlock", action="store_true", help="also prove that there is no deadlock")
@@ -91,7 +98,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=seconds,
         default=DEFAULT_SECONDS,
         metavar="S",
-        help="stop after S seconds (default: %(default)g)",
+        help="stop after S seconds for all scopes of a machine (default: %(default)g)",
     )
     add(
         "--rlimit",
@@ -100,7 +107,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="give up a query after N of Z3's resource units",
     )
     add("--out", type=Path, metavar="DIR", help="write the runs there, in every format")
-    add("--smtlib", type=Path, metavar="DIR", help="write the proof obligations there as SMT-LIB")
+    add(
+        "--smtlib",
+        type=Path,
+        metavar="DIR",
+        help="write the proof obligations at one scope there as SMT-LIB",
+    )
     add("--json", action="store_true", help="print one JSON object")
     add_ci_reports(parser)
 
@@ -115,39 +127,74 @@ def execute(args: argparse.Namespace) -> int:
     check_directory("--out", args.out)
     check_directory("--smtlib", args.smtlib)
     reports = ci_reports(args)
-    results: list[Result] = []
+    by_machine: list[list[Result]] = []
     for machine in named_machines(args):
         args.machine = machine
-        result = _result(args)
-        results.append(result)
-        left = () if args.property else not_handled(result.report.definition)
-        reports.add(partial(suite_of, "prove", result, left))
-        if not args.json and not reports.take_standard_output:
-            print_proved(machine, result) if args.all else print_result(result)
+        here = _at_its_scopes(args)
+        by_machine.append(here)
+        for result in here:
+            left = () if args.property else not_handled(result.report.definition)
+            reports.add(partial(suite_of, "prove", result, left))
+        if args.json or reports.take_standard_output:
+            continue
+        if args.all:
+            print_proved(machine, here)
+        else:
+            print_result(here[0])
+            print_others_proved(here[1:])
+    results = [result for here in by_machine for result in here]
     if args.json:
         from stagewright.commands.reports.json_report import document
 
         print(json.dumps(document(results), indent=2, ensure_ascii=False))
     elif args.all and not reports.take_standard_output:
-        print_total(results)
+        print_total(by_machine)
     reports.write(overall(results).value)
     return overall(results).value
 
 
-def _result(args: argparse.Namespace) -> Result:
+def _at_its_scopes(args: argparse.Namespace) -> list[Result]:
+    """The result at the scope that is asked for; if none is, also those at the others that the definition names."""
+    from stagewright.checker.symbolic.claims import is_handled
     from stagewright.commands.reports.result import Result, written
+    from stagewright.spec.verdict import Outcome
 
     definition = machine_from(args.machine, args.profile)
     if not args.property:
         warn_without_promises(definition)
-    scope = scope_from(definition, args.size, args.budget)
-    report = _proved(definition, scope, args)
     out = args.out / args.machine if args.out is not None and args.all else args.out
-    files = written(report, scope, out) if out else ()
-    return Result(report, scope, files, _reproduce(args, definition, scope))
+    left: float = args.timeout
+    results: list[Result] = []
+
+    def prove_at(scope: Scope, properties: Sequence[str]) -> None:
+        nonlocal left
+        report = _proved(definition, scope, properties, left, args)
+        left -= report.seconds
+        files = written(report, scope, out) if out else ()
+        results.append(Result(report, scope, files, _reproduce(args, definition, scope)))
+
+    prove_at(scope_from(definition, args.size, args.budget), args.property)
+    others_decide = {p.name for p in definition.properties if not is_handled(p)}
+    others = () if args.smtlib else tuple(other_scopes(definition, args, deadlock=args.deadlock))
+    for number, other in enumerate(others):
+        names = [name for name in other.properties if name not in others_decide]
+        if results[-1].report.outcome is Outcome.VIOLATED:
+            break
+        if left <= 0:  # then something is undecided already
+            print(f"no time is left for {len(others) - number} other scopes", file=sys.stderr)
+            break
+        if names:
+            prove_at(other.scope, names)
+    return results
 
 
-def _proved(definition: Definition, scope: Scope, args: argparse.Namespace) -> Report:
+def _proved(
+    definition: Definition,
+    scope: Scope,
+    properties: Sequence[str],
+    seconds: float,
+    args: argparse.Namespace,
+) -> Report:
     from stagewright.checker.prove import prove
     from stagewright.checker.symbolic.limits import Limits
 
@@ -158,9 +205,9 @@ def _proved(definition: Definition, scope: Scope, args: argparse.Namespace) -> R
             scope,
             max_k=args.k,
             depth=args.depth,
-            limits=Limits(args.timeout, args.rlimit),
+            limits=Limits(seconds, args.rlimit),
             progress=progress,
-            properties=args.property,
+            properties=properties,
             deadlock=args.deadlock,
             simple_paths=args.simple_paths,
             smtlib=args.smtlib,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stagewright.spec.errors import InputError
@@ -36,34 +37,74 @@ def named_machines(args: argparse.Namespace) -> tuple[str, ...]:
     return tuple(SHIPPED)
 
 
-def print_proved(name: str, result: Result) -> None:
-    """One line of how many promises are proved, and the names of those that resist."""
+@dataclass(frozen=True)
+class _Tally:
+    """The names of properties by what became of them: proved is what is proved at each scope at which it was tried."""
+
+    proved: tuple[str, ...]
+    rest: tuple[str, ...]
+    wrong: tuple[str, ...]
+
+    @classmethod
+    def of(cls, results: Sequence[Result]) -> _Tally:
+        """Of one machine."""
+        from stagewright.spec.verdict import Outcome
+
+        found: dict[str, set[Outcome]] = {}
+        for verdict in (v for result in results for v in result.report.verdicts):
+            found.setdefault(verdict.name, set()).add(verdict.outcome)
+        wrong = [name for name, outcomes in found.items() if Outcome.VIOLATED in outcomes]
+        proved = [name for name, outcomes in found.items() if outcomes == {Outcome.HOLDS}]
+        rest = [name for name in found if name not in wrong and name not in proved]
+        return cls(tuple(proved), tuple(rest), tuple(wrong))
+
+    @property
+    def number(self) -> int:
+        return len(self.proved) + len(self.rest) + len(self.wrong)
+
+    def __str__(self) -> str:
+        text = f"{len(self.proved)} of {self.number} proved"
+        return text + (f"; resist: {', '.join(self.rest)}" if self.rest else "")
+
+
+def print_proved(name: str, results: Sequence[Result]) -> None:
+    """One line of how many promises are proved at each scope, and the names of those that resist."""
     from rich.text import Text
 
     from stagewright.commands.console.output import console
-    from stagewright.spec.verdict import Outcome
 
-    report = result.report
-    proved = [v for v in report.verdicts if v.outcome is Outcome.HOLDS]
-    rest = [v.name for v in report.verdicts if v.outcome is Outcome.UNDECIDED]
-    wrong = [v.name for v in report.verdicts if v.outcome is Outcome.VIOLATED]
-    mark, style = ("✗", "bold red") if wrong else ("?", "yellow") if rest else ("✓", "green")
-    version = f" ({report.definition.profile})" if report.definition.profile else ""
+    definition, tally = results[0].report.definition, _Tally.of(results)
+    mark, style = ("?", "yellow") if tally.rest else ("✓", "green")
+    if tally.wrong:
+        mark, style = "✗", "bold red"
+    version = f" ({definition.profile})" if definition.profile else ""
     line = Text(f"{mark} ", style=style).append(f"{name}{version}", style="bold")
-    line.append(f"  {len(proved)} of {len(report.verdicts)} proved, {report.seconds:.1f} s")
-    line.append(f"; violated: {', '.join(wrong)}" if wrong else "", style="bold red")
-    line.append(f"; resist: {', '.join(rest)}" if rest else "")
+    line.append(f"  {len(tally.proved)} of {tally.number} proved")
+    line.append(f" at {len(results)} scopes" if len(results) > 1 else "")
+    line.append(f", {sum(result.report.seconds for result in results):.1f} s")
+    line.append(f"; violated: {', '.join(tally.wrong)}" if tally.wrong else "", style="bold red")
+    line.append(f"; resist: {', '.join(tally.rest)}" if tally.rest else "")
     console().print(line, soft_wrap=True)
 
 
-def print_total(results: Sequence[Result]) -> None:
-    """How many promises are proved in all."""
-    from stagewright.commands.console.output import console
+def print_others_proved(results: Sequence[Result]) -> None:
+    """A line for each further scope of a machine, and the whole report where something is violated."""
+    from stagewright.commands.checking.other_scopes import print_others
     from stagewright.spec.verdict import Outcome
 
-    verdicts = [v for r in results for v in r.report.verdicts]
-    proved = sum(v.outcome is Outcome.HOLDS for v in verdicts)
-    seconds = sum(r.report.seconds for r in results)
+    def says(result: Result) -> str:
+        return str(_Tally.of([result]))
+
+    print_others(results, says, (Outcome.HOLDS, Outcome.UNDECIDED))
+
+
+def print_total(machines: Sequence[Sequence[Result]]) -> None:
+    """How many promises are proved in all."""
+    from stagewright.commands.console.output import console
+
+    tallies = [_Tally.of(results) for results in machines]
+    proved, number = sum(len(t.proved) for t in tallies), sum(t.number for t in tallies)
+    seconds = sum(result.report.seconds for results in machines for result in results)
     console().print(
-        f"{len(results)} machines: {proved} of {len(verdicts)} properties proved, {seconds:.1f} s"
+        f"{len(machines)} machines: {proved} of {number} properties proved, {seconds:.1f} s"
     )
