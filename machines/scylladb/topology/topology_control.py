@@ -57,7 +57,7 @@ CRASHES = "what does not run cannot crash, and what crashes need not"
 MOVES_WITH_OTHERS = "a tablet that moves with others, or not at all"
 TABLETS_ELSEWHERE = "a table that has its tablets elsewhere"
 STREAMS_MAY_FAIL = "a stream may fail at any time, or not"
-ASKED_TWICE = "a request that is not made asks for nothing, and one made twice is one"
+NOT_ASKED = "a request that is not made asks for nothing"
 STILL_NORMAL = "who asks to go is normal until its tablets have moved"
 NO_TABLETS = "a node without tablets has nothing to drain"
 NEW_TABLES = "a new table may have tablets there at any time, or none"
@@ -1152,7 +1152,6 @@ class TopologyControl(TopologyProperties):
             Record.error,
             because="who has no row has asked for nothing before",
         ),
-        equivalent_drop(_begin, "the topology is at rest", because="only a third node would tell"),
         equivalent_drop(
             _begin,
             "node is normal",
@@ -1165,7 +1164,9 @@ class TopologyControl(TopologyProperties):
             "no request to remove comes before it",
             because=A_DEAD_NODE_WAITS,
         ),
-        equivalent_drop(_is_its_turn, "no request to leave comes before it", because=NOT_NEEDED),
+        equivalent_weakening(
+            _is_its_turn, "no request to leave comes before it", because=NOT_NEEDED
+        ),
         equivalent_loss(
             _enter,
             Record.barrier,
@@ -1174,39 +1175,38 @@ class TopologyControl(TopologyProperties):
             because="there was nothing that it could have learned, or it stays true",
         ),
         equivalent_drop(_barrier_passed, "barrier passed", because="what fails may fail before"),
-        equivalent_drop(
+        equivalent_weakening(
             ask_to_replace,
             "the replaced node is down, and asks for nothing",
             because=CANCELLED,
         ),
-        equivalent_drop(ask_to_leave, "node is normal and up", because=CANCELLED),
-        equivalent_drop(ask_to_remove, "node is normal and down", because=CANCELLED),
+        equivalent_weakening(ask_to_leave, "node is normal and up", because=CANCELLED),
+        equivalent_weakening(ask_to_remove, "node is normal and down", because=CANCELLED),
         equivalent_weakening(ask_to_remove, "another node stays", because="it takes two down"),
-        equivalent_drop(ask_to_rebuild, "node is normal and up", because=CANCELLED),
-        equivalent_drop(ask_globally, "no global request is pending", because=ASKED_TWICE),
-        equivalent_loss(ask_globally, Record.global_request, because=ASKED_TWICE),
+        equivalent_weakening(ask_to_rebuild, "node is normal and up", because=CANCELLED),
+        equivalent_loss(ask_globally, Record.global_request, because=NOT_ASKED),
         equivalent_drop(cancel, "it is not paused", because="a paused one may be refused, too"),
-        equivalent_drop(cancel, "no request can proceed", because=WAITING),
-        equivalent_drop(reject, "its request can proceed, or is paused", because=WAITING),
+        equivalent_weakening(cancel, "no request can proceed", because=WAITING),
+        equivalent_weakening(reject, "its request can proceed, or is paused", because=WAITING),
         equivalent_drop(crash, "node is up", because=CRASHES),
         equivalent_loss(crash, Record.down, because=CRASHES),
-        equivalent_drop(
-            restart,
-            "node is down",
-            because="what runs needs no restart; what is removed is told to shut down",
+        equivalent_weakening(
+            restart, "node is down", because="what is not there, or has left, is not down"
         ),
-        equivalent_drop(start_rebuild, "no request to join comes before it", because=NOT_NEEDED),
+        equivalent_weakening(
+            start_rebuild, "no request to join comes before it", because=NOT_NEEDED
+        ),
         equivalent_drop(
             fail_to_rebuild,
             "a node is down, or there is no source",
             because=STREAMS_MAY_FAIL,
         ),
         equivalent_drop(start_barrier, "nothing is given up", because="one more does no harm"),
-        equivalent_drop(
+        equivalent_weakening(
             fail_barrier, "a node that takes part is down", because="an answer may be lost, too"
         ),
         equivalent_loss(lose_barrier, Record.barrier, because="an answer that is not lost"),
-        equivalent_drop(
+        equivalent_weakening(
             start_draining,
             "the request of the node is paused, or it was replaced",
             because=NO_TABLETS,
@@ -1215,7 +1215,6 @@ class TopologyControl(TopologyProperties):
             _enter_tablet_track, Record.tablet_work, because="a plan that moves nothing"
         ),
         equivalent_drop(move_tablet, "no tablet is in transition", because=MOVES_WITH_OTHERS),
-        equivalent_loss(move_tablet, Record.tablet_work, because=MOVES_WITH_OTHERS),
         equivalent_drop(
             settle_tablets,
             "tablets are in transition",
@@ -1223,7 +1222,7 @@ class TopologyControl(TopologyProperties):
             because="what is at rest comes to rest; this release moves tablets in no other state",
         ),
         equivalent_drop(finish_draining_node, "the node holds tablets", because="else it is done"),
-        equivalent_drop(
+        equivalent_weakening(
             finish_draining_node,
             "the node is to leave",
             "another node stays, or has taken some",
@@ -1262,13 +1261,10 @@ class TopologyControl(TopologyProperties):
             create_table, "the node is up and has no tablets", because=TABLETS_ELSEWHERE
         ),
         equivalent_loss(create_table, Record.tablet_hosts, because=TABLETS_ELSEWHERE),
-        equivalent_loss(
-            start_resize_finalization, Record.transition_state, because="no resize ends"
-        ),
         equivalent_drop(
             publish_generation, "a generation is not published yet", because=PUBLISHED_AGAIN
         ),
-        equivalent_drop(_take_up, "no request of a node can proceed", because=NOT_NEEDED),
+        equivalent_weakening(_take_up, "no request of a node can proceed", because=NOT_NEEDED),
         equivalent_drop(
             fence_before_cleanup,
             "cleanup is needed",
@@ -1281,7 +1277,7 @@ class TopologyControl(TopologyProperties):
         equivalent_drop(_has_moving_tablets, "in the tablet migration track", because=IN_NO_OTHER),
         equivalent_drop(fence_stages, "older requests are not fenced", because="it stays up"),
         equivalent_loss(lock, Record.transition_state, because="a lock that is not taken"),
-        equivalent_drop(
+        equivalent_weakening(
             start_decommission, "no request to join comes before it", because=NOT_NEEDED
         ),
         equivalent_drop(
@@ -1293,13 +1289,7 @@ class TopologyControl(TopologyProperties):
             "the node is not in group0",
             because="a node that joins and dies at once, or that joins again",
         ),
-        equivalent_drop(remove_replaced, "it is replaced", because="who was replaced is out"),
         equivalent_drop(remove_replaced, "it is still in group0", because=REMOVED_AGAIN),
-        equivalent_loss(
-            finish_replace,
-            Record.cleanup_needed,
-            because="it takes a third node to owe a cleanup and be replaced",
-        ),
         equivalent_drop(
             _joining,
             "a node joins group0",
@@ -1313,15 +1303,9 @@ class TopologyControl(TopologyProperties):
         ),
         equivalent_drop(
             stream_ranges,
-            "writes go to both rings",
             "it has not ended yet",
             "session is open",
             because="what is streamed may be streamed again, and where nodes stream is a session",
-        ),
-        equivalent_drop(
-            stream_ranges,
-            "all nodes that take part are up",
-            because="beside the one that streams and the one that is dead a third asks to replace",
         ),
         equivalent_drop(
             stream_with_dead_node, "a node that takes part is down", because=STREAMS_MAY_FAIL
@@ -1329,13 +1313,10 @@ class TopologyControl(TopologyProperties):
         equivalent_drop(_streaming_fails, "it has not ended yet", because=STREAMS_MAY_FAIL),
         equivalent_loss(_streaming_fails, Record.giving_up, because=STREAMS_MAY_FAIL),
         equivalent_drop(read_new, "writes go to both rings", because="nothing streams otherwise"),
-        equivalent_drop(
-            read_new,
-            "the node is in transition",
-            "streaming is done",
-            because="the node only tells of its tablets, and holds some where it is given up now",
+        equivalent_weakening(
+            read_new, "streaming is done", because="what is given up has not been streamed"
         ),
-        equivalent_drop(
+        equivalent_weakening(
             read_new, "a node that leaves has no tablets", because="a dead node gets no tablets"
         ),
         equivalent_drop(
@@ -1353,7 +1334,6 @@ class TopologyControl(TopologyProperties):
         equivalent_drop(
             _leaving_ring,
             "a node has left the token ring",
-            "the node is in transition",
             because="nothing of the kind is done, or left to be done, for any other node",
         ),
         equivalent_drop(give_up_join, "it is not given up yet", because=GIVEN_UP_AGAIN),

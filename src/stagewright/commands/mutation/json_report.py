@@ -13,7 +13,7 @@
                   "steps", "loop", "note", "hint", "reasons", "seconds"}],
      "fairness": null if only some mutants were asked for, else {"assumptions": how many, "undecided",
                  "beyond_need": [{"name", "text", "file", "line"}]},
-     "stale", "unmatched": [{"reason", "file", "line"}],
+     "stale", "unmatched": [{"reason", "subject": what it is about, if that is known, "file", "line"}],
      "reasons": how many are {"needed", "stale", "open"}; all 0 if not every mutant of a reason was asked for}
 
 With --all: {"machines": [such an object for each]}.
@@ -123,4 +123,9 @@ def _assumed(assumed: Assumed) -> Json:
 
 def _reason(reason: Reason) -> Json:
     where = reason.where
-    return {"reason": reason.text, "file": path_of(where.file), "line": where.line}
+    return {
+        "reason": reason.text,
+        "subject": reason.subject,
+        "file": path_of(where.file),
+        "line": where.line,
+    }

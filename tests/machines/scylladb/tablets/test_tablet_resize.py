@@ -101,6 +101,14 @@ class ReplicasApartAreMerged(TabletResize):
         return self.decision == Resize.merge
 
 
+class WhatIsColocatedMovesToo(TabletResize):
+    """A replica is moved to a node of the first tablet that the second one has, too: of two nodes none is such."""
+
+    def _lacks(self, half: Any, n: Any) -> Any:
+        lacks = super()._lacks(half, n)
+        return lacks | ~lacks if half is Half.right else lacks
+
+
 class ActiveMigrationsDoNotCount(LoadBalancer):
     """The balancer sees the replicas that there are, not those that there will be."""
 
@@ -144,6 +152,11 @@ class BackAndForth(LoadBalancer):
     some_of(
         [
             (
+                WhatIsColocatedMovesToo,
+                {"decisions": 1, "migrations": 0},
+                "decisions_are_carried_out_or_revoked",
+            ),
+            (
                 AnyReadinessCounts,
                 {"decisions": 2, "migrations": 0},
                 "split_tablets_have_split_sstables",
@@ -166,6 +179,8 @@ def test_a_mistake_breaks_the_promise_that_is_about_it(
     mutant: type[Machine], budgets: dict[str, int], promise: str
 ) -> None:
     sizes = {"tablet": 2} if issubclass(mutant, LoadBalancer) else {}
+    if mutant is WhatIsColocatedMovesToo:
+        sizes = {"node": 3}
     assert promise in broken(checked(mutant, budgets, sizes))
 
 
