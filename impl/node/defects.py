@@ -25,6 +25,11 @@ class Defect(Enum):
     streaming_misses_rows = auto()  # every third row is left out
     streaming_from_one_source = auto()  # which may lack what the others acknowledged
     streaming_is_skipped = auto()  # a node says that it has streamed, and has not
+    streamed_rows_are_not_synced = auto()  # before a node says that it has streamed them
+    sources_lag_behind = auto()  # they give rows before they know what the node knows that asks
+    given_up_sources_are_asked = auto()  # for rows, though they are to be removed or replaced
+    late_answers_count = auto()  # of orders of an earlier term, for those that have their number
+    agreeing_reads_leave_pending_out = auto()  # the replicas that come do not get what was read
     sync_is_forgotten = auto()  # a replica answers before the row is on the disk
     cleanup_drops_owned_rows = auto()  # a cleanup that looks at the ring of before
     compare_and_set_is_ignored = auto()  # a commit does not care which state it follows
@@ -76,6 +81,8 @@ class Defect(Enum):
     splits_are_not_prepared = auto()  # nobody is asked whether it is ready for one
     halves_of_tablets_are_mixed_up = auto()  # the map of a split table is in another order
     apart_tablets_are_merged = auto()  # though they lie on different nodes
+    resizes_do_not_await_the_fence = auto()  # tablets are split or merged before it is known
+    resizes_do_not_await_requests = auto()  # of tablets: what they ask for goes with these
     end_is_not_awaited = auto()  # a migration is over before every node knows its last stage
     view_updates_are_sent_unsynced = auto()  # before the base row is on the disk
     view_updates_go_to_the_first_replica = auto()  # of the view, wherever the base replica stands

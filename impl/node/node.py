@@ -203,7 +203,8 @@ class DatabaseNode:
 
     def _give(self, sender: str, pull: PullRows) -> list[Effect]:
         """Stream, after this node has learned what the other knows: also the fence."""
-        if self.context.member.head.position >= pull.position:
+        lags = self.context.member.head.position < pull.position
+        if not lags or self.context.has(Defect.sources_lag_behind):
             return self.streams.give(sender, pull)
         return self.context.read_barrier(lambda _: self.streams.give(sender, pull))
 

@@ -65,7 +65,7 @@ class TabletStreams:
         if row.tablet.stage.action is not _RUNS[order.work]:
             return [_end(coordinator, order, f"{row.name} is in {row.tablet.stage.name}")]
         if (session, order.work) in self._done or node.has(_SKIPPED[order.work]):
-            return [_end(coordinator, order)]
+            return self._told(coordinator, order)
         if session in self._running:
             self._running[session].coordinator = coordinator
             self._running[session].order = order
@@ -100,7 +100,10 @@ class TabletStreams:
     def _sources(self, row: TabletRow, repairs: bool) -> list[str]:
         role = Role.leaving if row.kind is Kind.migration else Role.staying
         hosts = row.tablet.hosts(Replicas.previous) if repairs else row.hosts[role]
-        found = [h for h in hosts if h not in self._node.view.given_up | {self._node.name}]
+        shunned = {self._node.name}
+        if not self._node.has(Defect.given_up_sources_are_asked):
+            shunned |= self._node.view.given_up
+        found = [h for h in hosts if h not in shunned]
         careless = repairs and self._node.has(Defect.repairs_fetch_from_one_replica)
         from_one = row.kind is Kind.rebuild_v2 and not repairs
         return found[:1] if from_one or careless else found
@@ -158,7 +161,14 @@ class TabletStreams:
         del self._running[running.row.session]
         self._done.add((running.row.session, running.order.work))
         self._node.report(RowWork(running.order.work, begins=False, row=running.row))
-        return self._replica.store((), _end(running.coordinator, running.order))
+        return self._told(running.coordinator, running.order)
+
+    def _told(self, coordinator: str, order: Order) -> list[Effect]:
+        """Say that it is done, once it is on the disk: a repeated order may come before that."""
+        end = _end(coordinator, order)
+        if self._node.has(Defect.streamed_rows_are_not_synced):
+            return [end]
+        return self._replica.store((), end)
 
     def _fail(self, running: _Running, reason: str) -> list[Effect]:
         del self._running[running.row.session]

@@ -136,7 +136,8 @@ class Preparation:
         view = self._node.view
         together = (t for t in decided(view, Resize.merge) if self._is_together(view, t))
         split = (t for t in decided(view, Resize.split) if self._are_ready(t))
-        return tuple(t for t in (*split, *together) if is_at_rest(view, t))
+        careless = self._node.has(Defect.resizes_do_not_await_requests)
+        return tuple(t for t in (*split, *together) if careless or is_at_rest(view, t))
 
     def tasks(self, board: Board, step: Step) -> Iterator[Mutation]:
         """How view building tasks follow the tablets, in the command of the step that resizes tables."""

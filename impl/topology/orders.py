@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from stagewright.impl.node.context import Context
+from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.messages import Joined, JoinResponse, Order, OrderDone, Work
 from stagewright.impl.node.port import Effect, Send, Wake
 
@@ -96,7 +97,7 @@ class Orders:
 
     def done(self, sender: str, answer: OrderDone | Joined) -> bool:
         """A node has answered; whether a job is over with that."""
-        if answer.term != self._term:
+        if answer.term != self._term and not self._node.has(Defect.late_answers_count):
             return False
         for job in self.jobs.values():
             if isinstance(answer, Joined):

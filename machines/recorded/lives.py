@@ -12,6 +12,13 @@ class RecordedLife(Machine):
     lossy: FlagVar = flag()  # a row that it answered for was not on the disk
     streamed: FlagVar = flag()
     partial: FlagVar = flag()  # it said that it had streamed what it had not
+    fleeting: FlagVar = flag()  # it said so of rows that a crash could still take
+    fetched: FlagVar = flag()  # rows, from somebody
+    hopes: FlagVar = flag()  # for rows of a node that was given up
+    gave: FlagVar = flag()  # rows to a node that streams
+    behind: FlagVar = flag()  # it did so without knowing what that node knew
+    coordinated: FlagVar = flag()  # it took for done what it had ordered
+    deceived: FlagVar = flag()  # it did so untold
     asked: FlagVar = flag()  # for a read
     astray: FlagVar = flag()  # it asked who does not serve reads
     told: FlagVar = (
@@ -29,11 +36,37 @@ class RecordedLife(Machine):
         self.lossy = self.lossy | ~durable
 
     @action
-    def end_streaming(self, complete: Bool) -> None:
-        """It says that it has streamed; `complete`: each range that it gains came from enough replicas."""
+    def end_streaming(self, complete: Bool, durable: Bool) -> None:
+        """It says that it has streamed; `complete`: each range that it gains came from enough replicas.
+
+        `durable`: what came is on the disk.
+        """
         require(complete, "each range came from enough replicas")
+        require(durable, "what was streamed is on the disk")
         self.streamed = True
         self.partial = self.partial | ~complete
+        self.fleeting = self.fleeting | ~durable
+
+    @action
+    def begin_to_fetch(self, present: Bool) -> None:
+        """It asks a node for rows that it gains; `present`: nobody has given that node up."""
+        require(present, "the source is not given up")
+        self.fetched = True
+        self.hopes = self.hopes | ~present
+
+    @action
+    def give_rows(self, current: Bool) -> None:
+        """It sends rows to a node that streams; `current`: it knows what that node knew, the fence among it."""
+        require(current, "the source knows what the node knew that asks")
+        self.gave = True
+        self.behind = self.behind | ~current
+
+    @action
+    def count_as_done(self, told: Bool) -> None:
+        """As a coordinator it goes on; `told`: all whom it has asked in its term said that they have done it."""
+        require(told, "all whom it has asked in this term have done it")
+        self.coordinated = True
+        self.deceived = self.deceived | ~told
 
     @action
     def ask_for_a_row(self, selected: Bool) -> None:
@@ -65,6 +98,26 @@ class RecordedLife(Machine):
     def streams_are_complete(self) -> Bool:
         """After streaming the node has every row that was acknowledged."""
         return self.streamed.implies(~self.partial)
+
+    @invariant
+    def streamed_rows_are_durable(self) -> Bool:
+        """After streaming no crash takes what came: nobody streams it once more."""
+        return self.streamed.implies(~self.fleeting)
+
+    @invariant
+    def sources_are_there(self) -> Bool:
+        """Streaming waits for nobody who may be gone."""
+        return self.fetched.implies(~self.hopes)
+
+    @invariant
+    def sources_are_current(self) -> Bool:
+        """Nothing that is older than the fence is written at a source behind what it has sent."""
+        return self.gave.implies(~self.behind)
+
+    @invariant
+    def orders_are_carried_out(self) -> Bool:
+        """Nothing that was ordered in an earlier term passes for what is ordered now."""
+        return self.coordinated.implies(~self.deceived)
 
     @invariant
     def reads_ask_their_ring(self) -> Bool:

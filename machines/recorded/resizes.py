@@ -39,7 +39,7 @@ class RecordedResize(Machine):
 
     way = constant(one_of(Way, init=ANY))
     awaited: NumberVar = number(0, REPLICAS_MAX, init=ANY)  # replicas that hold it up
-    moving: FlagVar = flag(init=ANY)  # a replica
+    moving: FlagVar = flag(init=ANY)  # a replica, or something is asked for of a tablet
     done: FlagVar = flag()
     early: FlagVar = flag()  # it was done before all was prepared
     astray: FlagVar = flag()  # the new tablets lie where rows of the old ones do not
@@ -70,7 +70,7 @@ class RecordedResize(Machine):
 
     @action
     def start_move(self) -> None:
-        """A tablet is in transition."""
+        """A tablet is in transition, or a repair or a move of it is asked for."""
         self.moving = True
 
     @action
@@ -82,7 +82,7 @@ class RecordedResize(Machine):
     def finish(self, drained: Bool, kept: Bool) -> None:
         """There are new tablets instead; `drained`: what began under the old ones is over; `kept`: their rows are there."""
         require(self.awaited == 0, "no replica holds it up")
-        require(~self.moving, "no tablet of it moves")
+        require(~self.moving, "no tablet of it moves, nor is to be repaired or moved")
         require(drained, "the barrier of the finalization has passed")
         require(kept, "the new tablets lie where the old ones do")
         self.early = self.early | (self.awaited > 0) | self.moving | ~drained

@@ -275,7 +275,9 @@ class Requests:
         cell = (key, newest.timestamp, newest.value)
         agree = all(r.timestamp == newest.timestamp for r in found.answers.values())
         level = found.request.level
-        if level is Level.one or (agree and not found.chosen.pending) or newest.timestamp == 0:
+        forgets = self._node.has(Defect.agreeing_reads_leave_pending_out)
+        agree = agree and (forgets or not found.chosen.pending)
+        if level is Level.one or agree or newest.timestamp == 0:
             return self._close(number, self._answer(found, cell))
         del self._open[number]
         factor = self._factor(found.request.table, found.chosen, True)

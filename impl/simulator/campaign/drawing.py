@@ -119,8 +119,8 @@ DIRECTED = (
     Directed("busy", "delay=0.15,loss=0.1,crash=40", 5, (0, 2)),
     Directed("slow streams", "delay=0.3,crash=60", 60, (0, 2), 3),
     Directed("deposed", "storm,failover=120,election=60,skew=2000", 12, (0, 3)),
-    # What a call has started goes on after it broke, in a session that is over by then.
-    Directed("broken calls", "action=0.4,delay=0.4,duplicate=0.1", 60, (0, 2), 3, tablets=True),
+    # What a call has started goes on after it broke, in a session that is over by then; its answer comes in another term.
+    Directed("broken calls", "action=0.4,delay=0.4,duplicate=0.2,failover=120", 60, (0, 2), 3, tablets=True),
     # Nodes that seem to be dead live on while tablets move, and clients reach them.
     Directed("cut off", f"delay=0.1,{_CUT}", 12, (0, 2), tablets=True,
              often={"isolate": 1, "join": 4, "decommission": 2}),

@@ -13,6 +13,7 @@ VIEWS = 0.65  # share of these that have views
 SECOND_VIEW = 0.4
 CHANGES = ("repair", "alter", "split", "merge")
 CHANGED = 0.3  # share of the tables to which each of these is done
+ASKED = 0.3  # share of the splits and merges before which repairs are asked for that nobody awaits
 ALTERED_BACK = 0.7  # share of those that have four replicas then
 MOVED = 0.4  # share of the tables whose tablets are moved by hand
 UNBALANCED = 0.3  # share of these in which the balancer is off for a while
@@ -62,6 +63,15 @@ def with_tables(
         elif most in changes and dice.chance(ALTERED_BACK, "back"):
             changes.insert(changes.index(most) + 1, replace(most, replicas=2))
         _put_in(dice, found, changes, "place of a change")
+        for change in changes:
+            if change.verb in ("split", "merge") and dice.chance(
+                ASKED, "asked", f"{change.verb} {name}"
+            ):
+                # While a node is rebuilt, no tablet is repaired: the resize could come before that.
+                node = f"n{dice.between(1, nodes, 'asked of', name)}"
+                place = found.index(change)
+                asks = Operation("ask", node, "rebuild"), Operation("ask", name, "repair")
+                found[place:place] = asks
         if few:
             _write_after(dice, found, changes, name)
         elif any(c.verb == "alter" for c in changes):

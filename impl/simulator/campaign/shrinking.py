@@ -13,7 +13,7 @@ from stagewright.impl.recording.failure import CheckLogs, Failure
 from stagewright.impl.recording.shrinking import RUNS, Cuts, Shrunk, shrink as shrink_by
 from stagewright.impl.simulator.campaign.scenario import Scenario
 from stagewright.impl.simulator.campaign.trial import attempt
-from stagewright.impl.simulator.database.script import OF_TABLES, TABLETS, Operation
+from stagewright.impl.simulator.database.script import TABLETS, Operation
 from stagewright.impl.simulator.database.weather import FAULTS, NONE, Faults
 
 Part = Operation | str | tuple[str, str]  # a fault by its name, or an aimed one
@@ -64,7 +64,7 @@ def whole(script: Iterable[Operation]) -> tuple[Operation, ...]:
                 views -= {one.node} if one.verb == "drop" else set()
             case "create" | "await" | "drop":
                 continue
-            case verb if verb in OF_TABLES and one.node not in tables:
+            case _ if one.of_table and one.node not in tables:
                 continue
             case _:
                 pass

@@ -34,7 +34,7 @@ from stagewright.impl.simulator.database.operations.tables import TableOperation
 from stagewright.impl.simulator.database.operations.views import ViewOperations
 from stagewright.impl.simulator.database.plan import Plan
 from stagewright.impl.simulator.database.report import Outcome, Report
-from stagewright.impl.simulator.database.script import OF_TABLES, OF_VIEWS, Operation
+from stagewright.impl.simulator.database.script import OF_VIEWS, Operation
 from stagewright.impl.simulator.database.tables import TABLE
 from stagewright.impl.simulator.database.troubles import Troubles
 from stagewright.impl.simulator.database.weather import NONE
@@ -246,7 +246,7 @@ class _Run:
                 return self.tables.balance(operation.node == "on")
             case verb if verb in OF_VIEWS:
                 return self.views.work(operation)
-            case verb if verb in OF_TABLES:
+            case _ if operation.of_table:
                 return self.tables.work(operation)
             case _:
                 return self.nodes.work(operation)

@@ -29,7 +29,7 @@ FORMS = {
     "merge": "merge TABLE",
     "move": "move TABLE NUMBER [from NODE[:SHARD] to NODE[:SHARD]]",
     "balancing": "balancing on|off",
-    "ask": "ask decommission|remove|rebuild NODE",
+    "ask": "ask decommission|remove|rebuild NODE|repair TABLE",
     "abort": "abort NODE",
     "create": "create view NAME on TABLE by value [mod NUMBER] [where value < NUMBER]",
     "await": "await VIEW",
@@ -59,6 +59,11 @@ class Operation:
     source: str = ""  # of a replica that moves: a node, maybe with a shard
     target: str = ""
     lacks: str = ""  # a feature of which a new node does not know
+
+    @property
+    def of_table(self) -> bool:
+        """Whether it is about a table of tablets."""
+        return self.verb in OF_TABLES or (self.verb, self.by) == ("ask", "repair")
 
     def __str__(self) -> str:
         if self.verb in OF_VIEWS:
@@ -138,7 +143,7 @@ def _parse(words: list[str]) -> Operation:
             return Operation(verb)
         case ["view", name] if verb == "drop" and _NAME.fullmatch(name):
             return Operation(verb, name)
-        case ["decommission" | "remove" | "rebuild" as what, node] if (
+        case ["decommission" | "remove" | "rebuild" | "repair" as what, node] if (
             verb == "ask" and _NAME.fullmatch(node)
         ):
             return Operation(verb, node, what)

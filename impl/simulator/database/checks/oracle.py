@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from stagewright.impl.node.keys import stored_key
 from stagewright.impl.node.messages import Cell
@@ -16,6 +17,18 @@ from stagewright.impl.simulator.database.tables import table_of
 
 Seen = tuple[int, bytes | None]
 """A timestamp and a value; 0 and None: nothing."""
+
+
+class Reader(Protocol):
+    """Who hears of reads of single rows."""
+
+    def begin_read(self, number: int, key: bytes) -> None:
+        """A client asks."""
+        ...
+
+    def end_read(self, number: int, key: bytes, seen: Seen) -> None:
+        """It has its answer."""
+        ...
 
 
 @dataclass
@@ -35,6 +48,7 @@ class Oracle:
     begins: list[Callable[[bytes, int], None]] = field(
         default_factory=list[Callable[[bytes, int], None]]
     )  # who hears of a write that begins
+    readers: list[Reader] = field(default_factory=list[Reader])
     floors: dict[tuple[bytes, int], int] = field(default_factory=dict[tuple[bytes, int], int])
     _acknowledged: dict[bytes, list[int]] = field(default_factory=dict[bytes, list[int]])
     _times: dict[bytes, list[int]] = field(default_factory=dict[bytes, list[int]])
@@ -72,6 +86,8 @@ class Oracle:
     def begin_read(self, number: int, key: bytes) -> None:
         """A read begins: what it must at least return is known now."""
         self._floors[number] = self.newest.get(key, (0, None))
+        for reader in self.readers:
+            reader.begin_read(number, key)
 
     def drop_read(self, number: int) -> None:
         """It failed: it has promised nothing."""
@@ -87,6 +103,8 @@ class Oracle:
         if seen[0] < floor[0]:
             self.broken(f"a read of {key!r} by {by} returned {seen}; {floor} was known before")
         self._raise(key, seen)
+        for reader in self.readers:
+            reader.end_read(number, key, seen)
 
     def begin_scan(self, number: int, table: str, start: bytes) -> None:
         """A scan begins at a stored key: of each row from there on, it is known now what is at least returned."""

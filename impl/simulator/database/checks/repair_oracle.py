@@ -27,13 +27,14 @@ class RepairOracle:
     def committed(self, before: View, after: View) -> None:
         """Something was committed: a repair may be asked for, or done."""
         for table, rows in after.tablets.items():
-            known = {row.range: row.repair for row in before.tablets.get(table, ())}
+            asked = [row for row in before.tablets.get(table, ()) if row.repair]
             for row in rows:
-                asked = known.get(row.range, "")
                 if row.repair and row.repair not in self._known:
                     self._known[row.repair] = self._newest(table)
-                if asked and asked != row.repair:
-                    self._check(row, self._known[asked], after)
+                low, high = row.range  # the tablet may be split or merged with that
+                for one in asked:
+                    if one.range[0] < high and low < one.range[1] and one.repair != row.repair:
+                        self._check(row, self._known[one.repair], after)
 
     def _newest(self, table: str) -> dict[bytes, int]:
         known = self._oracle.newest.items()

@@ -88,13 +88,13 @@ class ResizeWatcher:
         self._followed[table] = []
         for rows in self._groups(table, view):
             entity = f"{rows[0].name} resized for the {self._decided[table]}. time"
-            awaited, moving = self._awaited(table, view, rows), _moves(rows)
+            awaited, moving = self._awaited(table, view, rows), _is_busy(rows)
             self._followed[table].append(_Followed(entity, _hosts(rows), awaited, moving))
             self._recording.start(KIND, entity, "", way=way, awaited=len(awaited), moving=moving)
 
     def _follow(self, table: str, view: View) -> None:
         for one, rows in zip(self._followed[table], self._groups(table, view), strict=True):
-            awaited, moving = self._awaited(table, view, rows), _moves(rows)
+            awaited, moving = self._awaited(table, view, rows), _is_busy(rows)
             gone = frozenset(n for hosts in one.hosts for n in hosts).difference(*_hosts(rows))
             for name in sorted(one.awaited - awaited):
                 if name in gone or table in self._ready:
@@ -135,5 +135,6 @@ def _hosts(rows: tuple[TabletRow, ...]) -> tuple[frozenset[str], ...]:
     return tuple(frozenset(r.host for r in row.tablet.replicas) for row in rows)
 
 
-def _moves(rows: tuple[TabletRow, ...]) -> bool:
-    return any(row.tablet.moves for row in rows)
+def _is_busy(rows: tuple[TabletRow, ...]) -> bool:
+    """Whether a tablet moves, or is to be repaired or moved: that is of a tablet which a resize would end."""
+    return any(row.tablet.moves or row.repair or row.wish for row in rows)

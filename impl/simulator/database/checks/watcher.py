@@ -13,7 +13,7 @@ from stagewright.impl.catalog.catalog import Catalog
 from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.catalog.view import View
 from stagewright.impl.group0 import Entry
-from stagewright.impl.node.keys import bounds, token_in
+from stagewright.impl.node.keys import token_in
 from stagewright.impl.node.messages import (
     BarrierAck,
     BarrierRequest,
@@ -46,6 +46,8 @@ from stagewright.impl.simulator.database.checks.replica_watcher import ReplicaWa
 from stagewright.impl.simulator.database.checks.resize_watcher import ResizeWatcher
 from stagewright.impl.simulator.database.checks.view_check import ViewCheck
 from stagewright.impl.simulator.database.checks.view_watcher import ViewWatcher
+from stagewright.impl.simulator.database.checks.work.order_watcher import OrderWatcher
+from stagewright.impl.simulator.database.checks.work.stream_watcher import StreamWatcher
 from stagewright.impl.simulator.database.hosts import Host, life_of
 from stagewright.impl.views.building.records import Record
 from stagewright.machines.recorded import OF_CHANGES, OF_NODES, OF_VIEWS
@@ -62,6 +64,7 @@ RELIES = frozenset(
         "leave_token_ring",
         "report_completion",
         "complete_rollback",
+        "finish_resize",
     }
 )
 """The steps of the topology that rely on the barrier of their state."""
@@ -89,13 +92,14 @@ class Watcher:
         self._going: set[str] = set()  # tablets that have a replica less then
         self._repaired: dict[str, set[str]] = {}  # who says so, by the session of a tablet
         self._stored: dict[tuple[str, int], int] = {}  # where in the log of a disk a write stands
-        self._pulls: dict[int, PullRows] = {}  # by transfer
+        self._streams = StreamWatcher(self._take, now)
         self._fetched: dict[tuple[str, str], set[tuple[str, str, tuple[int, int]]]] = {}
         self._orders: dict[tuple[str, int, int], Order] = {}
         self._sessions: dict[str, frozenset[str]] = {}  # by life of a node
         self._ready: set[str] = set()
         self._replicas = ReplicaWatcher(self._take)
         self._resizes = ResizeWatcher(self.recording)
+        self._given = OrderWatcher(self._take, now)
         self._passed_at = 0
         self._entered: dict[str, tuple[Stage, int]] = {}  # stages of tablets, and in which versions
         self._absent: dict[str, frozenset[str]] = {}  # given up since a tablet's session is open
@@ -143,7 +147,7 @@ class Watcher:
         if self.views is not None and isinstance(message, ReplicaWrite):
             self.views.heard(host, node, message)
         if self.views is not None and isinstance(message, RowChunk):
-            pull = self._pulls.get(message.transfer)
+            pull = self._streams.pulls.get(message.transfer)
             if pull is not None:
                 self.views.staging.arrives(host, node, pull, message)
         match message:
@@ -156,8 +160,8 @@ class Watcher:
                 self._rounds[message.term, message.round] = message.version
             case Order():
                 self._orders[node.name, message.term, message.number] = message
-            case RowChunk(transfer, start, _, None, "") if transfer in self._pulls:
-                pull = self._pulls[transfer]
+            case RowChunk(transfer, start, _, None, "") if transfer in self._streams.pulls:
+                pull = self._streams.pulls[transfer]
                 if pull.start == start:
                     found = self._fetched.setdefault((life_of(host), pull.session), set())
                     found |= {(pull.table, sender, r) for r in pull.ranges}
@@ -197,9 +201,9 @@ class Watcher:
             case Store(batch) if isinstance(cause, RowChunk) and batch:
                 if self.views is not None:
                     self.views.staging.stored(host, node, batch)
-                pull = self._pulls.get(cause.transfer)
+                pull = self._streams.pulls.get(cause.transfer)
                 if pull is not None:
-                    self._take("sessions", f"{pull.session}@{life_of(host)}", node.name, "store")
+                    self._streams.stored(host, node, pull)
                     self._replicas.streamed(host, node, pull.table, pull.ranges[0][0])
             case Drop(table, low, _) if table in node.context.view.tables and len(low) <= TOKEN:
                 view = node.context.view
@@ -235,16 +239,13 @@ class Watcher:
             case BarrierAck():
                 self._acknowledges(node, message)
             case PullRows():
-                self._pulls[message.transfer] = message
-            case RowChunk(transfer, start, cells, following, "") if transfer in self._pulls:
-                if self._pulls[transfer].start == start:
-                    there = _rows_between(host, self._pulls[transfer], following)
-                    entity, whole = (
-                        f"{self._pulls[transfer].session}@{life_of(host)}",
-                        there == len(cells),
-                    )
-                    self._take("sessions", entity, node.name, "send", whole=whole)
+                self._streams.asks(host, node, to, message)
+            case RowChunk():
+                self._streams.gives(host, node, message)
+            case Order():
+                self._given.given(life_of(host), to, message)
             case OrderDone(term, number, True):
+                self._given.answered(node.name, message)
                 order = self._orders.get((node.name, term, number))
                 if order is not None:
                     self._ended(host, node, order)
@@ -254,17 +255,18 @@ class Watcher:
     def _ended(self, host: Host, node: DatabaseNode, order: Order) -> None:
         """What it was ordered is done."""
         life = life_of(host)
+        durable = self._streams.is_durable(host, order.session)
         match order.work:
             case Work.stream_tablet | Work.repair_tablet:
                 if self.views is not None:
                     self.views.staging.ended(host, node, order)
                 if order.work is Work.repair_tablet:
                     self._has_repaired(node, order)
-                complete = self._has_fetched_tablet(host, node, order)
-                self._take("lives", life, node.name, "end_streaming", complete=complete)
+                complete, told = self._has_fetched_tablet(host, node, order), "end_streaming"
+                self._take("lives", life, node.name, told, complete=complete, durable=durable)
             case Work.stream:
-                complete = self._is_complete(host, node, order.session)
-                self._take("lives", life, node.name, "end_streaming", complete=complete)
+                complete, told = self._is_complete(host, node, order.session), "end_streaming"
+                self._take("lives", life, node.name, told, complete=complete, durable=durable)
             case Work.clean_tablet:
                 self._replicas.cleaned(host, node, order)
             case Work.prepare_split:
@@ -396,6 +398,7 @@ class Watcher:
             self.changes.sets.committed(entry, self.recording.now())
         steps = entry.command.steps
         actions = {step.action for step in steps}
+        self._given.committed(entry, before)
         for name in [s.instance for s in steps if (s.machine, s.action) == PASSES]:
             self._passed(name, before, hosts)
         self._end_repairs(before, after)
@@ -473,15 +476,3 @@ class Watcher:
                 continue  # it learns the version before it asks or answers anything
             version = max(entered, self._knows.get(name, 0))
             self._take("barriers", f"version{version}@{name}", "", "end")
-
-
-def _rows_between(host: Host, pull: PullRows, following: bytes | None) -> int:
-    """How many rows a source has from where a chunk starts to where the next one does."""
-    snapshot, found = host.rows.snapshot(), set[bytes]()
-    for low, high in pull.ranges:
-        first, end = bounds(low, high)
-        if end is None or end > pull.start:
-            rows = snapshot.versions(pull.table, max(first, pull.start), end)
-            found |= {v.key for v in rows if following is None or v.key < following}
-    snapshot.close()
-    return len(found)

@@ -76,7 +76,7 @@ class TableOperations:
             return self._alter(table, operation.replicas)
         if operation.verb in ("split", "merge"):
             return self._resize(table, Resize(operation.verb))
-        return self._repair(table)
+        return self._repair(table, wait=operation.verb != "ask")
 
     def balance(self, enabled: bool) -> str:
         """Let the balancer even loads out, or not."""
@@ -99,14 +99,16 @@ class TableOperations:
         self._asks.until(self._all_have_learned, LEARNED_MS)
         return "done"
 
-    def _repair(self, table: str) -> str:
-        """Ask for a repair, and wait until each tablet has had it."""
+    def _repair(self, table: str, *, wait: bool) -> str:
+        """Ask for a repair, and maybe wait until each tablet has had it."""
         refusal = self._ask(
             lambda number: RepairTable(number, table),
             lambda: any(row.repair for row in self._rows(table)),
         )
         if refusal:
             return refusal
+        if not wait:
+            return "asked"
         done = self._asks.until(
             lambda: not any(row.repair for row in self._rows(table)), OPERATION_MS
         )

@@ -59,6 +59,21 @@ TABLETS = Plan(
         "table t tablets 4 rf 3; write 120; wait 200; join n4; decommission n1; join n5; decommission n2"
     )
 )
+ANSWERED_LATE = replace(
+    TABLETS,
+    script=parse_script(
+        "table t tablets 8 rf 2; write 150; join n4; decommission n1; join n5; decommission n2"
+    ),
+    faults=parse_faults("failover=240,delay=0.5,duplicate=0.3"),
+    workload=Workload(keys=60, gap=(0, 2)),
+    timing=Timing(chunk=3),
+)
+READ_AS_THEY_MOVE = Plan(
+    script=parse_script(
+        "table t tablets 4 rf 2; write 60; wait 200; write 150; move t 0; move t 1; move t 2"
+    ),
+    workload=Workload(keys=60, gap=(0, 3)),
+)
 
 
 D = Defect
@@ -89,6 +104,11 @@ SHOWN = (
     Shown(D.rows_between_chunks_are_lost, GROWN, "every row of the range is sent"),
     Shown(D.unready_replica_answers, CHANGES, "there is storage"),
     Shown(D.tablet_streaming_is_skipped, TABLETS, "came from enough replicas", oracle=True),
+    Shown(D.streamed_rows_are_not_synced, ANSWERED_LATE, "what was streamed is on the disk"),
+    Shown(D.sources_lag_behind, ANSWERED_LATE, "what the node knew that asks"),
+    Shown(D.given_up_sources_are_asked, CHANGES, "the source is not given up"),
+    Shown(D.late_answers_count, ANSWERED_LATE, "all whom it has asked in this term"),
+    Shown(D.agreeing_reads_leave_pending_out, READ_AS_THEY_MOVE, "", oracle=True),
 )
 SEEDS = 5  # from the first on
 

@@ -212,6 +212,7 @@ NO_LINE_OF_VIEWS = (
     "lines of view building say which tasks there are and run, and nothing of rows, terms or places"
 )
 NO_LINE_OF_TIMES = "the readers do not follow which generation operates: a publication may be late"
+NO_LINE_OF_ANSWERS = "no line says which call of a coordinator an answer is of"
 LEGAL = "ScyllaDB itself waits for the fence only after a barrier that failed"
 NOT_LOGGED = {
     D.fence_is_ignored: NO_LINE_OF_REQUESTS,
@@ -238,6 +239,13 @@ NOT_LOGGED = {
     D.rows_between_chunks_are_lost: NO_LINE_OF_ROWS,
     D.cleanup_drops_owned_rows: NO_LINE_OF_ROWS,
     D.sync_is_forgotten: NO_LINE_OF_DISKS,
+    D.streamed_rows_are_not_synced: NO_LINE_OF_DISKS,
+    D.sources_lag_behind: NO_LINE_OF_ROWS,
+    D.given_up_sources_are_asked: NO_LINE_OF_ROWS,
+    D.late_answers_count: NO_LINE_OF_ANSWERS,
+    D.agreeing_reads_leave_pending_out: NO_LINE_OF_REQUESTS,
+    D.resizes_do_not_await_the_fence: LEGAL,
+    D.resizes_do_not_await_requests: NO_LINE_OF_TABLES,
     D.rows_of_left_nodes_are_dropped: NO_LINE_OF_TABLES,
     D.features_are_not_checked: NO_LINE_OF_TABLES,
     D.leaves_are_not_checked: NO_LINE_OF_TABLES,

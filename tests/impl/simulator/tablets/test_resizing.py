@@ -115,10 +115,16 @@ def test_a_replica_that_comes_after_others_were_ready_for_a_split_is_asked_too(s
 
 D = Defect
 ELSEWHERE = "and its rows are not"
+# A node is rebuilt meanwhile: the repair cannot begin before that is over, and then the merge could come first.
+ASKED = Plan(
+    script=parse_script("table t tablets 4 rf 3; write 60; ask rebuild n2; ask repair t; merge t")
+)
 SHOWN = (
     Shown(D.halves_of_tablets_are_mixed_up, RESIZED, ELSEWHERE, oracle=True),
     Shown(D.apart_tablets_are_merged, APART, ELSEWHERE, oracle=True),
     Shown(D.splits_are_not_prepared, RESIZED, "no replica holds it up"),
+    Shown(D.resizes_do_not_await_the_fence, RESIZED, "the node has acknowledged the fence"),
+    Shown(D.resizes_do_not_await_requests, ASKED, "nor is to be repaired or moved"),
 )
 
 

@@ -1,7 +1,8 @@
 """What an acknowledgment says while replicas are gained, on the rows of replicas: it reads no definition.
 
 A write that begins when all nodes write to pending replicas is acknowledged by as many of all of them as a quorum has
-and one more for each pending one: whichever replicas stay then, a quorum of them has it.
+and one more for each pending one: whichever replicas stay then, a quorum of them has it. What a read returns that begins
+then is as good as acknowledged: it writes back what a pending replica lacks.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _TO_BOTH = (Stage.streaming, Stage.write_both_read_new)
 
 
 class PendingOracle:
-    """The writes of a run; `checked` counts those that were acknowledged while replicas were pending."""
+    """The requests of a run; `checked` counts those that were answered while replicas were pending."""
 
     def __init__(self, quorums: QuorumOracle, catalog: Catalog, oracle: Oracle) -> None:
         self._has = quorums.has
@@ -28,8 +29,10 @@ class PendingOracle:
         self._oracle = oracle
         self._begun: dict[tuple[bytes, int], Chosen] = {}
         self.checked = 0
+        self._reads: dict[int, Chosen] = {}
         oracle.begins.append(self._begin)
         oracle.listeners.append(self._know)
+        oracle.readers.append(self)
 
     def _begin(self, key: bytes, timestamp: int) -> None:
         """A client sends a write: whoever coordinates it knows of what a barrier has passed for."""
@@ -40,9 +43,23 @@ class PendingOracle:
     def _know(self, key: bytes, seen: Seen) -> None:
         """A client knows of a row: by its acknowledgment, if that was sent."""
         chosen = self._begun.pop((key, seen[0]), None)
+        if chosen is not None and (key, seen[0]) in self._oracle.acknowledged:
+            self._check(key, seen, chosen, "was acknowledged")
+
+    def begin_read(self, number: int, key: bytes) -> None:
+        """A client asks for a row."""
+        chosen = _to_both(self._catalog.view, key)
+        if chosen is not None:
+            self._reads[number] = chosen
+
+    def end_read(self, number: int, key: bytes, seen: Seen) -> None:
+        """It has it: there may be none, and then nothing is written back."""
+        chosen = self._reads.pop(number, None)
+        if chosen is not None and seen[0]:
+            self._check(key, seen, chosen, "was read")
+
+    def _check(self, key: bytes, seen: Seen, chosen: Chosen, told: str) -> None:
         view = self._catalog.view
-        if chosen is None or (key, seen[0]) not in self._oracle.acknowledged:
-            return
         if _to_both(view, key) != chosen:
             return  # replicas that have left may have been cleaned up
         self.checked += 1
@@ -50,7 +67,7 @@ class PendingOracle:
         have = [n for n in chosen.writes if self._has(n, table, stored, seen[0])]
         needed = view.factor(table, chosen, writes=True) // 2 + 1 + len(chosen.pending)
         if len(have) < needed:
-            text = f"{key!r} at {seen} was acknowledged, and is on {have} of {[*chosen.writes]}"
+            text = f"{key!r} at {seen} {told}, and is on {have} of {[*chosen.writes]}"
             self._oracle.broken(f"{text}, of which {[*chosen.pending]} were pending")
 
 

@@ -1,0 +1,1 @@
+"""What nodes do for a coordinator, and what they say of it: orders, and rows that are streamed."""
