@@ -62,6 +62,7 @@ from stagewright.machines.yugabytedb.indexes.index_states import Permission
 _MASTER = "master"
 _COUNT = b"rows"
 _PAGE = 1_000
+_BUILDING = (Permission.delete_only, Permission.write_and_delete, Permission.do_backfill)
 
 
 @dataclass
@@ -143,6 +144,11 @@ class TableTablet(Tablet):
 
     def _get_builder_ready(self) -> None:
         self.port.elsewhere(GetReady(), lambda _: None)
+
+    @property
+    def is_building(self) -> bool:
+        """Whether an index is being built, as far as it knows."""
+        return any(i.permission in _BUILDING for i in self.schema.indexes)
 
     @property
     def is_bulk(self) -> bool:

@@ -53,11 +53,15 @@ class RocksRows:
         options.create_if_missing(True)
         options.set_write_buffer_size(memtable)
         options.set_max_background_jobs(2)
+        options.set_env(_env())
         options.set_max_open_files(64)
         options.set_keep_log_file_num(1)
         options.set_level_zero_file_num_compaction_trigger(_FILES)  # a load makes two, in order
         options.set_level_zero_slowdown_writes_trigger(4 * _FILES)  # writers do not wait for loads
         options.set_level_zero_stop_writes_trigger(8 * _FILES)
+        options.set_bytes_per_sync(
+            1 << 18
+        )  # files are written as they grow, and not all at their end
         blocks = rocksdict.BlockBasedOptions()  # as `sst/` reads files
         blocks.set_format_version(FORMAT)
         blocks.set_checksum_type(rocksdict.ChecksumType.crc32c())
@@ -168,6 +172,15 @@ class RocksRows:
                 f"{self._views} snapshots are open", help="close them before the store"
             )
         self._db.close()
+
+
+@lru_cache(maxsize=1)
+def _env() -> Any:
+    """The threads that merge files, of all stores of a process: whoever is served goes first."""
+    env: Any = import_module("rocksdict").Env()
+    env.lower_thread_pool_cpu_priority()
+    env.lower_thread_pool_io_priority()
+    return env
 
 
 class RocksLoad:

@@ -33,6 +33,7 @@ from stagewright.impl.storage.sst.rows import rows_of
 from stagewright.impl.storage.sst.windows import FIRST, LATEST, Place, Sources
 
 _OPEN = 256  # files whose blocks are known
+_PIECE = 1 << 18  # bytes
 
 
 class Builder:
@@ -126,9 +127,9 @@ def _write(work: WriteEntries) -> Answer:
     Path(work.path).unlink(missing_ok=True)  # a builder that died had begun it
     handle = os.open(work.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
     with os.fdopen(handle, "wb", 0) as out:
-        while file:
-            file = file[out.write(file) :]
-        os.fsync(out.fileno())
+        while file:  # little at once: who syncs anything meanwhile waits for what is unwritten
+            file = file[out.write(file[:_PIECE]) :]
+            os.fsync(out.fileno())
     return DoneWork()
 
 

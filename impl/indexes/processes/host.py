@@ -8,10 +8,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -41,12 +40,13 @@ from stagewright.impl.indexes.processes.wire import (
 from stagewright.impl.indexes.records.notes import Note
 from stagewright.impl.indexes.records.server_lines import MasterLines, TabletServerLines
 from stagewright.impl.indexes.schema import index_tablet, table_tablet
+from stagewright.impl.indexes.table_tablet import TableTablet
 from stagewright.impl.indexes.times import COUNTS
 from stagewright.impl.indexes.transactions import ADDRESS as RECORDS
 from stagewright.impl.processes.errors import WireError
 from stagewright.impl.processes.handshake import Calling
 from stagewright.impl.processes.links import Accepted, Link
-from stagewright.impl.storage.rocks import RocksRows
+from stagewright.impl.storage.spares import Spares
 from stagewright.machines.yugabytedb.indexes.index_states import Permission
 
 LOOK = 0.1  # seconds between looks for tablets that nobody leads
@@ -68,6 +68,10 @@ class Host:
         self.builder = BuilderProcess()
         self._secret = layout.layout.secret()
         self._places = Places(layout, name, self._file.servers)
+        each = -(-self._settings.tablets // len(self._file.servers))
+        self._spares = Spares(
+            *(layout.stores, name, each if name in self._file.servers else 0, layout.rows_of_all())
+        )
         self._lives: dict[str, Life] = {}
         self._schema = KnownSchema()  # of all its sessions
         self._log = Log(name, "master" if name in self._file.masters else "tablet server")
@@ -118,6 +122,7 @@ class Host:
         for life in led:
             life.close()
             life.release()
+        self._spares.close()
         if self._catalog is not None:
             self._catalog.close()
 
@@ -246,6 +251,8 @@ class Host:
     def _lead_tablets(self) -> None:
         self._places.look()
         self._take_tablets()
+        if not any(t.is_building for t in self._table_tablets()):
+            self._spares.open_another()  # those that are served wait
         led = {p: life for p, life in self._lives.items() if isinstance(life, Led)}
         for place, life in led.items():
             if isinstance(life.process, IndexTablet) and self._layout.is_deleted(place):
@@ -255,13 +262,16 @@ class Host:
                 self._give(led[place])
                 break  # one after the other
 
+    def _table_tablets(self) -> Iterator[TableTablet]:
+        processes = (life.process for life in self._lives.values())
+        return (p for p in processes if isinstance(p, TableTablet))
+
     def _take_tablets(self) -> None:
         for place in self._places.to_be_led(self._lives):
             handle = self._places.claim(place)
             if handle is None:
                 continue
-            path: Path = self._layout.tablet(place) / "rows"
-            store = SyncedStore(RocksRows(path, memtable=4 << 20))
+            store = SyncedStore(self._spares.store_at(self._layout.rows(place)))
             life = Led(self, place, store, handle, lambda note, _: self._lines.hear(note))
             self._lives[place] = life
             life.open(self._settings)

@@ -8,7 +8,8 @@ nodes/NAME/log           what it had to say
 catalog.sqlite           the sys catalog
 leaders/master           which master leads, and holds a lock on this file
 tablets/PLACE/leader     the server that leads a tablet, which holds a lock on this file
-tablets/PLACE/rows/      its rows
+tablets/PLACE/rows/      its rows, or a link to a store that was opened before
+stores/                  such stores
 tablets/PLACE/deleted    it is to go
 """
 
@@ -121,6 +122,19 @@ class IndexLayout:
         """The directory of a tablet, or of the records of transactions."""
         return self.directory / "tablets" / place.replace("/", "-")
 
+    def rows(self, place: str) -> Path:
+        """The rows of a tablet."""
+        return self.tablet(place) / "rows"
+
+    def rows_of_all(self) -> Iterator[Path]:
+        """The rows of all tablets."""
+        return map(self.rows, self.places())
+
+    @property
+    def stores(self) -> Path:
+        """The directory of stores that servers open before a tablet wants one."""
+        return self.directory / "stores"
+
     def leader_file(self, place: str) -> Path:
         """The file that a leader holds."""
         if place == MASTER:
@@ -158,6 +172,8 @@ class IndexLayout:
         """Remove a tablet's files; its leader alone may."""
         gone = self.directory / "tablets" / f".{place.replace('/', '-')}"
         self.tablet(place).rename(gone)
+        if (gone / "rows").is_symlink():
+            shutil.rmtree((gone / "rows").resolve())
         shutil.rmtree(gone)
 
 
