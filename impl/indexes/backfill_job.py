@@ -133,6 +133,9 @@ class JobOfMaster:
             case Step.none | Step.launch:
                 return
             case Step.wait_for_splits:
+                careless = Defect.splits_do_not_wait_for_jobs in master.settings.defects
+                if master.catalog.split is not None and not careless:
+                    return
                 recorded = self._row.read_time is not None
                 self._take("take_recorded_time" if recorded else "find_no_splits")
             case Step.get_safe_time:
@@ -160,8 +163,8 @@ class JobOfMaster:
     # -- the time of the scan ------------------------------------------------------------------------------------
 
     def _get_safe_time(self) -> None:
-        tablets = range(self._master.settings.tablets)
-        if len(self._safe) == len(tablets):
+        tablets = self._master.tablets.numbers
+        if self._safe.keys() >= {*tablets}:
             least = Defect.safe_time_is_the_least in self._master.settings.defects
             times = [answer.time for answer in self._safe.values()]
             time = min(times) if least else max(times)
@@ -200,7 +203,7 @@ class JobOfMaster:
             calls = [Call(PERMISSIONS, _entity(i), "finish_backfill") for i in running]
             self._take("find_all_done", *calls)
             return
-        for tablet in range(self._master.settings.tablets):
+        for tablet in self._master.tablets.numbers:
             self._ask(tablet)
 
     def _of_index(self, index: int) -> Job:
@@ -210,14 +213,17 @@ class JobOfMaster:
         return job
 
     def _is_done(self) -> bool:
-        done = [until is None for until in self._row.until.values()]
+        done = [self._is_at_the_end(t) for t in self._master.tablets.numbers]
         if Defect.publishes_too_early in self._master.settings.defects and any(done):
             return True
-        return not self._row.left or (len(done) == self._master.settings.tablets and all(done))
+        return not self._row.left or all(done)
+
+    def _is_at_the_end(self, tablet: int) -> bool:
+        return self._row.until.get(tablet, b"") is None
 
     def _ask(self, tablet: int) -> None:
         row, settings = self._row, self._master.settings
-        if row.until.get(tablet, b"") is None:
+        if self._is_at_the_end(tablet):
             return
         now = self._master.port.now()
         asked = self._asked.get(tablet)
@@ -262,7 +268,7 @@ class JobOfMaster:
         if job.number != message.job and not old:
             return
         tablet = message.tablet
-        if job.until.get(tablet, b"") is None:
+        if self._is_at_the_end(tablet):
             return
         del_asked = self._asked.pop(tablet, None)
         if message.violation is not None:
@@ -278,10 +284,11 @@ class JobOfMaster:
     def _advance(self, tablet: int, done: ChunkDone) -> None:
         """Write the checkpoint."""
         entity, row, until = self.entity(tablet), self._row, done.until
-        chunk = Call(JOB, TABLE, "backfill_chunk", {"t": Tablet(tablet)})
+        chunk = Call(JOB, TABLE, "backfill_chunk", {"t": self._root(tablet)})
         checkpoint = self._checkpoint(tablet)
         steps = [chunk] if checkpoint is Checkpoint.never_begun else []
-        steps += [chunk] if until is None else []
+        if checkpoint is not Checkpoint.done and until is None and self._is_last(tablet):
+            steps.append(chunk)
         scan = Call(TABLETS, entity, "finish" if until is None else "ask_next")
         self._master.control.take(scan, *steps)
         kept = until
@@ -293,18 +300,28 @@ class JobOfMaster:
         if until is not None:
             self._ask(tablet)
 
+    def _root(self, tablet: int) -> Tablet:
+        """A tablet to the definition: those that one has split into are one."""
+        return Tablet(self._master.tablets.root(tablet))
+
+    def _is_last(self, tablet: int) -> bool:
+        """Whether all others of those are done."""
+        tablets = self._master.tablets
+        others = tablets.families[tablets.root(tablet)] - {tablet}
+        return all(map(self._is_at_the_end, others))
+
     def _checkpoint(self, tablet: int) -> Checkpoint:
         """The least of the indexes that are left."""
         state: Any = self._master.control.of(JOB, TABLE).state["checkpoint"]
         order = list(Checkpoint)
-        found = [state[Tablet(tablet)][index_of(i)] for i in self._row.left]
+        found = [state[self._root(tablet)][index_of(i)] for i in self._row.left]
         least: Checkpoint = min(found, key=order.index, default=Checkpoint.done)
         return least
 
     def _violated(self, tablet: int, violation: Violation) -> None:
         control, settings = self._master.control, self._master.settings
         if self._checkpoint(tablet) is Checkpoint.never_begun:
-            control.take(Call(JOB, TABLE, "backfill_chunk", {"t": Tablet(tablet)}))
+            control.take(Call(JOB, TABLE, "backfill_chunk", {"t": self._root(tablet)}))
         control.take(Call(TABLETS, self.entity(tablet), "fail"))
         column = self._master.catalog.indexes[violation.index].column
         low, high = sorted(violation.rows)
@@ -319,7 +336,7 @@ class JobOfMaster:
 
     def _fail(self, tablet: int, index: int, error: str, how: str = "") -> None:
         calls = [Call(PERMISSIONS, _entity(index), how)] if how else []
-        self._take("fail_index", *calls, t=Tablet(tablet), i=index_of(index))
+        self._take("fail_index", *calls, t=self._root(tablet), i=index_of(index))
         row = self._row
         self._master.catalog.job = replace(row, failed={**row.failed, index: error})
         self._master.catalog.change(index, status=Status.failed, error=error)

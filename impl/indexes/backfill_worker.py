@@ -72,6 +72,13 @@ class BackfillWorker:
         if self._chunk is not None:
             self._close(self._chunk)
 
+    def leave(self) -> None:
+        """Give it up, and say so."""
+        if self._chunk is not None:
+            note = ChunkEnded(self._chunk.asked.job, self._tablet.number, None, broken=True)
+            self._close(self._chunk)
+            self._tablet.port.note(note)
+
     # -- asking ------------------------------------------------------------------------------------------------
 
     def ask(self, asked: BackfillChunk) -> None:
@@ -90,10 +97,7 @@ class BackfillWorker:
             return
         if not self._is_ready(asked):
             return  # the master asks again
-        if chunk is not None:
-            self._close(chunk)
-            note = ChunkEnded(chunk.asked.job, self._tablet.number, None, broken=True)
-            self._tablet.port.note(note)
+        self.leave()
         if Defect.tablets_have_times_of_their_own in self._tablet.settings.defects:
             asked = replace(asked, read_time=self._tablet.clock.now())
         self._chunk = _Chunk(asked, asked.start)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from stagewright.impl.indexes.schema import IndexInfo, Schema
+from stagewright.impl.indexes.splits.tablet_map import Split, TabletMap
 from stagewright.impl.runtime import Instance
 from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
 
@@ -61,6 +62,8 @@ class Catalog:
     indexes: tuple[IndexRow, ...] = ()
     job: JobRow | None = None
     jobs: int = 0
+    tablets: TabletMap | None = None  # None: no master has lived yet
+    split: Split | None = None  # one that is going on
     machines: Mapping[tuple[str, str], Instance] = field(
         default_factory=dict[tuple[str, str], Instance]
     )  # the states of the instances

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from stagewright.impl.indexes.defects import Defect
 from stagewright.impl.indexes.messages import (
     Answer,
+    AskTablets,
     Build,
     End,
     Ended,
@@ -16,6 +17,8 @@ from stagewright.impl.indexes.messages import (
     Message,
     Plan,
     ReadIndex,
+    SplitBegun,
+    Tablets,
     Write,
     Written,
 )
@@ -28,9 +31,11 @@ from stagewright.impl.indexes.schema import (
     table_tablet,
     tablet_of,
 )
+from stagewright.impl.indexes.splits.tablet_map import TabletMap
 from stagewright.impl.indexes.times import COUNTS, HybridClock
 
 Change = tuple[int, Values | None]
+_SOON = 20
 
 
 @dataclass
@@ -44,7 +49,7 @@ class Transaction:
     ended: bool = False
     refused: Answer | None = None
     latencies: list[int] = field(default_factory=list[int])
-    rounds: int = 0  # plans that were refused for their schema
+    rounds: int = 0  # statements that were refused for their schema, or as their tablet has split
     began: int = 0  # milliseconds on its client's clock
     over: int | None = None
 
@@ -61,8 +66,9 @@ class IndexRead:
 
 @dataclass
 class KnownSchema:
-    """The newest schema that some clients have heard of; those of one server share it."""
+    """The newest schema and map of tablets that some clients have heard of; those of one server share it."""
 
+    tablets: TabletMap
     newest: Schema = field(default_factory=Schema)
 
 
@@ -74,10 +80,11 @@ class Client:
     ) -> None:
         self.port = port
         self.clock = HybridClock(port.now)
-        self._known = known or KnownSchema()
+        self._known = known or KnownSchema(TabletMap(settings.tablets))
         self.transactions: list[Transaction] = []
         self.reads: list[IndexRead] = []
         self.builds: dict[str, Build] = {}
+        self.splits: dict[int, SplitBegun] = {}
         self._settings = settings
         self._name = name
         self._count = 0
@@ -132,7 +139,7 @@ class Client:
             self._end(commit=False)
             return
         key, values = current.changes[self._at]
-        place = table_tablet(tablet_of(row_key(key), self._settings.tablets))
+        place = table_tablet(self._known.tablets.of(row_key(key)))
         self._participants.add(place)
         if self._plan is not None:
             self.port.send(place, Finish(current.name, self._at, key, values, self._plan))
@@ -176,8 +183,12 @@ class Client:
                 asked = self._asked.pop(request, None)
                 if asked is not None:
                     self.reads.append(IndexRead(*asked, rows))
+            case Tablets(tablets):
+                self._on_tablets(tablets)
             case Build(name):
                 self.builds[name] = message
+            case SplitBegun(tablet):
+                self.splits[tablet] = message
             case _:
                 pass
 
@@ -192,6 +203,11 @@ class Client:
                     number = self._sent = self._sent + 1
                     lag = self._settings.lag
                     self.port.after(lag // 10 if is_newer else lag, self._send, number)
+            case Answer.tablet_has_split:
+                current.rounds += 1
+                self.port.send("master", AskTablets())
+                self._sent += 1
+                self.port.after(_SOON, self._send, self._sent)
             case Answer.timed_out | Answer.changed:  # plan it again
                 self._sent += 1
                 self.port.after(20, self._next, self._sent)
@@ -209,6 +225,11 @@ class Client:
             case _:
                 current.refused = answer
                 self._end(commit=False)
+
+    def _on_tablets(self, tablets: TabletMap) -> None:
+        """What was refused is sent to whom it is for before long."""
+        if tablets.version > self._known.tablets.version:
+            self._known.tablets = tablets
 
     def _on_planned(self, current: Transaction, plan: Plan) -> None:
         """A user-enforced write goes on after its pause; when it is planned again, it makes none."""

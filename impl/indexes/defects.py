@@ -41,6 +41,14 @@ class Defect(Enum):
     unchanged_entries_are_left = "an update that leaves a value as it was skips its entry (#30653)"
     batches_are_not_checked_within = "two rows of a batch that share a key pass"
     checkpoint_skips_a_row = "the next chunk begins after the row that it should begin with"
+    parents_take_writes = "a tablet that has split still takes writes"
+    intents_stay_with_the_parent = (
+        "what is pending when a tablet splits is not given to its children"
+    )
+    children_have_no_history = "a tablet that splits gives its children the newest versions alone"
+    children_have_all_rows = "each child has all rows of its parent, and reads them for backfills"
+    splits_do_not_wait_for_jobs = "tablets split while a job reads, and one child answers (#6704)"
+    checkpoints_count_for_children = "a tablet that had a checkpoint and has split counts as done"
 
 
 Defects = frozenset[Defect]

@@ -23,19 +23,25 @@ from stagewright.impl.indexes.messages import (
     AlterTable,
     AskBuild,
     AskBuilds,
+    AskTablets,
     BackfillTable,
     Build,
     Builds,
     ChunkDone,
     CreateIndex,
+    Divided,
     DropIndex,
     GcAllowed,
     Message,
     SafeTime,
+    SplitTablet,
+    Tablets,
 )
 from stagewright.impl.indexes.port import Port, Settings
 from stagewright.impl.indexes.records.notes import StatusTold
 from stagewright.impl.indexes.schema import index_tablet, table_tablet
+from stagewright.impl.indexes.splits.splitting import SplitsOfMaster
+from stagewright.impl.indexes.splits.tablet_map import TabletMap
 from stagewright.impl.indexes.times import HybridClock
 from stagewright.machines.yugabytedb.backfill.backfill_states import Step
 from stagewright.machines.yugabytedb.backfill.backfill_table import (
@@ -65,6 +71,7 @@ class Master:
         self.clock = HybridClock(port.now)
         catalog.term += 1
         self.term = catalog.term
+        catalog.tablets = catalog.tablets or TabletMap(settings.tablets)
         self.control = Control(settings.tablets, port.note, careless=bool(settings.defects))
         self.control.restore(catalog.machines)
         self._reported: set[int] = set()
@@ -72,6 +79,7 @@ class Master:
         self._sent = -settings.retry
         self._told: dict[int, Status] = {}
         self.job = JobOfMaster(self)
+        self.splits = SplitsOfMaster(self)
         if self.term > 1:
             self._take_over()
         port.after(0, self._tick)
@@ -82,11 +90,17 @@ class Master:
         if job is not None and job.read_time is not None:
             calls += [
                 Call(TABLETS, self.job.entity(t), "take_over")
-                for t in range(self.settings.tablets)
+                for t in self.tablets.numbers
                 if (TABLETS, self.job.entity(t)) in self.control.held
             ]
         self.control.take(*calls)
         self.save()
+
+    @property
+    def tablets(self) -> TabletMap:
+        """The tablets of the table."""
+        assert self.catalog.tablets is not None
+        return self.catalog.tablets
 
     def save(self) -> None:
         """Write the states of the instances with what they say of the rows."""
@@ -121,6 +135,12 @@ class Master:
                 self.job.on_chunk_done(message)
             case GcAllowed(address):
                 self.job.gc_allowed.add(address)
+            case SplitTablet(tablet):
+                self.splits.ask(sender, tablet)
+            case Divided(tablet):
+                self.splits.on_divided(tablet)
+            case AskTablets():
+                self.port.send(sender, Tablets(self.tablets))
             case _:
                 pass
 
@@ -205,11 +225,15 @@ class Master:
         self.save()
 
     def _on_altered(self, tablet: int, version: int) -> None:
-        if version != self.catalog.version or tablet in self._reported:
+        reported = self._reported
+        if version != self.catalog.version or tablet in reported:
             return
-        self._reported.add(tablet)
+        reported.add(tablet)
+        root = self.tablets.root(tablet)
+        if not self.tablets.families[root] <= reported:
+            return  # to the definitions, a tablet and those that it has split into are one
         calls: list[Call] = []
-        t, s = {"t": Tablet(tablet)}, {"s": Server(tablet)}
+        t, s = {"t": Tablet(root)}, {"s": Server(root)}
         if self.control.can(JOB, TABLE, "apply_version", **t):
             calls.append(Call(JOB, TABLE, "apply_version", t))
         for row in self.catalog.indexes:
@@ -225,9 +249,10 @@ class Master:
             return  # another one is the leader
         if self.port.now() - self._sent >= self.settings.retry and self._has_tablets():
             self._sent = self.port.now()
-            for tablet in range(self.settings.tablets):
+            for tablet in self.tablets.numbers:
                 if tablet not in self._reported:
                     self.port.send(table_tablet(tablet), AlterTable(self.catalog.schema()))
+        self.splits.tick()
         if not self._is_settled:
             if self._has_converged():
                 self._alter()
@@ -246,7 +271,7 @@ class Master:
     def _has_converged(self) -> bool:
         if Defect.schemas_do_not_converge in self.settings.defects:
             return bool(self._reported)
-        return len(self._reported) == self.settings.tablets
+        return self._reported.issuperset(self.tablets.numbers)
 
     def _alter(self) -> None:
         """Every tablet has the version: start the next one, delete an index, launch a job, or be done."""

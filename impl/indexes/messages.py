@@ -7,6 +7,7 @@ from enum import Enum, auto
 
 from stagewright.impl.indexes.bulk.numbers import Entries
 from stagewright.impl.indexes.schema import EntryChange, Schema, Values
+from stagewright.impl.indexes.splits.tablet_map import Split, TabletMap
 from stagewright.machines.yugabytedb.indexes.index_states import Status
 
 
@@ -38,6 +39,7 @@ class Answer(Enum):
     duplicate = auto()  # another row has the key in a unique index
     timed_out = auto()  # a user-enforced write came back too late with its plan
     changed = auto()  # the row is not what a user-enforced write was planned for
+    tablet_has_split = auto()  # others have its rows: ask for the newest map
 
 
 @dataclass(frozen=True)
@@ -153,9 +155,10 @@ class Apply(Message):
 
 @dataclass(frozen=True)
 class Applied(Message):
-    """It is done."""
+    """It is done; or others have what was held, as the tablet has split."""
 
     transaction: str
+    instead: tuple[str, ...] = ()
 
 
 # -- reads --------------------------------------------------------------------------------------------------
@@ -194,6 +197,59 @@ class RowsFound(Message):
 
     request: str
     rows: tuple[tuple[int, Values], ...]
+
+
+# -- tablets that split -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SplitTablet(Message):
+    """A tablet of the table is to split."""
+
+    tablet: int
+
+
+@dataclass(frozen=True)
+class SplitBegun(Message):
+    """It is splitting, or has split, into these; or it does not, and why."""
+
+    tablet: int
+    children: tuple[int, ...]
+    refused: str = ""
+
+
+@dataclass(frozen=True)
+class Divide(Message):
+    """The master has its leader split a tablet; the map says where keys are."""
+
+    split: Split
+    tablets: TabletMap
+
+
+@dataclass(frozen=True)
+class Divided(Message):
+    """The stores of its children have what they are to have, and it takes no more."""
+
+    tablet: int
+
+
+@dataclass(frozen=True)
+class TabletHasSplit(Message):
+    """A request reaches a tablet that has split."""
+
+    request: str
+
+
+@dataclass(frozen=True)
+class AskTablets(Message):
+    """Which tablets the table has now."""
+
+
+@dataclass(frozen=True)
+class Tablets(Message):
+    """These."""
+
+    tablets: TabletMap
 
 
 # -- schemas ------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from stagewright.impl.indexes.bulk.work import Work
 from stagewright.impl.indexes.defects import Defects
 from stagewright.impl.indexes.messages import Message
 from stagewright.impl.indexes.records.notes import Note
+from stagewright.impl.storage.port import RowStore
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,10 @@ class Port(Protocol):
 
     def elsewhere(self, work: Work, then: Callable[..., None], *arguments: Any) -> None:
         """Have a builder do something, then go on, with its answer as the last argument, which may be a refusal."""
+        ...
+
+    def make_tablet(self, address: str, fill: Callable[[RowStore], None]) -> None:
+        """Make the store of a tablet, all of it or none, unless it is there. May be called from any thread."""
         ...
 
     def is_led(self, address: str) -> bool:

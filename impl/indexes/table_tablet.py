@@ -20,6 +20,7 @@ from stagewright.impl.indexes.messages import (
     AskSchema,
     BackfillChunk,
     BatchDone,
+    Divide,
     EntriesWritten,
     Fate,
     Finish,
@@ -53,6 +54,7 @@ from stagewright.impl.indexes.schema import (
     row_key,
     stored_row,
 )
+from stagewright.impl.indexes.splits.division import COUNT, SCHEMA, Division
 from stagewright.impl.indexes.tablet import META, ROWS, Intent, Tablet
 from stagewright.impl.indexes.transactions import ADDRESS as RECORDS
 from stagewright.impl.indexes.user_enforced import UserEnforced
@@ -60,7 +62,6 @@ from stagewright.impl.storage.port import LAST_TIME, Put, RowStore, Version, liv
 from stagewright.machines.yugabytedb.indexes.index_states import Permission
 
 _MASTER = "master"
-_COUNT = b"rows"
 _PAGE = 1_000
 _BUILDING = (Permission.delete_only, Permission.write_and_delete, Permission.do_backfill)
 
@@ -91,11 +92,16 @@ class TableTablet(Tablet):
         self._safe_times: dict[int, int] = {}  # since when a job waits
         self.worker = BackfillWorker(self)
         self._enforced = UserEnforced(self)
-        if self.is_bulk:
+        self.division = Division(self)
+        if self.division.split is not None:
+            self.forget()
+        elif self.is_bulk:
             self._get_builder_ready()
 
     def receive(self, sender: str, message: Message) -> None:
         """Handle a message."""
+        if self.division.split is not None and self.division.answer(sender, message):
+            return
         match message:
             case Write(transaction, statement):
                 self.port.note(StatementCame(self.number, transaction, statement))
@@ -123,18 +129,36 @@ class TableTablet(Tablet):
                 self.worker.ask(message)
             case BatchDone():
                 self.worker.on_batch_done(sender, message)
+            case Divide(split, tablets):
+                self.division.begin(split, tablets)
             case _:
                 pass
+
+    def freeze(self) -> None:
+        """It has split: nothing that is under way goes on here, and who waits for an answer asks another tablet."""
+        self.worker.leave()
+        self._enforced.forget()
+        self.forget()
+        under_way = [one for some in self._statements.values() for one in some.values()]
+        self._statements.clear()
+        for statement in under_way:
+            if statement.answer is None:
+                self._refuse(statement.sender, statement.write, Answer.tablet_has_split)
+        waiting, self._waiting = self._waiting, {}
+        for some in waiting.values():
+            for sender, write, since in some:
+                self.port.note(LockAwaited(write.transaction, self.port.now() - since))
+                self._refuse(sender, write, Answer.tablet_has_split)
 
     # -- schemas -------------------------------------------------------------------------------------------
 
     def _stored_schema(self) -> Schema:
-        found = self.store.get(META, b"schema")
+        found = self.store.get(META, SCHEMA)
         return Schema() if found is None else Schema.decoded(found.value or b"[0, []]")
 
     def _alter(self, schema: Schema) -> None:
         if schema.version > self.schema.version:
-            self.put([Put(META, Version(b"schema", schema.version, schema.encoded()))])
+            self.put([Put(META, Version(SCHEMA, schema.version, schema.encoded()))])
             before, self.schema = self.schema, schema
             self.port.note(SchemaApplied(self.number, before, schema))
             known = {index.number for index in before.indexes}
@@ -159,7 +183,7 @@ class TableTablet(Tablet):
 
     def _stored_count(self) -> int:
         """How many rows there are; a tablet that was filled from elsewhere counts them once."""
-        found = self.store.get(META, _COUNT)
+        found = self.store.get(META, COUNT)
         if found is not None:
             return int(found.value or b"0")
         page = self.store.page(ROWS, b"", LAST_TIME, _PAGE)
@@ -174,7 +198,7 @@ class TableTablet(Tablet):
             before = self.store.get(ROWS, key)
             was = before is not None and before.value is not None
             self.rows += (value is not None) - was
-        count = Put(META, Version(_COUNT, 1, str(self.rows).encode()))
+        count = Put(META, Version(COUNT, 1, str(self.rows).encode()))
         return [*super().versions(time, versions), count]
 
     def _read(self, sender: str, message: ReadRows) -> None:
@@ -319,7 +343,7 @@ class TableTablet(Tablet):
         if statement.answer is not None:
             self._answer(statement)
             return
-        if self.has_ended(write.transaction):
+        if self.has_ended(write.transaction) or self.division.split is not None:
             return
         for place, asked in statement.missing.items():
             self.port.send(place, Prepare(write.transaction, write.statement, asked))

@@ -14,7 +14,7 @@ from stagewright.impl.indexes.transactions import ADDRESS as RECORDS
 from stagewright.impl.storage.port import Put, RowStore, Version
 
 ROWS, INTENTS, ENDED, META = "rows", "intents", "ended", "meta"
-_NEWEST = b"newest"  # the time of the newest version
+NEWEST = b"newest"  # the time of the newest version
 SWEEP = 400
 
 
@@ -62,7 +62,7 @@ class Tablet:
         port.after(SWEEP, self._sweep)
 
     def _load(self) -> None:
-        newest = self.store.get(META, _NEWEST)
+        newest = self.store.get(META, NEWEST)
         self._newest = 0 if newest is None else int(newest.value or b"0")
         self.clock.observe(self._newest)
         snapshot = self.store.snapshot()
@@ -121,7 +121,7 @@ class Tablet:
         puts = [Put(ROWS, Version(k, time, v)) for k, v in versions.items()]
         if time > self._newest:
             self._newest = time
-            puts.append(Put(META, Version(_NEWEST, 1, str(time).encode())))
+            puts.append(Put(META, Version(NEWEST, 1, str(time).encode())))
         return puts
 
     def know_time(self, time: int) -> None:
@@ -132,6 +132,11 @@ class Tablet:
 
     def close(self) -> None:
         """The process ends in an orderly way: nothing of the store is held any more."""
+
+    def forget(self) -> None:
+        """Others have what is held here: nobody is asked for its fate any more."""
+        self.began.clear()
+        self._questions.clear()
 
     def put(self, puts: list[Put]) -> None:
         """Write all of it, or none."""

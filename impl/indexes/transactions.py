@@ -44,8 +44,11 @@ class TransactionRecords:
                     known = self._record(transaction)
                 time = known or None
                 self.port.send(sender, Fate(transaction, at, known is not None, time))
-            case Applied(transaction):
-                self._waiting.pop((transaction, sender), None)
+            case Applied(transaction, instead) if (transaction, sender) in self._waiting:
+                time = self._waiting.pop((transaction, sender))
+                for place in instead:
+                    self._waiting[transaction, place] = time
+                    self._apply(transaction, place, TRIES)
             case _:
                 pass
 

@@ -56,6 +56,11 @@ class UserEnforced:
         self._writes: dict[bytes, _Write] = {}
         self._waiting: list[tuple[int, Callable[[], None]]] = []
 
+    def forget(self) -> None:
+        """The tablet has split: clients ask its children."""
+        self._writes.clear()
+        self._waiting.clear()
+
     def plan(self, sender: str, write: Write, old: Values) -> int:
         """Tell a client what its write does to indexes; until when it may be stored."""
         tablet = self._tablet

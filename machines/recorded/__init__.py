@@ -38,6 +38,7 @@ OF_INDEXES = {
     "index-entries": "stagewright.machines.recorded.index_data:RecordedEntries",
     "index-keys": "stagewright.machines.recorded.index_data:RecordedKey",
     "index-schemas": "stagewright.machines.recorded.index_data:RecordedSchema",
+    "index-splits": "stagewright.machines.recorded.index_data:RecordedSplit",
 }
 """The same of tables with secondary indexes; permissions, jobs and chunks are checked by those that drive them."""
 

@@ -42,6 +42,11 @@ class RecordedScan(Machine):
         require(settled, "transactions from before WRITE_AND_DELETE have ended")
         self.safe = True
 
+    @action(by=TABLET)
+    def inherit_safe_time(self) -> None:
+        """The tablet was made by a split; what its parent has said holds of it, as it has its schema and its intents."""
+        self.safe = True
+
     @action(by=MASTER)
     def ask_chunk(self, at_checkpoint: Bool, one_time: Bool) -> None:
         """A chunk is asked for, for the first time or again.

@@ -1,4 +1,4 @@
-"""What tablets record of the rows and entries of indexed tables: statements, transactions, entries, unique keys.
+"""What tablets record of the rows and entries of indexed tables: statements, transactions, entries, keys, splits.
 
 Source: design document 002 (online index backfill), "Detecting constraint violations", "Waiting for pending
 transactions to finish" and the states of the index table. The parameters say what was so as it happened.
@@ -14,6 +14,7 @@ from stagewright.spec import (
     FlagVar,
     Machine,
     action,
+    final,
     flag,
     invariant,
     require,
@@ -208,3 +209,72 @@ class RecordedSchema(Machine):
     def versions_are_not_forgotten(self, after: Self) -> Bool:
         """A tablet that knows a version keeps it or a newer one."""
         return self.known.implies(after.known)
+
+
+class RecordedSplit(Machine):
+    """One tablet of a table that is to split.
+
+    The document does not speak of splits. Source: yugabyte-db #6704 and #7108, and what a split is there: the children
+    begin with all that their parent has, which takes no more.
+    """
+
+    registered: FlagVar = flag()  # in the catalog
+    divided: FlagVar = flag()  # its children have what it had
+    late: FlagVar = flag()  # it held something afterwards, which they do not have
+    lacking: FlagVar = flag()  # of rows or intents they got others than it had
+    amid: FlagVar = flag()  # a job counted on the tablet
+
+    @action(by=MASTER)
+    def register(self, idle: Bool) -> None:
+        """The master has it split; `idle`: no backfill of its table is going on."""
+        require(~self.registered, "the tablet is not to split yet")
+        require(idle, "no backfill is going on (SPLIT_OR_BACKFILL_IN_PROGRESS)")
+        self.registered = True
+        self.amid = self.amid | ~idle
+
+    @action(by=TABLET)
+    def hold(self) -> None:
+        """A statement is held there."""
+        require(~self.divided, "a tablet that has split takes no writes")
+        self.late = self.late | self.divided
+
+    @action(by=TABLET)
+    def divide(self, awaited: Bool, rows: Bool, intents: Bool) -> None:
+        """Its children get what it has.
+
+        `awaited`: no job goes past waiting for splits before; `rows`: each has all versions of its rows, and of no others;
+        `intents`: all that is pending is at one of them.
+        """
+        require(self.registered, "the tablet is to split")
+        require(~self.divided, "a tablet splits once")
+        require(awaited, "jobs wait for splits")
+        require(rows, "each child has its rows at every time, and no others")
+        require(intents, "what is pending is given to the children")
+        self.divided = True
+        self.lacking = self.lacking | ~rows | ~intents
+        self.amid = self.amid | ~awaited
+
+    @invariant
+    def nothing_is_written_to_what_has_split(self) -> Bool:
+        """A write that is acknowledged is there for whoever asks the tablets that serve."""
+        return ~self.late
+
+    @invariant
+    def children_have_what_their_parent_had(self) -> Bool:
+        """002: "each row belongs to exactly one tablet": reads at any time, and commits, find it there."""
+        return ~self.lacking
+
+    @invariant
+    def jobs_and_splits_exclude_each_other(self) -> Bool:
+        """yugabyte-db #7108: "if a split is happening, disallow backfill; if a backfill is happening, disallow split"."""
+        return ~self.amid
+
+    @step_property
+    def splits_are_for_good(self, after: Self) -> Bool:
+        """A tablet that has split does not come back."""
+        return self.divided.implies(after.divided)
+
+    @final
+    def nothing_more_is_asked_of_it(self) -> Bool:
+        """Its children serve."""
+        return self.divided

@@ -15,6 +15,7 @@ _USUAL = {"loss": 0.03, "delay": 0.06, "duplicate": 0.04, "crash": 20.0, "failov
 _LESS_OR_MORE = (0.5, 1.0, 2.0, 4.0)
 _LATE = (1.0, 4.0, 8.0)
 ENFORCED = 0.15  # share of the runs whose transactions are user-enforced
+SPLIT = 0.35  # share of the runs in which tablets split
 _STEPS = ("get_safe_time", "backfill_tablets", "backfill_tablets", "allow_gc", "write_permissions")
 
 
@@ -44,6 +45,7 @@ def draw(seed: int) -> Scenario:
     )
     servers = dice.choice((1, 3, 3, 4))
     changes = _changes(dice) if strategy == "changing" else _builds(dice, keys, servers)
+    changes = _with_splits(Random(f"halves {seed}"), changes, settings.tablets)
     rows = dice.choice((keys // 2, keys))
     enforced = Random(f"kind of table {seed}").random() < ENFORCED
     if enforced:
@@ -141,3 +143,20 @@ def _changes(dice: Random) -> list[str]:
         if dice.random() < 0.2:
             found.append("fail over")
     return [*found, "backfill", *(f"await {name}" for name in names), "wait 200"]
+
+
+def _with_splits(dice: Random, changes: list[str], tablets: int) -> list[str]:
+    """Tablets split at any time, some while a job waits for its next master."""
+    if dice.random() >= SPLIT:
+        return changes
+    found = list(changes)
+    first = next(i for i, change in enumerate(found) if change.startswith("create"))
+    for number in range(dice.choice((1, 2, 2, 3))):
+        split = f"split {dice.randrange(tablets + 2 * number)}"
+        if dice.random() < 0.4:
+            job = ["await job backfill_tablets", f"wait {dice.randint(10, 90)}"]
+            found[first + 1 : first + 1] = [*job, "fail over", split]
+        else:
+            at = dice.randint(0, len(found))
+            found[at:at] = [split, *dice.choice(([], [f"wait {dice.randint(5, 80)}"]))]
+    return found

@@ -22,6 +22,7 @@ WANTED = (
     "indexes: SUCCESS",
     "indexes: FAILED",
     "indexes dropped",
+    "tablets split",
     "servers killed",
     "masters failed over",
     "messages lost",

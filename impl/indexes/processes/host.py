@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -40,13 +41,16 @@ from stagewright.impl.indexes.processes.wire import (
 from stagewright.impl.indexes.records.notes import Note
 from stagewright.impl.indexes.records.server_lines import MasterLines, TabletServerLines
 from stagewright.impl.indexes.schema import index_tablet, table_tablet
+from stagewright.impl.indexes.splits.tablet_map import TabletMap
 from stagewright.impl.indexes.table_tablet import TableTablet
 from stagewright.impl.indexes.times import COUNTS
 from stagewright.impl.indexes.transactions import ADDRESS as RECORDS
 from stagewright.impl.processes.errors import WireError
 from stagewright.impl.processes.handshake import Calling
 from stagewright.impl.processes.links import Accepted, Link
-from stagewright.impl.storage.spares import Spares
+from stagewright.impl.storage.port import RowStore
+from stagewright.impl.storage.rocks import RocksRows
+from stagewright.impl.storage.spares import MEMTABLE, Spares
 from stagewright.machines.yugabytedb.indexes.index_states import Permission
 
 LOOK = 0.1  # seconds between looks for tablets that nobody leads
@@ -73,7 +77,7 @@ class Host:
             *(layout.stores, name, each if name in self._file.servers else 0, layout.rows_of_all())
         )
         self._lives: dict[str, Life] = {}
-        self._schema = KnownSchema()  # of all its sessions
+        self._schema = KnownSchema(TabletMap(self._settings.tablets))  # of all its sessions
         self._log = Log(name, "master" if name in self._file.masters else "tablet server")
         self._lines = TabletServerLines(self._log.say, name)
         self._catalog: StoredCatalog | None = None
@@ -147,6 +151,21 @@ class Host:
     def is_led(self, address: str) -> bool:
         """Whether a tablet has had a leader, here or elsewhere."""
         return address in self._lives or bool(self._places.server_of(address))
+
+    def make_tablet(self, life: Life, address: str, fill: Callable[[RowStore], None]) -> None:
+        """Make the store of a tablet of what a life has written, all of it or none. May be called from any thread."""
+        assert isinstance(life, Led)
+        life.sync()  # that it has split is known before anybody leads what it has split into
+
+        def write(path: Path) -> None:
+            rows = RocksRows(path, memtable=MEMTABLE)
+            try:
+                fill(rows)
+                rows.sync()
+            finally:
+                rows.close()
+
+        self._layout.make_tablet(address, write)
 
     def deliver(self, life: Life, to: str, at: int, message: Message) -> None:
         """Send what a life says at a hybrid time, when all that it has written before is on the disk."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -157,6 +157,16 @@ class IndexLayout:
     def add_tablet(self, place: str) -> None:
         """There is one more; one that is there will do."""
         self.tablet(place).mkdir(exist_ok=True)
+
+    def make_tablet(self, place: str, write: Callable[[Path], None]) -> None:
+        """One that has rows from its beginning: `write` puts them into a directory. One that is there will do."""
+        if self.tablet(place).exists():
+            return
+        new = self.directory / "tablets" / f".{place.replace('/', '-')}.new"
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir()
+        write(new / "rows")
+        new.rename(self.tablet(place))
 
     def is_deleted(self, place: str) -> bool:
         """Whether a tablet is to go."""

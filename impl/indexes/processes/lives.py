@@ -46,6 +46,10 @@ class Surroundings(Protocol):
         """Whether a tablet has had a leader, here or elsewhere."""
         ...
 
+    def make_tablet(self, life: Life, address: str, fill: Callable[[RowStore], None]) -> None:
+        """Make the store of a tablet of what a life has written, all of it or none. May be called from any thread."""
+        ...
+
     def deliver(self, life: Life, to: str, at: int, message: Message) -> None:
         """Send what a life says at a hybrid time, when all that it has written before is on the disk."""
         ...
@@ -104,6 +108,9 @@ class Life:
     def elsewhere(self, work: Work, then: Callable[..., None], *arguments: Any) -> None:
         self.host.builder.do(work, partial(self.host.act, self, then, *arguments))
 
+    def make_tablet(self, address: str, fill: Callable[[RowStore], None]) -> None:
+        self.host.make_tablet(self, address, fill)
+
     def is_led(self, address: str) -> bool:
         return self.host.is_led(address)
 
@@ -160,6 +167,10 @@ class Led(Life):
         else:
             index = int(kind.removeprefix("index"))
             self.process = IndexTablet(index, port, self.store, settings)
+
+    def sync(self) -> None:
+        """All that was written is on the disk when this returns. May be called from any thread."""
+        self.store.rows.sync()
 
     def busy(self) -> list[asyncio.Task[None]]:
         """What threads do with its store."""

@@ -13,13 +13,15 @@ from stagewright.impl.indexes.records.notes import (
     Note,
     Stored,
 )
-from stagewright.impl.indexes.schema import Values
+from stagewright.impl.indexes.schema import Values, table_tablet
+from stagewright.impl.indexes.splits.tablet_map import Split, TabletMap
 
 
 class KnownVersions:
     """All versions that were ever stored, compactions or not, and the intents that are held now, by tablet."""
 
-    def __init__(self) -> None:
+    def __init__(self, tablets: int = 1) -> None:
+        self.tablets = TabletMap(tablets)  # of the table
         self._versions: dict[str, dict[bytes, dict[int, bytes | None]]] = defaultdict(
             lambda: defaultdict(dict)
         )
@@ -46,6 +48,25 @@ class KnownVersions:
                     del held[key]
             case _:
                 pass
+
+    def divide(self, split: Split) -> None:
+        """A tablet has split: its children have what it had."""
+        parent = table_tablet(split.parent)
+        versions, held = self._versions.pop(parent, {}), self._held.pop(parent, {})
+        self.tablets = self.tablets.after(split)
+        for key, some in versions.items():
+            self._versions[table_tablet(self.tablets.of(key))][key] = some
+        for key, transaction in held.items():
+            self._held[table_tablet(self.tablets.of(key))][key] = transaction
+
+    def counts(self, address: str) -> tuple[int, int]:
+        """How many versions a tablet has, and how many intents."""
+        versions = sum(map(len, self._versions[address].values()))
+        return versions, len(self._held[address])
+
+    def transactions(self, address: str) -> set[str]:
+        """Those that hold something there."""
+        return set(self._held[address].values())
 
     def holder_of(self, address: str, key: bytes) -> str | None:
         """The transaction that holds a key."""

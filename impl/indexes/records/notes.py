@@ -10,6 +10,7 @@ from typing import Any
 from stagewright.impl.indexes.bulk.columns import changes_of
 from stagewright.impl.indexes.bulk.numbers import Entries, keys_of
 from stagewright.impl.indexes.schema import EntryChange, Schema
+from stagewright.impl.indexes.splits.tablet_map import Split
 from stagewright.machines.yugabytedb.indexes.index_states import Status
 
 
@@ -110,7 +111,23 @@ class ChunkFailed(Note):
     tablet: int
 
 
+@dataclass(frozen=True)
+class SplitRegistered(Note):
+    """A master has a tablet split."""
+
+    split: Split
+
+
 # -- tablets of the table -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TabletDivided(Note):
+    """A tablet has split: so many versions of rows, and intents, were given to each of the two."""
+
+    split: Split
+    versions: tuple[int, int]
+    intents: tuple[int, int]
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,10 @@ from pathlib import Path
 from stagewright.impl.indexes.port import Settings
 from stagewright.impl.indexes.records.data import DataRecords
 from stagewright.impl.indexes.records.known import KnownVersions
-from stagewright.impl.indexes.records.notes import Note
+from stagewright.impl.indexes.records.notes import Note, TabletDivided
 from stagewright.impl.indexes.records.scans import ScanRecords
 from stagewright.impl.indexes.records.schemas import Schemas
+from stagewright.impl.indexes.records.splits import SplitRecords
 from stagewright.impl.indexes.schema import Values
 from stagewright.impl.recording.recording import Recording
 from stagewright.impl.recording.transition_table import TransitionTable, tables_of
@@ -34,10 +35,11 @@ class IndexRecorder:
     def __init__(self, settings: Settings, now: Callable[[], int]) -> None:
         """`now` says the milliseconds of one clock for all."""
         self._recording = Recording(tables(), now)
-        self._known = KnownVersions()
+        self._known = KnownVersions(settings.tablets)
         self._schemas = Schemas(self._recording, settings.tablets)
         self._data = DataRecords(self._recording, self._known, self._schemas, settings.tablets)
         self._scans = ScanRecords(self._recording, self._known, self._schemas, settings)
+        self._splits = SplitRecords(self._recording, self._known)
 
     def __len__(self) -> int:
         """How many steps were recorded."""
@@ -54,6 +56,11 @@ class IndexRecorder:
 
     def hear(self, note: Note) -> None:
         """A process has done something."""
+        if isinstance(note, TabletDivided):
+            self._known.divide(note.split)
+            self._schemas.divide(note.split, self._known.transactions)
+            self._scans.divide(note.split)
+        self._splits.hear(note)
         self._data.hear(note)
         self._scans.hear(note)
         self._schemas.hear(note)

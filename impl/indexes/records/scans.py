@@ -31,6 +31,7 @@ from stagewright.impl.indexes.schema import (
     table_tablet,
     tablet_of,
 )
+from stagewright.impl.indexes.splits.tablet_map import Split
 from stagewright.impl.recording.recording import Recording
 from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
 
@@ -113,6 +114,15 @@ class ScanRecords:
             if scan.since is not None and self._recording.now() - scan.since > most:
                 scan.since = None
                 self._scan(job, tablet, "await_answer", long=True)
+
+    def divide(self, split: Split) -> None:
+        """A tablet has split: its children have its safe time; unless it was done, they are scanned from their starts."""
+        for (job, tablet), scan in list(self._scans.items()):
+            if tablet == split.parent:
+                scan.since = None
+                for child in split.children if scan.safe is not None else ():
+                    self._scans[job, child] = _Scan(scan.safe, done=scan.done)
+                    self._scan(job, child, "inherit_safe_time")
 
     # -- scans -------------------------------------------------------------------------------------------------
 
@@ -225,7 +235,7 @@ class ScanRecords:
 
     def _choose(self, note: ReadTimeChosen) -> None:
         self._chosen[note.job] = note.read_time
-        given = [self._of(note.job, t).safe for t in range(self._settings.tablets)]
+        given = [self._of(note.job, t).safe for t in self._known.tablets.numbers]
         covers = all(safe is not None and safe <= note.read_time for safe in given)
         for index in note.indexes:
             self._jobs[index] = note.job
@@ -245,7 +255,7 @@ class ScanRecords:
             case "drop_index":
                 self._build(index, "drop")
             case "publish":
-                job, tablets = self._jobs.get(index, 0), range(self._settings.tablets)
+                job, tablets = self._jobs.get(index, 0), self._known.tablets.numbers
                 complete = all(self._of(job, t).done for t in tablets)
                 self._build(index, "publish", complete=complete)
             case _:

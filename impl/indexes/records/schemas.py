@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 
 from stagewright.impl.indexes.records.notes import (
     IntentsEnded,
@@ -11,6 +12,7 @@ from stagewright.impl.indexes.records.notes import (
     StatementHeld,
 )
 from stagewright.impl.indexes.schema import Schema, table_tablet
+from stagewright.impl.indexes.splits.tablet_map import Split
 from stagewright.impl.recording.recording import Recording
 from stagewright.machines.yugabytedb.indexes.index_states import Permission
 
@@ -33,12 +35,26 @@ class Schemas:
     def __init__(self, recording: Recording, tablets: int) -> None:
         self._recording = recording
         self._applied = {t: Schema() for t in range(tablets)}
+        self._last: dict[int, Schema] = {}  # of tablets that have split
         self._plans: dict[str, dict[str, _Plans]] = defaultdict(dict)
         self._gone: dict[int, set[int]] = defaultdict(set)  # indexes that a tablet knew once
 
+    def divide(self, split: Split, pending: Callable[[str], set[str]]) -> None:
+        """A tablet has split: its children have its schema, and `pending` says what is theirs of its transactions."""
+        schema, gone = self._applied.pop(split.parent), self._gone.pop(split.parent, set())
+        self._last[split.parent] = schema
+        plans = self._plans.pop(table_tablet(split.parent), {})
+        for child in split.children:
+            place = table_tablet(child)
+            self._applied[child], self._gone[child] = schema, set(gone)
+            for transaction, planned in plans.items():
+                timed = {of: plan for of, plan in planned.items() if of[1] is not None}
+                if kept := planned if transaction in pending(place) else timed:
+                    self._plans[place][transaction] = dict(kept)
+
     def of(self, tablet: int) -> Schema:
-        """What a tablet has."""
-        return self._applied[tablet]
+        """What a tablet has; one that has split keeps what it had."""
+        return self._applied[tablet] if tablet in self._applied else self._last[tablet]
 
     def is_settled(self, tablet: int, indexes: tuple[int, ...], time: int) -> bool:
         """No transaction is pending at a time, or may be, that was planned before WRITE_AND_DELETE of these indexes."""

@@ -18,6 +18,7 @@ from stagewright.impl.indexes.records.notes import (
     SchemaApplied,
     StatusTold,
     Stored,
+    TabletDivided,
 )
 from stagewright.impl.indexes.schema import (
     Schema,
@@ -36,6 +37,7 @@ APART = 50  # milliseconds that a client's clock is from others, at most
 PROMPT = 120  # milliseconds for a statement that waits for no lock, and no message of which is lost
 SECOND = 1000
 _Pairs = frozenset[tuple[int, int]]
+_NOTHING: object = object()
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,9 @@ class Oracle:
                 self.locked[transaction] += milliseconds
             case SchemaApplied(tablet, _, schema):
                 self._schemas[tablet] = schema
+            case TabletDivided(split) if split.parent in self._schemas:
+                schema = self._schemas.pop(split.parent)
+                self._schemas |= dict.fromkeys(split.children, schema)
             case StatusTold(index, status):
                 self._tell(index, status)
             case _:
@@ -133,6 +138,18 @@ class Oracle:
                     f"at {shown(time)} clients committed {expected.get(time, {})}, "
                     f"the table has {self.rows.get(time, {})}"
                 )
+
+    def kept(self, versions: Iterable[tuple[int, int, int, Values | None]]) -> Iterator[str]:
+        """The tablets that serve have every row at every time, each one once: (tablet, time, key, columns)."""
+        left = {(t, k): row for t, rows in self.rows.items() for k, row in rows.items()}
+        for tablet, time, key, row in versions:
+            known = left.pop((time, key), _NOTHING)
+            if known is _NOTHING:
+                yield f"tablet {tablet} has a row {key} at {shown(time)} that it is not to have"
+            elif known != row:
+                yield f"tablet {tablet} has {row} as row {key} at {shown(time)}, not {known}"
+        for time, key in sorted(left)[:3]:
+            yield f"no tablet that serves has the row {key} of {shown(time)}"
 
     def pairs(self, column: str, since: int, until: int) -> Iterator[tuple[int, _Pairs]]:
         """(value, row) of a column at each time at which the table changes, from one time to another."""

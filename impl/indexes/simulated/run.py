@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from stagewright.impl.indexes.catalog import IndexRow
 from stagewright.impl.indexes.client import Client
 from stagewright.impl.indexes.control import JOB, TABLE
 from stagewright.impl.indexes.messages import (
@@ -16,6 +15,7 @@ from stagewright.impl.indexes.messages import (
     CreateIndex,
     DropIndex,
     Message,
+    SplitTablet,
 )
 from stagewright.impl.indexes.port import Settings
 from stagewright.impl.indexes.records.notes import Note, Stepped
@@ -23,13 +23,12 @@ from stagewright.impl.indexes.records.recorder import IndexRecorder
 from stagewright.impl.indexes.records.server_logs import ServerLogs
 from stagewright.impl.indexes.schema import (
     Values,
-    index_tablet,
     row_key,
     table_tablet,
-    value_of,
 )
 from stagewright.impl.indexes.simulated.oracle import Ended, Oracle, by_tablet
 from stagewright.impl.indexes.simulated.script import Operation
+from stagewright.impl.indexes.simulated.stored import entries_in, versions_in
 from stagewright.impl.indexes.simulated.watcher import Watcher
 from stagewright.impl.indexes.simulated.words import differs, is_settled, said_of, why_not_read
 from stagewright.impl.indexes.simulated.workload import Workload
@@ -38,13 +37,14 @@ from stagewright.impl.indexes.tablet import ROWS
 from stagewright.impl.indexes.times import COUNTS
 from stagewright.impl.simulator.database.weather import NONE, Faults
 from stagewright.impl.storage.memory import MemoryRows
-from stagewright.impl.storage.port import LAST_TIME, Put, Version, live
+from stagewright.impl.storage.port import Put, Version
 from stagewright.machines.yugabytedb.backfill.backfill_states import Step
 from stagewright.machines.yugabytedb.indexes.index_states import Status
 from stagewright.spec.errors import InputError
 
 AWAIT_MS, HEAL_MS, SETTLE_MS = 60_000, 60_000, 2_500
 AWAIT_JOB_MS = 3_000
+SOON_MS = 6
 REFUSED_MS = 3_000
 TICK_MS, MINUTE = 20, 60_000
 TELL_MS = 5  # between two questions how builds are
@@ -207,6 +207,7 @@ class Run:
             "rows scanned": sum(len(n.keys) for _, n in self.oracle.scanned),
             "reads through indexes": sum(len(c.reads) for c in (*self.clients, self.user)),
             "steps": self.watcher.steps + len(self.recorder),
+            "tablets split": len(self.world.tablets.splits),
             **dict(sorted(self.world.counted.items())),
         }
         return Report(
@@ -240,7 +241,7 @@ class Run:
 
     def _pass(self, milliseconds: int) -> None:
         end = self.events.now + milliseconds
-        self.events.after(milliseconds, _nothing)
+        self.events.after(milliseconds, lambda: None)
         self.events.run(lambda: self.events.now >= end, end)
 
     def _until(self, condition: Callable[[], bool], milliseconds: int) -> bool:
@@ -340,6 +341,11 @@ class Run:
             case "wait":
                 self._pass(operation.number)
                 return ""
+            case "split":
+                return self._split(operation.number)
+            case "await splits":
+                over = self._until(lambda: self.world.catalog.split is None, AWAIT_MS)
+                return f"tablets: {', '.join(map(str, self.world.tablets.numbers))}" if over else ""
             case "fail over":
                 self._fail_over()
                 return "another master is elected"
@@ -385,6 +391,17 @@ class Run:
             if self._until(lambda: name in self.user.builds, 100):
                 return True
         return False
+
+    def _split(self, tablet: int) -> str:
+        """Asked for again and again, so that a master that is elected hears of it at once."""
+        self.user.splits.pop(tablet, None)
+        for _ in range(AWAIT_JOB_MS // SOON_MS):
+            self.user.ask(SplitTablet(tablet))
+            if self._until(lambda: tablet in self.user.splits, SOON_MS):
+                begun = self.user.splits[tablet]
+                children = " and ".join(map(str, begun.children))
+                return f"refused: {begun.refused}" if begun.refused else f"into {children}"
+        return "not answered"
 
     def _status(self, name: str) -> str:
         build = self.user.builds[name]
@@ -442,18 +459,20 @@ class Run:
         found = [] if idle else ["a transaction does not end"]
         if not over:
             held = ", ".join(self._unsettled())
-            found.append(f"the build or the removal of {held} does not end")
+            found.append(f"the build, removal or split of {held} does not end")
         return found
 
     def _unsettled(self) -> list[str]:
-        rows = self.world.catalog.indexes
-        return [r.name for r in rows if not (r.deferred or is_settled(r))]
+        rows, split = self.world.catalog.indexes, self.world.catalog.split
+        held = [] if split is None else [f"tablet {split.parent}"]
+        return held + [r.name for r in rows if not (r.deferred or is_settled(r))]
 
     def _look(self) -> list[str]:
         oracle, settings = self.oracle, self.plan.settings
         clients = (*self.clients, self.user)
         end = (self.events.now + 1_000) * COUNTS
         found = [*oracle.acknowledged(clients), *oracle.wrongly_told]
+        found += oracle.kept(versions_in(self.world))
         if settings.user_enforced:
             oracle.excuse(clients)
         for row in self.world.catalog.indexes:
@@ -468,27 +487,13 @@ class Run:
                     if read.index == row.number and read.at < until:
                         found += oracle.read(row, read)
             if ended.dropped is None:
-                found += oracle.stored(row, frozenset(self._stored(row)), end)
+                found += oracle.stored(row, frozenset(entries_in(self.world, row.number)), end)
         in_a_chunk = settings.chunk_rows + settings.batch - 1  # its last batch may pass the bound
         found += oracle.scans(self._chunks, in_a_chunk)
         if settings.rows_per_second:
             found += oracle.rate(settings.rows_per_second)
         faults = self.plan.faults
-        if not (faults.loss or faults.delay or faults.duplicate or self._chunks_of_faults()):
+        killed = self.world.counted["servers killed"]
+        if not (faults.loss or faults.delay or faults.duplicate or killed):
             found += oracle.waits(clients)
         return found
-
-    def _chunks_of_faults(self) -> bool:
-        return bool(self.world.counted["servers killed"])
-
-    def _stored(self, row: IndexRow) -> Iterator[tuple[int, int]]:
-        """(value, row) of an index as they are left after compactions."""
-        for t in range(self.plan.settings.tablets):
-            snapshot = MemoryRows(self.world.disks[index_tablet(row.number, t)]).snapshot()
-            for version in live(snapshot, ROWS, at=LAST_TIME):
-                yield value_of(version.key), int((version.value or b"0").lstrip(b"*"))
-            snapshot.close()
-
-
-def _nothing() -> None:
-    """Time passes."""

@@ -24,6 +24,8 @@ FORMS = (
     "kill SERVER",
     "restart SERVER",
     "fail over",
+    "split TABLET",
+    "await splits",
     "wait MILLISECONDS",
 )
 COLUMNS = ("v", "w")
@@ -86,23 +88,21 @@ def _parse(words: list[str]) -> Operation:
             return Operation("put", number=int(key), values=_values(values, text), text=text)
         case ["delete", key] if _is_number(key):
             return Operation("delete", number=int(key), text=text)
-        case ["write", number] if _is_number(number):
-            return Operation("write", number=int(number), text=text)
+        case ["write" | "split" | "wait" as verb, number] if _is_number(number):
+            return Operation(verb, number=int(number), text=text)
         case ["read", name, value] if _is_number(value):
             return Operation("read", name, number=int(value), text=text)
+        case ["fail", "over"] | ["await", "splits"]:
+            return Operation(text, text=text)
         case ["await", "job", step]:
             _check_step(step, text)
             return Operation("await job", step, text=text)
         case ["status" | "await" | "kill" | "restart" as verb, name] if _NAME.fullmatch(name):
             return Operation(verb, name, text=text)
-        case ["fail", "over"]:
-            return Operation("fail over", text=text)
-        case ["wait", number] if _is_number(number):
-            return Operation("wait", number=int(number), text=text)
-        case ["split" | "merge", *_]:
+        case ["merge", *_]:
             raise InputError(
-                f"--script: `{text}`: the tablets of an indexed table neither split nor merge",
-                help="`--workload tablets=N` says how many there are",
+                f"--script: `{text}`: the tablets of an indexed table do not merge",
+                help="`split TABLET` makes two of one",
             )
         case _:
             first = [f.split()[0] for f in FORMS]

@@ -14,8 +14,15 @@ from stagewright.impl.indexes.control import (
     begun,
     programs,
 )
-from stagewright.impl.indexes.records.notes import Learned, Note, SchemaApplied, Stepped
+from stagewright.impl.indexes.records.notes import (
+    Learned,
+    Note,
+    SchemaApplied,
+    Stepped,
+    TabletDivided,
+)
 from stagewright.impl.indexes.schema import Schema
+from stagewright.impl.indexes.splits.tablet_map import TabletMap
 from stagewright.impl.runtime import Instance
 from stagewright.machines.yugabytedb.backfill.backfill_table import Index, Tablet
 from stagewright.machines.yugabytedb.indexes.index_actors import Server
@@ -40,7 +47,9 @@ class Watcher:
         self._held: dict[tuple[str, str], Instance | None] = {}  # None: refused, checked no more
         self._events: list[tuple[str, str, Step, int]] = []
         self._cut: set[tuple[str, str]] = set()  # traces that end before the run does
+        self._map = TabletMap(tablets)
         self._applied: dict[int, Schema] = {}  # of those that were current
+        self._learned: dict[int, Schema] = {}  # by all tablets that one has split into
 
     @property
     def indexes(self) -> int:
@@ -57,6 +66,10 @@ class Watcher:
                 self._learn(kind, entity, variable, value)
             case SchemaApplied():
                 self._apply(note)
+            case TabletDivided(split):
+                self._map = self._map.after(split)
+                schema = self._applied.pop(split.parent, Schema())
+                self._applied |= dict.fromkeys(split.children, schema)
             case _:
                 pass
 
@@ -105,17 +118,24 @@ class Watcher:
             assert instance is not None
             if instance.state["permission"] is not note.after.permission(number):
                 return
-        before = self._applied.get(note.tablet, Schema())
         self._applied[note.tablet] = note.after
+        root = self._map.root(note.tablet)
+        if any(
+            self._applied.get(t, Schema()).version != note.after.version
+            for t in self._map.families[root]
+        ):
+            return  # to the definitions, a tablet and those that it has split into are one
+        before = self._learned.get(root, Schema())
+        self._learned[root] = note.after
         changed = [
             name
             for name, number in numbers.items()
             if before.permission(number) is not note.after.permission(number)
         ]
         for name in changed:
-            self._take(PERMISSIONS, name, "learn", {"s": Server(note.tablet)})
+            self._take(PERMISSIONS, name, "learn", {"s": Server(root)})
         if changed and (JOB, TABLE) in self._held:
-            self._take(JOB, TABLE, "apply_version", {"t": Tablet(note.tablet)})
+            self._take(JOB, TABLE, "apply_version", {"t": Tablet(root)})
 
     def write(self, directory: Path, trace: str) -> tuple[Path, ...]:
         """One file for each kind of instance."""

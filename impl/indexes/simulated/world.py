@@ -16,6 +16,7 @@ from stagewright.impl.indexes.messages import AskBuilds, Message
 from stagewright.impl.indexes.port import Port, Settings
 from stagewright.impl.indexes.records.notes import Note, Stored
 from stagewright.impl.indexes.schema import index_tablet, table_tablet
+from stagewright.impl.indexes.splits.tablet_map import TabletMap
 from stagewright.impl.indexes.table_tablet import TableTablet
 from stagewright.impl.indexes.tablet import INTENTS, Intent, stored_value
 from stagewright.impl.indexes.times import HybridClock
@@ -97,6 +98,14 @@ class _Life:
         refused = RefusedWork(f"nobody is here for a {type(work).__name__}")
         self.after(DISK, then, *arguments, refused)
 
+    def make_tablet(self, address: str, fill: Callable[[RowStore], None]) -> None:
+        if address not in self.world.disks:
+            disk = ModelledDisk()
+            store = MemoryRows(disk)
+            fill(store)
+            store.sync()
+            self.world.disks[address] = disk
+
     def is_led(self, address: str) -> bool:
         return address in self.world.disks
 
@@ -133,7 +142,7 @@ class World:
         self.skew = {s: self.dice.randint(-SKEW, SKEW) for s in self.servers}
         self.lives: dict[str, _Life] = {}
         self.disks: dict[str, ModelledDisk] = {}
-        self.catalog = Catalog()
+        self.catalog = Catalog(tablets=TabletMap(settings.tablets))
         self._indexes = 0
         self._kinds: dict[str, _Open] = {}
         self._add(RECORDS, partial(_records, settings))
@@ -144,7 +153,13 @@ class World:
 
     def _add(self, address: str, kind: _Open) -> None:
         self._kinds[address] = kind
-        self.disks[address] = ModelledDisk()
+        self.disks.setdefault(address, ModelledDisk())
+
+    @property
+    def tablets(self) -> TabletMap:
+        """Those of the table, as the catalog has them."""
+        assert self.catalog.tablets is not None
+        return self.catalog.tablets
 
     def start(self) -> None:
         """Let all processes begin."""
@@ -180,7 +195,11 @@ class World:
         self.lives[address].process = client
 
     def grow(self) -> None:
-        """The tables of indexes that the catalog has and that have none yet."""
+        """The tables of indexes that the catalog has and that have none yet, and tablets that others have split into."""
+        for tablet in self.tablets.numbers:
+            if table_tablet(tablet) not in self._kinds:
+                self._add(table_tablet(tablet), partial(_table, self.settings, tablet))
+                self._open(table_tablet(tablet))
         while self._indexes < len(self.catalog.indexes):
             number = self._indexes
             self._indexes += 1

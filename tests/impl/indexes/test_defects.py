@@ -53,8 +53,14 @@ DRAWN = {  # seeds of campaigns at which rows and answers alone show it
     Defect.success_is_told_early: (0, "SUCCESS is told of index0, which tablet 0 has as"),
     Defect.reports_end_the_alteration: (0, "does not end"),
     Defect.later_checkpoints_are_not_kept: (25, "more than once"),
-    Defect.unchanged_entries_are_left: (34, "i has no entry of row 7 with its time"),
+    Defect.unchanged_entries_are_left: (34, "has no entry of row"),
     Defect.batches_are_not_checked_within: (48, "SUCCEEDED; at"),
+    Defect.parents_take_writes: (2, "no tablet that serves has the row"),
+    Defect.intents_stay_with_the_parent: (2, "clients committed"),
+    Defect.children_have_no_history: (2, "no tablet that serves has the row"),
+    Defect.children_have_all_rows: (2, "that it is not to have"),
+    Defect.splits_do_not_wait_for_jobs: (12, "without an entry"),
+    Defect.checkpoints_count_for_children: (43, "without an entry"),
 }
 HUNTS = (
     Hunt(Defect.old_transactions_are_not_awaited, "without a row"),

@@ -32,7 +32,7 @@ SHOWN: dict[Defect, tuple[int, str]] = {
     D.row_itself_is_a_duplicate: (1, "another row has the key"),
     D.intents_are_not_looked_at: (2, "no pending transaction has the key"),
     D.failure_is_of_all: (2, "two rows of this index share a key"),
-    D.lost_chunks_are_not_retried: (17, "a chunk without an answer is asked for again"),
+    D.lost_chunks_are_not_retried: (3, "a chunk without an answer is asked for again"),
     D.late_requests_count: (41, "the request is not older than the last one"),
     D.old_answers_count: (4, "the answer is to the last request"),
     D.publishes_too_early: (1, "every tablet is done"),
@@ -52,6 +52,12 @@ SHOWN: dict[Defect, tuple[int, str]] = {
     D.unchanged_entries_are_left: (26, "the indexes have the entries of the rows"),
     D.batches_are_not_checked_within: (48, "entries of all rows that were read are written"),
     D.checkpoint_skips_a_row: (0, "all rows up to there were read"),
+    D.parents_take_writes: (2, "a tablet that has split takes no writes"),
+    D.intents_stay_with_the_parent: (2, "what is pending is given to the children"),
+    D.children_have_no_history: (2, "each child has its rows at every time, and no others"),
+    D.children_have_all_rows: (2, "each child has its rows at every time, and no others"),
+    D.splits_do_not_wait_for_jobs: (12, "no backfill is going on"),
+    D.checkpoints_count_for_children: (43, "every tablet is done"),
 }
 """A seed of the default campaign, and what the definition of a record says of it."""
 

@@ -40,6 +40,8 @@ from stagewright.impl.indexes.processes.wire import (
 )
 from stagewright.impl.indexes.records.notes import Note
 from stagewright.impl.indexes.schema import IndexInfo, Schema
+from stagewright.impl.indexes.splits.tablet_map import TabletMap
+from stagewright.impl.storage.port import RowStore
 from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
 
 NOW = 1_000
@@ -69,6 +71,9 @@ class Heard:
 
     def elsewhere(self, work: Work, then: Callable[..., None], *arguments: Any) -> None:
         """Nor is there anybody else."""
+
+    def make_tablet(self, address: str, fill: Callable[[RowStore], None]) -> None:
+        """No tablet splits."""
 
     def is_led(self, address: str) -> bool:
         return True
@@ -179,7 +184,7 @@ def test_a_user_enforced_write_that_was_too_late_is_planned_again_without_being_
 
 
 def test_what_one_session_of_a_server_hears_of_a_schema_the_others_know() -> None:
-    port, server = Heard(), KnownSchema()
+    port, server = Heard(), KnownSchema(TabletMap(3))
     first, second = (Session(port, Settings(), list[Reply]().append, server) for _ in range(2))
     first.ask(Transact(1, ((7, {"v": 1}),)))
     write = port.sent[-1]
