@@ -267,12 +267,18 @@ def _names(
 
 
 def _within(machine: type[object], prefix: str, method: Method) -> str:
-    """What requirements and assignments say of where they were said; empty for an action that is overridden."""
+    """What requirements and assignments say of where they were said; empty for an action that is overridden.
+
+    A method, and an action of a part, stand for all actions in which their bodies run.
+    """
     from stagewright.spec.declarations.actions import member_of
 
-    if (member := member_of(method)) is None:
-        return function_id(cast("Any", method).__code__)
-    return prefix + member.name if getattr(machine, member.name, None) is method else ""
+    member = member_of(method)
+    if member is not None and getattr(machine, member.name, None) is method:
+        return prefix + member.name
+    if member is not None and any(vars(c).get(member.name) is method for c in machine.__mro__):
+        return ""
+    return function_id(inspect.unwrap(cast("Any", method)).__code__)
 
 
 @dataclass(frozen=True)

@@ -83,6 +83,9 @@ WEAK = Fairness.WEAK
 FIRST_VALUE = 1  # what the range holds at first
 LAST_VALUE = 3
 T = TransitionState
+FEWER_AT_A_TIME = (
+    "fewer requests are made at a time than in topology-control, where this breaks a property"
+)
 
 
 class View(Record):
@@ -826,6 +829,44 @@ class TopologyCluster(Machine):
             clean_up,
             "node has learned what is committed",
             because="the fence is that of the version: who has learned the one knows the other",
+        ),
+        *(
+            equivalent_drop(begin, "the topology is at rest", because=FEWER_AT_A_TIME)
+            for begin in (
+                TopologyControl.accept_join,
+                TopologyControl.accept_replace,
+                TopologyControl.start_decommission,
+            )
+        ),
+        equivalent_weakening(
+            TopologyControl.start_remove, "the topology is at rest", because=FEWER_AT_A_TIME
+        ),
+        equivalent_drop(TopologyControl.cancel, "no request can proceed", because=FEWER_AT_A_TIME),
+        equivalent_drop(
+            TopologyControl.ask_globally, "no global request is pending", because=FEWER_AT_A_TIME
+        ),
+        equivalent_drop(
+            TopologyControl.fail_barrier,
+            "a node that takes part is down",
+            because="an answer may be lost, too",
+        ),
+        equivalent_drop(
+            TopologyControl.restart, "node is down", because="what runs needs no restart"
+        ),
+        equivalent_weakening(
+            TopologyControl.remove_replaced, "it is replaced", because=FEWER_AT_A_TIME
+        ),
+        equivalent_loss(
+            TopologyControl.finish_replace, TopologyControl.cleanup_needed, because=FEWER_AT_A_TIME
+        ),
+        equivalent_drop(
+            TopologyControl.stream_ranges, "writes go to both rings", because=FEWER_AT_A_TIME
+        ),
+        equivalent_drop(
+            TopologyControl.read_new,
+            "the node is in transition",
+            "a node that leaves has no tablets",
+            because="there are no tablets here: topology-control has them",
         ),
     )
 

@@ -14,6 +14,7 @@ from tests.checker.mutation.machines import (
     Hasty,
     Light,
     Queue,
+    Railway,
     evaluated,
     mutants_of,
     mutated,
@@ -182,6 +183,23 @@ def test_reasons_are_decided_by_no_more_mutants_than_it_takes() -> None:
     reasoned = [f for f in whole.findings if f.mutant.reasons]
     assert len(fates) < len(reasoned)
     assert mutated(Guarded, reasons=True, workers=2).claims == some.claims
+
+
+class Watched(Railway):
+    """A gate that says something of its crossing, which says nothing of that itself, and of a step that joins it."""
+
+    harmless = equivalents(
+        equivalent_drop(Crossing.arrive, "there is room", because="numbers are bounded"),
+        equivalent_drop(Crossing.close, "the crossing is empty", because="nobody is slow"),
+    )
+
+
+def test_a_system_may_give_reasons_for_the_actions_of_its_parts() -> None:
+    reasoned = [m for m in mutants_of(Watched) if m.reasons]
+    assert {m.action for m in reasoned} == {"crossing.arrive", "shut_gate"}
+    report = mutated(Watched, reasons=True)
+    assert report.unmatched == ()
+    assert {r.text for r in report.stale} == {"numbers are bounded", "nobody is slow"}
 
 
 def test_a_reason_is_open_where_the_budget_ends() -> None:
