@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, WEAK, Server
+from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, POSTGRES, WEAK, Server
+from stagewright.machines.yugabytedb.indexes.index_life import Job
 from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions
 from stagewright.machines.yugabytedb.indexes.index_postgres import PostgresIndex
 from stagewright.machines.yugabytedb.indexes.index_rows import (
@@ -156,6 +157,21 @@ class AnotherIndexMovesTheFailedOne(PostgresIndex):
 
     def _beside_another(self) -> Term[Permission]:
         return self.permission.column(lambda p: p.following if p.removed else p)
+
+
+@known_bug(
+    "002-5",
+    "design document 002: the index build itself occurs asynchronously",
+    breaks=PostgresIndex.indexes_are_dropped_at_any_time,
+)
+class PostgresWaitsForTheJob(PostgresIndex):
+    """DROP INDEX is refused by postgres while the index is backfilled."""
+
+    @action(by=POSTGRES)
+    def drop_index_in_postgres(self) -> None:
+        """The index is taken out of both catalogs, if no job is running."""
+        super().drop_index_in_postgres()
+        require(self.job == Job.none, "no job is running")
 
 
 @known_bug(

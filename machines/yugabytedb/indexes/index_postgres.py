@@ -245,6 +245,11 @@ class PostgresIndex(IndexLife):
         there = self.permission != Permission.absent
         return there & current & (self.job == Job.none)
 
+    @accepts(drop_index_in_postgres)
+    def indexes_are_dropped_at_any_time(self) -> Bool:
+        """DROP INDEX does not wait for the job that builds the index."""
+        return self.permission != Permission.absent
+
     @invariant
     def a_dropped_index_has_no_flags(self) -> Bool:
         """The index is in postgres's catalog exactly while DocDB has it: no other index's versions delete its table
