@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from subprocess import PIPE, Popen
 
 import pytest
 
@@ -11,6 +13,7 @@ pytest.importorskip("rocksdict")
 
 from tests.benchmarks.indexes.__main__ import main
 from tests.benchmarks.indexes.contestants import values_of
+from tests.benchmarks.indexes.memory import Memory
 from tests.benchmarks.indexes.writers import Latencies, Update, Writers
 from tests.patience import PATIENCE
 
@@ -24,6 +27,25 @@ def test_figures_are_reported_side_by_side(capsys: pytest.CaptureFixture[str]) -
     assert [line for line in said if not line.startswith(" ")][1:3] == ["stagewright", "SQLite"]
     assert sum("rows/CPU s" in line for line in said) == 4
     assert said[-2].startswith("stagewright / SQLite, rows a CPU second: ")
+
+
+def test_memory_that_a_child_takes_and_gives_back_is_seen() -> None:
+    script = "x = bytearray(b'x') * (64 << 20); print(flush=True); input(); del x; print(flush=True); input()"
+    words = [sys.executable, "-c", script]
+    with Popen(words, stdin=PIPE, stdout=PIPE, text=True) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdout.readline()
+        with Memory(lambda: [child.pid]) as memory:
+            pass
+        assert memory.most >= 64
+        child.stdin.write("\n")
+        child.stdin.flush()
+        child.stdout.readline()
+        with Memory(lambda: [child.pid]) as afterwards:
+            pass
+        assert afterwards.most < memory.most - 32
+        child.stdin.write("\n")
 
 
 def test_one_that_waits_makes_those_behind_it_late() -> None:

@@ -3,7 +3,8 @@
 Each contestant in its turn: updates at a steady rate, alone and during builds. A latency counts from when an update was
 due, so one that waits makes those behind it late. CPU seconds are of all processes of a database less what as many
 updates cost without a build: before it, when there is no index, so that what updates do for the index counts as the
-build's; and after it, when there is one. Servers are started before, with their builders (0.6 CPU seconds each) or
+build's; and after it, when there is one. Memory is that of all processes of a database together, at its most, without what
+they share or read from files. Servers are started before, with their builders (0.6 CPU seconds each) or
 whatever else they have. Compare ratios of one run.
 """
 
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.benchmarks.indexes.contestants import Contestant, contestants
+from tests.benchmarks.indexes.memory import Memory
 from tests.benchmarks.indexes.writers import Latencies, Writers
 
 
@@ -30,6 +32,7 @@ class Built:
     alone: float  # less what they cost when there is one
     waits: Latencies
     rows: int
+    memory: int
 
     def line(self, idle: Latencies) -> str:
         """As it is printed."""
@@ -39,6 +42,7 @@ class Built:
             f"  {kind:<11} {self.wall:>7.1f} s  {self.rows / self.cpu:>10,.0f} rows/CPU s "
             f"({self.rows / self.alone:,.0f} without updates of the index)   "
             f"updates p50/p95/p99 {self.waits.text()} ms, p99 {ratio:.1f} x idle"
+            + (f"   memory {self.memory:,} MiB" if self.memory else "")
         )
 
 
@@ -81,12 +85,13 @@ def _built(
         contestant.build(unique=unique)
         walls.append(time.monotonic() - began)
 
-    waits = writers.during(build)
+    with Memory(contestant.roots) as memory:
+        waits = writers.during(build)
     used = contestant.cpu() - before
     _, indexed = _idle(contestant, writers, wanted.idle / 2)
     contestant.drop()
     cpu, alone = (max(used - one * len(waits.found), 0.01) for one in (cost, indexed))
-    return Built(unique, walls[0], cpu, alone, waits, wanted.rows)
+    return Built(unique, walls[0], cpu, alone, waits, wanted.rows, memory.most)
 
 
 def main(words: list[str] | None = None) -> None:

@@ -12,9 +12,9 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from random import Random
 from typing import Protocol
 
+import numpy as np
 from tests.benchmarks.indexes.writers import Update
 from tests.benchmarks.processes.__main__ import cpu_of_tree
 
@@ -33,9 +33,9 @@ TABLETS = 2
 
 def values_of(rows: int) -> Iterator[tuple[int, int]]:
     """Keys, and values in no order, no two of which are the same."""
-    values = list(range(rows))
-    Random(1).shuffle(values)
-    return enumerate(values)
+    chance = np.random.default_rng(1)
+    for key, value in enumerate(chance.permutation(rows)):
+        yield key, int(value)
 
 
 class Contestant(Protocol):
@@ -57,6 +57,10 @@ class Contestant(Protocol):
 
     def cpu(self) -> float:
         """CPU seconds so far of all its processes; its clients are not among them."""
+        ...
+
+    def roots(self) -> list[int]:
+        """Its processes, but for those that descend from them."""
         ...
 
     def close(self) -> None:
@@ -132,8 +136,12 @@ class Stagewright:
 
     def cpu(self) -> float:
         """Of its servers, masters, and builders."""
+        return sum(map(cpu_of_tree, self.roots()))
+
+    def roots(self) -> list[int]:
+        """Servers and masters."""
         running = [self._supervisor.running(n) for n in self._supervisor.names]
-        return sum(cpu_of_tree(p) for p in running if p is not None)
+        return [p for p in running if p is not None]
 
     def close(self) -> None:
         """Stop."""
@@ -238,8 +246,12 @@ class Postgres:
 
     def cpu(self) -> float:
         """Of the server: sessions, the writers of its pages and of its log, checkpoints."""
+        return sum(map(cpu_of_tree, self.roots()))
+
+    def roots(self) -> list[int]:
+        """The postmaster."""
         first = (self._home / "data" / "postmaster.pid").read_text("ascii").splitlines()[0]
-        return cpu_of_tree(int(first))
+        return [int(first)]
 
     def close(self) -> None:
         """Stop."""
@@ -304,6 +316,10 @@ class Sqlite:
     def cpu(self) -> float:
         """Of builds: it has no server, what updates cost is their clients'."""
         return self._used
+
+    def roots(self) -> list[int]:
+        """The last build's is gone: its memory is not looked at."""
+        return []
 
     def close(self) -> None:
         """Nothing runs."""

@@ -57,6 +57,11 @@ def cpu_of(process: int) -> float:
 
 def cpu_of_tree(process: int) -> float:
     """CPU seconds so far of a process and of all that descend from it, also of those that it has waited for."""
+    return sum(tree_of(process).values())
+
+
+def tree_of(process: int) -> dict[int, float]:
+    """A process and all that descend from it, with the CPU seconds of each."""
     children: dict[int, list[int]] = {}
     used: dict[int, float] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
@@ -67,12 +72,12 @@ def cpu_of_tree(process: int) -> float:
         number = int(path.parent.name)
         children.setdefault(int(fields[1]), []).append(number)
         used[number] = sum(map(int, fields[11:15])) / TICKS
-    total, left = 0.0, [process]
+    found, left = dict[int, float](), [process]
     while left:
         one = left.pop()
-        total += used.get(one, 0.0)
+        found[one] = used.get(one, 0.0)
         left += children.get(one, [])
-    return total
+    return found
 
 
 def cpu_here() -> float:
