@@ -397,13 +397,13 @@ class Supervisor:
         return None
 
     def session(self, table: str = TABLE) -> Session:
-        """A client of the nodes that run whenever it looks for one."""
+        """A client of the nodes that run whenever it looks for one, for a table: `t` is `ks.t`."""
 
         def addresses() -> list[str]:
             names = [n for n in self.layout.names() if self.layout.running(n) is not None]
             return [self.layout.node_file(n).identity.host.address for n in names]
 
-        return Session(addresses, self.layout.secret(), table)
+        return Session(addresses, self.layout.secret(), named(table))
 
     def _ask(self, name: str, message: Any, seconds: float = 3.0) -> Any:
         """What a node answers; None if it does not."""
@@ -447,3 +447,8 @@ def _free_addresses(count: int, host: str) -> list[str]:
     if len(found) < count:
         raise ClusterError(f"no free ports at {host}", help="name an address of this machine")
     return found
+
+
+def named(name: str) -> str:
+    """A table's whole name."""
+    return name if "." in name else f"ks.{name}"

@@ -17,7 +17,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql.datasource import (
@@ -38,9 +37,9 @@ from stagewright.impl.cdc.consumer import (
     refuse_gaps,
 )
 from stagewright.impl.processes.client import Session
-from stagewright.impl.processes.layout import Layout
-from stagewright.impl.processes.supervisor import Supervisor
-from stagewright.live.tail import confidence_in, with_a_log
+from stagewright.impl.processes.supervisor import TABLE
+from stagewright.live.changes import session_with, supervisor_of
+from stagewright.live.tail import confidence_in
 from stagewright.spec.errors import InputError
 
 TASKS = 8
@@ -70,13 +69,7 @@ class Wanted:
 
     def session(self) -> Session:
         """A client of the cluster; who asks for it closes it."""
-        supervisor = _supervisor(self.directory)
-        session = supervisor.session(self.table) if self.table else supervisor.session()
-        try:
-            return with_a_log(session)
-        except BaseException:
-            session.close()
-            raise
+        return session_with(self.directory, self.table)
 
     def beginning(self, source: Source) -> Position | None:
         """Where to begin: with what is kept, and not about to expire; None if there is no generation."""
@@ -85,7 +78,7 @@ class Wanted:
 
     @cached_property
     def _confidence(self) -> int:
-        return confidence_in(_supervisor(self.directory).layout.settings().timing)
+        return confidence_in(supervisor_of(self.directory).layout.settings().timing)
 
     def latest(self, source: Source, position: Position) -> Position:
         """Behind all that no earlier change can follow any more."""
@@ -160,7 +153,7 @@ class Changes(DataSource):
             raise InputError(f"tasks: {tasks!r} is no number", help="write one from 1 on")
         text = options.get("position", "")
         begin = Position.from_json(text) if text else None
-        return Wanted(directory, begin, int(tasks), options.get("table", ""))
+        return Wanted(directory, begin, int(tasks), options.get("table", TABLE))
 
 
 class _Table(DataSourceReader):
@@ -219,10 +212,6 @@ class _Stream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def stop(self) -> None:
         if self._session is not None:
             self._session.close()
-
-
-def _supervisor(directory: str) -> Supervisor:
-    return Supervisor(Layout(Path(directory)), lambda _: None)
 
 
 def _offset(position: Position) -> dict[str, int]:

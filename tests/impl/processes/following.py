@@ -11,11 +11,10 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from stagewright.impl.cdc.consumer import Consumer, Position
+from stagewright.impl.cdc.consumer import Position
+from stagewright.impl.cdc.rows import Change
 from stagewright.impl.processes.errors import ClusterError
-from stagewright.impl.processes.layout import Layout
-from stagewright.impl.processes.supervisor import Supervisor
-from stagewright.live.tail import confidence_in
+from stagewright.live.changes import following
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS changes (place INTEGER PRIMARY KEY, key BLOB, time INTEGER, value BLOB);
@@ -25,25 +24,28 @@ CREATE TABLE IF NOT EXISTS position (one INTEGER PRIMARY KEY CHECK (one = 1), te
 
 def follow(directory: Path, table: str, database: Path) -> None:
     """Read on for ever, from where the database says."""
-    supervisor = Supervisor(Layout(directory))
-    confidence = confidence_in(supervisor.layout.settings().timing)
-    with closing(sqlite3.connect(database)) as own, closing(supervisor.session(table)) as session:
+    with closing(sqlite3.connect(database)) as own:
         own.executescript(SCHEMA)
         kept = own.execute("SELECT text FROM position").fetchone()
         position = None if kept is None else Position.from_json(kept[0])
-        consumer = Consumer(session, lambda: time.time_ns() // 1000, confidence, position)
-        while True:
-            try:
-                found = consumer.poll()
-            except ClusterError:
-                continue
-            after = consumer.position
-            if after is not None:
-                rows = [(c.key, c.timestamp, c.value) for c in found]
-                with own:
-                    own.executemany("INSERT INTO changes (key, time, value) VALUES (?,?,?)", rows)
-                    own.execute("REPLACE INTO position VALUES (1, ?)", (after.to_json(),))
-            time.sleep(0.05)
+        with following(directory, table, position) as consumer:
+            while True:
+                try:
+                    found = consumer.poll()
+                except ClusterError:
+                    continue
+                keep(own, found, consumer.position)
+                time.sleep(0.05)
+
+
+def keep(own: sqlite3.Connection, found: list[Change], after: Position | None) -> None:
+    """What was read, and up to where, both or neither."""
+    if after is None:
+        return
+    with own:
+        rows = [(c.key, c.timestamp, c.value) for c in found]
+        own.executemany("INSERT INTO changes (key, time, value) VALUES (?,?,?)", rows)
+        own.execute("REPLACE INTO position VALUES (1, ?)", (after.to_json(),))
 
 
 if __name__ == "__main__":

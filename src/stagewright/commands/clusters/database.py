@@ -106,10 +106,9 @@ class Database(Kind[Supervisor]):
 
     def _tail(self, args: argparse.Namespace) -> ExitCode:
         """Print changes, and keep the position after what is printed."""
-        from stagewright.commands.clusters.row_shell import named
         from stagewright.live.tail import tail
 
-        session = self.supervisor.session(named(args.table) if args.table else TABLE)
+        session = self.supervisor.session(args.table or TABLE)
         try:
             with until_interrupted():
                 timing = self.supervisor.layout.settings().timing

@@ -15,6 +15,7 @@ from stagewright.commands.clusters.shell_views import (
     text,
 )
 from stagewright.commands.clusters.unknown import unknown_command
+from stagewright.impl.processes.supervisor import named
 from stagewright.spec.errors import InputError
 
 if TYPE_CHECKING:
@@ -190,11 +191,6 @@ class RowShell:
 
     def _say(self, what: dict[str, object]) -> None:
         print(self._show(what), flush=True)
-
-
-def named(name: str) -> str:
-    """A table's whole name."""
-    return name if "." in name else f"ks.{name}"
 
 
 def _wanted(words: list[str]) -> tuple[int, int, bool, bool, int] | None:
