@@ -108,6 +108,11 @@ class Client:
         self._known.newest = newest
 
     @property
+    def tablets(self) -> TabletMap:
+        """As this client knows them."""
+        return self._known.tablets
+
+    @property
     def is_idle(self) -> bool:
         """Nothing is under way."""
         return self._current is None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from stagewright.impl.indexes.port import Settings
 from stagewright.impl.indexes.processes.wire import (
     Changes,
+    HalveTablet,
     LookUp,
     MakeIndex,
     Question,
@@ -22,18 +22,18 @@ MOST_COLUMNS = 64
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,47}")
 
 
-def admit(question: Question, settings: Settings, latest: int) -> None:
+def admit(question: Question, latest: int) -> None:
     """Take a client's question; `latest` is the latest hybrid time at which it may read.
 
     Raises:
         WireError: it says something that cannot be.
     """
-    wrong = _wrong(question, settings, latest)
+    wrong = _wrong(question, latest)
     if wrong:
         raise WireError(wrong, help="see `docs/language/online-indexes.md`, limits")
 
 
-def _wrong(question: Question, settings: Settings, latest: int) -> str:
+def _wrong(question: Question, latest: int) -> str:
     match question:
         case Transact(_, changes):
             return _wrong_changes(changes)
@@ -44,13 +44,19 @@ def _wrong(question: Question, settings: Settings, latest: int) -> str:
         case LookUp(_, index, value, at):
             return _wrong_name(index) or _wrong_number(value) or _wrong_time(at, latest)
         case Scan(_, tablet, first, limit, at):
-            if not 0 <= tablet < settings.tablets:
-                return f"tablet {tablet}: there are {settings.tablets}, the first is 0"
+            if wrong := _wrong_tablet(tablet):
+                return wrong
             if not 0 < limit <= MOST_ROWS:
                 return f"a scan of {limit} rows: from 1 to {MOST_ROWS} at a time"
             return _wrong_number(first or 0) or _wrong_time(at, latest)
+        case HalveTablet(_, tablet):
+            return _wrong_tablet(tablet)
         case _:
             return ""
+
+
+def _wrong_tablet(tablet: int) -> str:
+    return "" if 0 <= tablet <= LARGEST else f"tablet {tablet}: the first is 0"
 
 
 def _wrong_changes(changes: Changes) -> str:

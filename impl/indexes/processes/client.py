@@ -12,6 +12,8 @@ from stagewright.impl.indexes.processes.wire import (
     BuildDeferred,
     Changes,
     Failed,
+    Halved,
+    HalveTablet,
     HowFar,
     LookUp,
     MakeIndex,
@@ -20,11 +22,14 @@ from stagewright.impl.indexes.processes.wire import (
     RowKeys,
     RowsAt,
     Scan,
+    TabletsNow,
     Transact,
     Transacted,
+    WhichTablets,
     outer_codec,
 )
-from stagewright.impl.indexes.schema import row_key, tablet_of
+from stagewright.impl.indexes.schema import row_key
+from stagewright.impl.indexes.splits.tablet_map import TabletMap
 from stagewright.impl.processes.asking import Asking
 from stagewright.impl.processes.errors import ClusterError
 
@@ -50,9 +55,9 @@ class IndexClient(Asking):
         tablets: int,
         seconds: float = 30.0,
     ) -> None:
-        """`addresses`: of the servers that run, asked for at each connection; `tablets` of the table."""
+        """`addresses`: of the servers that run, asked for at each connection; `tablets` that the table began with."""
         super().__init__(addresses, secret, seconds, 5.0, outer_codec())
-        self._tablets = tablets
+        self._tablets = TabletMap(tablets)  # an older one will do: who has split says so
 
     # -- rows --------------------------------------------------------------------------------------------------
 
@@ -72,21 +77,49 @@ class IndexClient(Asking):
         Raises:
             ClusterError: (as of all that follow) no server answers.
         """
-        tablet = tablet_of(row_key(key), self._tablets)
-        found = self._ask(Scan(self._numbered(), tablet, key, 1, at), RowsAt)
-        return dict(found.rows).get(key)
+        while True:
+            found = self._read(self._tablets.of(row_key(key)), key, 1, at)
+            if found is not None:
+                return dict(found.rows).get(key)
 
     def scan(self, at: int = 0) -> Iterator[tuple[int, Mapping[str, int]]]:
         """All rows as of one time, tablet by tablet, in the order of their keys."""
-        for tablet in range(self._tablets):
-            first: int | None = None
-            while True:
-                found = self._ask(Scan(self._numbered(), tablet, first, PAGE, at), RowsAt)
-                at = at or found.at
-                yield from found.rows
-                if len(found.rows) < PAGE:
-                    break
-                first = found.rows[-1][0] + 1
+        left: list[tuple[int, int | None]] = [(t, None) for t in self._tablets.numbers]
+        while left:
+            tablet, first = left.pop(0)
+            found = self._read(tablet, first, PAGE, at)
+            if found is None:  # it has split meanwhile: what is left is at its children
+                left[:0] = [(heir, first) for heir in self._tablets.heirs(tablet)]
+                continue
+            at = at or found.at
+            yield from found.rows
+            if len(found.rows) == PAGE:
+                left.insert(0, (tablet, found.rows[-1][0] + 1))
+
+    def _read(self, tablet: int, first: int | None, limit: int, at: int) -> RowsAt | None:
+        """Rows of a tablet; None: it has split, and the map is the newest one."""
+        question = Scan(self._numbered(), tablet, first, limit, at)
+        reply = self._answer(question, _fault)
+        if isinstance(reply, TabletsNow):
+            self._tablets = reply.tablets
+            return None
+        assert isinstance(reply, RowsAt)
+        return reply
+
+    # -- tablets -----------------------------------------------------------------------------------------------
+
+    def tablets(self) -> TabletMap:
+        """The tablets of the table."""
+        self._tablets = self._ask(WhichTablets(self._numbered()), TabletsNow).tablets
+        return self._tablets
+
+    def split(self, tablet: int) -> tuple[int, ...]:
+        """Have a tablet split; returns at once, with those that it splits into.
+
+        Raises:
+            ClusterError: also if a backfill is going on, another tablet is splitting, or there is no such tablet.
+        """
+        return self._ask(HalveTablet(self._numbered(), tablet), Halved).children
 
     # -- indexes -----------------------------------------------------------------------------------------------
 

@@ -229,7 +229,7 @@ class Host:
                 ]
                 connection.send(Leads(number, tuple(sorted(led))))
             case _ if isinstance(said, QUESTIONS) and not connection.address:
-                admit(said, self._settings, (time.time_ns() // 1_000_000 + LEEWAY) * COUNTS)
+                admit(said, (time.time_ns() // 1_000_000 + LEEWAY) * COUNTS)
                 life = self._session_of(connection)
                 assert isinstance(life.process, Session)
                 self.act(life, life.process.ask, said)
@@ -350,6 +350,8 @@ class Host:
     def _place_tablets(self, catalog: Catalog) -> None:
         tablets = range(self._settings.tablets)
         there, gone = list[str](), list[str]()
+        if catalog.tablets is not None:
+            there += map(table_tablet, catalog.tablets.numbers)
         for index in catalog.indexes:
             places = gone if index.permission is Permission.absent else there
             places += (index_tablet(index.number, t) for t in tablets)

@@ -10,6 +10,7 @@ from stagewright.impl.indexes.messages import (
     AskBuild,
     AskBuilds,
     AskSchema,
+    AskTablets,
     BackfillTable,
     Build,
     Builds,
@@ -21,6 +22,10 @@ from stagewright.impl.indexes.messages import (
     ReadRows,
     RowsFound,
     SchemaKnown,
+    SplitBegun,
+    SplitTablet,
+    TabletHasSplit,
+    Tablets,
 )
 from stagewright.impl.indexes.port import Port, Settings
 from stagewright.impl.indexes.processes.layout import MASTER
@@ -28,6 +33,8 @@ from stagewright.impl.indexes.processes.wire import (
     AskHowFar,
     BuildDeferred,
     Failed,
+    Halved,
+    HalveTablet,
     HowFar,
     LookUp,
     MakeIndex,
@@ -37,8 +44,10 @@ from stagewright.impl.indexes.processes.wire import (
     RowKeys,
     RowsAt,
     Scan,
+    TabletsNow,
     Transact,
     Transacted,
+    WhichTablets,
 )
 from stagewright.impl.indexes.schema import index_tablet, row_key, table_tablet, tablet_of
 from stagewright.impl.indexes.times import COUNTS, HybridClock
@@ -103,16 +112,28 @@ class Session:
                 self._send(question, MASTER, BackfillTable())
             case AskHowFar():
                 self._send(question, MASTER, AskBuilds())
-            case LookUp(number, _, value, at):
-                tablet = tablet_of(row_key(value), self._settings.tablets)
-                at = at or self._now()
-                self._send(question, table_tablet(tablet), AskSchema(str(number)), at)
-            case Scan(number, tablet, first, limit, at):
-                at = at or self._now()
-                message = ReadRows(str(number), first, limit, at)
-                self._send(question, table_tablet(tablet), message, at)
+            case LookUp(at=at):
+                self._ask_schema(question, at or self._now())
+            case Scan(at=at):
+                self._scan(question, at or self._now())
+            case HalveTablet(_, tablet):
+                self._send(question, MASTER, SplitTablet(tablet))
+            case WhichTablets():
+                self._send(question, MASTER, AskTablets())
             case _:
                 self._answer(Failed(question.number, "a session has no answer to that"))
+
+    def _ask_schema(self, question: LookUp, at: int) -> None:
+        tablet = self._client.tablets.of(row_key(question.value))
+        self._send(question, table_tablet(tablet), AskSchema(str(question.number)), at)
+
+    def _scan(self, question: Scan, at: int) -> None:
+        """Of a tablet that this server does not know, or knows to have split, the master knows more."""
+        if question.tablet not in self._client.tablets.ranges:
+            self._send(question, MASTER, AskTablets(), at)
+            return
+        message = ReadRows(str(question.number), question.first, question.limit, at)
+        self._send(question, table_tablet(question.tablet), message, at)
 
     def _now(self) -> int:
         """A time after all that others know to have been committed: no clock of this machine is ahead of it."""
@@ -164,11 +185,51 @@ class Session:
             case Found(request, rows), LookUp(number) if request == str(number):
                 assert asked is not None
                 self._end(RowKeys(number, rows, asked.at))
+            case TabletHasSplit(request), (LookUp() | Scan()) as question if request == str(
+                question.number
+            ):
+                assert asked is not None
+                self._send(question, MASTER, AskTablets(), asked.at)
+            case Tablets(), LookUp() | Scan() | WhichTablets():
+                assert asked is not None
+                self._client.receive(sender, message)
+                self._on_tablets(asked)
+            case SplitBegun(), HalveTablet(number, tablet) if message.tablet == tablet:
+                self._end(
+                    Failed(number, message.refused, help=_SPLIT_LATER)
+                    if message.refused
+                    else Halved(number, message.children)
+                )
             case RowsFound(request, rows), Scan(number) if request == str(number):
                 assert asked is not None
                 self._end(RowsAt(number, tuple((k, dict(v)) for k, v in rows), asked.at))
             case _:
                 self._client.receive(sender, message)
+
+    def _on_tablets(self, asked: _Asked) -> None:
+        """The newest map; a tablet that has split may be before its children in it."""
+        tablets = self._client.tablets
+
+        def again() -> None:
+            if self._asked is asked:
+                match asked.question:
+                    case LookUp() as question:
+                        self._ask_schema(question, asked.at)
+                    case Scan() as question:
+                        self._scan(question, asked.at)
+
+        match asked.question:
+            case WhichTablets(number):
+                self._end(TabletsNow(number, tablets))
+            case Scan(number, tablet) if tablet not in tablets.ranges:
+                known = tablets.heirs(tablet)
+                self._end(
+                    TabletsNow(number, tablets)
+                    if known
+                    else Failed(number, f"there is no tablet {tablet}", help="see `tablets`")
+                )
+            case _:
+                self.port.after(_SOON, again)
 
     def _look_up(self, known: SchemaKnown, question: LookUp, at: int) -> None:
         index = known.schema.readable(question.index, at)
@@ -194,9 +255,7 @@ class Session:
 
         def again() -> None:
             if self._asked is asked:
-                tablet = tablet_of(row_key(question.value), self._settings.tablets)
-                message = AskSchema(str(question.number))
-                self._send(question, table_tablet(tablet), message, asked.at)
+                self._ask_schema(question, asked.at)
 
         self.port.after(_SOON, again)
 
@@ -204,6 +263,9 @@ class Session:
 _ABORTED = "aborted"
 _READ_LATER = "that is the time of its scan: read at a later one, or `scan at` the earlier one"
 _SOON = 20
+_SPLIT_LATER = (
+    "try again when no index is being built and no tablet splits (`build status`, `tablets`)"
+)
 _ONE_ROW = "write one row after the other"
 _NOT_UNIQUE = "create it without `unique`, or on a table with transactions"
 

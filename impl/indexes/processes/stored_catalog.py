@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from pathlib import Path
 from typing import Any
 
 from stagewright.impl.indexes.catalog import Catalog, IndexRow, JobRow
 from stagewright.impl.indexes.control import programs
 from stagewright.impl.indexes.records.notes import Learned, Note, Stepped
+from stagewright.impl.indexes.splits.tablet_map import Split, TabletMap
 from stagewright.impl.runtime import Instance
 from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
 from stagewright.spec.definition import Definition
@@ -92,6 +93,8 @@ class StoredCatalog:
             "indexes": catalog.indexes,
             "job": catalog.job,
             "jobs": catalog.jobs,
+            "tablets": catalog.tablets,
+            "split": catalog.split,
         }
         parts |= {f"{kind} {entity}": i for (kind, entity), i in catalog.machines.items()}
         return parts
@@ -153,6 +156,8 @@ def _as_text(part: Any) -> str:
             return json.dumps({**asdict(part), "until": until})
         case tuple():
             return json.dumps([_row_as_json(row) for row in part])
+        case TabletMap() | Split():
+            return json.dumps(astuple(part))
         case _:
             return json.dumps(part)
 
@@ -170,12 +175,21 @@ def _catalog(kept: Mapping[str, str]) -> Catalog:
                 setattr(catalog, name, read)
             case "indexes":
                 catalog.indexes = tuple(map(_index_row, read))
+            case "tablets":
+                catalog.tablets = None if read is None else _tablet_map(read)
+            case "split":
+                catalog.split = None if read is None else Split(*read)
             case "job":
                 catalog.job = None if read is None else _job_row(read)
             case _:
                 kind, _, entity = name.partition(" ")
                 catalog.machines = {**catalog.machines, (kind, entity): _instance(kind, read)}
     return catalog
+
+
+def _tablet_map(read: list[Any]) -> TabletMap:
+    created, splits = read
+    return TabletMap(created, tuple(Split(*split) for split in splits))
 
 
 def _index_row(read: Row) -> IndexRow:

@@ -96,7 +96,8 @@ class IndexSupervisor:
     def _is_served(self) -> bool:
         led = {place for name in self.names for place in self.leads(name) or ()}
         tablets = map(table_tablet, range(self.layout.file().settings.tablets))
-        return {MASTER, RECORDS, *tablets} <= led
+        split = [p for p in self.layout.places() if p.startswith("table/")]
+        return {MASTER, RECORDS, *tablets, *split} <= led
 
     def _spawn(self, name: str) -> None:
         (self.layout.node(name) / "address").unlink(missing_ok=True)

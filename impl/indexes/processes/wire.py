@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from stagewright.impl.indexes import messages
 from stagewright.impl.indexes.messages import Build, Message
+from stagewright.impl.indexes.splits.tablet_map import TabletMap
 from stagewright.impl.processes.codec import Codec
 
 Changes = tuple[tuple[int, dict[str, int] | None], ...]
@@ -89,6 +90,21 @@ class Scan:
 
 
 @dataclass(frozen=True, slots=True)
+class HalveTablet:
+    """A tablet of the table is to split."""
+
+    number: int
+    tablet: int
+
+
+@dataclass(frozen=True, slots=True)
+class WhichTablets:
+    """Which tablets the table has."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class AskServer:
     """What a process does."""
 
@@ -134,6 +150,22 @@ class RowsAt:
 
 
 @dataclass(frozen=True, slots=True)
+class Halved:
+    """A tablet is splitting, or has split, into these."""
+
+    number: int
+    children: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TabletsNow:
+    """The tablets of the table; to a scan: the one that was asked has split."""
+
+    number: int
+    tablets: TabletMap
+
+
+@dataclass(frozen=True, slots=True)
 class Leads:
     """The tablets that a server leads; of a master, whether it does."""
 
@@ -152,19 +184,28 @@ class Failed:
 
 
 Question = (
-    Transact | MakeIndex | RemoveIndex | BuildDeferred | AskHowFar | LookUp | Scan | AskServer
+    Transact
+    | MakeIndex
+    | RemoveIndex
+    | BuildDeferred
+    | AskHowFar
+    | LookUp
+    | Scan
+    | HalveTablet
+    | WhichTablets
+    | AskServer
 )
-Reply = Transacted | HowFar | RowKeys | RowsAt | Leads | Failed
+Reply = Transacted | HowFar | RowKeys | RowsAt | Halved | TabletsNow | Leads | Failed
 QUESTIONS = (
     *(Transact, MakeIndex, RemoveIndex, BuildDeferred),
-    *(AskHowFar, LookUp, Scan, AskServer),
+    *(AskHowFar, LookUp, Scan, HalveTablet, WhichTablets, AskServer),
 )
 
 
 @lru_cache(maxsize=1)
 def outer_codec() -> Codec:
     """Of what goes over a connection."""
-    replies = (Transacted, HowFar, RowKeys, RowsAt, Leads, Failed)
+    replies = (Transacted, HowFar, RowKeys, RowsAt, Halved, TabletsNow, Leads, Failed)
     return Codec((Delivery, *QUESTIONS, *replies))
 
 

@@ -98,3 +98,10 @@ class TabletMap:
     def split_of(self, tablet: int) -> Split | None:
         """How a tablet has split, if it has."""
         return next((s for s in self.splits if s.parent == tablet), None)
+
+    def heirs(self, tablet: int) -> tuple[int, ...]:
+        """The tablets that serve what one had: itself, or those that it has split into."""
+        split = self.split_of(tablet)
+        if split is None:
+            return (tablet,) if tablet in self.ranges else ()
+        return tuple(heir for child in split.children for heir in self.heirs(child))

@@ -39,7 +39,7 @@ def test_the_same_index_may_be_created_again(capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("split t", "has no `split`: one table, whose tablets stay as they are"),
+        ("merge 1", "has no `merge`: one table, whose tablets only split"),
         ("cdc tail", "has no `cdc`"),
         ("create view v on t by value", "has one table, and no views beside it"),
         ("create table t rf 3", "has one table, and no tables beside it"),

@@ -27,6 +27,8 @@ commands, one per line or separated by semicolons; keys and values are whole num
   await NAME           wait until it is built, or has failed
   drop index NAME      drop it, at any time
   read NAME VALUE [at TIME]   read the rows that an index has for a value
+  split TABLET         make two of a tablet of the table; refused while a backfill is going on
+  tablets              which tablets the table has now, and which have split into them
   help, exit
 """
 AWAIT = 3600.0  # seconds
@@ -97,9 +99,15 @@ class IndexShell:
                     self._show(build)
             case ["await", name]:
                 self._await(name)
-            case ["split" | "merge" | "tablets" | "move" | "repair" | "alter", *_] | ["cdc", *_]:
+            case ["split", tablet] if tablet.isdecimal():
+                children = self._client.split(_number(tablet))
+                text = f"tablet {tablet} splits into {' and '.join(map(str, children))}"
+                self._say({"tablet": int(tablet), "children": list(children)}, text)
+            case ["tablets"]:
+                self._tablets()
+            case ["merge" | "move" | "repair" | "alter", *_] | ["cdc", *_]:
                 raise InputError(
-                    f"a cluster with `--indexes` has no `{words[0]}`: one table, whose tablets stay as they are",
+                    f"a cluster with `--indexes` has no `{words[0]}`: one table, whose tablets only split",
                     help="views, change logs and moving tablets are of a cluster that is started without `--indexes`",
                 )
             case ["create", "view" | "table", *_]:
@@ -137,6 +145,16 @@ class IndexShell:
         keys = " ".join(map(str, found.rows)) or "no row"
         what = {"index": name, "value": value, "rows": list(found.rows), "time": found.at}
         self._say(what, keys)
+
+    def _tablets(self) -> None:
+        """The tablets that serve, with the one that each was in the beginning."""
+        known = self._client.tablets()
+        for tablet in known.numbers:
+            root = known.root(tablet)
+            text = f"tablet {tablet}" + (
+                f"\tof tablet {root}, which has split" if root != tablet else ""
+            )
+            self._say({"tablet": tablet, "of": root}, text)
 
     # -- builds ------------------------------------------------------------------------------------------------
 

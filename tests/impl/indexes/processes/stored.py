@@ -12,6 +12,7 @@ from stagewright.impl.indexes.processes.layout import IndexLayout
 from stagewright.impl.indexes.processes.stored_catalog import catalog_in, steps_in
 from stagewright.impl.indexes.processes.traces import watched
 from stagewright.impl.indexes.records.notes import Note, Stepped, Stored
+from stagewright.impl.indexes.schema import table_tablet
 from stagewright.impl.indexes.simulated.oracle import Ended, Oracle
 from stagewright.impl.indexes.tablet import INTENTS, ROWS, Intent, stored_value
 from stagewright.impl.indexes.transactions import ADDRESS as RECORDS, RECORD
@@ -30,8 +31,10 @@ class Held:
         self._layout = layout
         self.oracle = Oracle()
         records = dict(_records(layout))
+        tablets = self.catalog.tablets
+        gone = {table_tablet(s.parent) for s in tablets.splits} if tablets is not None else set()
         for place in layout.places():
-            if place == RECORDS or layout.is_deleted(place):
+            if place == RECORDS or layout.is_deleted(place) or place in gone:
                 continue
             with closing(RocksRows(layout.tablet(place) / "rows")) as rows:
                 snapshot = rows.snapshot()

@@ -15,6 +15,7 @@ from stagewright.impl.indexes.messages import (
     Answer,
     AskBuild,
     AskSchema,
+    AskTablets,
     Build,
     Ended,
     Finish,
@@ -22,7 +23,10 @@ from stagewright.impl.indexes.messages import (
     Message,
     Plan,
     ReadIndex,
+    ReadRows,
     SchemaKnown,
+    TabletHasSplit,
+    Tablets,
     Write,
     Written,
 )
@@ -35,11 +39,13 @@ from stagewright.impl.indexes.processes.wire import (
     Question,
     Reply,
     RowKeys,
+    Scan,
+    TabletsNow,
     Transact,
     Transacted,
 )
 from stagewright.impl.indexes.records.notes import Note
-from stagewright.impl.indexes.schema import IndexInfo, Schema
+from stagewright.impl.indexes.schema import IndexInfo, Schema, row_key, table_tablet
 from stagewright.impl.indexes.splits.tablet_map import TabletMap
 from stagewright.impl.storage.port import RowStore
 from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
@@ -54,10 +60,12 @@ class Heard:
 
     def __init__(self) -> None:
         self.sent: list[Message] = []
+        self.places: list[str] = []
         self.later: list[Callable[[], None]] = []
 
     def send(self, to: str, message: Message) -> None:
         self.sent.append(message)
+        self.places.append(to)
 
     def after(self, milliseconds: int, action: Callable[..., None], *arguments: Any) -> None:
         if milliseconds < 100:  # what is asked once more after longer than that was answered
@@ -181,6 +189,42 @@ def test_a_user_enforced_write_that_was_too_late_is_planned_again_without_being_
     assert replies == []
     session.receive("table/0", Ended(name, 9))  # the first copy of it was stored after all
     assert replies == [Transacted(1, 9, "aborted")]
+
+
+def test_a_scan_of_a_tablet_that_has_split_is_answered_with_the_newest_map() -> None:
+    port, replies = Heard(), list[Reply]()
+    session, tablets = Session(port, Settings(), replies.append), TabletMap(3)
+    split = tablets.halves(1)
+    assert split is not None
+    session.ask(Scan(1, 1, None, 10, at=4))
+    assert port.sent == [ReadRows("1", None, 10, 4)]
+    session.receive("table/1", TabletHasSplit("1"))
+    assert port.sent[1:] == [AskTablets()]
+    session.receive("master", Tablets(tablets))  # it has not heard of the split yet
+    port.later.pop()()
+    assert port.sent[2:] == [ReadRows("1", None, 10, 4)]
+    session.receive("table/1", TabletHasSplit("1"))
+    session.receive("master", Tablets(tablets.after(split)))
+    assert replies == [TabletsNow(1, tablets.after(split))]
+    session.ask(Scan(2, 3, 5, 10, at=4))  # a child, at the same time
+    assert port.sent[4:] == [ReadRows("2", 5, 10, 4)]
+    session.ask(Scan(3, 9, None, 10, at=4))
+    session.receive("master", Tablets(tablets.after(split)))
+    assert replies[1:] == [Failed(3, "there is no tablet 9", help="see `tablets`")]
+
+
+def test_an_index_is_looked_up_though_the_tablet_that_is_asked_for_its_schema_has_split() -> None:
+    port, session, _ = asked(7)
+    tablets = TabletMap(3)
+    split = tablets.halves(tablets.of(row_key(7)))
+    assert split is not None
+    session.receive("table/0", TabletHasSplit("1"))
+    session.receive("master", Tablets(tablets.after(split)))
+    port.later.pop()()
+    assert port.sent == [AskSchema("1"), AskTablets(), AskSchema("1")]
+    assert port.places[-1] in map(table_tablet, split.children)
+    session.receive("table/3", known(Permission.read_write_and_delete))
+    assert isinstance(port.sent[-1], ReadIndex)
 
 
 def test_what_one_session_of_a_server_hears_of_a_schema_the_others_know() -> None:
