@@ -14,7 +14,12 @@ from dataclasses import dataclass, field, replace
 
 from stagewright.impl.catalog.features import FEATURES
 from stagewright.impl.group0.dice import Dice
-from stagewright.impl.simulator.campaign.drawing_tables import has_tablets, with_tables
+from stagewright.impl.simulator.campaign.drawing_tables import (
+    VIEWED,
+    VIEWS,
+    has_tablets,
+    with_tables,
+)
 from stagewright.impl.simulator.campaign.scenario import Scenario
 from stagewright.impl.simulator.database.clients import Workload
 from stagewright.impl.simulator.database.script import Operation
@@ -88,6 +93,7 @@ OFTEN = {"join": 4, "decommission": 3, "replace": 3, "remove": 2, "rebuild": 1, 
 SCANNED, SCANS = 0.3, 0.3  # share of the swarm in which clients scan, and of their reads
 OLDER = 0.08  # share of the new nodes of an older release, which are rejected
 SMALL_SKEW = 100.0  # milliseconds
+ODD, ODDS = 0.2, 0.05  # share of the runs with change logs that have odd timestamps, and of these
 OF_LOGS = {"images": 0.4, "expires": 0.4}
 TTLS = (
     2_000,
@@ -112,6 +118,7 @@ class Directed:
     tablets: bool = False  # always
     often: Mapping[str, int] = field(default_factory=lambda: OFTEN)
     few: bool = False  # tables come down to one replica, and go up again
+    reads: float = 0.5
 
 
 DIRECTED = (
@@ -124,9 +131,9 @@ DIRECTED = (
     # Nodes that seem to be dead live on while tablets move, and clients reach them.
     Directed("cut off", f"delay=0.1,{_CUT}", 12, (0, 2), tablets=True,
              often={"isolate": 1, "join": 4, "decommission": 2}),
-    # Answers are lost while the number of replicas, and with it that of a quorum, changes.
-    Directed("few replicas", "loss=0.15,delay=0.1", 12, (0, 2), tablets=True,
-             often={"join": 2, "cleanup": 1, "wait": 1, "restart": 1}, few=True),
+    # Answers are lost while the number of replicas, and with it that of a quorum, changes; few reads repair them.
+    Directed("few replicas", "loss=0.25,delay=0.2,crash=40", 30, (0, 2), tablets=True, few=True,
+             reads=0.1, often={"join": 2, "cleanup": 1, "restart": 2, "decommission": 1}),
 )  # fmt: skip
 
 
@@ -142,10 +149,15 @@ def draw(seed: int) -> Scenario:
     if has_tablets(seed) or directed.tablets:
         few, busy = directed.few, found.strategy == "busy"
         always = ON_REQUEST.get(found.strategy.rpartition("@")[2], ())
-        script = with_tables(dice, script, found.nodes, busy=busy, few=few, always=always)
+        views = VIEWED if few else VIEWS
+        script = with_tables(
+            dice, script, found.nodes, busy=busy, few=few, always=always, views=views
+        )
     images, expires = (cdc and dice.chance(share, kind) for kind, share in OF_LOGS.items())
     ttl = TTLS[dice.between(0, len(TTLS) - 1, "ttl")] if expires else 0
-    return replace(found, script=script, cdc=cdc, images=images, ttl=ttl)
+    odd = ODDS if cdc and dice.chance(ODD, "odd times") else 0.0
+    work = replace(found.workload, odd=odd)
+    return replace(found, script=script, workload=work, cdc=cdc, images=images, ttl=ttl)
 
 
 def _swarm(seed: int, dice: Dice) -> Scenario:
@@ -188,7 +200,7 @@ def _aimed_at_tablets(seed: int, dice: Dice) -> Scenario:
 def _directed(seed: int, dice: Dice) -> Scenario:
     one = DIRECTED[seed // 4 % len(DIRECTED)]
     found = _sized(seed, dice, parse_faults(one.faults), one.name)
-    workload = replace(found.workload, keys=one.keys, gap=one.gap)
+    workload = replace(found.workload, keys=one.keys, gap=one.gap, reads=one.reads)
     return replace(found, workload=workload, chunk=one.chunk)
 
 

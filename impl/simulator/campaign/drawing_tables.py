@@ -10,6 +10,7 @@ from stagewright.impl.simulator.database.script import Operation
 TABLES = 0.5  # share of the runs that have tablet tables
 SECOND_TABLE = 0.2
 VIEWS = 0.65  # share of these that have views
+VIEWED = 0.9  # of those whose number of replicas comes down to one
 SECOND_VIEW = 0.4
 CHANGES = ("repair", "alter", "split", "merge")
 CHANGED = 0.3  # share of the tables to which each of these is done
@@ -35,6 +36,7 @@ def with_tables(
     busy: bool,
     few: bool = False,
     always: tuple[str, ...] = (),
+    views: float = VIEWS,
 ) -> tuple[Operation, ...]:
     """The script with tablet tables before it, and maybe views of them between its operations.
 
@@ -44,7 +46,7 @@ def with_tables(
     names = ["t", "u"] if dice.chance(SECOND_TABLE, "second table") else ["t"]
     tables = [_table(dice, name, nodes) for name in names]
     found = list(script)
-    if dice.chance(VIEWS, "views"):
+    if dice.chance(views, "views"):
         for name in ["v", "w"] if dice.chance(SECOND_VIEW, "second view") else ["v"]:
             base = names[dice.between(0, len(names) - 1, "base")]
             _put_in(dice, found, _life(dice, name, base))

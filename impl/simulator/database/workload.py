@@ -17,6 +17,7 @@ _FORMS = {
     "reads": "reads=SHARE",
     "scans": "scans=SHARE",
     "deletes": "deletes=SHARE",
+    "odd": "odd=SHARE",
     "chunk": "chunk=NUMBER",
 }
 
@@ -45,6 +46,8 @@ def parse_workload(text: str) -> tuple[Workload, int]:
                     found = replace(found, scans=_share(value))
                 case "deletes":
                     found = replace(found, deletes=_share(value))
+                case "odd":
+                    found = replace(found, odd=_share(value))
                 case "chunk":
                     chunk = _number(value)
                 case _:
@@ -75,7 +78,8 @@ def workload_text(workload: Workload, chunk: int) -> str:
     """The list that `parse_workload` reads as this."""
     w = workload
     scans = f"scans={w.scans:g}," if w.scans else ""
+    odd = f"odd={w.odd:g}," if w.odd else ""
     return (
         f"clients={w.clients},keys={w.keys},gap={w.gap[0]}-{w.gap[1]},reads={w.reads:g},{scans}"
-        f"deletes={w.deletes:g},chunk={chunk}"
+        f"deletes={w.deletes:g},{odd}chunk={chunk}"
     )
