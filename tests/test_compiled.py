@@ -7,11 +7,13 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import numba
 import numpy as np
+import pytest
 
-from stagewright.compiled import compiled, copy_bytes, interpreted
+from stagewright.compiled import compiled, copy_bytes, interpreted, read_only
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -30,6 +32,33 @@ def twice_doubled(value: Any) -> Any:
 def twice(data: Any) -> Any:
     out = np.zeros(2 * len(data) + 1, np.uint8)
     return out, copy_bytes(out, copy_bytes(out, 1, data, 0, len(data)), data, 0, len(data))
+
+
+@compiled
+def tripled(value: Any) -> Any:
+    return 3 * value
+
+
+@compiled
+def of_several(data: Any) -> Any:
+    return tripled(1) + tripled(2) + tripled(data[0])
+
+
+def test_a_loop_is_compiled_once_for_numbers_of_all_sizes_and_constants(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))  # nothing is kept from before
+    assert of_several(np.array([5], np.int32)) == 24
+    assert len(cast("Any", tripled).machine_code().signatures) == 1
+
+
+def test_arrays_to_read_from_are_of_one_kind() -> None:
+    data = np.arange(3)
+    view = read_only(data)
+    assert not view.flags.writeable
+    assert data.flags.writeable
+    assert np.shares_memory(view, data)
+    assert not read_only(view).flags.writeable
 
 
 def test_bytes_are_copied_in_both_ways() -> None:

@@ -18,8 +18,10 @@ from types import FunctionType
 from typing import Any, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Scalar = TypeVar("_Scalar", bound=np.generic)
 
 _interpreting = 0  # how many `interpreted()` blocks this process is in
 
@@ -41,6 +43,13 @@ def interpreted(wanted: bool = True) -> Iterator[None]:
 def compiled(function: _Function) -> _Function:
     """The function as machine code; other threads of this process run while it does."""
     return cast("_Function", functools.update_wrapper(_Compiled(function), function))
+
+
+def read_only(array: NDArray[_Scalar]) -> NDArray[_Scalar]:
+    """A view to read from: a loop that is given arrays of one kind alone is compiled once."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 class _Compiled:
@@ -82,9 +91,28 @@ class _Compiled:
             own = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
             own.__module__, own.__qualname__ = function.__module__, function.__qualname__
             compile_it: Any = numba.njit(cache=_can_keep(), nogil=True, boundscheck=False)
-            self._machine_code = compile_it(own)
+            self._machine_code = _for_any_number(compile_it(own))
         assert self._machine_code is not None
         return self._machine_code
+
+
+def _for_any_number(loop: Any) -> Callable[..., Any]:
+    """The loop as others call it: numba would compile it anew for each constant, and each size of a whole number."""
+    if not hasattr(loop, "get_call_template"):
+        return cast("Callable[..., Any]", loop)  # with NUMBA_DISABLE_JIT=1: the function itself
+    types: Any = importlib.import_module("numba.core.types")
+    call_template = loop.get_call_template
+
+    def plain(kind: Any) -> Any:
+        kind = types.unliteral(kind)
+        return types.int64 if isinstance(kind, types.Integer) and kind.signed else kind
+
+    def of_plain_types(arguments: Any, named: Any) -> Any:
+        names = {name: plain(kind) for name, kind in named.items()}
+        return call_template(tuple(map(plain, arguments)), names)
+
+    loop.get_call_template = of_plain_types
+    return cast("Callable[..., Any]", loop)
 
 
 class _CopyBytes(_Compiled):

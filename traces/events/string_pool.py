@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stagewright.compiled import compiled
+from stagewright.compiled import compiled, read_only
 from stagewright.traces.events.column_packing import Packed, packed, unpacked
 
 if TYPE_CHECKING:
@@ -57,7 +57,9 @@ class Names:
 
     def take(self, indices: Ints) -> Names:
         """Some of the texts, in an array of their own."""
-        data, ends = _gather(self.data, self.begin, self.end, np.asarray(indices, np.int64))
+        data, ends = _gather(
+            read_only(self.data), self.begin, self.end, np.asarray(indices, np.int64)
+        )
         return Names(data, ends[:-1], ends[1:])
 
 
@@ -151,7 +153,7 @@ class Interner:
         done = 0
         while True:
             done, self._count = _intern(
-                names.data, names.begin, names.end, np.asarray(group, np.int32), salt, done,
+                read_only(names.data), names.begin, names.end, np.asarray(group, np.int32), salt, done,
                 self._slots, self._hashes, self._groups, self._ends, self._arena, self._count,
                 found, True,
             )  # fmt: skip
@@ -163,7 +165,7 @@ class Interner:
         """As `number`, but -1 for pairs that are not known yet."""
         found = np.empty(len(names), np.int32)
         _intern(
-            names.data, names.begin, names.end, np.asarray(group, np.int32), salt, 0,
+            read_only(names.data), names.begin, names.end, np.asarray(group, np.int32), salt, 0,
             self._slots, self._hashes, self._groups, self._ends, self._arena, self._count,
             found, False,
         )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stagewright.compiled import compiled
+from stagewright.compiled import compiled, read_only
 from stagewright.impl.indexes.bulk.numbers import Numbers
 from stagewright.impl.indexes.bulk.sieve import FACTORS, SHIFT, Sieve
 
@@ -18,11 +18,11 @@ class CompiledSieve(Sieve):
     """For whoever sifts values by the million."""
 
     def add(self, values: Numbers) -> None:
-        _add(self._bytes, values.view(np.uint64), _FACTORS, SHIFT, np.uint64(3))
+        _add(self._bytes, read_only(values.view(np.uint64)), _FACTORS, SHIFT, np.uint64(3))
 
     def holds(self, values: Numbers) -> NDArray[np.bool_]:
         held = np.empty(len(values), np.bool_)
-        _hold(self._bytes, values.view(np.uint64), _FACTORS, SHIFT, np.uint64(3), held)
+        _hold(self._bytes, read_only(values.view(np.uint64)), _FACTORS, SHIFT, np.uint64(3), held)
         return held
 
 

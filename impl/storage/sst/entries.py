@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stagewright.compiled import compiled, copy_bytes
+from stagewright.compiled import compiled, copy_bytes, read_only
 from stagewright.impl.storage.sst import FORMAT
 from stagewright.impl.storage.sst.blocks import Bytes, as_bytes, checksum, seven_bits
 from stagewright.impl.storage.sst.files import CRC32C, FROM_OUTSIDE, INNER, MAGIC, PROPERTIES
@@ -34,7 +34,7 @@ def entries_file(
     places = np.empty((count * most // _BLOCK + 2, _WHERE), np.int64)
     last = np.empty((len(places), most), np.uint8)
     done = np.zeros(3, np.int64)
-    _write(values, rows, unique, head, tail, out, places, last, done)
+    _write(read_only(values), read_only(rows), unique, head, tail, out, places, last, done)
     end, blocks, raw = done.tolist()
     if end < 0:
         return None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from stagewright.compiled import read_only
 from stagewright.impl.storage.sst.blocks import TRAILER, Bytes
 from stagewright.impl.storage.sst.files import SstFile
 
@@ -61,7 +62,7 @@ class Sources:
                 sizes.append(f.sizes[begin:end])
                 there += stop - first
         none = [np.empty(0, np.int64)]
-        data = np.concatenate(parts or [np.empty(0, np.uint8)])
+        data = read_only(np.concatenate(parts or [np.empty(0, np.uint8)]))
         return Window(
             data, np.concatenate(starts or none), np.concatenate(sizes or none), files, first_done
         )
