@@ -1,4 +1,4 @@
-"""A file of what became of mutants: a run that is cut off goes on from there.
+"""A directory of what became of mutants: a run that is cut off goes on from there.
 
 Each line is one mutant of one definition at its scopes: a changed definition, other scopes or another version of
 Stagewright begin anew beside it. What is undecided is not kept, since the next run may have more time.
@@ -20,17 +20,22 @@ from stagewright.checker.mutation.evaluation import Evaluation, Fate
 from stagewright.spec.definition import Definition
 from stagewright.spec.scope import Scope
 
+_RESULTS = "mutants.jsonl"
 _Name = tuple[str, int]  # a mutant's id, and how many mutants before it have the same
 
 
 class Checkpoint:
-    """The evaluations of some mutants in a file, which may hold those of other definitions as well."""
+    """The evaluations of some mutants in a directory, which may hold those of other definitions as well."""
 
     def __init__(
-        self, file: Path, definition: Definition, scopes: Sequence[Scope], mutants: Sequence[Mutant]
+        self,
+        directory: Path,
+        definition: Definition,
+        scopes: Sequence[Scope],
+        mutants: Sequence[Mutant],
     ) -> None:
         asked = (stagewright.__version__, definition.fingerprint(), *sorted(map(str, scopes)))
-        self._file = file
+        self._file = directory / _RESULTS
         self._key = sha256("\n".join(asked).encode()).hexdigest()[:16]
         self._names = list(_named(mutants))
         self.known = self._read()

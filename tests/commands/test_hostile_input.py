@@ -131,7 +131,7 @@ def test_where_nothing_can_be_written_nothing_is_begun(
     file.write_text("kept")
     for place in (file, file / "below"):
         assert run_command_line([*words, "--out", str(place)]) == ExitCode.BAD_INPUT
-        assert f"{file} is no directory" in capsys.readouterr().err
+        assert f"{file} is not a directory" in capsys.readouterr().err
     assert file.read_text() == "kept"
 
 

@@ -226,10 +226,11 @@ def test_a_run_that_was_cut_off_goes_on_from_its_checkpoint(
         return document, printed.err
 
     whole, _ = found()
-    file = tmp_path / "kept" / "toggle.jsonl"
-    first, said = found("--checkpoint", file)
+    kept = tmp_path / "kept" / "toggle"
+    first, said = found("--checkpoint", kept)
     assert first == whole
     assert "checked before" not in said
+    file = kept / "mutants.jsonl"
     lines = file.read_text("utf-8").splitlines()
     file.write_text("\n".join([*lines[:4], "not JSON", '{"of": 1}', lines[4][:50]]), "utf-8")
     evaluated: list[str] = []
@@ -239,27 +240,26 @@ def test_a_run_that_was_cut_off_goes_on_from_its_checkpoint(
         return evaluate(mutant, originals, limits)
 
     monkeypatch.setattr("stagewright.checker.mutation.run.evaluate", noted)
-    second, said = found("--checkpoint", file)
+    second, said = found("--checkpoint", kept)
     assert second == whole
     assert f"4 of {len(lines)} were checked before" in said
     assert len(evaluated) == len(lines) - 4
-    third, _ = found("--checkpoint", file)
+    third, _ = found("--checkpoint", kept)
     assert third == whole
     assert len(evaluated) == len(lines) - 4
     toggle.write_text(toggle.read_text("utf-8").replace("~self.stuck,", "self.stuck,"), "utf-8")
-    found("--checkpoint", file)  # another definition: what is known of this one says nothing
+    found("--checkpoint", kept)  # another definition: what is known of this one says nothing
     assert len(evaluated) > len(lines)
 
 
 def test_what_is_undecided_is_no_result_that_is_kept(
     toggle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = tmp_path / "toggle.jsonl"
-    words = (toggle, "--kind", "lose", "--checkpoint", file)
+    words = (toggle, "--kind", "lose", "--checkpoint", tmp_path / "kept")
     assert run(*words, "--max-states", "1") == ExitCode.UNDECIDED
     assert run(*words) == ExitCode.HOLDS
-    assert run(toggle, "--checkpoint", tmp_path) == ExitCode.BAD_INPUT
-    assert "is a directory" in capsys.readouterr().err
+    assert run(toggle, "--checkpoint", toggle) == ExitCode.BAD_INPUT
+    assert "is not a directory" in capsys.readouterr().err
 
 
 def test_the_run_of_a_single_mutant_is_told(

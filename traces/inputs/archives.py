@@ -99,7 +99,7 @@ def _untar(path: Path, folder: Path, notes: list[str]) -> int:
             if member.isdir():
                 continue
             if not member.isfile():
-                notes.append(f"passed over {path}: {member.name} is no file")
+                notes.append(f"passed over {path}: {member.name} is not a file")
                 continue
             archive.extract(member, folder, filter="data")
             count += 1

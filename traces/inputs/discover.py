@@ -189,7 +189,7 @@ class _Search:
         """Take a file that was named."""
         if path.exists() and not path.is_file():
             raise InputError(
-                f"{path} is no file",
+                f"{path} is not a file",
                 help="what comes through a pipe must be written to a file first",
             )
         self._take(path, _form_of)
@@ -203,7 +203,7 @@ class _Search:
             elif path.is_dir():
                 self.remarks.append(f"passed over {path}: links to directories are not followed")
             elif path.exists() and not path.is_file():
-                self.remarks.append(f"passed over {path}: it is no file")
+                self.remarks.append(f"passed over {path}: it is not a file")
             else:
                 self._take(path, _form_in_directory)
         if before == self._found:

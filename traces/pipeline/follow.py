@@ -203,7 +203,7 @@ def _stream(spark: SparkSession, source: str) -> DataFrame:
         return reader.option("port", place.port).option("numPartitions", 1).load()
     if not Path(source).is_dir():
         raise InputError(
-            f"{source} is no directory", help="--follow wants one directory, or tcp://HOST:PORT"
+            f"{source} is not a directory", help="--follow wants one directory, or tcp://HOST:PORT"
         )
     # Only the paths are asked for: then Spark does not read the files.
     files = spark.readStream.format("binaryFile").option("recursiveFileLookup", "true")

@@ -35,6 +35,7 @@ from stagewright.impl.indexes.simulated.workload import Workload
 from stagewright.impl.indexes.simulated.world import World
 from stagewright.impl.indexes.tablet import ROWS
 from stagewright.impl.indexes.times import COUNTS
+from stagewright.impl.simulator.database.report import Outcome
 from stagewright.impl.simulator.database.weather import NONE, Faults
 from stagewright.impl.storage.memory import MemoryRows
 from stagewright.impl.storage.port import Put, Version
@@ -64,16 +65,6 @@ class Plan:
     faults: Faults = NONE
     settings: Settings = field(default_factory=Settings)
     workload: Workload = field(default_factory=Workload)
-
-
-@dataclass
-class Outcome:
-    """What became of an operation, and when it ended."""
-
-    operation: str
-    result: str
-    began: int
-    ended: int
 
 
 @dataclass

@@ -14,7 +14,7 @@ class Outcome:
 
     operation: str
     result: str
-    began: int
+    began: int  # milliseconds
     ended: int
 
 

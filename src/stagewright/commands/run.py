@@ -111,7 +111,7 @@ def _usable(directory: Path, first: str) -> Path:
     """A directory that can be written to.
 
     Raises:
-        InputError: it cannot be made, or is no directory.
+        InputError: it cannot be made, or is not a directory.
     """
     from stagewright.spec.errors import InputError
 

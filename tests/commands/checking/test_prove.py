@@ -178,7 +178,7 @@ def test_an_unwritable_directory_is_bad_input(
         assert run_command_line([*arguments, flag, f"{sound}/inside"]) == ExitCode.BAD_INPUT
         err = capsys.readouterr().err
         assert flag in err
-        assert "is no directory" in err
+        assert "is not a directory" in err
 
 
 def test_running_out_of_time_is_undecided(sound: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,9 +29,9 @@ def test_where_nothing_can_be_written_nothing_is_begun(
     file.write_text("kept")
     for place, printed in (
         (tmp_path / "missing" / "r", "does not exist"),
-        (file / "r", "is no directory"),
-        (tmp_path, "this is no file"),
-        ("", "this is no file"),
+        (file / "r", "is not a directory"),
+        (tmp_path, "this is not a file"),
+        ("", "this is not a file"),
     ):
         assert run_command_line([*words, flag, str(place)]) == 2
         out, err = capsys.readouterr()

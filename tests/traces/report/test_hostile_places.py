@@ -148,10 +148,10 @@ def test_loops_pipes_and_broken_links_hold_nothing_up(lease: Any, tmp_path: Path
     assert report.verdicts[TraceVerdict.OK] == 3
     assert report.exit_code == 0
     assert [note.partition(": ")[2] for note in report.notes] == [
-        "it is no file",
+        "it is not a file",
         "links to directories are not followed",
     ]
-    with pytest.raises(InputError, match="is no file"):
+    with pytest.raises(InputError, match="is not a file"):
         evaluated(lease, tmp_path / "pipe.jsonl")
     (tmp_path / "b.jsonl").symlink_to("b.jsonl")
     with pytest.raises(InputError, match=r"b\.jsonl cannot be read"):

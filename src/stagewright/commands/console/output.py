@@ -96,7 +96,7 @@ def check_directory(flag: str, directory: Path | None) -> None:
     there = next(place for place in (directory, *directory.absolute().parents) if place.exists())
     if not there.is_dir():
         raise InputError(
-            f"{flag} {directory}: {there} is no directory", help="name another directory"
+            f"{flag} {directory}: {there} is not a directory", help="name another directory"
         )
     if not takes_files(there):
         raise InputError(

@@ -55,7 +55,7 @@ examples:
   stagewright mutate view-task --alone
   stagewright mutate tablet --reasons --timeout 600
   stagewright mutate --all --timeout 600 --out mutants
-  stagewright mutate tablet --checkpoint tablet.jsonl   # and again, after it was cut off
+  stagewright mutate tablet --checkpoint mutants   # and again, after it was cut off
   stagewright mutate --known
   stagewright mutate --known my/machine.py:Counter
 
@@ -126,8 +126,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--checkpoint",
         type=Path,
-        metavar="FILE",
-        help="write each mutant's result to FILE, and do not repeat those that are there",
+        metavar="DIR",
+        help="save each mutant's result there as it comes, and do not repeat those that are there",
     )
     add("--out", type=Path, metavar="DIR", help="write mutants.html and mutants.json there")
     add("--json", action="store_true", help="print one JSON object")
@@ -176,10 +176,7 @@ def execute(args: argparse.Namespace) -> int:
     from stagewright.spec.errors import InputError
 
     check_directory("--out", args.out)
-    if args.checkpoint is not None:
-        check_directory("--checkpoint", args.checkpoint.absolute().parent)
-        if args.checkpoint.is_dir():
-            raise InputError(f"--checkpoint {args.checkpoint} is a directory", help="name a file")
+    check_directory("--checkpoint", args.checkpoint)
     if args.known:
         from stagewright.commands.mutation.known import known
 

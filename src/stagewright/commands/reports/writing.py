@@ -147,9 +147,9 @@ def _check_file(flag: str, place: str) -> None:
     path = Path(place)
     directory = path.resolve().parent
     if not place or path.is_dir():
-        raise InputError(f"{flag} {place}: this is no file", help="name a file")
+        raise InputError(f"{flag} {place}: this is not a file", help="name a file")
     if not directory.is_dir():
-        wrong = "is no directory" if directory.exists() else "does not exist"
+        wrong = "is not a directory" if directory.exists() else "does not exist"
         raise InputError(
             f"{flag} {place}: the directory {path.parent} {wrong}", help="make it, or name another"
         )
