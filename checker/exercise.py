@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from stagewright.checker.verdicts import METHOD
+from stagewright.spec.counting import counted
 from stagewright.spec.definition import Unexercised
 from stagewright.spec.verdict import Coverage, Outcome, PropertyVerdict, Report
 
@@ -28,7 +29,7 @@ def exercised(report: Report, coverage: Coverage) -> PropertyVerdict:
         return PropertyVerdict(EXERCISED, Outcome.VIOLATED, METHOD, "\n".join(wrong))
     note = "every action happens, and no property is vacuous"
     if reasons:
-        note = f"but for {len(idle)} actions and {len(vacuous)} properties, for the reasons given"
+        note = f"but for {counted(len(idle), 'action')} and {counted(len(vacuous), 'property', 'properties')}, for the reasons given"
     return PropertyVerdict(EXERCISED, Outcome.HOLDS, METHOD, note)
 
 

@@ -16,6 +16,7 @@ from stagewright.checker.limits import OnProgress, Stop
 from stagewright.checker.liveness import Lasso, fair_steps
 from stagewright.checker.symmetry.lifting import lifted_breach, lifted_step, run_of
 from stagewright.checker.symmetry.reduced import Reduced
+from stagewright.spec.counting import counted
 from stagewright.spec.definition import (
     NO_DEADLOCK,
     Definition,
@@ -281,7 +282,7 @@ class _Questions:
         """What is said of an invariant, or a promise about steps, that nothing broke."""
         found, invariant = self._found, prop.kind is not PropertyKind.STEP
         of_states = f"holds in all {found.states:,} {_states(found)}{self._of_them_beyond}"
-        note = of_states if invariant else f"holds in all {found.transitions:,} steps"
+        note = of_states if invariant else f"holds in all {counted(found.transitions, 'step')}"
         return self._fine(prop.name, note, found.depth, vacuous=self._vacuous(prop))
 
     def _step_property(self, prop: Property) -> _Finding:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stagewright.spec.counting import counted
 from stagewright.spec.definition import Definition
 from stagewright.spec.errors import InputError
 from stagewright.traces.engines.engine import Engine
@@ -192,7 +193,7 @@ def _begun(files: int, size: int, parts: int) -> str:
     """What is to be read, in words."""
     if not parts:
         return "there is nothing new to read"
-    return f"reading {files} files, {size / 1e6:,.1f} MB, in {parts} parts"
+    return f"reading {counted(files, 'file')}, {size / 1e6:,.1f} MB, in {counted(parts, 'part')}"
 
 
 def _check_together(options: Options) -> None:

@@ -10,6 +10,7 @@ from importlib.resources import files
 from stagewright.checker.mutation.changes.mutants import Kind, Mutant
 from stagewright.checker.mutation.evaluation import Fate
 from stagewright.checker.mutation.report import Finding, Group, MutationReport
+from stagewright.spec.counting import counted
 from stagewright.spec.definition import Reason
 from stagewright.spec.source import Source
 
@@ -36,7 +37,7 @@ def render_page(report: MutationReport, path_of: PathOf) -> str:
 def _facts(report: MutationReport) -> str:
     facts = [("fingerprint", report.definition.fingerprint())]
     for original in report.originals:
-        text = f"{original.scope} ({original.count:,} states"
+        text = f"{original.scope} ({counted(original.count, 'state')}"
         text += f", not all: {original.stopped})" if original.stopped else ")"
         facts.append(("scope", text))
         if original.broken:
@@ -162,7 +163,7 @@ def _counterexample(finding: Finding) -> str:
         kind = ' class="loop"' if turn else ""
         steps.append(f"<li{kind}>{escape(step)}</li>")
     by = ", ".join(f"<code>{escape(name)}</code>" for name in evaluation.by)
-    length = f"{evaluation.depth} steps" if evaluation.depth != 1 else "1 step"
+    length = counted(evaluation.depth, "step")
     forever = (
         f"<p class=loop>for ever from step {evaluation.loop + 1} on</p>"
         if evaluation.loop is not None
@@ -172,6 +173,6 @@ def _counterexample(finding: Finding) -> str:
     if not evaluation.states:
         return f'<span class="explanation">{by}: {escape(evaluation.note)}</span>'
     return (
-        f"<details><summary>{by}, {length}, {evaluation.states:,} states</summary>"
+        f"<details><summary>{by}, {length}, {counted(evaluation.states, 'state')}</summary>"
         f"<ol>{''.join(steps)}</ol>{forever}{note}<p class=none>{escape(evaluation.scope)}</p></details>"
     )

@@ -12,6 +12,7 @@ from stagewright.checker.explicit.runs import run_along
 from stagewright.checker.limits import Limits, Stop, interruptible
 from stagewright.checker.refinement.decide import Decision, Divergence, View
 from stagewright.checker.refinement.looks import Comparison, Look, Looks
+from stagewright.spec.counting import counted
 from stagewright.spec.definition import Definition
 from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.refinement import Mapped
@@ -208,7 +209,7 @@ def _inexact(mapped: Mapped, edges: _Edges) -> str:
     if more:
         listed = "; ".join(more[:_LISTED]) + ("; …" if len(more) > _LISTED else "")
         return (
-            f"{named(mapped.seen)} has {len(more)} steps that {mapped.concrete.name} never takes, and that "
+            f"{named(mapped.seen)} has {counted(len(more), 'step')} that {mapped.concrete.name} never takes, and that "
             f"`beyond` does not name: {listed}"
         )
     needless = [
@@ -225,7 +226,7 @@ def _inexact(mapped: Mapped, edges: _Edges) -> str:
 
 def _holds(mapped: Mapped, decided: Sequence[_Decided], said: Refined) -> str:
     count = sum(one.concrete.transitions for one in decided)
-    note = f"all {count:,} steps of {named(mapped.concrete)} are steps of {named(mapped.seen)}"
+    note = f"all {counted(count, 'step')} of {named(mapped.concrete)} are steps of {named(mapped.seen)}"
     note += ", or change nothing that is seen"
     if mapped.refinement.exact and not mapped.beyond:
         note += f"; it takes all of its {said.edges} edges"

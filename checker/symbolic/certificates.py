@@ -12,6 +12,7 @@ from pathlib import Path
 from stagewright.checker.symbolic.claims import Claim
 from stagewright.checker.symbolic.unrolling import Unrolling
 from stagewright.checker.symbolic.z3_terms import Term, smtlib
+from stagewright.spec.counting import counted
 from stagewright.spec.errors import InputError
 
 
@@ -48,17 +49,17 @@ def scripts(certificate: Certificate, unrolling: Unrolling) -> Iterator[Script]:
     """The verification conditions of one certificate."""
     claim, slug = certificate.claim, _slug(certificate.claim.name)
     for depth in certificate.depths:
-        what = f"no run of {depth} steps from an initial state breaks `{claim.name}` at its end"
+        what = f"no run of {counted(depth, 'step')} from an initial state breaks `{claim.name}` at its end"
         formulas = [*_start(unrolling, depth), _broken(unrolling, claim, depth)]
         yield _script(unrolling, f"{slug}.base-{depth}", "unsat", what, formulas)
     if certificate.broken_at is not None:
         depth = certificate.broken_at
-        what = f"some run of {depth} steps from an initial state breaks `{claim.name}` at its end"
+        what = f"some run of {counted(depth, 'step')} from an initial state breaks `{claim.name}` at its end"
         formulas = [*_start(unrolling, depth), _broken(unrolling, claim, depth)]
         yield _script(unrolling, f"{slug}.broken-{depth}", "sat", what, formulas)
     if certificate.no_run_of is not None:
         depth = certificate.no_run_of
-        what = f"no run from an initial state has {depth} steps"
+        what = f"no run from an initial state has {counted(depth, 'step')}"
         yield _script(unrolling, f"{slug}.no-run-{depth}", "unsat", what, _start(unrolling, depth))
     if certificate.k is not None:
         yield _step_script(certificate, unrolling, certificate.k)

@@ -13,6 +13,7 @@ from stagewright.checker.symbolic.limits import Progress
 from stagewright.checker.symbolic.replay import Breach, Path, Replay
 from stagewright.checker.symbolic.unrolling import Unrolling
 from stagewright.checker.symbolic.z3_terms import Answer, Clock, OutOfTimeError
+from stagewright.spec.counting import counted
 from stagewright.spec.definition import Definition
 from stagewright.spec.grounding.ground import GroundModel
 from stagewright.spec.grounding.initial import no_initial_state
@@ -135,7 +136,7 @@ class Proof:
     def _all_runs_end(self, depth: int) -> None:
         if not depth:
             raise no_initial_state(self._model.definition.name, str(self._model.scope))
-        note = f"proved: no run has more than {depth - 1} steps"
+        note = f"proved: no run has more than {counted(depth - 1, 'step')}"
         for claim in list(self._open):
             self._certificates[claim.name] = Certificate(claim, range(depth), no_run_of=depth)
             self._holds(claim, BOUNDED, note)

@@ -44,6 +44,7 @@ from stagewright.machines.scylladb.topology.topology_states import (
     NodeState,
     TransitionState,
 )
+from stagewright.spec.counting import counted
 from stagewright.spec.errors import RefusedError
 
 LOCAL = "system.local"
@@ -294,7 +295,8 @@ def _refuse_another(
     if logged is not None:
         images, ttl = logged
         changes = f"a log of changes{' and images' if images else ''}, kept {f'for {ttl / 1000:g} s' if ttl else 'for ever'}"
-    size = f"{has['tablets'] or 'no'} tablets, {has['replicas']} replicas"
+    tablets = counted(has["tablets"], "tablet") if has["tablets"] else "no tablets"
+    size = f"{tablets}, {counted(has['replicas'], 'replica')}"
     raise RefusedError(
         f"there is a table {table} with {size} and {changes}", (), help="choose another name"
     )

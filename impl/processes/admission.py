@@ -27,6 +27,7 @@ from stagewright.impl.node.messages.tables import (
 )
 from stagewright.impl.processes.errors import WireError
 from stagewright.impl.views.maintenance.definition import COMPARISONS, LARGEST_NUMBER
+from stagewright.spec.counting import counted
 
 LONGEST_KEY = 4 << 10  # bytes
 LONGEST_VALUE = 64 << 10
@@ -64,7 +65,7 @@ def _wrong(message: Any) -> str:
             return _wrong_key(key) or _wrong_table(table)
         case ClientScan(_, table, start, limit, _, end):
             if not 0 < limit <= LARGEST_PAGE:
-                return f"a scan of {limit} rows: from 1 to {LARGEST_PAGE} at a time"
+                return f"a scan of {counted(limit, 'row')}: from 1 to {LARGEST_PAGE} at a time"
             keys = (_wrong_key(key[8 + BEFORE_KEY :]) for key in (start, end or b""))
             return next(filter(None, keys), "") or _wrong_table(table)
         case (
@@ -95,9 +96,9 @@ def _wrong_definition(message: Any) -> str:
     match message:
         case CreateTable(_, table, replicas, tablets):
             if not 0 <= tablets <= MOST_TABLETS or tablets & (tablets - 1):
-                return f"{tablets} tablets: a power of two up to {MOST_TABLETS}, or 0 for none"
+                return f"{counted(tablets, 'tablet')}: a power of two up to {MOST_TABLETS}, or 0 for none"
             if not 0 < replicas <= MOST_REPLICAS:
-                return f"{replicas} replicas: from 1 to {MOST_REPLICAS}"
+                return f"{counted(replicas, 'replica')}: from 1 to {MOST_REPLICAS}"
             return _wrong_table(table)
         case RepairTable(_, table) | ResizeTable(_, table):
             return _wrong_table(table)
@@ -105,7 +106,7 @@ def _wrong_definition(message: Any) -> str:
             return _wrong_table(table) or _wrong_node(source) or _wrong_node(target)
         case AlterTable(_, table, replicas):
             if not 0 < replicas <= MOST_REPLICAS:
-                return f"{replicas} replicas: from 1 to {MOST_REPLICAS}"
+                return f"{counted(replicas, 'replica')}: from 1 to {MOST_REPLICAS}"
             return _wrong_table(table)
         case CreateView(_, view, table):
             return _wrong_table(view) or _wrong_table(table) or _wrong_view(message)

@@ -7,6 +7,7 @@ from collections import Counter
 from stagewright.impl.catalog.view import View
 from stagewright.impl.ring.tablets import Tablet, TabletMap, TabletReplica
 from stagewright.machines.scylladb.topology.topology_states import NodeState
+from stagewright.spec.counting import counted
 from stagewright.spec.errors import RefusedError
 
 
@@ -24,7 +25,7 @@ def allocated(view: View, count: int, replicas: int, down: frozenset[str]) -> Ta
     nodes = [m for m in members if m.name not in down]
     if len(nodes) < replicas:
         away = ", ".join(m.name for m in members if m.name in down)
-        problem = f"{len(nodes)} nodes are up, and each tablet is to have {replicas} replicas"
+        problem = f"only {counted(len(nodes), 'node')} up, and each tablet is to have {counted(replicas, 'replica')}"
         raise RefusedError(problem, (), help=f"wait for {away}, or ask for fewer replicas")
     load: Counter[TabletReplica] = Counter(
         r for rows in view.tablets.values() for row in rows for r in row.tablet.replicas
@@ -55,5 +56,5 @@ def refuse_too_many(nodes: int, replicas: int) -> None:
         RefusedError: they were to have more.
     """
     if nodes < replicas:
-        problem = f"{nodes} nodes can hold tablets, and each is to have {replicas} replicas"
+        problem = f"tablets can be on {counted(nodes, 'node')}, and each is to have {counted(replicas, 'replica')}"
         raise RefusedError(problem, (), help="let nodes join, or ask for fewer replicas")

@@ -13,6 +13,7 @@ from stagewright.impl.node.messages.tables import MoveTablet, SetBalancing
 from stagewright.impl.ring.tablets import TabletReplica
 from stagewright.impl.tablets.balancer import Asked, Migration, TabletName
 from stagewright.impl.tablets.replication import staying
+from stagewright.spec.counting import counted
 from stagewright.spec.errors import RefusedError
 
 
@@ -95,7 +96,7 @@ def _problem(view: View, row: TabletRow, wish: tuple[TabletReplica, TabletReplic
         if replica.host not in stay:
             return f"{replica.host} is no node that stays"
         if replica.shard >= stay[replica.host].shards:
-            return f"{replica.host} has {stay[replica.host].shards} shards"
+            return f"{replica.host} has {counted(stay[replica.host].shards, 'shard')}"
     if pending == leaving:
         return f"{row.name} lies on {leaving.host}:{leaving.shard}"
     if pending.host in {r.host for r in row.tablet.replicas if r != leaving}:

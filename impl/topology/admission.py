@@ -10,6 +10,7 @@ from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.topology.topology_states import NodeState
+from stagewright.spec.counting import counted
 from stagewright.spec.verdict import Step
 
 UNFIT = (
@@ -50,8 +51,8 @@ def _indispensable(node: Context, member: Member) -> str:
         most = max(view.tables[table], *(len(row.tablet.replicas) for row in rows))
         if len(stay) < most:
             return (
-                f"the tablets of {table} have {most} replicas, and without {member.name} there are {len(stay)} nodes: "
-                "let a node join first, or ask for fewer replicas"
+                f"the tablets of {table} have {counted(most, 'replica')}, and without {member.name} "
+                f"only {counted(len(stay), 'node')} would be left: let a node join first, or ask for fewer replicas"
             )
     return ""
 

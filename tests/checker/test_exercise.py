@@ -116,7 +116,7 @@ def test_what_is_idle_or_vacuous_without_a_reason_is_a_violation() -> None:
 def test_with_reasons_it_holds() -> None:
     verdict = verdict_on(KnownDoor)
     assert verdict.outcome is Outcome.HOLDS
-    assert verdict.note == "but for 2 actions and 1 properties, for the reasons given"
+    assert verdict.note == "but for 2 actions and 1 property, for the reasons given"
 
 
 def test_a_reason_for_what_happens_is_a_violation() -> None:

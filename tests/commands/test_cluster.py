@@ -49,7 +49,7 @@ def test_a_cluster_is_started_written_to_read_and_stopped(
         assert run("shell", "-c", "get a")[1] == "2\n"  # a mistake ends a list of commands
         create = "create table t tablets 2 rf 1; put a 9; get a; tables; tablets; use rows; get a"
         code, out, _ = run("shell", "-c", create)
-        tables = "ks.rows, 1 replicas\nks.t, 1 replicas, 2 tablets\n"
+        tables = "ks.rows, 1 replica\nks.t, 1 replica, 2 tablets\n"
         assert out == f"done\ndone\n9\n{tables}0\tn1:0\n1\tn1:1\ndone\n2\n"
         code, out, err = run(
             "shell", "--json", "-c", "tablets; use t; tablets; create table t rf 1"
@@ -58,7 +58,7 @@ def test_a_cluster_is_started_written_to_read_and_stopped(
         assert code == 1
         assert "there is a table ks.t with 2 tablets" in err
         assert "there is no table ks.u" in run("shell", "-c", "use u")[2]
-        assert "ks.t with 1 replicas of 2 tablets" in run("cluster", "status")[1]
+        assert "ks.t with 1 replica of 2 tablets" in run("cluster", "status")[1]
         code, out, _ = run("cluster", "status", "--json")
         status = json.loads(out)
         assert (code, status["well"], status["said"]["coordinator"]) == (0, True, "n1")
@@ -71,7 +71,7 @@ def test_a_cluster_is_started_written_to_read_and_stopped(
         what_cannot_change_is_refused(run)
         code, _, err = run("cluster", "start", "--nodes", "3")
         assert code == 2
-        assert "has 1 nodes, not 3" in err
+        assert "has 1 node, not 3" in err
         code, _, err = run("cluster", "decommission", "n1")
         assert code == 1
         assert "the cluster refuses: leave n1" in err or "gave up" in err
@@ -88,8 +88,8 @@ def test_a_cluster_is_started_written_to_read_and_stopped(
 def what_cannot_change_is_refused(run: Callable[..., tuple[int, str, str]]) -> None:
     assert "there is no node n9" in run("cluster", "stop", "n9")[2]
     for flags, says in (
-        ("--cdc", "there is a table ks.rows with no tablets, 1 replicas and no log of changes"),
-        ("--replicas 2", "there is a table ks.rows with no tablets, 1 replicas"),
+        ("--cdc", "there is a table ks.rows with no tablets, 1 replica and no log of changes"),
+        ("--replicas 2", "there is a table ks.rows with no tablets, 1 replica"),
         ("--listen 127.0.0.2", "was begun with 127.0.0.1"),
         ("--etcd http://127.0.0.1:1", "was begun with none"),
         ("--indexes", "has a cluster of the database"),
@@ -98,7 +98,7 @@ def what_cannot_change_is_refused(run: Callable[..., tuple[int, str, str]]) -> N
         assert (code, says in err) == (2, True), err
     assert run("cluster", "start", "--replicas", "1")[0] == 0
     code, _, err = run("shell", "-c", "create table t tablets 2 rf 1 cdc")
-    assert (code, "ks.t with 2 tablets, 1 replicas and no log of changes" in err) == (1, True)
+    assert (code, "ks.t with 2 tablets, 1 replica and no log of changes" in err) == (1, True)
 
 
 def test_a_view_is_made_awaited_read_and_dropped_in_the_shell(

@@ -143,7 +143,7 @@ def test_show_as_markdown_is_a_page_with_tables(capsys: pytest.CaptureFixture[st
 def test_compare_prints_what_a_profile_adds_removes_and_changes(
     capsys: pytest.CaptureFixture[str], crossing: str
 ) -> None:
-    text = output(capsys, "show", crossing, "--profile", "day", "--compare", "night")
+    text = output(capsys, "show", crossing, "--profile", "night", "--compare", "day")
     assert text.splitlines() == [
         "from day to night",
         "",
@@ -165,6 +165,15 @@ def test_compare_the_other_way_round_is_the_mirror_image(
     assert sorted(line.translate(swapped) for line in there.splitlines()[2:]) == sorted(
         back.splitlines()[2:]
     )
+
+
+def test_another_machine_is_compared(capsys: pytest.CaptureFixture[str], crossing: str) -> None:
+    text = output(capsys, "show", crossing, "--profile", "night", "--compare", MIGRATION)
+    assert text.splitlines()[0] == "from Migration to Crossing"
+    assert "- learn" in text.splitlines()
+    assert "+ switch_off" in text.splitlines()
+    same = json.loads(output(capsys, "show", MIGRATION, "--compare", MIGRATION, "--json"))
+    assert same == {"from": "Migration", "to": "Migration", "differences": []}
 
 
 def test_a_profile_compared_with_itself_says_the_same(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from stagewright.spec.counting import counted
 from stagewright.spec.grounding.coverable import (
     ActionOf,
     Edge,
@@ -96,7 +97,7 @@ def coverage_lines(coverage: MachineCoverage) -> list[str]:
     """A line for each kind of thing, with what was never exercised though it can be."""
     definition = coverage.definition
     profile = f" ({definition.profile})" if definition.profile else ""
-    lines = [f"coverage  {definition.name}{profile}: {coverage.events:,} events"]
+    lines = [f"coverage  {definition.name}{profile}: {counted(coverage.events, 'event')}"]
     for name, counts in (
         ("actions", {a.action: c for a, c in coverage.of(ActionOf).items()}),
         ("edges", {name_of(e): c for e, c in coverage.of(Edge).items()}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from stagewright.spec.counting import counted
 from stagewright.traces.cross_entity.verdicts import GroupReport, PropertyReport, TogetherReport
 from stagewright.traces.events.where import Where
 
@@ -21,7 +22,7 @@ def together_lines(report: TogetherReport | None) -> Iterator[str]:
             first = f", first at {prop.first_open}" if prop.first_open else ""
             yield f"            {why}{first}"
     if report.ungrouped:
-        yield f"  {report.ungrouped:,} entities are in no group: --group does not match their names"
+        yield f"  {counted(report.ungrouped, 'entity', 'entities')} in no group: --group does not match their names"
     if report.unevaluated:
         yield "  not checked:"
     for unevaluated in report.unevaluated[:_SHOWN_MAX]:
@@ -52,7 +53,7 @@ def group_lines(group: GroupReport) -> Iterator[str]:
     if group.doc:
         yield f"  property   {' '.join(group.doc.split())}"
     when = "from the beginning" if group.time is None else f"at time {group.time}"
-    often = f", the first of {group.times:,} times" if group.times > 1 else ""
+    often = f", the first of {counted(group.times, 'time')}" if group.times > 1 else ""
     yield f"  broken     {when}{often}"
     yield f"  at         {group.where}"
     for member in group.members:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from stagewright.spec.counting import counted
 from stagewright.traces.automaton.product_automaton import Standing
 from stagewright.traces.coverage.exercised import Whose
 from stagewright.traces.explain.explanation import CandidateReport
@@ -91,5 +92,5 @@ def in_words(one: CandidateReport) -> str:
     """How much of a trace a candidate explains, and the first entity that it refuses."""
     if one.explains == one.entities:
         return f"explains all {one.entities:,} entities" if one.entities > 1 else "explains it"
-    text = f"explains {one.explains:,} of {one.entities:,} entities"
+    text = f"explains {one.explains:,} of {counted(one.entities, 'entity', 'entities')}"
     return f"{text}, refuses {one.refuses:,}" + (f": first {one.first}" if one.refuses else "")

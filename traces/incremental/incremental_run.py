@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from stagewright.spec.counting import counted
 from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.coverage.exercised import Exercised, Whose
 from stagewright.traces.coverage.kept_coverage import added, load_coverage, save_coverage
@@ -159,28 +160,53 @@ class Continued:
         known = len(self._records) and sum(map(len, self._records.values()))
         shown = ", ".join(map(str, back[:_SHOWN_MAX])) + (", …" if len(back) > _SHOWN_MAX else "")
         counts = (
-            (open_, "traces have no end yet, and may go on"),
+            (open_, "trace", "traces", "without an end yet, which may go on"),
             (
                 bad_before + self._report_once.known,
-                "entities were found to be bad in an earlier run",
+                "entity",
+                "entities",
+                "found bad in an earlier run",
             ),
-            (self._report_once.known_groups, "groups had broken a property in an earlier run"),
-            (len(back), f"that were found to be bad are not, as more is known: {shown}"),
+            (
+                self._report_once.known_groups,
+                "group",
+                "groups",
+                "that broke a property in an earlier run",
+            ),
+            (
+                len(back),
+                "entity",
+                "entities",
+                f"found bad before and good now that more is known: {shown}",
+            ),
             (
                 self._lines_again,
-                "lines of last records that may go on are read again in the next run",
+                "line",
+                "lines",
+                "of last records that may go on, read again in the next run",
             ),
-            (uncompared, "events repeat some of earlier runs, with which they cannot be compared"),
-            (held, "events of earlier runs waited for one that was missing"),
+            (
+                uncompared,
+                "event",
+                "events",
+                "repeated from earlier runs, which cannot be compared with the originals",
+            ),
+            (held, "event", "events", "of earlier runs that waited for a missing one"),
             (
                 known,
-                "records of logs that earlier runs have read were checked again with the new ones",
+                "record",
+                "records",
+                "of logs from earlier runs, checked again with the new ones",
             ),
         )
         return [
             f"run {self.state.runs + 1} with this state",
             *(["there is no event yet"] if not any_event else []),
-            *(f"{count:,} {what}" for count, what in counts if count),
+            *(
+                f"{counted(count, one, several)} {what}"
+                for count, one, several, what in counts
+                if count
+            ),
             *self.fresh.notes(),
         ]
 

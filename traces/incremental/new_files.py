@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from stagewright.spec.counting import counted
 from stagewright.spec.errors import InputError
 from stagewright.traces.inputs.discover import InputFile
 from stagewright.traces.inputs.file_identity import (
@@ -50,13 +51,15 @@ class NewInput:
     def notes(self) -> list[str]:
         """What is worth a note of the files."""
         kinds = (
-            (self.moved, "were moved since they were read: {}"),
-            (self.replaced, "are not those of this name that were read before: {}"),
-            (self.again, "were changed since they were read, and are read again as a whole: {}"),
-            (self.unended, "end in a line that is not whole yet, which is not read: {}"),
+            (self.moved, "moved since the last run: {}"),
+            (self.replaced, "replaced by another of the same name since the last run: {}"),
+            (self.again, "changed since the last run, read again as a whole: {}"),
+            (self.unended, "with an incomplete last line, which is not read yet: {}"),
         )
         return [
-            f"{len(names):,} files {what.format(_some(names))}" for names, what in kinds if names
+            f"{counted(len(names), 'file')} {what.format(_some(names))}"
+            for names, what in kinds
+            if names
         ]
 
     def files_read(self, known: Sequence[FileRead], parts: Sequence[PartRead]) -> list[FileRead]:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from stagewright.spec.counting import counted
 from stagewright.spec.errors import InputError
 from stagewright.traces.readers.text_lines import DAMAGED, as_stream, beginning
 
@@ -55,7 +56,9 @@ def unpacked(paths: Sequence[Path], *, why_not: str = "") -> Iterator[Unpacked]:
             folder = Path(scratch, str(number), path.name)
             folder.mkdir(parents=True)
             count = _unpack(path, folder, notes)
-            notes.append(f"unpacked {path}: {count:,} files; their paths begin with {folder}")
+            notes.append(
+                f"unpacked {path}: {counted(count, 'file')}; their paths begin with {folder}"
+            )
             found[path] = folder
         yield Unpacked(tuple(found.get(path, path) for path in paths), tuple(notes))
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
+from stagewright.spec.counting import counted
 from stagewright.spec.errors import InputError, StagewrightError
 from stagewright.traces.inputs.archives import archive_kind
 from stagewright.traces.inputs.duplicates import copies_among
@@ -64,7 +65,7 @@ class Inputs:
         copies = [
             f"passed over {path}: it has the content of {first}" for path, first in self.copies
         ]
-        empty = [f"{len(self.empty):,} files are empty as yet"] if self.empty else []
+        empty = [f"{counted(len(self.empty), 'file')} still empty"] if self.empty else []
         return [*notes, *self.remarks, *copies, *empty]
 
 

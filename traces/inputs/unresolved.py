@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from stagewright.spec.counting import counted
 from stagewright.spec.errors import InputError, StagewrightError
 from stagewright.traces.events.event_block import Block, chosen, place_of
 from stagewright.traces.replay.exact_verdicts import (
@@ -85,7 +86,7 @@ def notes(aside: Aside, why: Mapping[MachineKey, StagewrightError]) -> list[str]
     """What is to be noted of them, the most frequent kinds first."""
     kinds = sorted(aside.counts, key=lambda kind: (-aside.counts[kind], kind))
     parts = [
-        f"{aside.counts[kind]:,} events are not checked: {why[kind].problem}"
+        f"{counted(aside.counts[kind], 'event')} not checked: {why[kind].problem}"
         + (f"; {why[kind].help}" if why[kind].help else "")
         for kind in kinds[:_NOTED_MAX]
     ]

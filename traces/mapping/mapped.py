@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from stagewright.spec.counting import counted
 from stagewright.spec.trace import Event
 from stagewright.traces.mapping.mapped_meaning import Meanings, RowEvent, events_in, plan_of
 from stagewright.traces.mapping.mapped_rows import rows_of
@@ -174,15 +175,15 @@ def _clock_notes(files: Sequence[Sequence[tuple[int, RowEvent]]], plan: Plan) ->
     notes = [
         (
             timeless and several,
-            f"{timeless:,} events have no time: the order of files is that of their names",
+            f"{counted(timeless, 'event')} without a time: the order of files is that of their names",
         ),
         (
             back and not plan.by_time,
-            f"time runs back in {back:,} places: the lines of a file keep their order",
+            f"time runs back in {counted(back, 'place')}: the lines of a file keep their order",
         ),
         (
             ties,
-            f"{ties:,} events have the time of one of their entity in another file: their order is not known",
+            f"{counted(ties, 'event')} at the same time as one of the same entity in another file: their order is not known",
         ),
         (no_year and several, "the times have no year: they are taken to be of one and the same"),
     ]

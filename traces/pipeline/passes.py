@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
+from stagewright.spec.counting import counted
 from stagewright.spec.errors import InputError, StagewrightError
 from stagewright.traces.automaton.product_automaton import Source
 from stagewright.traces.coverage.correction import Taken
@@ -142,7 +143,9 @@ class Run:
         uncounted = of_tasks + sum(one.uncounted for one in self._found)
         if not uncounted:
             return []
-        return [f"the coverage leaves out {uncounted:,} events: too many states were possible"]
+        return [
+            f"the coverage leaves out {counted(uncounted, 'event')}: too many states were possible"
+        ]
 
     def _ask_first(self, asked: Definitions) -> None:
         """Look for the definitions of what logs are about, and of the first events of some files."""
@@ -227,7 +230,7 @@ class Run:
         again = {*unsettled, *explained, *(m.key for m in miscounted)}
         if not again:
             return evaluated, 0
-        self._progress(f"reading again {len(again):,} entities")
+        self._progress(f"reading again {counted(len(again), 'entity', 'entities')}")
         second = SecondPass(
             self._automata,
             self._partitions,
@@ -271,13 +274,15 @@ class Run:
         changes = sum(one.swept.changes for one in self._found)
         return (
             f"engine: {self._engine.name}, {self._engine.workers} at once",
-            f"first pass: {len(self._tasks)} tasks replay {len(self._events)} parts where they lie",
-            f"{rows:,} rows, left of {events:,} events, were glued in {self._partitions - 1} partitions",
-            f"second pass: {second:,} entities were read again, to check event by event or to count anew"
+            f"first pass: {counted(len(self._tasks), 'task')}, {counted(len(self._events), 'part')} replayed where they lie",
+            f"{counted(rows, 'row')}, left of {counted(events, 'event')}, joined in {counted(self._partitions - 1, 'partition')}",
+            f"second pass: {counted(second, 'entity', 'entities')} read again, to check event by event or to count anew"
             if second
             else "no second pass: nothing was left open, nothing has to be explained",
             *(
-                (f"{changes:,} changes of entities were put in the order of their time, by group",)
+                (
+                    f"{counted(changes, 'change')} of entities put in the order of their time, by group",
+                )
                 if changes
                 else ()
             ),

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 
+from stagewright.spec.counting import counted
 from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.explain.candidate_comparison import in_words
 from stagewright.traces.report.page_coverage import Drawing, coverage_section
@@ -57,7 +58,7 @@ def _asset(name: str) -> str:
 def _title(report: TraceReport) -> str:
     whole = sum(report.verdicts.values())
     bad = report.verdicts.get(TraceVerdict.VIOLATION, 0)
-    entities = "1 entity" if whole == 1 else f"{whole:,} entities"
+    entities = counted(whole, "entity", "entities")
     if bad:
         return f"{bad:,} of {entities} did what the definition does not allow"
     if report.exit_code:

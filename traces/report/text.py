@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from stagewright.spec.counting import counted
 from stagewright.spec.text.visible import one_line
 from stagewright.spec.trace import TraceVerdict
 from stagewright.spec.values import summarised
@@ -312,14 +313,14 @@ def nearest_line(nearest: Nearest) -> str:
     if not many:
         if nearest.exhausted:
             return (
-                f"none: from here the definition reaches {nearest.states:,} states, "
+                f"none: from here the definition reaches {counted(nearest.states, 'state')}, "
                 "and none agrees with what was observed"
             )
-        return f"none found in {nearest.states:,} states from here on"
+        return f"none found in {counted(nearest.states, 'state')} from here on"
     if nearest.by_action and many > 1:
-        between = "1 step" if many == 2 else f"{many - 1} steps"
+        between = counted(many - 1, "step")
         return f"{between} would have had to happen between, then the event is legal"
-    text = "1 step" if many == 1 else f"{many} steps"
+    text = counted(many, "step")
     return f"a legal run of {text} leads to what was observed"
 
 

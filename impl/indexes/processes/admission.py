@@ -15,6 +15,7 @@ from stagewright.impl.indexes.processes.wire import (
     Transact,
 )
 from stagewright.impl.processes.errors import WireError
+from stagewright.spec.counting import counted
 
 LARGEST = (1 << 63) - 2
 MOST_ROWS = 1_000  # of a transaction, or of a page of a scan
@@ -47,7 +48,7 @@ def _wrong(question: Question, latest: int) -> str:
             if wrong := _wrong_tablet(tablet):
                 return wrong
             if not 0 < limit <= MOST_ROWS:
-                return f"a scan of {limit} rows: from 1 to {MOST_ROWS} at a time"
+                return f"a scan of {counted(limit, 'row')}: from 1 to {MOST_ROWS} at a time"
             return _wrong_number(first or 0) or _wrong_time(at, latest)
         case HalveTablet(_, tablet):
             return _wrong_tablet(tablet)
@@ -62,7 +63,7 @@ def _wrong_tablet(tablet: int) -> str:
 def _wrong_changes(changes: Changes) -> str:
     keys = [key for key, _ in changes]
     if not 0 < len(keys) <= MOST_ROWS or len({*keys}) < len(keys):
-        return f"a transaction of {len(keys)} rows: from 1 to {MOST_ROWS}, each once"
+        return f"a transaction of {counted(len(keys), 'row')}: from 1 to {MOST_ROWS}, each once"
     for key, values in changes:
         if len(values or {}) > MOST_COLUMNS:
             return f"a row of {len(values or {})} columns: at most {MOST_COLUMNS}"

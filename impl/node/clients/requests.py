@@ -34,6 +34,7 @@ from stagewright.impl.node.messages import (
 )
 from stagewright.impl.node.port import Effect, Send, Wake
 from stagewright.impl.ring.vnodes import Chosen
+from stagewright.spec.counting import counted
 
 Parts = tuple[tuple[tuple[str, ...], int], ...]
 """Of whom how many must answer, for each part of a request."""
@@ -122,7 +123,9 @@ class Requests:
         factor = self._factor(request.table, chosen, writes)
         targets, needed = self._plan(chosen, request.level, factor, writes)
         if len(targets) < needed:
-            return [_failed(client, request.number, f"{len(targets)} replicas of {needed}")]
+            return [
+                _failed(client, request.number, f"{counted(len(targets), 'replica')} of {needed}")
+            ]
         if isinstance(request, ClientWrite) and reads_before:
             return self._images.begin(client, request, key, targets, needed)
         number = self._node.number()
@@ -187,7 +190,7 @@ class Requests:
         factor = view.factor(table, chosen, writes=True)
         targets, needed = self._plan(chosen, request.level, factor, True)
         if len(targets) < needed:
-            return Refused(f"{len(targets)} replicas of {needed} for the log row")
+            return Refused(f"{counted(len(targets), 'replica')} of {needed} for the log row")
         stay = self._staying(chosen, request.level, factor)
         if node.has(Defect.log_skips_pending):
             targets = tuple(n for n in targets if n not in chosen.pending)

@@ -23,6 +23,7 @@ from stagewright.impl.node.messages import (
     ScanReply,
 )
 from stagewright.impl.node.port import Effect, Send, Wake
+from stagewright.spec.counting import counted
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ class Scans:
             scan.needed = 1
         scan.targets, scan.answers, scan.end = asked.replicas, {}, asked.end
         if len(scan.targets) < scan.needed:
-            return [self._fail(scan, f"{len(scan.targets)} replicas of {scan.needed}")]
+            return [self._fail(scan, f"{counted(len(scan.targets), 'replica')} of {scan.needed}")]
         scan.version, scan.asked = view.version, node.number()
         self._open[scan.asked] = scan
         low, left = max(asked.first, scan.start), request.limit - len(scan.cells)

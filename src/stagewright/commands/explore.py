@@ -16,6 +16,7 @@ from stagewright.commands.console.machine_flags import (
     scope_from,
 )
 from stagewright.commands.console.serving import until_interrupted
+from stagewright.spec.counting import counted
 
 if TYPE_CHECKING:
     from stagewright.explore.explorer import Explorer
@@ -120,7 +121,7 @@ def _begins(explorer: Explorer, args: argparse.Namespace) -> list[str]:
     from stagewright.explore.recorded import recorded_path
 
     found = recorded_path(explorer, args.trace, args.entity)
-    print(f"{found.entity}: {len(found.path) - 1} steps")
+    print(f"{found.entity}: {counted(len(found.path) - 1, 'step')}")
     if found.problem:
         print(f"then {found.problem}")
     return list(found.path)

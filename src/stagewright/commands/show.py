@@ -1,4 +1,4 @@
-"""Prints a machine: its states, actions and properties; or what two of its profiles differ in."""
+"""Prints a machine: its states, actions and properties; or what it has that another one, or another profile, has not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 _EXAMPLE = """\
 examples:
   stagewright show tablet-migration --profile seed
-  stagewright show tablet-migration --profile seed --compare scylla-2026.2
+  stagewright show tablet-migration --compare seed                    # what changed since that profile
+  stagewright show my/machine.py:New --compare my/machine.py:Old
   stagewright show my/machine.py:Counter --to markdown"""
 
 
@@ -30,7 +31,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_machine(parser)
     parser.add_argument("--profile", default="", help="the version to show (default: the newest)")
     parser.add_argument(
-        "--compare", metavar="PROFILE", help="print how another profile differs, as + and - lines"
+        "--compare",
+        metavar="OTHER",
+        help="print what changed since OTHER, another profile or another machine, as + and - lines",
     )
     parser.add_argument(
         "--to",
@@ -42,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Print the machine, or the difference of two of its profiles."""
+    """Print the machine, or how it differs from another one or another profile."""
     form = "json" if args.json else args.to
     if args.compare is not None:
         _print_differences(args.machine, args.profile, args.compare, form)
@@ -77,13 +80,16 @@ def _print_differences(name: str, profile: str, other: str, form: str) -> None:
     from stagewright.commands.console.machine_flags import machine_from
     from stagewright.commands.pages.compare import differences
 
-    old, new = machine_from(name, profile), machine_from(name, other)
-    lines = differences(_facts(name, old), _facts(name, new))
-    if not lines and old.profile != new.profile and not _same_meaning(old, new):
+    older = _machine_named(other)
+    new = machine_from(name, profile)
+    old = machine_from(older, "") if older else machine_from(name, other)
+    lines = differences(_facts(older or name, old), _facts(name, new))
+    if not lines and not _same_meaning(old, new):
         lines = ["~ they differ in a way that these words do not show"]
+    names = (old.name, new.name) if older else (old.profile, new.profile)
     match form:
         case "json":
-            compared = {"from": old.profile, "to": new.profile, "differences": lines}
+            compared = {"from": names[0], "to": names[1], "differences": lines}
             print(json.dumps(compared, indent=2, ensure_ascii=False))
         case "markdown":
             print("\n".join(["```diff", *lines, "```"]))
@@ -91,7 +97,7 @@ def _print_differences(name: str, profile: str, other: str, form: str) -> None:
             from stagewright.commands.console.output import console
             from stagewright.commands.pages.text import render_differences
 
-            console().print(render_differences(old.profile, new.profile, lines), soft_wrap=True)
+            console().print(render_differences(*names, lines), soft_wrap=True)
         case _:
             from stagewright.spec.errors import InputError
 
@@ -100,8 +106,15 @@ def _print_differences(name: str, profile: str, other: str, form: str) -> None:
             )
 
 
+def _machine_named(other: str) -> str:
+    """The machine that --compare names; empty: it names a profile."""
+    from stagewright.machines import SHIPPED
+
+    return other if other in SHIPPED or ":" in other or other.endswith(".py") else ""
+
+
 def _same_meaning(old: Definition, new: Definition) -> bool:
-    return old.fingerprint() == replace(new, profile=old.profile).fingerprint()
+    return old.fingerprint() == replace(new, name=old.name, profile=old.profile).fingerprint()
 
 
 def _kept_or_made(name: str, profile: str) -> MachineFacts:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stagewright.commands.console.exit_codes import ExitCode
+from stagewright.spec.counting import counted
 
 if TYPE_CHECKING:
     from stagewright.impl.runtime.walk import Walk
@@ -115,7 +116,7 @@ def _print(definition: Definition, scope: Scope, seed: int, done: Walk) -> None:
     stuck = f"; {done.stuck} came to where no step is enabled" if done.stuck else ""
     if done.at_bounds:
         stuck += f"; {done.at_bounds} came to the bounds of their numbers"
-    out.print(f"{done.steps:,} steps{stuck}")
+    out.print(f"{counted(done.steps, 'step')}{stuck}")
     out.print(f"trace: {done.trace}", soft_wrap=True)
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from stagewright.commands.console.exit_codes import ExitCode
 from stagewright.commands.console.serving import until_interrupted
+from stagewright.spec.counting import counted
 
 if TYPE_CHECKING:
     from stagewright.impl.view_engine import Query, ViewEngine
@@ -186,7 +187,7 @@ def _load(engine: ViewEngine, args: argparse.Namespace) -> None:
                 loaded += engine.put_many(batch)
                 batch = []
     loaded += engine.put_many(batch)
-    print(f"{loaded:,} documents")
+    print(counted(loaded, "document"))
 
 
 def _documents(lines: Iterator[str], member: str, name: Path) -> Iterator[tuple[str, object]]:
@@ -279,7 +280,7 @@ def _keep_loading(engine: ViewEngine, path: Path, member: str) -> None:
             except ValueError as error:  # it is said and left out: others wait for nothing
                 print(f"stagewright view: {error}", file=sys.stderr, flush=True)
         loaded += engine.put_many(documents)
-    print(f"{loaded:,} documents", flush=True)
+    print(counted(loaded, "document"), flush=True)
 
 
 def _as_they_come(waiting: Queue[str | None]) -> Iterator[list[str]]:
@@ -297,7 +298,7 @@ def _as_they_come(waiting: Queue[str | None]) -> Iterator[list[str]]:
 def _delete(engine: ViewEngine, args: argparse.Namespace) -> None:
     there = [doc_id for doc_id in dict.fromkeys(args.ids) if engine.get(doc_id) is not None]
     engine.delete(*there)
-    print(f"{len(there):,} documents deleted")
+    print(f"{counted(len(there), 'document')} deleted")
 
 
 def _watch(args: argparse.Namespace) -> None:
@@ -325,7 +326,7 @@ def _print_state(state: IndexState, *, as_json: bool) -> None:
 def _list(engine: ViewEngine, _args: argparse.Namespace) -> None:
     for name, views in engine.designs().items():
         pending = engine.group(name).pending_changes()
-        state = f"{pending:,} changes are not indexed yet" if pending else "current"
+        state = f"{counted(pending, 'change')} not indexed yet" if pending else "current"
         print(f"{name}: {', '.join(views)} ({state})")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stagewright.commands.console.exit_codes import ExitCode
+from stagewright.spec.counting import counted
 
 if TYPE_CHECKING:
     from stagewright.impl.view_engine.tree.check import FileReport
@@ -71,7 +72,7 @@ def _lines(report: FileReport) -> list[str]:
     for tree in report.trees:
         reduces = f", reduces: {', '.join(tree.reduces)}" if tree.reduces else ""
         lines.append(
-            f"{tree.name}: {tree.rows:,} rows, {tree.values:,} values, {tree.leaves:,} leaves, "
+            f"{tree.name}: {counted(tree.rows, 'row')}, {counted(tree.values, 'value')}, {counted(tree.leaves, 'leaf', 'leaves')}, "
             f"{tree.inner_nodes:,} inner nodes, depth {tree.depth}, {tree.bytes:,} bytes{reduces}"
         )
     lines.append(f"fragmentation: {report.fragmentation:.0%}")

@@ -272,7 +272,7 @@ def test_a_projection_does_nothing_that_the_concrete_machine_does_not_do() -> No
     verdict = decided(projection()(as_a_job))
     assert (verdict.outcome, verdict.run) == (VIOLATED, None)
     assert verdict.note == (
-        "LongJob has 1 steps that Worker never takes, and that `beyond` does not name: "
+        "LongJob has 1 step that Worker never takes, and that `beyond` does not name: "
         "pause: phase: running → idle"
     )
 

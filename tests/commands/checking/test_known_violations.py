@@ -75,7 +75,7 @@ def test_programs_read_it(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_show_compares_what_is_mended(capsys: pytest.CaptureFixture[str]) -> None:
-    run_command_line(["show", f"{FILE}Tank", "--profile", "first", "--compare", "third"])
+    run_command_line(["show", f"{FILE}Tank", "--profile", "third", "--compare", "first"])
     printed = capsys.readouterr().out
     assert "known to break" in printed
     assert "- it_is_not_overfull" in printed

@@ -65,7 +65,7 @@ DECOMMISSION = "table t tablets 2 rf 3; write 30; decommission n1; join n4; deco
 STUCK = "table t tablets 2 rf 3; write 30; decommission n1"
 REMOVE = "table t tablets 2 rf 3; write 30; remove n1; restart n1; join n4; remove n1"
 FEW = (
-    "failed: the tablets of ks.t have 3 replicas, and without {} there are 2 nodes: "
+    "failed: the tablets of ks.t have 3 replicas, and without {} only 2 nodes would be left: "
     "let a node join first, or ask for fewer replicas"
 )
 

@@ -254,7 +254,7 @@ def test_the_report_as_json_has_each_candidate_by_trace(tmp_path: Path) -> None:
     data = as_json(evaluated([write(tmp_path / "t.jsonl", [*events, *other])], "2", "3"))
     lines = json.loads(json.dumps(data["candidates"]))
     assert [(c["trace"], c["candidate"], c["summary"]) for c in lines] == [
-        ("other", "2", "explains 0 of 1 entities, refuses 1: first lease9"),
+        ("other", "2", "explains 0 of 1 entity, refuses 1: first lease9"),
         ("other", "3", "explains it"),
         ("run", "2", "explains 0 of 3 entities, refuses 3: first lease0"),
         ("run", "3", "explains all 3 entities"),

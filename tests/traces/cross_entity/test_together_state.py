@@ -107,7 +107,7 @@ def test_what_was_broken_is_told_once_and_counted_on(recorder: Any, runs: Runs) 
     assert ("one_is_pending", "run/a", 2) in broken(first)
     assert not broken(second)
     assert first.exit_code == second.exit_code == 1
-    assert "2 groups had broken a property in an earlier run" in second.notes
+    assert "2 groups that broke a property in an earlier run" in second.notes
 
 
 def test_what_late_events_explain_is_taken_back_by_name(recorder: Any, runs: Runs) -> None:

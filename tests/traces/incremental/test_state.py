@@ -121,7 +121,7 @@ def test_a_file_that_grows_is_read_on_from_its_last_whole_line(lease: Any, tmp_p
     path.write_text("".join(lines[:5]) + lines[5][:20])
     first = evaluated(lease, [path], state)
     assert (first.totals.events, first.totals.unparsed) == (5, 0)
-    assert "1 traces have no end yet, and may go on" in first.notes
+    assert "1 trace without an end yet, which may go on" in first.notes
     path.write_text("".join(lines))
     second = evaluated(lease, [path], state)
     assert second.totals.events == len(lines) - 5
@@ -158,7 +158,7 @@ def test_what_was_found_is_told_once_and_counted_on(lease: Any, tmp_path: Path) 
     assert second.entities == ()
     assert second.verdicts[TraceVerdict.VIOLATION] == 1
     assert second.exit_code == 1
-    assert "1 entities were found to be bad in an earlier run" in second.notes
+    assert "1 entity found bad in an earlier run" in second.notes
     cases = {case.name: case for case in suite_of(second, "").cases}
     assert cases["no trace was found to be bad in an earlier run"].outcome is Outcome.VIOLATED
 

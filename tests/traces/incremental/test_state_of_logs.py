@@ -169,7 +169,7 @@ def test_logs_that_were_rotated_and_compressed_are_read_on(tmp_path: Path) -> No
     at_once = evaluated(whole)
     assert second.verdicts == at_once.verdicts
     assert second.totals.lines == at_once.totals.lines - 5
-    assert "1 files were moved since they were read: " + str(packed) in second.notes
+    assert "1 file moved since the last run: " + str(packed) in second.notes
     assert not second.entities
     third = evaluated(folder, state=state)
     assert (third.totals.lines, third.verdicts) == (0, at_once.verdicts)
@@ -212,7 +212,7 @@ def test_a_log_that_tells_nothing_yet_may_tell_something_later(tmp_path: Path) -
     empty.touch()
     first = evaluated(tmp_path, state=state)
     assert (first.totals.lines, first.totals.other, first.exit_code) == (1, 1, 0)
-    assert "1 files are empty as yet" in first.notes
+    assert "1 file still empty" in first.notes
     assert "there is no event yet" in first.notes
     empty.write_text(gone_on(tmp_path / "x", 4)[0].read_text())
     assert evaluated(path, empty, state=state).exit_code == 1

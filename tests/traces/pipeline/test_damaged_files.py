@@ -193,7 +193,7 @@ def test_a_log_that_has_just_been_rotated_is_empty_and_not_damaged(tmp_path: Pat
     (tmp_path / "scylla.log.1").write_bytes(SHIPPED_LOG.read_bytes())
     found = find_inputs([tmp_path])
     assert [file.path.name for file in found.files] == ["scylla.log.1"]
-    assert found.notes() == ["1 files are empty as yet"]
+    assert found.notes() == ["1 file still empty"]
 
 
 def test_an_archive_is_named_as_what_it_is(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_a_whole_file_of_another_machine_is_counted_and_noted(lease: Any, tmp_pa
     report = evaluated(lease, *paths)
     assert report.verdicts[TraceVerdict.OK] == 5
     assert report.totals.not_understood == len(other)
-    assert any(note.startswith(f"{len(other)} events are not checked") for note in report.notes)
+    assert any(note.startswith(f"{len(other)} events not checked") for note in report.notes)
     assert report.exit_code == 3
     assert evaluated(lease, *paths[::-1]).notes == report.notes
 

@@ -299,7 +299,7 @@ def test_files_are_merged_by_time_and_what_is_uncertain_is_told(tmp_path: Path) 
     found = read(TEXT, one, two)
     assert found.interpreted.notes == [
         "time runs back in 1 places: the lines of a file keep their order",
-        "1 events have the time of one of their entity in another file: their order is not known",
+        "1 event at the same time as one of the same entity in another file: their order is not known",
     ]
 
 

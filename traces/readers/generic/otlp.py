@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from stagewright.spec.counting import counted
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import Event
 from stagewright.traces.events.observability import Recording
@@ -151,18 +152,21 @@ def _notes(
     mixed: int, ties: int, unordered: int, repeated: Mapping[str, int]
 ) -> list[tuple[int, str]]:
     again = sum(repeated.values())
-    exported = f"{again:,} records equal another one in everything, of {_names(repeated)}"
+    exported = f"{counted(again, 'record')} equal to another in everything, of {_names(repeated)}"
     return [
         (
             mixed,
-            f"{mixed:,} entities have events with and without a number: time orders all of them",
+            f"{counted(mixed, 'entity', 'entities')} with both numbered and unnumbered events: time orders all of them",
         ),
-        (ties, f"{ties:,} events without a number have the time of another of their entity"),
+        (
+            ties,
+            f"{counted(ties, 'event')} without a number at the same time as another of the same entity",
+        ),
         (
             unordered,
-            f"{unordered:,} entities have events of equal time in several files: their order is not known",
+            f"{counted(unordered, 'entity', 'entities')} with events of equal time in several files: their order is not known",
         ),
-        (again, f"{exported}: they were exported again and are duplicates"),
+        (again, f"{exported}: exported twice, taken as duplicates"),
     ]
 
 

@@ -15,6 +15,7 @@ from stagewright.commands.campaigning.runs import run_seeds
 from stagewright.commands.campaigning.subject import Small, Subject
 from stagewright.impl.recording.failure import Found
 from stagewright.impl.recording.trial import Trial
+from stagewright.spec.counting import counted
 
 T = TypeVar("T", bound=Trial)
 D = TypeVar("D", bound=Enum)
@@ -45,7 +46,7 @@ class Campaign(Generic[T, D]):
         """What was run and met, and what never was."""
         tally = self.tally
         drawn = ", ".join(f"{n} {s}" for s, n in tally.strategies.most_common() if s)
-        runs = f"{tally.runs:,} runs of {len(self._subject.asked.seeds):,}"
+        runs = f"{counted(tally.runs, 'run')} of {len(self._subject.asked.seeds):,}"
         text = f"{runs}{f' ({drawn})' if drawn else ''}; {tally.failed} failed"
         return Group(Text(text), *self._subject.as_text(tally))
 
@@ -53,12 +54,12 @@ class Campaign(Generic[T, D]):
         """Each sort of failure: who noticed, the command that shows it, and one that is smaller."""
         for one in self._found:
             who = self._subject.by[one.failure.by]
-            seeds = f"{one.seeds} seed{'s' if one.seeds > 1 else ''}"
+            seeds = counted(one.seeds, "seed")
             yield f"BROKEN {who}: {one.failure.text} ({seeds}, first {one.seed})"
             yield f"  reproduce: {self._subject.command(one.seed)}"
             small = self._small.get(one.failure.sort)
             if small is not None:
-                yield f"  smaller, in {small.runs} runs: {small.scenario.command}"
+                yield f"  smaller, in {counted(small.runs, 'run')}: {small.scenario.command}"
 
     def as_json(self) -> dict[str, object]:
         """All of it."""

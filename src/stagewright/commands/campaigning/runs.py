@@ -12,6 +12,7 @@ from typing import Any, Protocol, TextIO, TypeVar
 
 from stagewright.checker.mutation.processes import in_processes, possible
 from stagewright.commands.campaigning.asked import Asked
+from stagewright.spec.counting import counted
 from stagewright.spec.errors import InputError
 
 _LIVE_SECONDS, _PLAIN_SECONDS = 0.2, 10.0
@@ -152,7 +153,7 @@ def _shown(asked: int) -> Callable[[Progress], None]:
         last = now
         rate = (tally.runs - before) / max(now - began, 0.001)
         left = (asked - tally.runs) / rate
-        text = f"{tally.runs:,} of {asked:,} runs, {tally.failed} failed, {rate:.1f} a second, {left:.0f} s left"
+        text = f"{tally.runs:,} of {counted(asked, 'run')}, {tally.failed} failed, {rate:.1f} a second, {left:.0f} s left"
         end = "" if live else "\n"
         print(f"\r\x1b[K{text}" if live else text, end=end, file=sys.stderr, flush=True)
 

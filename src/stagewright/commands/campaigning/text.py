@@ -12,13 +12,14 @@ from rich.text import Text
 from stagewright.impl.simulator.campaign.tally import DatabaseTally
 from stagewright.impl.simulator.campaign.trial import READS, WRITES
 from stagewright.impl.simulator.database.world import KINDS
+from stagewright.spec.counting import counted
 
 
 def parts(tally: DatabaseTally) -> Iterator[RenderableType]:
     """What was met in which state, and what never was."""
     rate = tally.runs / tally.cpu if tally.cpu else 0.0
     yield Text(
-        f"{tally.counts[WRITES]:,} writes acknowledged, {tally.counts[READS]:,} reads checked; {rate:.1f} runs a second "
+        f"{counted(tally.counts[WRITES], 'write')} acknowledged, {counted(tally.counts[READS], 'read')} checked; {rate:.1f} runs a second "
         "and core"
     )
     yield Text("")

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from stagewright.spec.counting import counted
 from stagewright.spec.errors import InputError
 
 if TYPE_CHECKING:
@@ -76,13 +77,13 @@ def print_line(name: str, results: Sequence[Result]) -> None:
     refinements = sum(v.refined is not None for v in report.verdicts)
     properties = len(report.verdicts) - refinements
     line = Text("✓ ", style="green").append(f"{name}{version}", style="bold")
-    line.append(f"  {properties} properties, ")
+    line.append(f"  {counted(properties, 'property', 'properties')}, ")
     if refinements:
-        line.append(f"{refinements} refinement{'s' if refinements > 1 else ''}, ")
+        line.append(f"{counted(refinements, 'refinement')}, ")
     line.append(f"{report.states:,} {states_or_orbits(first)}, depth {report.depth}")
     if others:
         more = sum(other.report.states for other in others)
-        line.append(f"; {more:,} more at {len(others)} other scope{'s' if len(others) > 1 else ''}")
+        line.append(f"; {more:,} more at {counted(len(others), 'other scope')}")
     line.append(f"; {sum(r.report.seconds for r in results):.1f} s")
     console().print(line, soft_wrap=True)
 
@@ -96,4 +97,6 @@ def print_summary(results: Sequence[Result]) -> None:
     text = ", ".join(f"{n} {_WORDS[o.name]}" for o, n in counts.items() if n)
     states = sum(r.report.states for r in results)
     seconds = sum(r.report.seconds for r in results)
-    console().print(f"{len(results)} checks: {text}; {states:,} states, {seconds:.1f} s")
+    console().print(
+        f"{counted(len(results), 'check')}: {text}; {counted(states, 'state')}, {seconds:.1f} s"
+    )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stagewright.spec.counting import counted
 from stagewright.spec.errors import InputError
 
 if TYPE_CHECKING:
@@ -106,5 +107,5 @@ def print_total(machines: Sequence[Sequence[Result]]) -> None:
     proved, number = sum(len(t.proved) for t in tallies), sum(t.number for t in tallies)
     seconds = sum(result.report.seconds for results in machines for result in results)
     console().print(
-        f"{len(machines)} machines: {proved} of {number} properties proved, {seconds:.1f} s"
+        f"{counted(len(machines), 'machine')}: {proved} of {number} properties proved, {seconds:.1f} s"
     )

@@ -13,6 +13,7 @@ from stagewright.commands.console.exit_codes import ExitCode
 from stagewright.commands.console.serving import until_interrupted
 from stagewright.impl.processes.layout import Layout, Settings
 from stagewright.impl.processes.supervisor import LOOPBACK, TABLE, Supervisor
+from stagewright.spec.counting import counted
 from stagewright.spec.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Database(Kind[Supervisor]):
             nodes = args.nodes or NODES
             if args.replicas and args.replicas > nodes:
                 raise InputError(
-                    f"--replicas {args.replicas}: there are {nodes} nodes",
+                    f"--replicas {args.replicas} is more than {counted(nodes, 'node')}",
                     help="each replica is on a node of its own: add --nodes, or ask for fewer",
                 )
             supervisor.create(nodes, _settings(args), args.listen or LOOPBACK)
@@ -125,7 +126,7 @@ class Database(Kind[Supervisor]):
         has = len([n for n in names if not layout.stopped(n)])
         if args.nodes not in (None, has):
             raise InputError(
-                f"the cluster in {args.dir} has {has} nodes, not {args.nodes}",
+                f"the cluster in {args.dir} has {counted(has, 'node')}, not {args.nodes}",
                 help="start it without --nodes; `add` and `decommission` change their number",
             )
         listens = layout.node_file(names[0]).identity.host.address.rpartition(":")[0]

@@ -11,6 +11,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from stagewright.commands.console.exit_codes import ExitCode
+from stagewright.spec.counting import counted
 
 if TYPE_CHECKING:
     from stagewright.impl.processes.client import Session
@@ -151,7 +152,7 @@ class Beside:
         session.close()
         if lost:
             raise AssertionError(f"{len(lost)} rows are lost, such as row{lost[0]}")
-        return f"{self._acknowledged} writes were acknowledged meanwhile, and each of them is read"
+        return f"{counted(self._acknowledged, 'write')} acknowledged meanwhile, and each of them is read"
 
     def _write(self) -> None:
         session = self._session()

@@ -16,6 +16,7 @@ from stagewright.commands.clusters.shell_views import (
 )
 from stagewright.commands.clusters.unknown import unknown_command
 from stagewright.impl.processes.supervisor import named
+from stagewright.spec.counting import counted
 from stagewright.spec.errors import InputError
 
 if TYPE_CHECKING:
@@ -242,13 +243,13 @@ def _as_text(what: dict[str, object]) -> str:
             return f"{stamp}\t{key}\t{'deleted' if value is None else value}{was}"
         case {"key": key, "value": value}:
             return f"{key}\t{value}"
-        case {"rows": count}:
-            return f"{count} row{'' if count == 1 else 's'}"
+        case {"rows": int(count)}:
+            return counted(count, "row")
         case {"consistency": level}:
             return f"consistency {level}"
-        case {"table": table, "replicas": int(), "tablets": int(tablets)}:
-            parts = f", {tablets} tablets" if tablets else ""
-            return f"{table}, {what['replicas']} replicas{parts}"
+        case {"table": table, "replicas": int(replicas), "tablets": int(tablets)}:
+            parts = f", {counted(tablets, 'tablet')}" if tablets else ""
+            return f"{table}, {counted(replicas, 'replica')}{parts}"
         case {"tablet": number, "replicas": replicas, "following": following}:
             to = f" → {_places(following)}" if following else ""
             stage = f", {what['kind']}: {what['stage']}" if what["stage"] else ""

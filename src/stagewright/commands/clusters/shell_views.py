@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from stagewright.spec.counting import counted
 from stagewright.spec.errors import InputError
 
 if TYPE_CHECKING:
@@ -128,6 +129,4 @@ def as_text(what: dict[str, object]) -> str:
         return line
     left = what["seconds left"]
     estimate = "" if left is None else f", about {left:g} s to go"
-    return (
-        f"{line}, {100 * float(str(what['done'])):.0f} %, {what['tasks left']} tasks left{estimate}"
-    )
+    return f"{line}, {100 * float(str(what['done'])):.0f} %, {counted(int(str(what['tasks left'])), 'task')} left{estimate}"

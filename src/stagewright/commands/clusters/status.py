@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from stagewright.spec.counting import counted
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -49,7 +51,8 @@ def _holders(reply: TabletsReply | None) -> Iterator[str]:
 
 
 def _of_table(name: str, replicas: int, tablets: int) -> str:
-    return f"{name} with {replicas} replicas" + (f" of {tablets} tablets" if tablets else "")
+    of = f" of {counted(tablets, 'tablet')}" if tablets else ""
+    return f"{name} with {counted(replicas, 'replica')}{of}"
 
 
 def _moves(reply: TabletsReply | None) -> Iterator[str]:

@@ -14,6 +14,7 @@ from stagewright.checker.conformance.exercised import Exercised, Gaps, gaps
 from stagewright.checker.conformance.oracle import Oracle
 from stagewright.checker.conformance.play import SuiteResult
 from stagewright.commands.conformance.aim_file import Aim
+from stagewright.spec.counting import counted
 from stagewright.spec.grounding.coverable import Thing, kind_of, name_of
 from stagewright.spec.values import plain
 from stagewright.spec.verdict import Step
@@ -244,11 +245,12 @@ def _parts(tested: Tested) -> Iterator[RenderableType]:
 
 def _counts(result: SuiteResult) -> str:
     exercised = result.exercised
-    text = f"{exercised.runs:,} runs, {exercised.steps:,} steps, {exercised.refusals:,} refusals"
+    text = f"{counted(exercised.runs, 'run')}, {counted(exercised.steps, 'step')}, "
+    text += counted(exercised.refusals, "refusal")
     if result.covered is not None and result.total is not None:
         text += f"; {result.covered:,} of {result.total:,} {result.of}"
     else:
-        text += f"; {len(exercised.edges):,} edges"
+        text += f"; {counted(len(exercised.edges), 'edge')}"
     return "; ".join(filter(None, (text, result.note, result.stopped)))
 
 

@@ -11,6 +11,7 @@ from typing import TextIO
 
 from stagewright.checker.mutation.evaluation import Evaluation, Fate
 from stagewright.checker.mutation.original import Original
+from stagewright.spec.counting import counted
 from stagewright.spec.definition import Definition
 
 _LIVE_SECONDS = 0.2
@@ -22,7 +23,7 @@ def progress_on(stream: TextIO, definition: Definition, mutants: int) -> Iterato
     """Say what is to be done, then how it goes while the block runs."""
     lines = Lines(stream, mutants, live=stream.isatty())
     profile = f" ({definition.profile})" if definition.profile else ""
-    lines.line(f"checking {mutants} mutants of {definition.name}{profile}")
+    lines.line(f"checking {counted(mutants, 'mutant')} of {definition.name}{profile}")
     try:
         yield lines
     finally:
@@ -48,7 +49,9 @@ class Lines:
 
     def original(self, original: Original) -> None:
         """The definition itself was searched at a scope."""
-        self.line(f"  at {original.scope}: {original.count:,} states, {original.seconds:.1f} s")
+        self.line(
+            f"  at {original.scope}: {counted(original.count, 'state')}, {original.seconds:.1f} s"
+        )
 
     def resumed(self, known: int) -> None:
         """So many mutants were checked before, by a run that left its results."""

@@ -15,6 +15,7 @@ from stagewright.checker.mutation.evaluation import Fate
 from stagewright.checker.mutation.fairness import Assumed
 from stagewright.checker.mutation.report import Finding, MutationReport, Need
 from stagewright.commands.reports.places import path_of
+from stagewright.spec.counting import counted
 from stagewright.spec.source import Source
 
 _VERBS = {
@@ -54,7 +55,7 @@ def _parts(report: MutationReport, *, verbose: bool) -> Iterator[RenderableType]
     name = f"{definition.name} ({definition.profile})" if definition.profile else definition.name
     yield Text(name, style="bold")
     for original in report.originals:
-        yield Text(f"  at {original.scope}: {original.count:,} states", style="dim")
+        yield Text(f"  at {original.scope}: {counted(original.count, 'state')}", style="dim")
         if original.stopped:
             yield Text(f"    not all of them: {original.stopped}", style="yellow")
         if original.broken:
@@ -144,7 +145,7 @@ def _needs(report: MutationReport) -> Iterator[RenderableType]:
 def _fairness(assumed: Assumed) -> Iterator[RenderableType]:
     yield Text("")
     excess = len(assumed.excess)
-    text = f"fairness is assumed {assumed.number} times; {excess} could be weaker, and every property still hold"
+    text = f"fairness is assumed {counted(assumed.number, 'time')}; {excess} could be weaker, and every property still holds"
     yield Text(text + (" (one at a time)" if excess > 1 else ""))
     for found in assumed.excess:
         yield Text(f"  {_place(found.where)}  {found.name}: {found.text}")
@@ -201,7 +202,7 @@ def _caught(finding: Finding) -> str:
     if not evaluation.states:
         return f"{', '.join(evaluation.by)}: {evaluation.note}"
     run = " → ".join(evaluation.steps)
-    return f"{', '.join(evaluation.by)} in {evaluation.depth} steps, {evaluation.states:,} states: {run}"
+    return f"{', '.join(evaluation.by)} in {counted(evaluation.depth, 'step')}, {counted(evaluation.states, 'state')}: {run}"
 
 
 def _numbers(report: MutationReport) -> RenderableType:

@@ -10,6 +10,7 @@ from stagewright.checker.counterexample.files import file_stem, markdown, write_
 from stagewright.checker.counterexample.story import story_of
 from stagewright.checker.limits import Limits
 from stagewright.commands.pages.text import plain, prose
+from stagewright.spec.counting import counted
 from stagewright.spec.define import define
 from stagewright.spec.definition import Definition
 from stagewright.spec.loading import find
@@ -55,7 +56,7 @@ def _file(profile: str, promise: str) -> str:
 def _section(name: str, definition: Definition, report: Report, scope: str) -> Iterator[str]:
     yield from (f"## {definition.profile}", "")
     yield f"`stagewright check {name} --profile {definition.profile}` at {scope}: "
-    yield f"{report.states:,} states, {report.note or 'all of them'}."
+    yield f"{counted(report.states, 'state')}, {report.note or 'all of them'}."
     yield ""
     data = {p.name: " ".join(p.doc.split()) for p in definition.properties}
     open_ones = [v for v in report.verdicts if v.outcome is not Outcome.HOLDS]

@@ -23,9 +23,9 @@ def versions(name: str, definitions: Sequence[Definition]) -> Iterator[str]:
         lines = brief(facts_of(old), facts_of(new)) or ["they say the same"]
         yield from (f"<details><summary>from {old.profile} to {new.profile}</summary>", "")
         yield from ("```diff", *lines, "```", "", "</details>", "")
-    oldest, newest = definitions[0].profile, definitions[-1].profile
+    oldest = definitions[0].profile
     yield "Steps that are new or gone are listed by what they do, long conditions by their names. In full:"
-    yield f"`stagewright show {name} --profile {oldest} --compare {newest}`."
+    yield f"`stagewright show {name} --compare {oldest}`."
     yield ""
     broken = [
         (definition.profile, _codes(names), prose(why))

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from stagewright.commands.console.output import to_copy
 from stagewright.commands.reports.result import Result, scope_of
+from stagewright.spec.counting import counted
 from stagewright.spec.definition import Definition
 from stagewright.spec.verdict import Coverage, Outcome, PropertyVerdict, Reduction, Report
 
@@ -143,8 +144,9 @@ def _symmetry(report: Report, reduction: Reduction) -> str:
 def _counts(report: Report) -> Text:
     rate = f", {report.states / report.seconds:,.0f} a second" if report.seconds > 0 else ""
     if report.states:
-        what = "orbits" if report.reduction is not None and report.reduction.used else "states"
-        text = Text(f"{report.states:,} distinct {what}, {report.transitions:,} steps, ")
+        what = "orbit" if report.reduction is not None and report.reduction.used else "state"
+        states = counted(report.states, f"distinct {what}")
+        text = Text(f"{states}, {counted(report.transitions, 'step')}, ")
         text.append(f"depth {report.depth}, {report.seconds:.1f} s{rate}")
     else:  # a proof visits no states
         searched = f"searched to depth {report.depth}, " if report.depth else ""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from stagewright.commands.reports.places import Place, class_place, place_of
 from stagewright.commands.reports.suite import Case, FlowStep, Level, Remark, Suite
+from stagewright.spec.counting import counted
 from stagewright.spec.definition import Definition, Property, PropertyKind
 from stagewright.spec.verdict import REFINEMENT, Coverage, Outcome, PropertyVerdict, Report
 
@@ -209,7 +210,8 @@ def _summary(report: Report) -> str:
         counts = f"searched to depth {report.depth}"
     else:
         counts = (
-            f"{report.states:,} distinct states, {report.transitions:,} steps, depth {report.depth}"
+            f"{counted(report.states, 'distinct state')}, {counted(report.transitions, 'step')}, "
+            f"depth {report.depth}"
         )
     return f"{counts}, {report.seconds:.1f} s, {report.method}"
 

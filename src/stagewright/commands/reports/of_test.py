@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from stagewright.commands.reports.of_check import rule_of
 from stagewright.commands.reports.places import Place, class_place, place_of
 from stagewright.commands.reports.suite import Case, FlowStep, Level, Remark, Suite
+from stagewright.spec.counting import counted
 from stagewright.spec.definition import Definition
 from stagewright.spec.values import flatten, show
 from stagewright.spec.verdict import Outcome
@@ -37,7 +38,8 @@ def suite_of(tested: Tested, seconds: float) -> Suite:
         str(tested.oracle.scope),
         Outcome[tested.outcome.upper()],
         tuple(_case(definition, result) for result in tested.results),
-        f"{whole.runs:,} runs, {whole.steps:,} steps, {whole.refusals:,} refusals, "
+        f"{counted(whole.runs, 'run')}, {counted(whole.steps, 'step')}, "
+        f"{counted(whole.refusals, 'refusal')}, "
         f"adapter {tested.adapter}",
         tested.reproduce,
         class_place(definition),
@@ -85,7 +87,7 @@ def _case(definition: Definition, result: SuiteResult) -> Case:
 
 def _covered(result: SuiteResult) -> str:
     if result.covered is None or result.total is None:
-        return f"{result.exercised.runs:,} runs, {result.exercised.steps:,} steps"
+        return f"{counted(result.exercised.runs, 'run')}, {counted(result.exercised.steps, 'step')}"
     return f"{result.covered:,} of {result.total:,} {result.of}"
 
 

@@ -20,6 +20,7 @@ from stagewright.commands.reports.check_text import first_sentence
 from stagewright.commands.reports.places import Place
 from stagewright.commands.reports.suite import REMARK_RULES, Case, FlowStep, Level, Suite
 from stagewright.commands.reports.text import readable
+from stagewright.spec.counting import counted
 from stagewright.spec.verdict import Outcome
 
 Json = object
@@ -187,7 +188,7 @@ def _fingerprint(suite: Suite, finding: _Finding) -> str:
 def _code_flow(case: Case) -> Json:
     steps = case.flow
     gap = len(steps) - MOST_LOCATIONS
-    text = f"{len([s for s in steps if 'step' in s.kinds]):,} steps"
+    text = counted(len([s for s in steps if "step" in s.kinds]), "step")
     if gap > 0:
         resumes = _FIRST_LOCATIONS + gap
         text += f", of which the steps {_FIRST_LOCATIONS} to {resumes - 1} are left out here"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from stagewright.commands.console.exit_codes import ExitCode
 from stagewright.commands.running.outcome import as_json, nodes_of, print_report, refuse_others
 from stagewright.commands.running.script import WITHOUT_A_SCRIPT
+from stagewright.spec.counting import counted
 
 if TYPE_CHECKING:
     from stagewright.impl.indexes.simulated.run import Plan, Report
@@ -56,7 +57,7 @@ def _print(report: Report, plan: Plan, directory: Path, args: argparse.Namespace
     tablets = plan.settings.tablets
     print_report(
         report,
-        f"{plan.servers} servers, {tablets} tablets; seed {plan.seed}; faults: {args.faults}",
+        f"{counted(plan.servers, 'server')}, {counted(tablets, 'tablet')}; seed {plan.seed}; faults: {args.faults}",
         (f"index {name}: {status}" for name, status in report.indexes.items()),
         None,
         (),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from stagewright.commands.console.exit_codes import ExitCode
 from stagewright.commands.running.outcome import as_json, nodes_of, print_report, refuse_others
+from stagewright.spec.counting import counted
 
 if TYPE_CHECKING:
     from stagewright.impl.simulator.database.plan import Plan
@@ -143,7 +144,7 @@ def _print(report: Report, plan: Plan, directory: Path, args: argparse.Namespace
     of_changes = _written(directory, OF_CHANGES)
     print_report(
         report,
-        f"{plan.nodes} nodes, {plan.replicas} replicas; seed {plan.seed}; faults: {args.faults}",
+        f"{counted(plan.nodes, 'node')}, {counted(plan.replicas, 'replica')}; seed {plan.seed}; faults: {args.faults}",
         (
             f"nodes: {nodes}",
             *(f"moved: {text}" for text in report.moves),

@@ -50,7 +50,7 @@ def test_tablets_gain_and_lose_replicas_one_at_a_time() -> None:
 
 def test_a_number_that_the_nodes_cannot_hold_is_refused() -> None:
     report = done(replace(UP, script=parse_script("table t tablets 2 rf 2; alter t rf 5")))
-    assert report.outcomes[-1].result.startswith("refused: 4 nodes can hold tablets")
+    assert report.outcomes[-1].result.startswith("refused: tablets can be on 4 nodes")
 
 
 STAGES = (

@@ -286,7 +286,7 @@ def test_command_loads_defines_and_queries(
 
     assert run("load", folder, str(lines), "--id", "no", "--partitions", "8") == "10 documents\n"
     run("define", folder, "sales", "total", "emit([doc.city], doc.price)", "--reduce", "_sum")
-    assert run("list", folder) == "sales: total (10 changes are not indexed yet)\n"
+    assert run("list", folder) == "sales: total (10 changes not indexed yet)\n"
     found = run("query", folder, "sales", "total", "--group")
     assert [json.loads(line) for line in found.splitlines()] == [
         {"key": ["A"], "value": 20},
@@ -295,7 +295,7 @@ def test_command_loads_defines_and_queries(
     found = run("query", folder, "sales", "total", "--no-reduce", "--key", '["B"]', "--limit", "1")
     assert json.loads(found) == {"id": "1", "key": ["B"], "value": 1}
     assert run("list", folder) == "sales: total (current)\n"
-    assert run("delete", folder, "1", "none", "1") == "1 documents deleted\n"
+    assert run("delete", folder, "1", "none", "1") == "1 document deleted\n"
     with ViewEngine(folder) as engine:  # watching needs nobody's leave
         engine.define("young", {"v": View(emit(doc.no))})
         engine.group("sales").set_partition_states(passive=[0])

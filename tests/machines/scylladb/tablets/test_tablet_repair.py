@@ -5,31 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.machines.violated import broken
+from tests.machines.violated import broken, checked
 
-from stagewright.checker.check import check
 from stagewright.checker.prove import prove
 from stagewright.machines.scylladb.tablets.tablet_repair import TabletRepair
 from stagewright.spec.define import define
-from stagewright.spec.machine import Machine
 from stagewright.spec.scope import scope_of
-from stagewright.spec.verdict import Outcome, Report
-
-
-def checked(
-    budgets: dict[str, int] | None = None,
-    *,
-    sizes: dict[str, int] | None = None,
-    machine: type[Machine] = TabletRepair,
-) -> Report:
-    definition = define(machine)
-    report = check(definition, scope_of(definition, sizes, budgets))
-    assert report.exhausted
-    return report
+from stagewright.spec.verdict import Outcome
 
 
 def test_every_promise_is_kept_and_every_action_happens() -> None:
-    report = checked()
+    report = checked(TabletRepair)
     assert broken(report) == set()
     assert (report.states, report.transitions) == (16_932, 129_343)
     assert report.coverage is not None
@@ -45,8 +31,10 @@ def test_every_promise_is_kept_and_every_action_happens() -> None:
     ],
     ids=str,
 )
-def test_it_keeps_them_at_other_scopes_too(sizes: dict[str, int], budgets: dict[str, int]) -> None:
-    assert broken(checked(budgets, sizes=sizes)) == set()
+def test_it_keeps_them_at_other_scopes_too(
+    sizes: dict[str, int], budgets: dict[str, int | None]
+) -> None:
+    assert broken(checked(TabletRepair, sizes=sizes, budgets=budgets)) == set()
 
 
 class UnlocksAtOnce(TabletRepair):
@@ -58,7 +46,7 @@ class UnlocksAtOnce(TabletRepair):
 
 def test_a_lock_is_not_released_below_a_repair_that_goes_on() -> None:
     """Who has not learned that the session is closed may take the lock again."""
-    assert "nothing_of_a_repair_outlives_it" in broken(checked(machine=UnlocksAtOnce))
+    assert "nothing_of_a_repair_outlives_it" in broken(checked(UnlocksAtOnce))
 
 
 def test_every_promise_about_states_and_steps_is_proved() -> None:

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from tests.machines.violated import broken
+from tests.machines.violated import broken, checked
 
-from stagewright.checker.check import check
 from stagewright.checker.prove import prove
 from stagewright.machines.scylladb.topology.topology_coordinator import TopologyCoordinator
 from stagewright.spec.define import define
 from stagewright.spec.definition import PropertyKind
 from stagewright.spec.scope import scope_of
-from stagewright.spec.verdict import Outcome, Report
-
-
-def checked(
-    budgets: dict[str, int] | None = None, *, sizes: dict[str, int] | None = None
-) -> Report:
-    definition = define(TopologyCoordinator)
-    report = check(definition, scope_of(definition, sizes, budgets))
-    assert report.exhausted
-    return report
+from stagewright.spec.verdict import Outcome
 
 
 def test_every_promise_is_kept_and_every_action_happens() -> None:
-    report = checked()
+    report = checked(TopologyCoordinator)
     assert broken(report) == set()
     assert (report.states, report.transitions) == (29_880, 62_762)
     assert report.coverage is not None
@@ -40,8 +30,10 @@ def test_every_promise_is_kept_and_every_action_happens() -> None:
     ],
     ids=str,
 )
-def test_it_keeps_them_at_other_scopes_too(sizes: dict[str, int], budgets: dict[str, int]) -> None:
-    assert broken(checked(budgets, sizes=sizes)) == set()
+def test_it_keeps_them_at_other_scopes_too(
+    sizes: dict[str, int], budgets: dict[str, int | None]
+) -> None:
+    assert broken(checked(TopologyCoordinator, sizes=sizes, budgets=budgets)) == set()
 
 
 def test_every_promise_about_states_and_steps_is_proved_for_any_number_of_commits() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.machines.violated import broken
+from tests.machines.violated import broken, checked
 from tests.thorough import some_of
 
 from stagewright.checker.check import check
@@ -31,22 +31,9 @@ from stagewright.spec.grounding.ground_eval import successors
 from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.loading import load
 from stagewright.spec.scope import scope_of
-from stagewright.spec.verdict import Outcome, Report
+from stagewright.spec.verdict import Outcome
 
 NAMES = [name for name, place in SHIPPED.items() if ".yugabytedb.backfill." in place]
-
-
-def checked(
-    machine: type[Machine],
-    profile: str = "",
-    *,
-    sizes: dict[str, int] | None = None,
-    budgets: dict[str, int | None] | None = None,
-) -> Report:
-    definition = define(machine, profile)
-    report = check(definition, scope_of(definition, sizes, budgets))
-    assert report.exhausted
-    return report
 
 
 @pytest.mark.parametrize(

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from tests.machines.violated import broken
+from tests.machines.violated import broken, checked
 
-from stagewright.checker.check import check
 from stagewright.machines.yugabytedb.backfill.backfill_tablet import BackfillTablet, Begin, Scan
 from stagewright.spec import action, require
-from stagewright.spec.define import define
-from stagewright.spec.machine import Machine
-from stagewright.spec.scope import scope_of
-from stagewright.spec.verdict import Report
-
-
-def checked(machine: type[Machine] = BackfillTablet) -> Report:
-    definition = define(machine)
-    report = check(definition, scope_of(definition))
-    assert report.exhausted
-    return report
 
 
 def test_chunks_keep_every_promise() -> None:
-    report = checked()
+    report = checked(BackfillTablet)
     assert not broken(report)
     assert report.coverage is not None
     assert not report.coverage.never_fired

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.machines.violated import broken
+from tests.machines.violated import broken, checked
 
-from stagewright.checker.check import check
 from stagewright.checker.prove import not_handled, prove
 from stagewright.machines.yugabytedb.indexes.index_actors import Server
 from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions
@@ -18,7 +17,7 @@ from stagewright.spec.grounding.ground_eval import successors
 from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.machine import Machine
 from stagewright.spec.scope import scope_of
-from stagewright.spec.verdict import Outcome, Report
+from stagewright.spec.verdict import Outcome
 
 FORWARD = {
     ("absent", "delete_only"),
@@ -73,13 +72,6 @@ def edges_of(profile: str) -> set[tuple[str, str]]:
     return edges
 
 
-def checked(machine: type[Machine], profile: str, sizes: dict[str, int] | None = None) -> Report:
-    definition = define(machine, profile)
-    report = check(definition, scope_of(definition, sizes))
-    assert report.exhausted
-    return report
-
-
 @pytest.mark.parametrize("profile", EDGES)
 def test_the_permissions_move_as_the_real_system_moves_them(profile: str) -> None:
     assert edges_of(profile) == EDGES[profile]
@@ -125,7 +117,7 @@ def test_every_promise_holds_and_every_action_happens(
 
 
 def test_three_servers_do_as_well() -> None:
-    assert broken(checked(IndexPermissions, "ycql", {"server": 3})) == set()
+    assert broken(checked(IndexPermissions, "ycql", sizes={"server": 3})) == set()
 
 
 def test_the_seed_leaves_open_how_a_failed_index_is_removed() -> None:

@@ -29,7 +29,7 @@ def notes(*files: Sequence[str]) -> str:
 
 def test_a_log_with_its_newest_line_first_is_read_from_the_end() -> None:
     assert events(LINES[::-1]) == events(LINES)
-    assert "1 files have their newest line first" in notes(LINES[::-1])
+    assert "1 file with the newest line first" in notes(LINES[::-1])
 
 
 @pytest.mark.parametrize("again", [0, 40, 70], ids=["the whole", "a half", "the end"])

@@ -123,7 +123,7 @@ def test_an_open_commit_at_a_change_of_coordinator_may_have_happened_or_not() ->
         "1 changes were left open by a change of coordinator",
         "1 lines are of a node that was not the coordinator then",
     ]
-    assert "the topology coordinator changed 1 times" in found.notes[2]
+    assert "the topology coordinator changed 1 time" in found.notes[2]
 
 
 def test_what_is_hidden_depends_on_the_level_of_the_log() -> None:

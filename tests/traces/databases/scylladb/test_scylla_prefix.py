@@ -136,7 +136,9 @@ def test_a_clock_that_goes_back_does_not_change_the_order_of_a_file() -> None:
     assert [p.record.line for p in placed] == [1, 2, 3]
     times = [p.time for p in placed]
     assert times == sorted(t for t in times if t is not None)
-    assert notes == ["1 lines have an earlier time than the line before: their place counts"]
+    assert notes == [
+        "1 line with an earlier time than the line before: the order in the file counts"
+    ]
 
 
 def test_one_node_at_info_hides_the_steps_of_tablets() -> None:

@@ -187,7 +187,7 @@ def test_each_coordinator_is_checked_by_itself() -> None:
     ]
     read_ = interpret(first, second)
     assert violations(read_) == [(TRANSITION, "topology#1", 4)]
-    assert any("changed 1 times" in note for note in read_.notes)
+    assert any("changed 1 time" in note for note in read_.notes)
 
 
 def test_generations_are_published_in_the_order_of_their_commits() -> None:

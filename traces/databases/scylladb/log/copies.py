@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+from stagewright.spec.counting import counted
 from stagewright.traces.databases.scylladb.log.line import LogRecord
 
 Part = tuple[int, LogRecord]  # the part of a file that a record is in, and the record
@@ -37,9 +38,9 @@ def as_written(files: Iterable[Sequence[Part]]) -> tuple[list[list[Part]], list[
         found.append(kept)
     notes: list[str] = []
     if turned:
-        notes.append(f"{turned} files have their newest line first: they are read from the end")
+        notes.append(f"{counted(turned, 'file')} with the newest line first, read from the end")
     if copies:
-        notes.append(f"{copies} lines are copies of lines that were read before: left out")
+        notes.append(f"{counted(copies, 'line')} left out: copies of lines that were read before")
     return found, notes
 
 

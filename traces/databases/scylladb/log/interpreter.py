@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from stagewright.machines.scylladb.topology.topology_states import NodeState
 from stagewright.machines.scylladb.views.view_task import Life
+from stagewright.spec.counting import counted
 from stagewright.traces.databases.scylladb import versions
 from stagewright.traces.databases.scylladb.event_book import Book, Effect, Source
 from stagewright.traces.databases.scylladb.lines import (
@@ -99,7 +100,7 @@ class Reading:
             notes.append(f"not at DEBUG: {nodes}; steps of tablets may be missing")
         if self.book.tenure:
             notes.append(
-                f"the topology coordinator changed {self.book.tenure} times: what each one logs is "
+                f"the topology coordinator changed {counted(self.book.tenure, 'time')}: what each one logs is "
                 "checked by itself, for yet another may have led in between"
             )
         if self._apart:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from stagewright.spec.counting import counted
 from stagewright.traces.databases.scylladb.lines import tablets, topology, views
 from stagewright.traces.databases.scylladb.log.copies import as_written
 from stagewright.traces.databases.scylladb.log.line import LogRecord
@@ -80,7 +81,9 @@ def in_order(files: Iterable[Sequence[tuple[int, LogRecord]]]) -> tuple[list[Pla
             times[-1].append(latest)
     placed = _merged(written, times)
     if back:
-        notes.append(f"{back} lines have an earlier time than the line before: their place counts")
+        notes.append(
+            f"{counted(back, 'line')} with an earlier time than the line before: the order in the file counts"
+        )
     if turns:
         notes.append("there is no year in the times: January after December is taken for the next")
     _find_lost_commits(placed)
