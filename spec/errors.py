@@ -33,7 +33,7 @@ class StagewrightError(Exception):
 
 
 class DefinitionError(StagewrightError):
-    """A definition cannot mean what it says; raised while it is made, never while it runs."""
+    """A definition cannot mean what it says; this is reported when it is loaded, never while it runs."""
 
     code = "SW100"
 
@@ -45,19 +45,19 @@ class SymbolicBoolError(DefinitionError, TypeError):
 
 
 class NameTakenError(DefinitionError):
-    """A name is unknown, or taken already: of a variable, a member, a profile or an action."""
+    """The name of a variable, a member, a profile or an action is unknown, or already taken."""
 
     code = "SW103"
 
 
 class RequirementError(DefinitionError):
-    """A requirement has no name, or a name that another one has, or is not a condition."""
+    """A requirement has no name, has the name of another one, or is not a condition."""
 
     code = "SW104"
 
 
 class TracingError(DefinitionError):
-    """A body fails with an error of Python while it is traced, or does what no body can do."""
+    """A body fails with a Python error while it is traced, or does what no body can do."""
 
     code = "SW105"
 
@@ -69,13 +69,13 @@ class ParameterError(DefinitionError):
 
 
 class UnusedError(DefinitionError):
-    """Something is declared and never used: a variable that no action assigns, a budget that none spends."""
+    """Something is declared and never used: a variable that no action assigns, a budget that no action spends."""
 
     code = "SW107"
 
 
 class LoopError(DefinitionError):
-    """A loop over a sort is used as a loop of Python, or its variable outside of it."""
+    """A loop over a sort is used as an ordinary Python loop, or its variable is used outside it."""
 
     code = "SW108"
 
@@ -99,7 +99,7 @@ class ResultError(DefinitionError):
 
 
 class ExpressionError(DefinitionError):
-    """An operation is applied to what it cannot be applied to."""
+    """An operation is applied to operands that it cannot take."""
 
     code = "SW112"
 
@@ -117,7 +117,7 @@ class EntityError(DefinitionError):
 
 
 class ReasonError(DefinitionError):
-    """A reason, a known violation or a known bug does not fit the definition that it speaks of."""
+    """A reason, a known violation or a known bug does not fit the definition that it is about."""
 
     code = "SW115"
 

@@ -131,7 +131,7 @@ class Interpreter:
         failed = tuple(r.name for r in self._failed(action, environment, state))
         if failed:
             raise RefusedError(
-                f"`{step.label}` cannot happen now: not ({'; '.join(failed)})",
+                f"`{step.label}` cannot happen now; unmet: {'; '.join(failed)}",
                 failed,
                 help="the action is enabled only where all its requirements hold",
             )

@@ -57,7 +57,7 @@ class Closable(Protocol):
 
 
 class AdapterError(StagewrightError):
-    """An adapter speaks of something that the definition does not have."""
+    """An adapter mentions something that the definition does not have."""
 
     code = "SW430"
 
@@ -74,6 +74,6 @@ def usable(made: object) -> Adapter:
         name for name in ("reset", "do", "observe") if not callable(getattr(made, name, None))
     ]
     raise AdapterError(
-        f"the factory made a {type(made).__name__}, which is no adapter: it has no {', '.join(missing)}",
+        f"the factory made a {type(made).__name__}, which is not an adapter: it has no {', '.join(missing)}",
         help="an adapter has reset(initial), do(step) and observe()",
     )

@@ -37,7 +37,7 @@ _PIECE = 1 << 16  # states read at once
 
 
 class DamagedError(InputError):
-    """A file of a work directory is not what was written there."""
+    """A file in a work directory is not what was written there."""
 
     code = "SW420"
 

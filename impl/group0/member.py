@@ -50,7 +50,7 @@ class Learner(Protocol):
 
 
 class RaceLostError(Group0Error):
-    """A commit lost the race against those of others again and again, and was given up."""
+    """A commit lost the race against other commits again and again, and was given up."""
 
     code = "SW413"
 
@@ -176,7 +176,7 @@ class Member:
                 return self._end(
                     DeposedError(
                         f"the coordinator of term {request.term} was deposed: the term is {term}",
-                        help="what it had in memory is lost; the new one goes on from the tables",
+                        help="what it had in memory is lost; the new one continues from the tables",
                     )
                 )
             case Forgotten():
@@ -255,7 +255,7 @@ class Member:
             return self._end(
                 RaceLostError(
                     f"a commit lost {proposal.races} races against others",
-                    help="try again when less goes on",
+                    help="try again when fewer commits are under way",
                 )
             )
         return self._go_on()
@@ -279,5 +279,5 @@ class Member:
 def _unknown(request: Commit, why: str) -> CommitUnknownError:
     return CommitUnknownError(
         f"whether `{request.command.description}` is committed is not known: {why}",
-        help="look at the tables before it is tried again",
+        help="look at the tables before you try again",
     )

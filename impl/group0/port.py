@@ -22,13 +22,13 @@ TAIL = (
 
 
 class Group0Error(StagewrightError):
-    """Group0 cannot be used: its store is damaged, another's or full, or does not answer."""
+    """Group0 cannot be used: its store is damaged or full, belongs to something else, or does not answer."""
 
     code = "SW411"
 
 
 class UnavailableError(Group0Error):
-    """Group0 does not answer now; what was asked of it changes nothing and may be asked again."""
+    """Group0 does not answer now; the request changed nothing and can be repeated."""
 
     code = "SW412"
 

@@ -6,7 +6,7 @@ from stagewright.spec.errors import StagewrightError
 
 
 class WireError(StagewrightError):
-    """What arrives at a node, or at a client, is not what this program speaks, or its sender does not know the secret."""
+    """A message to a node or a client is not in this program's protocol, or its sender does not know the secret."""
 
     code = "SW418"
 

@@ -109,7 +109,7 @@ def refused(step: StepModel) -> RefusedError:
     at = "" if control is None else f" at `{show(control)}`"
     name = f"{instance.name}: " if instance.name else ""
     return RefusedError(
-        f"{name}`{label}` cannot happen now{at}: not ({'; '.join(step.failed)})",
+        f"{name}`{label}` cannot happen now{at}; unmet: {'; '.join(step.failed)}",
         tuple(step.failed),
         help=instance.hint(),
     )

@@ -15,7 +15,7 @@ LAST_TIME = (1 << 64) - 1
 
 
 class StorageError(StagewrightError):
-    """Rows cannot be read or written: the directory is another's, or damaged, or the disk fails."""
+    """Rows cannot be read or written: the directory is damaged or belongs to another program, or the disk fails."""
 
     code = "SW416"
 

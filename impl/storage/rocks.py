@@ -24,6 +24,7 @@ from uuid import uuid4
 
 from stagewright.impl.storage.port import LAST_TIME, Page, Put, StorageError, Version, forgettable
 from stagewright.impl.storage.sst import FORMAT
+from stagewright.spec.counting import counted
 
 _END = b"\0\0"
 _PAGE = 256
@@ -169,7 +170,7 @@ class RocksRows:
         """
         if self._views:
             raise StorageError(
-                f"{self._views} snapshots are open", help="close them before the store"
+                f"{counted(self._views, 'snapshot')} still open", help="close them before the store"
             )
         self._db.close()
 

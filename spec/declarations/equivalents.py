@@ -302,7 +302,7 @@ def _reason(why: object, where: Source) -> Reason:
         raise ReasonError(
             "an equivalence without a reason",
             where=where,
-            help="say in a sentence why no property can tell",
+            help="say in a sentence why no property can tell the difference",
         )
     return Reason(why, where)
 

@@ -57,7 +57,7 @@ def test_broken_promise_exits_with_1_and_tells_the_story(
         run_command_line([*GIVEN_UP, "--seed", str(seed)]) == ExitCode.VIOLATED for seed in range(8)
     )
     printed = capsys.readouterr().out.rpartition("BROKEN replicas ks.t:")[2]
-    assert "cannot happen now: not (there" in printed
+    assert "cannot happen now; unmet: there" in printed
     story = printed.partition("what happened before that:")[2].partition("traces:")[0]
     assert "give_up_streaming" in story
     assert "--profile scylla-2025.4" in printed

@@ -228,7 +228,7 @@ def test_a_step_that_is_not_enabled_is_refused_with_the_names_of_what_is_false()
     with pytest.raises(RefusedError) as caught:
         here.interpreter.take(Step("go"), here.state)
     assert caught.value.requirements == ("it is ready", "it is stale")
-    assert caught.value.problem == "`go` cannot happen now: not (it is ready; it is stale)"
+    assert caught.value.problem == "`go` cannot happen now; unmet: it is ready; it is stale"
     assert [r.name for r in here.ground_step("go").requirements] == [
         "settled",
         "it is ready",

@@ -29,7 +29,7 @@ SPARKS_MODULE_OPTION = "--add-modules=jdk.incubator.vector"
 
 
 class JavaNotFoundError(StagewrightError):
-    """There is no Java here that Spark can run on."""
+    """There is no Java on this machine that Spark can run on."""
 
     code = "SW500"
 

@@ -19,7 +19,7 @@ _KNOWN = (
     (
         "No space left on device",
         "a task failed on Spark: there is no space left on the device",
-        "make room where Spark and the tasks keep what waits (spark.local.dir, TMPDIR), or name a larger disk",
+        "free space where Spark and its tasks keep temporary files (spark.local.dir, TMPDIR), or name a larger disk",
     ),
     (
         "OutOfMemoryError",

@@ -12,7 +12,7 @@ from stagewright.impl.recording.transition_table import tables_of
 from stagewright.machines.recorded import OF_NODES
 
 NOT_SYNCED = "the row is on the disk"
-REFUSED = f"lives {{}}: `answer_write(no)` cannot happen now: not ({NOT_SYNCED})"
+REFUSED = f"lives {{}}: `answer_write(no)` cannot happen now; unmet: {NOT_SYNCED}"
 
 
 def recorded(*synced: bool) -> Recording:

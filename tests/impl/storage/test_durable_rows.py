@@ -90,7 +90,7 @@ def test_a_log_that_is_cut_is_a_prefix_of_the_batches(tmp_path: Path) -> None:
 def test_a_store_with_an_open_snapshot_is_not_closed(tmp_path: Path) -> None:
     rows = RocksRows(tmp_path / "rows")
     snapshot = rows.snapshot()
-    with pytest.raises(StorageError, match="1 snapshots are open"):
+    with pytest.raises(StorageError, match="1 snapshot still open"):
         rows.close()
     with pytest.raises(StorageError, match="cannot be opened"):
         RocksRows(tmp_path / "rows")

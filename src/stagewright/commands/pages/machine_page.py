@@ -92,10 +92,12 @@ def _basis(diagram: Diagram) -> str:
     """What the edges of the picture are, in sentences."""
     parts = [diagram.basis, *diagram.notes]
     if diagram.elsewhere:
-        parts.append("dashed ones are taken at other scopes only")
+        parts.append("dashed edges are taken only at other scopes")
     if diagram.untaken:
-        edges = "one more" if len(diagram.untaken) == 1 else f"{len(diagram.untaken)} more"
-        parts.append(f"the guards by themselves would allow {edges}, which no run takes")
+        edges = (
+            "one more edge" if len(diagram.untaken) == 1 else f"{len(diagram.untaken)} more edges"
+        )
+        parts.append(f"the guards alone would allow {edges}, which no run takes")
     return plain(" ".join(f"{text[0].upper()}{text[1:]}." for text in parts))
 
 
@@ -172,10 +174,10 @@ def index_of(
     """The page that lists the machines with what each refines, and the bugs of the list that none of them shows."""
     lines = ["# The machines", "", "Generated from the definitions: `stagewright docs`.", ""]
     introduction = (
-        "A machine *is seen as* another one where all that it does is, looked at from there, something that the other one "
-        "does: a refinement, which `check --all` decides ([refinement](../language/refinement.md)). It *is made of* those "
-        "that it has as parts, or extends; a base that is not shipped goes by the machine that is. Why these are not "
-        "fewer, larger ones: [decision 6](../adr/0006-small-machines.md)."
+        "A machine *is seen as* another one if everything that it does is something that the other one does, seen from there: "
+        "a refinement, which `check --all` decides ([refinement](../language/refinement.md)). It *is made of* the machines "
+        "that it has as parts or extends; where the base class itself is not shipped, the shipped machine is named. "
+        "[Decision 6](../adr/0006-small-machines.md) says why there are not fewer, larger ones."
     )
     lines += [introduction, ""]
     head = ("machine", "what it is", "is seen as", "is made of")
@@ -193,7 +195,7 @@ def index_of(
     )
     lines += ["All known bugs, with what finds them: [known-bugs.md](../known-bugs.md).", ""]
     if absent:
-        lines += ["Bugs of the list that no machine shows:", ""]
+        lines += ["Bugs on the list that no machine shows:", ""]
         lines += table(
             ("row", "reference", "", "why"),
             [(a.id, a.reference, a.absence.value, prose(a.reason)) for a in absent],

@@ -32,7 +32,7 @@ def render_diagram(diagram: Diagram) -> str:
             f"    %% not drawn, for their targets depend on more: {', '.join(diagram.undrawn)}"
         )
     if diagram.untaken:
-        lines.append("    %% the guards by themselves allow these, and no run takes them:")
+        lines.append("    %% the guards alone allow these, but no run takes them:")
         lines += [f"    %% {a.name} --> {b.name}: {action}" for a, b, action in diagram.untaken]
     return "\n".join(lines) + "\n"
 
