@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from stagewright.checker.verdicts import METHOD
-from stagewright.spec.counting import counted
 from stagewright.spec.definition import Unexercised
+from stagewright.spec.text.counting import counted
 from stagewright.spec.verdict import Coverage, Outcome, PropertyVerdict, Report
 
 EXERCISED = "everything is exercised"

@@ -16,7 +16,6 @@ from stagewright.checker.limits import OnProgress, Stop
 from stagewright.checker.liveness import Lasso, fair_steps
 from stagewright.checker.symmetry.lifting import lifted_breach, lifted_step, run_of
 from stagewright.checker.symmetry.reduced import Reduced
-from stagewright.spec.counting import counted
 from stagewright.spec.definition import (
     NO_DEADLOCK,
     Definition,
@@ -25,6 +24,7 @@ from stagewright.spec.definition import (
 )
 from stagewright.spec.grounding.ground import GroundModel, GroundProperty, GroundStep
 from stagewright.spec.grounding.ground_eval import evaluate
+from stagewright.spec.text.counting import counted
 from stagewright.spec.values import FrozenMap
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Run
 

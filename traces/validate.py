@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagewright.spec.counting import counted
 from stagewright.spec.definition import Definition
 from stagewright.spec.errors import InputError
+from stagewright.spec.text.counting import counted
 from stagewright.traces.engines.engine import Engine
 from stagewright.traces.events.memory import seldom_collected
 from stagewright.traces.incremental.incremental_run import Continued

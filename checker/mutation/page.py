@@ -10,9 +10,9 @@ from importlib.resources import files
 from stagewright.checker.mutation.changes.mutants import Kind, Mutant
 from stagewright.checker.mutation.evaluation import Fate
 from stagewright.checker.mutation.report import Finding, Group, MutationReport
-from stagewright.spec.counting import counted
 from stagewright.spec.definition import Reason
 from stagewright.spec.source import Source
+from stagewright.spec.text.counting import counted
 
 _SLOT = re.compile(r"\{\{([a-z-]+)\}\}")
 PathOf = Callable[[str], str]

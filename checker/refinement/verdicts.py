@@ -12,11 +12,11 @@ from stagewright.checker.explicit.runs import run_along
 from stagewright.checker.limits import Limits, Stop, interruptible
 from stagewright.checker.refinement.decide import Decision, Divergence, View
 from stagewright.checker.refinement.looks import Comparison, Look, Looks
-from stagewright.spec.counting import counted
 from stagewright.spec.definition import Definition
 from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.refinement import Mapped
 from stagewright.spec.scope import Scope, scope_of
+from stagewright.spec.text.counting import counted
 from stagewright.spec.values import FrozenMap, show
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Refined
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from stagewright.checker.symbolic.claims import Claim
 from stagewright.checker.symbolic.unrolling import Unrolling
 from stagewright.checker.symbolic.z3_terms import Term, smtlib
-from stagewright.spec.counting import counted
 from stagewright.spec.errors import InputError
+from stagewright.spec.text.counting import counted
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from stagewright.checker.symbolic.limits import Progress
 from stagewright.checker.symbolic.replay import Breach, Path, Replay
 from stagewright.checker.symbolic.unrolling import Unrolling
 from stagewright.checker.symbolic.z3_terms import Answer, Clock, OutOfTimeError
-from stagewright.spec.counting import counted
 from stagewright.spec.definition import Definition
 from stagewright.spec.grounding.ground import GroundModel
 from stagewright.spec.grounding.initial import no_initial_state
+from stagewright.spec.text.counting import counted
 from stagewright.spec.values import FrozenMap
 from stagewright.spec.verdict import Outcome, PropertyVerdict
 

@@ -44,8 +44,8 @@ from stagewright.machines.scylladb.topology.topology_states import (
     NodeState,
     TransitionState,
 )
-from stagewright.spec.counting import counted
 from stagewright.spec.errors import RefusedError
+from stagewright.spec.text.counting import counted
 
 LOCAL = "system.local"
 BOOTSTRAPPED = b"bootstrapped"

@@ -27,7 +27,7 @@ from stagewright.impl.node.messages.tables import (
 )
 from stagewright.impl.processes.errors import WireError
 from stagewright.impl.views.maintenance.definition import COMPARISONS, LARGEST_NUMBER
-from stagewright.spec.counting import counted
+from stagewright.spec.text.counting import counted
 
 LONGEST_KEY = 4 << 10  # bytes
 LONGEST_VALUE = 64 << 10

@@ -24,7 +24,7 @@ from uuid import uuid4
 
 from stagewright.impl.storage.port import LAST_TIME, Page, Put, StorageError, Version, forgettable
 from stagewright.impl.storage.sst import FORMAT
-from stagewright.spec.counting import counted
+from stagewright.spec.text.counting import counted
 
 _END = b"\0\0"
 _PAGE = 256

@@ -7,8 +7,8 @@ from collections import Counter
 from stagewright.impl.catalog.view import View
 from stagewright.impl.ring.tablets import Tablet, TabletMap, TabletReplica
 from stagewright.machines.scylladb.topology.topology_states import NodeState
-from stagewright.spec.counting import counted
 from stagewright.spec.errors import RefusedError
+from stagewright.spec.text.counting import counted
 
 
 def allocated(view: View, count: int, replicas: int, down: frozenset[str]) -> TabletMap:

@@ -13,8 +13,8 @@ from stagewright.impl.node.messages.tables import MoveTablet, SetBalancing
 from stagewright.impl.ring.tablets import TabletReplica
 from stagewright.impl.tablets.balancer import Asked, Migration, TabletName
 from stagewright.impl.tablets.replication import staying
-from stagewright.spec.counting import counted
 from stagewright.spec.errors import RefusedError
+from stagewright.spec.text.counting import counted
 
 
 def ask_to_move(view: View, rows: tuple[TabletRow, ...], request: MoveTablet) -> Command:

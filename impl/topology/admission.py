@@ -10,7 +10,7 @@ from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.topology.topology_states import NodeState
-from stagewright.spec.counting import counted
+from stagewright.spec.text.counting import counted
 from stagewright.spec.verdict import Step
 
 UNFIT = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from stagewright.spec.counting import counted
 from stagewright.spec.grounding.coverable import (
     ActionOf,
     Edge,
@@ -13,6 +12,7 @@ from stagewright.spec.grounding.coverable import (
     ValueOf,
     name_of,
 )
+from stagewright.spec.text.counting import counted
 from stagewright.traces.coverage.exercised import Count, MachineCoverage, Seen
 
 VERSION = 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stagewright.spec.counting import counted
+from stagewright.spec.text.counting import counted
 from stagewright.traces.cross_entity.verdicts import GroupReport, PropertyReport, TogetherReport
 from stagewright.traces.events.where import Where
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from stagewright.spec.counting import counted
+from stagewright.spec.text.counting import counted
 from stagewright.traces.automaton.product_automaton import Standing
 from stagewright.traces.coverage.exercised import Whose
 from stagewright.traces.explain.explanation import CandidateReport

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from stagewright.spec.counting import counted
+from stagewright.spec.text.counting import counted
 from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.coverage.exercised import Exercised, Whose
 from stagewright.traces.coverage.kept_coverage import added, load_coverage, save_coverage

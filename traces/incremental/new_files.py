@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from stagewright.spec.counting import counted
 from stagewright.spec.errors import InputError
+from stagewright.spec.text.counting import counted
 from stagewright.traces.inputs.discover import InputFile
 from stagewright.traces.inputs.file_identity import (
     FileRead,

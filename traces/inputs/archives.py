@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from stagewright.spec.counting import counted
 from stagewright.spec.errors import InputError
+from stagewright.spec.text.counting import counted
 from stagewright.traces.readers.text_lines import DAMAGED, as_stream, beginning
 
 

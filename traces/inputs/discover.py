@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
-from stagewright.spec.counting import counted
 from stagewright.spec.errors import InputError, StagewrightError
+from stagewright.spec.text.counting import counted
 from stagewright.traces.inputs.archives import archive_kind
 from stagewright.traces.inputs.duplicates import copies_among
 from stagewright.traces.mapping.plan import Plan

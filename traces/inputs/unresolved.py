@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from stagewright.spec.counting import counted
 from stagewright.spec.errors import InputError, StagewrightError
+from stagewright.spec.text.counting import counted
 from stagewright.traces.events.event_block import Block, chosen, place_of
 from stagewright.traces.replay.exact_verdicts import (
     DETAILS_MAX,

@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from stagewright.spec.counting import counted
+from stagewright.spec.text.counting import counted
 from stagewright.spec.trace import Event
 from stagewright.traces.mapping.mapped_meaning import Meanings, RowEvent, events_in, plan_of
 from stagewright.traces.mapping.mapped_rows import rows_of

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from stagewright.spec.counting import counted
 from stagewright.spec.errors import InputError, StagewrightError
+from stagewright.spec.text.counting import counted
 from stagewright.traces.automaton.product_automaton import Source
 from stagewright.traces.coverage.correction import Taken
 from stagewright.traces.coverage.exercised import Exercised, Whose, exercised_of

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 
-from stagewright.spec.counting import counted
+from stagewright.spec.text.counting import counted
 from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.explain.candidate_comparison import in_words
 from stagewright.traces.report.page_coverage import Drawing, coverage_section

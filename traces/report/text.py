@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from stagewright.spec.counting import counted
+from stagewright.spec.text.counting import counted
 from stagewright.spec.text.visible import one_line
 from stagewright.spec.trace import TraceVerdict
 from stagewright.spec.values import summarised

@@ -15,7 +15,7 @@ from stagewright.impl.indexes.processes.wire import (
     Transact,
 )
 from stagewright.impl.processes.errors import WireError
-from stagewright.spec.counting import counted
+from stagewright.spec.text.counting import counted
 
 LARGEST = (1 << 63) - 2
 MOST_ROWS = 1_000  # of a transaction, or of a page of a scan

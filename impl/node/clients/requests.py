@@ -34,7 +34,7 @@ from stagewright.impl.node.messages import (
 )
 from stagewright.impl.node.port import Effect, Send, Wake
 from stagewright.impl.ring.vnodes import Chosen
-from stagewright.spec.counting import counted
+from stagewright.spec.text.counting import counted
 
 Parts = tuple[tuple[tuple[str, ...], int], ...]
 """Of whom how many must answer, for each part of a request."""

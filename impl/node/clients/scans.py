@@ -23,7 +23,7 @@ from stagewright.impl.node.messages import (
     ScanReply,
 )
 from stagewright.impl.node.port import Effect, Send, Wake
-from stagewright.spec.counting import counted
+from stagewright.spec.text.counting import counted
 
 
 @dataclass(frozen=True)

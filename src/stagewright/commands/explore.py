@@ -16,7 +16,7 @@ from stagewright.commands.console.machine_flags import (
     scope_from,
 )
 from stagewright.commands.console.serving import until_interrupted
-from stagewright.spec.counting import counted
+from stagewright.spec.text.counting import counted
 
 if TYPE_CHECKING:
     from stagewright.explore.explorer import Explorer

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from stagewright.commands.console.exit_codes import ExitCode
 from stagewright.commands.console.serving import until_interrupted
-from stagewright.spec.counting import counted
+from stagewright.spec.text.counting import counted
 
 if TYPE_CHECKING:
     from stagewright.impl.view_engine import Query, ViewEngine

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from stagewright.spec.counting import counted
 from stagewright.spec.errors import InputError
+from stagewright.spec.text.counting import counted
 from stagewright.spec.trace import Event
 from stagewright.traces.events.observability import Recording
 from stagewright.traces.readers.generic.otlp_records import (

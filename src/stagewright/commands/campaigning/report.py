@@ -15,7 +15,7 @@ from stagewright.commands.campaigning.runs import run_seeds
 from stagewright.commands.campaigning.subject import Small, Subject
 from stagewright.impl.recording.failure import Found
 from stagewright.impl.recording.trial import Trial
-from stagewright.spec.counting import counted
+from stagewright.spec.text.counting import counted
 
 T = TypeVar("T", bound=Trial)
 D = TypeVar("D", bound=Enum)

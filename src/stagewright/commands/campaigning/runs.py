@@ -12,8 +12,8 @@ from typing import Any, Protocol, TextIO, TypeVar
 
 from stagewright.checker.mutation.processes import in_processes, possible
 from stagewright.commands.campaigning.asked import Asked
-from stagewright.spec.counting import counted
 from stagewright.spec.errors import InputError
+from stagewright.spec.text.counting import counted
 
 _LIVE_SECONDS, _PLAIN_SECONDS = 0.2, 10.0
 _RESULTS = "results.jsonl"

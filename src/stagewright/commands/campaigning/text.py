@@ -12,7 +12,7 @@ from rich.text import Text
 from stagewright.impl.simulator.campaign.tally import DatabaseTally
 from stagewright.impl.simulator.campaign.trial import READS, WRITES
 from stagewright.impl.simulator.database.world import KINDS
-from stagewright.spec.counting import counted
+from stagewright.spec.text.counting import counted
 
 
 def parts(tally: DatabaseTally) -> Iterator[RenderableType]:

@@ -13,8 +13,8 @@ from stagewright.commands.console.exit_codes import ExitCode
 from stagewright.commands.console.serving import until_interrupted
 from stagewright.impl.processes.layout import Layout, Settings
 from stagewright.impl.processes.supervisor import LOOPBACK, TABLE, Supervisor
-from stagewright.spec.counting import counted
 from stagewright.spec.errors import InputError
+from stagewright.spec.text.counting import counted
 
 if TYPE_CHECKING:
     from stagewright.commands.clusters.row_shell import RowShell

@@ -11,7 +11,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from stagewright.commands.console.exit_codes import ExitCode
-from stagewright.spec.counting import counted
+from stagewright.spec.text.counting import counted
 
 if TYPE_CHECKING:
     from stagewright.impl.processes.client import Session

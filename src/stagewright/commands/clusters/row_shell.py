@@ -16,8 +16,8 @@ from stagewright.commands.clusters.shell_views import (
 )
 from stagewright.commands.clusters.unknown import unknown_command
 from stagewright.impl.processes.supervisor import named
-from stagewright.spec.counting import counted
 from stagewright.spec.errors import InputError
+from stagewright.spec.text.counting import counted
 
 if TYPE_CHECKING:
     from stagewright.impl.cdc.consumer import Position

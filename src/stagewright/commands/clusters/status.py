@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from stagewright.spec.counting import counted
+from stagewright.spec.text.counting import counted
 
 if TYPE_CHECKING:
     from rich.table import Table

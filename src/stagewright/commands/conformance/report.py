@@ -14,8 +14,8 @@ from stagewright.checker.conformance.exercised import Exercised, Gaps, gaps
 from stagewright.checker.conformance.oracle import Oracle
 from stagewright.checker.conformance.play import SuiteResult
 from stagewright.commands.conformance.aim_file import Aim
-from stagewright.spec.counting import counted
 from stagewright.spec.grounding.coverable import Thing, kind_of, name_of
+from stagewright.spec.text.counting import counted
 from stagewright.spec.values import plain
 from stagewright.spec.verdict import Step
 

@@ -11,8 +11,8 @@ from typing import TextIO
 
 from stagewright.checker.mutation.evaluation import Evaluation, Fate
 from stagewright.checker.mutation.original import Original
-from stagewright.spec.counting import counted
 from stagewright.spec.definition import Definition
+from stagewright.spec.text.counting import counted
 
 _LIVE_SECONDS = 0.2
 _PLAIN_SECONDS = 5.0

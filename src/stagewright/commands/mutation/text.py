@@ -15,8 +15,8 @@ from stagewright.checker.mutation.evaluation import Fate
 from stagewright.checker.mutation.fairness import Assumed
 from stagewright.checker.mutation.report import Finding, MutationReport, Need
 from stagewright.commands.reports.places import path_of
-from stagewright.spec.counting import counted
 from stagewright.spec.source import Source
+from stagewright.spec.text.counting import counted
 
 _VERBS = {
     Kind.DROP: "does not require",

@@ -10,12 +10,12 @@ from stagewright.checker.counterexample.files import file_stem, markdown, write_
 from stagewright.checker.counterexample.story import story_of
 from stagewright.checker.limits import Limits
 from stagewright.commands.pages.text import plain, prose
-from stagewright.spec.counting import counted
 from stagewright.spec.define import define
 from stagewright.spec.definition import Definition
 from stagewright.spec.loading import find
 from stagewright.spec.machine import profile_names
 from stagewright.spec.scope import scope_of
+from stagewright.spec.text.counting import counted
 from stagewright.spec.verdict import Outcome, Report
 
 

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from stagewright.commands.console.output import to_copy
 from stagewright.commands.reports.result import Result, scope_of
-from stagewright.spec.counting import counted
 from stagewright.spec.definition import Definition
+from stagewright.spec.text.counting import counted
 from stagewright.spec.verdict import Coverage, Outcome, PropertyVerdict, Reduction, Report
 
 _MARKS = {

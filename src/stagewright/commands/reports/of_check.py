@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from stagewright.commands.reports.places import Place, class_place, place_of
 from stagewright.commands.reports.suite import Case, FlowStep, Level, Remark, Suite
-from stagewright.spec.counting import counted
 from stagewright.spec.definition import Definition, Property, PropertyKind
+from stagewright.spec.text.counting import counted
 from stagewright.spec.verdict import REFINEMENT, Coverage, Outcome, PropertyVerdict, Report
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from stagewright.commands.reports.of_check import rule_of
 from stagewright.commands.reports.places import Place, class_place, place_of
 from stagewright.commands.reports.suite import Case, FlowStep, Level, Remark, Suite
-from stagewright.spec.counting import counted
 from stagewright.spec.definition import Definition
+from stagewright.spec.text.counting import counted
 from stagewright.spec.values import flatten, show
 from stagewright.spec.verdict import Outcome
 

@@ -20,7 +20,7 @@ from stagewright.commands.reports.check_text import first_sentence
 from stagewright.commands.reports.places import Place
 from stagewright.commands.reports.suite import REMARK_RULES, Case, FlowStep, Level, Suite
 from stagewright.commands.reports.text import readable
-from stagewright.spec.counting import counted
+from stagewright.spec.text.counting import counted
 from stagewright.spec.verdict import Outcome
 
 Json = object

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from stagewright.commands.console.exit_codes import ExitCode
 from stagewright.commands.running.outcome import as_json, nodes_of, print_report, refuse_others
 from stagewright.commands.running.script import WITHOUT_A_SCRIPT
-from stagewright.spec.counting import counted
+from stagewright.spec.text.counting import counted
 
 if TYPE_CHECKING:
     from stagewright.impl.indexes.simulated.run import Plan, Report

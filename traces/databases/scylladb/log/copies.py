@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from stagewright.spec.counting import counted
+from stagewright.spec.text.counting import counted
 from stagewright.traces.databases.scylladb.log.line import LogRecord
 
 Part = tuple[int, LogRecord]  # the part of a file that a record is in, and the record

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from stagewright.machines.scylladb.topology.topology_states import NodeState
 from stagewright.machines.scylladb.views.view_task import Life
-from stagewright.spec.counting import counted
+from stagewright.spec.text.counting import counted
 from stagewright.traces.databases.scylladb import versions
 from stagewright.traces.databases.scylladb.event_book import Book, Effect, Source
 from stagewright.traces.databases.scylladb.lines import (

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from stagewright.spec.counting import counted
+from stagewright.spec.text.counting import counted
 from stagewright.traces.databases.scylladb.lines import tablets, topology, views
 from stagewright.traces.databases.scylladb.log.copies import as_written
 from stagewright.traces.databases.scylladb.log.line import LogRecord
