@@ -32,7 +32,7 @@ def add_ci_reports(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar=("FORM", "FILE"),
-        help="write a report in a format of an installed package; `-`: to standard output; repeatable",
+        help="write a report in any format, also one of an installed package; `-`: to standard output; repeatable",
     )
     group.add_argument(
         "--github",
