@@ -53,18 +53,16 @@ def test_a_promise_shows_its_machine_its_bugs_and_the_mutant_that_it_alone_catch
     assert (fenced[3], fenced[4]) == ("T07", "not measured")
     assert fenced[5].startswith("[old](")
     assert "It is a table of columns." in text
-    assert (
-        "2 properties in 2 sections. 1 are broken by a known bug; of 1 that were measured" in text
-    )
+    assert "2 properties in 2 sections; known bugs break 1 of them. Of the 1 measured," in text
 
 
 def test_a_promise_that_catches_nothing_by_itself_is_not_flattered(tmp_path: Path) -> None:
     text = page(tmp_path, define(ViewTask).fingerprint(), "shared", None)
     assert row(text, "aborts_are_not_revoked")[4] == "4; shared"
-    assert "0 notice some mutant alone, 1 share what they notice" in text
+    assert "0 catch a mutant that no other catches, 1 catch only what others catch, too" in text
 
 
 def test_results_of_an_older_definition_do_not_count(tmp_path: Path) -> None:
     text = page(tmp_path, "another", "alone", "drop / abort")
     assert row(text, "aborts_are_not_revoked")[4] == "not measured"
-    assert "of 0 that were measured" in text
+    assert "Of the 0 measured" in text
