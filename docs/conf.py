@@ -41,6 +41,8 @@ html_theme = "furo"
 html_title = "Stagewright"
 html_show_copyright = False
 html_extra_path = ["site"]  # the root's page, which leads to docs/index
+html_static_path = ["static"]
+html_css_files = ["tables.css"]
 html_search_scorer = str(ROOT / "docs" / "search_order.js")
 
 _MADE_BY_USERS = {"Actor", "Entity", "Profile", "Scope"}
