@@ -167,7 +167,7 @@ def test_a_command_to_copy_is_one_line(here: Path, capsys: pytest.CaptureFixture
         (["--adapter", "adapter.py:NUMBER"], "nothing to call named `NUMBER`"),
         (["--adapter", "adapter.py:given_one"], "takes neither no argument nor two"),
         (["--adapter", "adapter.py:Misspelt"], "did you mean `count`?"),
-        (["--adapter", "builtins:dict"], "which is no adapter"),
+        (["--adapter", "builtins:dict"], "which is not an adapter"),
         (["--suite", "hypothesis", "--export", "x.py"], "random runs cannot be exported"),
         (["--export", "no/such/folder/x.py"], "cannot write"),
         (["--budget", "crashes=1"], "no budget named `crashes`"),

@@ -260,7 +260,7 @@ def test_profiles_stand_side_by_side(
         "enabled only here: give_up_before_streaming"
     )
     assert run_command_line([*terminal, "--path", "0;start(rebuild_v2)"]) == 0
-    refused = "step 1, `start(rebuild_v2)`, is refused: not (migration is the only kind)"
+    refused = "step 1, `start(rebuild_v2)`, is refused; unmet: migration is the only kind"
     assert f"under seed: {refused}" in capsys.readouterr().out
 
 

@@ -226,7 +226,7 @@ class Explorer:
         failed = [r.name for r in self._interpreter.failed_requirements(step, state)]
         if failed:
             raise InputError(
-                f"step {number}, `{label}`, is refused: not ({'; '.join(failed)})",
+                f"step {number}, `{label}`, is refused; unmet: {'; '.join(failed)}",
                 help="the definition may have changed since this path was copied",
             )
         return self._interpreter.take(step, state)

@@ -183,7 +183,7 @@ def test_a_file_that_was_rotated_is_known_under_its_new_name(lease: Any, tmp_pat
     second = evaluated(lease, [path, tmp_path / "t.jsonl.1.gz"], state)
     assert (second.totals.lines, second.totals.duplicates) == (len(lines) - 20, 0)
     assert second.exit_code == 0
-    moved, replaced = (n for n in second.notes if "files were moved" in n or "of this name" in n)
+    moved, replaced = (n for n in second.notes if "moved since" in n or "of the same name" in n)
     assert "t.jsonl.1.gz" in moved
     assert "t.jsonl" in replaced
     (tmp_path / "t.jsonl.1.gz").rename(tmp_path / "t.jsonl.2.gz")
@@ -235,7 +235,7 @@ def test_that_repetitions_of_earlier_events_are_not_compared_is_told(
     rest = write(tmp_path / "b.jsonl", [other, *events[7:]])
     report = evaluated(lease, [rest], tmp_path / "state")
     assert (report.exit_code, report.totals.duplicates) == (0, 2)
-    note = "2 events repeat some of earlier runs, with which they cannot be compared"
+    note = "2 events repeated from earlier runs, which cannot be compared with the originals"
     assert note in report.notes
 
 

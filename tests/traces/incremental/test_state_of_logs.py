@@ -186,7 +186,7 @@ def test_a_log_that_was_changed_is_read_again_as_a_whole(tmp_path: Path) -> None
     assert second.totals.lines == 2
     assert second.verdicts[TraceVerdict.VIOLATION] == 0
     assert any("read again as a whole" in note for note in second.notes)
-    (back,) = (note for note in second.notes if "as more is known" in note)
+    (back,) = (note for note in second.notes if "now that more is known" in note)
     assert str(first.entities[0].key) in back
 
 

@@ -298,7 +298,7 @@ def test_files_are_merged_by_time_and_what_is_uncertain_is_told(tmp_path: Path) 
     write(two, "\n".join([rows[2].replace(":00.3", ":00.9"), rows[1].replace(":00.2", ":00.4")]))
     found = read(TEXT, one, two)
     assert found.interpreted.notes == [
-        "time runs back in 1 places: the lines of a file keep their order",
+        "time runs back in 1 place: the lines of a file keep their order",
         "1 event at the same time as one of the same entity in another file: their order is not known",
     ]
 

@@ -111,14 +111,14 @@ def test_numbers_order_events_where_all_have_one(tmp_path: Path) -> None:
     assert gap.verdicts == {"a": TraceVerdict.GAP}
     mixed = read(write(tmp_path / "a.jsonl", request(start, log(30, entity="a", action="acquire"))))
     assert mixed.verdicts == {"a": TraceVerdict.OK}
-    assert "with and without a number" in mixed.interpreted.notes[0]
+    assert "both numbered and unnumbered" in mixed.interpreted.notes[0]
 
 
 def test_equal_times_are_told(tmp_path: Path) -> None:
     found = read(
         write(tmp_path / "a.jsonl", request(*steps("a", "acquire"), *steps("a", "expire")))
     )
-    assert "have the time of another" in found.interpreted.notes[0]
+    assert "at the same time as another" in found.interpreted.notes[0]
 
 
 def test_an_end_is_marked_or_missing(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_records_that_were_exported_again_are_duplicates(tmp_path: Path) -> None
     assert (report.exit_code, report.verdicts[OK]) == (0, 1)
     assert (report.totals.duplicates, report.totals.events, report.totals.with_events) == (3, 7, 2)
     (note,) = report.notes
-    assert "3 records equal another one in everything, of a:" in note
+    assert "3 records equal to another in everything, of a:" in note
     other = dict(batch[2], body={"stringValue": "another time"})
     assert evaluated([otlp(tmp_path / "a.json", batch, [other])]).exit_code == 1
 

@@ -140,8 +140,8 @@ def _said(failure: Failure) -> str:
     text = failure.text
     if failure.by == BY_LOG:
         return text.partition(":")[0]
-    if " not (" in text:
-        return text.rpartition(" not (")[2].rstrip(")")
+    if "; unmet: " in text:
+        return text.rpartition("; unmet: ")[2]
     return " ".join(failure.sort[1:])
 
 

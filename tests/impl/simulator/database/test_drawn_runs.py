@@ -75,7 +75,7 @@ class Shown:
 
 D = Defect
 SHOWN = (
-    Shown(D.a_call_joins_with_all_its_tasks, JOINED, "not (it is executed, or completed)"),
+    Shown(D.a_call_joins_with_all_its_tasks, JOINED, "unmet: it is executed, or completed"),
     Shown(D.recreated_views_are_the_same, AGAIN, "the base table has it not"),
     Shown(D.fence_skips_nodes_that_seem_down, CUT_OFF, "the node has acknowledged the fence"),
     Shown(D.tablets_that_come_are_counted, DROPPED_EARLY, "the node holds no tablets"),
