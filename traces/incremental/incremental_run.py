@@ -175,9 +175,9 @@ class Continued:
             ),
             (
                 len(back),
-                "entity",
-                "entities",
-                f"found bad before and good now that more is known: {shown}",
+                "finding",
+                "findings",
+                f"taken back, now that more is known: {shown}",
             ),
             (
                 self._lines_again,

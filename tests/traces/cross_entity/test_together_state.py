@@ -119,7 +119,7 @@ def test_what_late_events_explain_is_taken_back_by_name(recorder: Any, runs: Run
     late = [e for e in events if e.entity == "a:r0" and e.sequence >= 2]
     first, second = runs([e for e in events if e not in late and not e.end], late)
     assert ("one_is_pending", "run/a", 3) in broken(first)
-    (back,) = (note for note in second.notes if "as more is known" in note)
+    (back,) = (note for note in second.notes if "now that more is known" in note)
     assert "run/a/Table.one_is_pending" in back
 
 
