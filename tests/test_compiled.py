@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 from typing import Any, cast
 
-import numba
 import numpy as np
 import pytest
 
@@ -47,7 +46,7 @@ def of_several(data: Any) -> Any:
 def test_a_loop_is_compiled_once_for_numbers_of_all_sizes_and_constants(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))  # nothing is kept from before
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))  # nothing is kept from before
     assert of_several(np.array([5], np.int32)) == 24
     assert len(cast("Any", tripled).machine_code().signatures) == 1
 

@@ -176,8 +176,8 @@ def test_reasons_can_be_checked_alone(tmp_path: Path, capsys: pytest.CaptureFixt
     kept = tmp_path / "toggle.jsonl"
     assert run(file, "--reasons", "--checkpoint", kept) == ExitCode.VIOLATED
     printed = capsys.readouterr()
-    assert "checking 1 mutants" in printed.err
-    assert "1 reasons: 0 needed, 1 stale, 0 undecided (1 mutants)" in printed.out
+    assert "checking 1 mutant " in printed.err
+    assert "1 reason: 0 needed, 1 stale, 0 undecided (1 mutant)" in printed.out
     assert run(file, "--reasons", "--checkpoint", kept, "--json") == ExitCode.VIOLATED
     found = document(capsys)
     assert found["reasons"] == {"needed": 0, "stale": 1, "open": 0}

@@ -119,8 +119,8 @@ def _claims(report: MutationReport) -> Iterator[RenderableType]:
     """How many reasons were decided, with so many mutants."""
     found = Counter(report.claims.values())
     yield Text(
-        f"{found.total():,} reasons: {found[Claim.NEEDED]:,} needed, {found[Claim.STALE]:,} stale, "
-        f"{found[Claim.OPEN]:,} undecided ({report.summary().mutants:,} mutants)"
+        f"{counted(found.total(), 'reason')}: {found[Claim.NEEDED]:,} needed, {found[Claim.STALE]:,} stale, "
+        f"{found[Claim.OPEN]:,} undecided ({counted(report.summary().mutants, 'mutant')})"
     )
     yield _time(report)
 
