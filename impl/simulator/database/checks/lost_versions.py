@@ -30,6 +30,8 @@ class LostVersions:
         self._rows = rows
         # Of each base row, by its key: values by timestamps.
         self.found: dict[bytes, dict[int, bytes | None]] = {}
+        # What nodes that are given up had while a tablet left them: who lives may drop it before the move ends.
+        self._had: dict[tuple[str, int, str], set[Cell]] = {}
 
     def committed(self, before: View, after: View) -> None:
         """Something was committed: a tablet may have left nodes that are given up."""
@@ -37,8 +39,12 @@ class LostVersions:
             row = after.tablet(earlier.table, earlier.number)
             if row is None or not after.views_of(row.table):
                 continue
-            gone = {r.host for r in earlier.tablet.replicas} - {*row.holders}
-            gone &= before.given_up | after.given_up
+            hosts = {r.host for r in earlier.tablet.replicas}
+            given_up = hosts & (before.given_up | after.given_up)
+            for name in given_up:
+                had = self._had.setdefault((row.table, row.number, name), set())
+                had |= self._versions(name, row)
+            gone = given_up - {*row.holders}
             if gone:
                 self._lose(row, gone, after)
 
@@ -49,7 +55,7 @@ class LostVersions:
             for v in self._versions(n, row)
         }
         for name in gone:
-            for key, time, value in self._versions(name, row) - elsewhere:
+            for key, time, value in self._had.pop((row.table, row.number, name)) - elsewhere:
                 if (key[8:], time) not in self._rows.acknowledged:
                     self.found.setdefault(key[8:], {})[time] = value
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from stagewright.impl.simulator.database.checks.lost_versions import LostVersions
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.plan import Plan
@@ -22,6 +24,21 @@ ONE_REPLICA_IS_REPLACED = Plan(
     workload=parse_workload("keys=40,gap=1-6,deletes=0.05")[0],
 )
 """A write fails as one of two replicas is down; the other is replaced after the view was updated from it."""
+
+ONE_LIVES_THAT_IS_GIVEN_UP = Plan(
+    nodes=5,
+    seed=1500602,
+    script=parse_script(
+        "table t tablets 2 rf 2; write 82; remove n2; write 52; create view v on t by value mod 2; replace n3 by n6; "
+        "write 45; remove n1; await v; write 46; drop view v; kill n6; wait 201; create view v on t by value mod 2; "
+        "restart n6; cleanup; join n7"
+    ),
+    faults=parse_faults("loss=0.12,duplicate=0.12,failover=20,storm,action=0.1"),
+    workload=parse_workload("clients=4,keys=40,gap=0-3,reads=0.5,deletes=0.1,chunk=3")[0],
+    cdc=True,
+    ttl=20_000,
+)
+"""The removal of a node lasts; it starts again meanwhile, and drops the rows of a tablet that leaves it."""
 
 
 def lost(*values: tuple[int, bytes | None]) -> LostVersions:
@@ -47,6 +64,15 @@ def test_a_view_may_show_what_a_replaced_node_alone_had() -> None:
     assert (
         report.counted["view rows of lost versions"] == 2
     )  # one row, on each of the view's replicas
+
+
+@pytest.mark.long
+def test_a_view_may_show_what_a_node_alone_had_that_drops_its_rows_before_its_tablet_has_left_it() -> (
+    None
+):
+    report = run(ONE_LIVES_THAT_IS_GIVEN_UP)
+    assert report.kept, report.breaches + report.refused
+    assert report.counted["view rows of lost versions"] > 0
 
 
 def test_a_row_of_a_lost_version_is_excused_if_nothing_newer_is_in_its_place() -> None:
