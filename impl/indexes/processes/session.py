@@ -195,8 +195,9 @@ class Session:
                 self._client.receive(sender, message)
                 self._on_tablets(asked)
             case SplitBegun(), HalveTablet(number, tablet) if message.tablet == tablet:
+                known = tablet in self._client.tablets.ranges
                 self._end(
-                    Failed(number, message.refused, help=_SPLIT_LATER)
+                    Failed(number, message.refused, help=_SPLIT_LATER if known else _LISTED)
                     if message.refused
                     else Halved(number, message.children)
                 )
@@ -226,7 +227,7 @@ class Session:
                 self._end(
                     TabletsNow(number, tablets)
                     if known
-                    else Failed(number, f"there is no tablet {tablet}", help="see `tablets`")
+                    else Failed(number, f"there is no tablet {tablet}", help=_LISTED)
                 )
             case _:
                 self.port.after(_SOON, again)
@@ -266,6 +267,7 @@ _SOON = 20
 _SPLIT_LATER = (
     "try again when no index is being built and no tablet splits (`build status`, `tablets`)"
 )
+_LISTED = "`tablets` lists those that serve"
 _ONE_ROW = "write one row after the other"
 _NOT_UNIQUE = "create it without `unique`, or on a table with transactions"
 

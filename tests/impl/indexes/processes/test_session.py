@@ -210,7 +210,9 @@ def test_a_scan_of_a_tablet_that_has_split_is_answered_with_the_newest_map() -> 
     assert port.sent[4:] == [ReadRows("2", 5, 10, 4)]
     session.ask(Scan(3, 9, None, 10, at=4))
     session.receive("master", Tablets(tablets.after(split)))
-    assert replies[1:] == [Failed(3, "there is no tablet 9", help="see `tablets`")]
+    assert replies[1:] == [
+        Failed(3, "there is no tablet 9", help="`tablets` lists those that serve")
+    ]
 
 
 def test_an_index_is_looked_up_though_the_tablet_that_is_asked_for_its_schema_has_split() -> None:
