@@ -264,7 +264,10 @@ class TableTablet(Tablet):
     def _note_planned(self, write: Write, until: int | None = None) -> None:
         schema, statement = write.schema, (write.transaction, write.statement)
         planned = tuple((i.number, i.permission.number) for i in schema.indexes)
-        self.port.note(StatementHeld(self.number, *statement, schema.version, planned, until))
+        note = StatementHeld(
+            self.number, *statement, schema.version, planned, write.key, until=until
+        )
+        self.port.note(note)
 
     def _wait(self, sender: str, write: Write, key: bytes) -> None:
         """For the row's lock; a copy of a statement that waits already changes nothing."""

@@ -64,10 +64,6 @@ class KnownVersions:
         versions = sum(map(len, self._versions[address].values()))
         return versions, len(self._held[address])
 
-    def transactions(self, address: str) -> set[str]:
-        """Those that hold something there."""
-        return set(self._held[address].values())
-
     def holder_of(self, address: str, key: bytes) -> str | None:
         """The transaction that holds a key."""
         return self._held[address].get(key)

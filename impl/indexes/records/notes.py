@@ -160,6 +160,7 @@ class StatementHeld(StatementNote):
 
     version: int
     planned: tuple[tuple[int, int], ...]
+    key: int
     until: int | None = None
 
 

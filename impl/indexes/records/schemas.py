@@ -25,8 +25,8 @@ _ORDER = (
     Permission.read_write_and_delete,
 )
 _WRITES = frozenset(p.number for p in Permission if p.write)
-_Plans = dict[tuple[int, int | None], dict[int, int]]
-"""Of a statement, and when a user-enforced one has timed out: the number of each index's permission."""
+_Plans = dict[tuple[int, int, int | None], dict[int, int]]
+"""Of a statement, its row, and when a user-enforced one has timed out: the number of each index's permission."""
 
 
 class Schemas:
@@ -39,18 +39,17 @@ class Schemas:
         self._plans: dict[str, dict[str, _Plans]] = defaultdict(dict)
         self._gone: dict[int, set[int]] = defaultdict(set)  # indexes that a tablet knew once
 
-    def divide(self, split: Split, pending: Callable[[str], set[str]]) -> None:
-        """A tablet has split: its children have its schema, and `pending` says what is theirs of its transactions."""
+    def divide(self, split: Split, tablet_of: Callable[[int], int]) -> None:
+        """A tablet has split: its children have its schema, and `tablet_of` says whose a row is now."""
         schema, gone = self._applied.pop(split.parent), self._gone.pop(split.parent, set())
         self._last[split.parent] = schema
         plans = self._plans.pop(table_tablet(split.parent), {})
         for child in split.children:
-            place = table_tablet(child)
             self._applied[child], self._gone[child] = schema, set(gone)
             for transaction, planned in plans.items():
-                timed = {of: plan for of, plan in planned.items() if of[1] is not None}
-                if kept := planned if transaction in pending(place) else timed:
-                    self._plans[place][transaction] = dict(kept)
+                kept = {of: plan for of, plan in planned.items() if tablet_of(of[1]) == child}
+                if kept:
+                    self._plans[table_tablet(child)][transaction] = kept
 
     def of(self, tablet: int) -> Schema:
         """What a tablet has; one that has split keeps what it had."""
@@ -62,7 +61,7 @@ class Schemas:
         return all(
             plan.get(index, -1) >= least or (until is not None and until < time)
             for plans in self._plans[table_tablet(tablet)].values()
-            for (_, until), plan in plans.items()
+            for (_, _, until), plan in plans.items()
             for index in indexes
             if index not in self._gone[tablet]
         )
@@ -91,9 +90,9 @@ class Schemas:
                 self._gone[tablet] |= {i.number for i in before.indexes} - numbers
                 place = table_tablet(tablet)
                 self._recording.take(SCHEMAS, place, place, "apply", newer=newer, near=near)
-            case StatementHeld(tablet, transaction, statement, _, planned, until):
+            case StatementHeld(tablet, transaction, statement, _, planned, key, until):
                 plans = self._plans[table_tablet(tablet)].setdefault(transaction, {})
-                plans[statement, until] = dict(planned)
+                plans[statement, key, until] = dict(planned)
             case IntentsEnded(address, transaction):
                 self._plans[address].pop(transaction, None)
             case _:

@@ -66,7 +66,9 @@ class Watcher:
                 self._learn(kind, entity, variable, value)
             case SchemaApplied():
                 self._apply(note)
-            case TabletDivided(split):
+            case TabletDivided(split) if (
+                split.parent in self._map.ranges
+            ):  # its next leader says it, too
                 self._map = self._map.after(split)
                 schema = self._applied.pop(split.parent, Schema())
                 self._applied |= dict.fromkeys(split.children, schema)

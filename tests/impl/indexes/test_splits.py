@@ -156,3 +156,32 @@ def test_children_of_a_tablet_that_was_done_are_not_scanned_when_markers_may_be_
         settings=Settings(batch=2, chunk_rows=2),
     )
     assert attempt(scenario).failures == ()
+
+
+TWICE = Scenario(  # the leader that has made the children ends before its master hears so
+    seed=2001716,
+    servers=4,
+    clients=3,
+    script=parse_script(
+        "create table 3 rows; write 7; wait 25; create unique index i on v; create index j on w; split 0"
+    ),
+    faults=Faults(loss=0.015, delay=0.24, crash=80, failover=40),
+    workload=Workload(keys=15, values=60, slow=0),
+    settings=Settings(batch=4, chunk_rows=2, slots=1, tablets=1, wait_for_old=0),
+)
+APART = Scenario(  # a transaction has a row at each of the children, written with different schemas
+    seed=2000972,
+    clients=3,
+    script=parse_script(
+        "create table 7 rows; write 24; wait 36; create unique index i on v; await job backfill_tablets; wait 70; "
+        "fail over; split 0; create unique index j on v"
+    ),
+    faults=Faults(loss=0.06, duplicate=0.02),
+    workload=Workload(keys=15, values=200, slow=0),
+    settings=Settings(batch=4, chunk_rows=4, slots=1, tablets=1),
+)
+
+
+@pytest.mark.parametrize("scenario", [TWICE, APART], ids=["made twice", "statements apart"])
+def test_what_is_recorded_of_a_split_is_of_each_child_and_once(scenario: Scenario) -> None:
+    assert attempt(scenario).failures == ()
