@@ -94,6 +94,12 @@ class Replica:
         self._unsynced[number] = then
         return [Store(batch, number)]
 
+    def say_once_synced(self, end: Effect) -> list[Effect]:
+        """Say that rows have streamed, once they are on the disk: a repeated order may come before that."""
+        if self._node.has(Defect.streamed_rows_are_not_synced):
+            return [end]
+        return self.store((), end)
+
     def stored(self, number: int) -> list[Effect]:
         """They are."""
         return [*self._unsynced.pop(number, ())]

@@ -47,7 +47,7 @@ class Streams:
         if not order.session or view.session != order.session:
             return [self._end(coordinator, order, f"session {order.session} is not open")]
         if self._done == order.session or self._node.has(Defect.streaming_is_skipped):
-            return self._told(coordinator, order)
+            return self._replica.say_once_synced(self._end(coordinator, order))
         if self._running is not None and self._running.session == order.session:
             self._running.coordinator, self._running.order = coordinator, order
             return []
@@ -120,14 +120,8 @@ class Streams:
             return []
         self._running, self._done = None, running.session
         self._node.report(RowWork(Work.stream, begins=False))
-        return self._told(running.coordinator, running.order)
-
-    def _told(self, coordinator: str, order: Order) -> list[Effect]:
-        """Say that it is done, once it is on the disk: a repeated order may come before that."""
-        end = self._end(coordinator, order)
-        if self._node.has(Defect.streamed_rows_are_not_synced):
-            return [end]
-        return self._replica.store((), end)
+        end = self._end(running.coordinator, running.order)
+        return self._replica.say_once_synced(end)
 
     def _fail(self, reason: str) -> list[Effect]:
         running = self._running

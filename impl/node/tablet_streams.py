@@ -65,7 +65,7 @@ class TabletStreams:
         if row.tablet.stage.action is not _RUNS[order.work]:
             return [_end(coordinator, order, f"{row.name} is in {row.tablet.stage.name}")]
         if (session, order.work) in self._done or node.has(_SKIPPED[order.work]):
-            return self._told(coordinator, order)
+            return self._replica.say_once_synced(_end(coordinator, order))
         if session in self._running:
             self._running[session].coordinator = coordinator
             self._running[session].order = order
@@ -161,14 +161,8 @@ class TabletStreams:
         del self._running[running.row.session]
         self._done.add((running.row.session, running.order.work))
         self._node.report(RowWork(running.order.work, begins=False, row=running.row))
-        return self._told(running.coordinator, running.order)
-
-    def _told(self, coordinator: str, order: Order) -> list[Effect]:
-        """Say that it is done, once it is on the disk: a repeated order may come before that."""
-        end = _end(coordinator, order)
-        if self._node.has(Defect.streamed_rows_are_not_synced):
-            return [end]
-        return self._replica.store((), end)
+        end = _end(running.coordinator, running.order)
+        return self._replica.say_once_synced(end)
 
     def _fail(self, running: _Running, reason: str) -> list[Effect]:
         del self._running[running.row.session]

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from uuid import uuid4
 
+from stagewright.impl.storage.folders import sync_folder
 from stagewright.impl.storage.rocks import RocksRows
 
 MEMTABLE = 4 << 20
@@ -47,7 +48,7 @@ class Spares:
         if self._stores and not os.path.lexists(path):
             store, rows = self._stores.popleft()
             path.symlink_to(os.path.relpath(store, path.parent))
-            _sync(path.parent)
+            sync_folder(path.parent)
             return rows
         return RocksRows(path, memtable=MEMTABLE)
 
@@ -57,12 +58,3 @@ class Spares:
             path, rows = self._stores.popleft()
             rows.close()
             shutil.rmtree(path)
-
-
-def _sync(folder: Path) -> None:
-    """What a folder lists is on the disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

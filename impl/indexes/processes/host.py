@@ -73,9 +73,8 @@ class Host:
         self._secret = layout.layout.secret()
         self._places = Places(layout, name, self._file.servers)
         each = -(-self._settings.tablets // len(self._file.servers))
-        self._spares = Spares(
-            *(layout.stores, name, each if name in self._file.servers else 0, layout.rows_of_all())
-        )
+        count = each if name in self._file.servers else 0
+        self._spares = Spares(layout.stores, name, count, layout.rows_of_all())
         self._lives: dict[str, Life] = {}
         self._schema = KnownSchema(TabletMap(self._settings.tablets))  # of all its sessions
         self._log = Log(name, "master" if name in self._file.masters else "tablet server")

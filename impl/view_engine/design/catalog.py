@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from stagewright.impl.storage.folders import sync_folder
 from stagewright.impl.view_engine.design.design import DesignDocument, View
-from stagewright.impl.view_engine.file.disk import sync_folder
 
 
 @dataclass(frozen=True)

@@ -57,12 +57,3 @@ class RealDisk:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
-
-
-def sync_folder(folder: Path) -> None:
-    """Make creations, renames and removals in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from stagewright.impl.storage.folders import sync_folder
 from stagewright.impl.view_engine.defects import Defect, has
-from stagewright.impl.view_engine.file.disk import RealDisk, sync_folder
+from stagewright.impl.view_engine.file.disk import RealDisk
 from stagewright.impl.view_engine.file.header import IndexHeader, Root
 from stagewright.impl.view_engine.file.index_file import IndexFile, Snapshot
 from stagewright.impl.view_engine.index.deltas import DeltaLog, read_delta

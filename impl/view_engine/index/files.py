@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from stagewright.impl.view_engine.file.disk import RealDisk, sync_folder
+from stagewright.impl.storage.folders import sync_folder
+from stagewright.impl.view_engine.file.disk import RealDisk
 from stagewright.impl.view_engine.file.errors import NoHeaderError
 from stagewright.impl.view_engine.file.index_file import IndexFile, Snapshot
 

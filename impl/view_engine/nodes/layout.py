@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from stagewright.impl.storage.folders import sync_folder
 from stagewright.impl.view_engine.design.catalog import Catalog, Entry
 from stagewright.impl.view_engine.design.design import DesignDocument
-from stagewright.impl.view_engine.file.disk import sync_folder
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,9 @@ from tests.impl.view_engine.memory_source import MemorySource
 from tests.impl.view_engine.rows import SUMMED, document_rows
 from tests.patience import PATIENCE
 
+from stagewright.impl.storage.folders import sync_folder
 from stagewright.impl.view_engine import View, ViewEngine, doc, emit
-from stagewright.impl.view_engine.file.disk import RealDisk, sync_folder
+from stagewright.impl.view_engine.file.disk import RealDisk
 from stagewright.impl.view_engine.file.index_file import IndexFile
 from stagewright.impl.view_engine.group.partitions import settle
 from stagewright.impl.view_engine.group.triggers import Triggers, look_after

@@ -16,11 +16,12 @@ from typing import Any
 import pytest
 
 from stagewright.commands import run_command_line
+from stagewright.impl.storage.folders import sync_folder
 from stagewright.impl.view_engine import View, ViewEngine, ViewEngineError, doc, emit, item, meta_id
 from stagewright.impl.view_engine.design import catalog as catalog_module
 from stagewright.impl.view_engine.design.declared_text import parse_declared
 from stagewright.impl.view_engine.design.design import DesignDocument
-from stagewright.impl.view_engine.file.disk import RealDisk, sync_folder
+from stagewright.impl.view_engine.file.disk import RealDisk
 from stagewright.impl.view_engine.tree.check import check_file
 
 BY_CITY = View(emit([doc.country, doc.city], doc.people), "_sum")
