@@ -189,6 +189,41 @@ def test_reasons_can_be_checked_alone(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "leave out --kind" in capsys.readouterr().err
 
 
+def test_a_property_can_be_asked_what_it_alone_catches(
+    toggle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ("--property", "it_moves_or_is_stuck", "--checkpoint", tmp_path / "kept")
+    assert run(toggle, *asked) == ExitCode.HOLDS
+    printed = capsys.readouterr().out
+    assert printed.startswith("it_moves_or_is_stuck: alone catches ")
+    assert "\n  at " in printed
+    assert run(toggle, *asked, "--json", "--out", tmp_path / "found") == ExitCode.HOLDS
+    found = document(capsys)
+    assert json.loads((tmp_path / "found" / "mutants.json").read_text("utf-8")) == found
+    needs = cast("dict[str, dict[str, str]]", found["needs"])
+    assert list(needs) == ["it_moves_or_is_stuck"]
+    assert needs["it_moves_or_is_stuck"]["need"] == "alone"
+    assert " / " in needs["it_moves_or_is_stuck"]["mutant"]
+
+
+def test_a_property_is_known_and_asked_for_by_itself(
+    toggle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(toggle, "--property", "it_moves") == ExitCode.BAD_INPUT
+    assert "no property named `it_moves`" in capsys.readouterr().err
+    assert run("--all", "--property", "it_moves_or_is_stuck") == ExitCode.BAD_INPUT
+    assert "leave out --all" in capsys.readouterr().err
+    asked = ("--property", "it_moves_or_is_stuck", "--json")
+    for few in (
+        ("--timeout", "0.001"),
+        ("--mutant", "no mutant is called so"),
+        ("--kind", "tighten"),
+    ):
+        assert run(toggle, *asked, *few) == ExitCode.UNDECIDED
+        (need,) = cast("dict[str, dict[str, str]]", document(capsys)["needs"]).values()
+        assert need["need"] == "undecided"
+
+
 def test_a_sample_depends_on_the_seed_alone(
     toggle: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

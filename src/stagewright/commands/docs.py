@@ -43,8 +43,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--mutants",
         type=Path,
         metavar="DIR",
-        help="what `mutate --all --alone --out DIR` wrote, for all machines or some: merged into mutants.json beside "
-        "the pages of documents",
+        help="what `mutate --all --alone --out DIR` wrote, or `mutate MACHINE --property NAME --out DIR/MACHINE`, for all "
+        "machines or some: merged into mutants.json beside the pages of documents",
     )
     parser.add_argument(
         "--no-runs",
@@ -105,8 +105,7 @@ def _write_documents(out: Path, mutants: Path | None) -> None:
     directory = out / "documents"
     file = directory / "mutants.json"
     if mutants is not None:
-        before = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-        kept = before | kept_from(mutants, list(SHIPPED))
+        kept = kept_from(mutants, list(SHIPPED), measured_in(file))
         _write(file, json.dumps(kept, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
     pages = DocumentPages(SHIPPED, KNOWN_BUGS, measured_in(file), out / "machines")
     for document in DOCUMENTS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from stagewright.commands.pages.documents import DocumentPages, kept_from, measured_in
+from stagewright.commands.pages.documents import DocumentPages, Measured, kept_from, measured_in
 from stagewright.machines import SHIPPED
 from stagewright.machines.documents.document import Document, Section
 from stagewright.machines.known_bugs import KNOWN_BUGS
@@ -31,7 +31,7 @@ def page(directory: Path, fingerprint: str, need: str, mutant: str | None) -> st
     (directory / "view-task").mkdir(parents=True)
     (directory / "view-task" / "mutants.json").write_text(json.dumps(report))
     kept = directory / "kept.json"
-    kept.write_text(json.dumps(kept_from(directory, list(SHIPPED))))
+    kept.write_text(json.dumps(kept_from(directory, list(SHIPPED), {})))
     runs = directory / "runs"
     (runs / "fencing").mkdir(parents=True)
     (runs / "fencing" / "old.current_requests_are_not_fenced_out.md").touch()
@@ -66,3 +66,24 @@ def test_results_of_an_older_definition_do_not_count(tmp_path: Path) -> None:
     text = page(tmp_path, "another", "alone", "drop / abort")
     assert row(text, "aborts_are_not_revoked")[4] == "not measured"
     assert "Of the 0 measured" in text
+
+
+def test_what_one_property_alone_catches_is_shown_without_a_number() -> None:
+    fingerprint = define(ViewTask).fingerprint()
+    one = Measured(fingerprint, {"p": {"need": "alone", "mutant": "known bug X1", "scope": "a=1"}})
+    assert one.cell("p", fingerprint) == "alone: known bug X1"
+    open_ = Measured(fingerprint, {"p": {"need": "undecided", "mutant": None, "scope": None}})
+    assert open_.cell("p", fingerprint) == "open"
+    assert open_.cell("another", fingerprint) == "not measured"
+
+
+def test_what_is_found_later_is_added_and_takes_nothing_away() -> None:
+    def of(**needs: str) -> Measured:
+        return Measured("same", {name: {"need": need} for name, need in needs.items()})
+
+    before = of(a="alone", b="undecided", c="shared", d="alone")
+    after = of(a="undecided", b="alone", c="undecided", e="nothing", d="shared")
+    assert after.after(before) == of(a="alone", b="alone", c="shared", e="nothing", d="alone")
+    other = Measured("another", before.needs)
+    assert after.after(other) == after
+    assert after.after(None) == after

@@ -53,6 +53,7 @@ examples:
   stagewright mutate tablet --max-mutants 50 --seed 7 --json
   stagewright mutate tablet-migration --mutant "drop / read_new / action done"
   stagewright mutate view-task --alone
+  stagewright mutate view-task --property aborts_are_not_revoked
   stagewright mutate tablet --reasons --timeout 600
   stagewright mutate --all --timeout 600 --out mutants
   stagewright mutate tablet --checkpoint mutants   # and again, after it was cut off
@@ -116,6 +117,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--alone",
         action="store_true",
         help="for each property, also look for a mutant that it alone catches",
+    )
+    add(
+        "--property",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only look for what this property alone catches: a known bug, or the first such mutant at any scope, the "
+        "smallest first (repeatable)",
     )
     add(
         "--reasons",
@@ -186,13 +195,21 @@ def execute(args: argparse.Namespace) -> int:
             "a machine is named beside --all" if args.all else "no machine is named",
             help="name one machine, or ask for --all or --known",
         )
-    if args.reasons and (
-        args.kind or args.action or args.mutant or args.max_mutants or args.alone or args.parts
-    ):
+    chosen = args.kind or args.action or args.mutant or args.max_mutants or args.parts
+    if args.reasons and (chosen or args.alone):
         raise InputError(
             "--reasons is about all mutants of each reason",
             help="leave out --kind, --action, --mutant, --max-mutants, --alone and --parts",
         )
+    if args.property:
+        if args.all or args.reasons or args.parts:
+            raise InputError(
+                "--property is about one machine, and looks for mutants by itself",
+                help="leave out --all, --reasons and --parts",
+            )
+        from stagewright.commands.mutation.alone import alone
+
+        return alone(args, _chosen, _scopes)
     names = list(SHIPPED) if args.all else [args.machine]
     documents: list[object] = []
     codes: list[ExitCode] = []

@@ -125,11 +125,11 @@ def _claims(report: MutationReport) -> Iterator[RenderableType]:
     yield _time(report)
 
 
-_NOT_ALONE = {
+NOT_ALONE = {
     Need.SHARED: "another property catches whatever it catches",
     Need.NOTHING: "it catches no mutant first",
     Need.OF_A_PART: "it is of a part, with which it is checked",
-    Need.UNDECIDED: "not all was searched within the budget",
+    Need.UNDECIDED: "not all was searched",
 }
 
 
@@ -139,7 +139,7 @@ def _needs(report: MutationReport) -> Iterator[RenderableType]:
     yield Text(f"{alone} of {len(report.needs)} properties catch some mutant that no other catches")
     for name, need in report.needs.items():
         if need.need is not Need.ALONE:
-            yield Text(f"  {name}: {_NOT_ALONE[need.need]}", style="dim")
+            yield Text(f"  {name}: {NOT_ALONE[need.need]}", style="dim")
 
 
 def _fairness(assumed: Assumed) -> Iterator[RenderableType]:

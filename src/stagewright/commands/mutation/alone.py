@@ -1,0 +1,156 @@
+"""`stagewright mutate MACHINE --property NAME`: looks for what that property alone catches.
+
+As JSON: {"machine", "profile", "fingerprint", "seconds", "scopes": [{"scope", "states"}], "needs": {property: {"need":
+"alone", "shared", "nothing" or "undecided", "mutant": one that it alone catches, or a known bug, or null, "scope"}}}.
+Where scopes or mutants are chosen on the command line, nothing is known of the others: what has no mutant then is undecided.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from stagewright.commands.console.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from stagewright.checker.mutation.changes.mutants import Mutant
+    from stagewright.checker.mutation.exclusive import Sought
+    from stagewright.checker.mutation.original import Original
+    from stagewright.spec.definition import Definition
+    from stagewright.spec.known_bugs import KnownBug
+    from stagewright.spec.scope import Scope
+
+Chosen = Callable[["list[Mutant]", "Definition", argparse.Namespace], "list[Mutant]"]
+Scopes = Callable[["Definition", argparse.Namespace], "Sequence[Scope]"]
+
+
+def alone(args: argparse.Namespace, chosen: Chosen, scopes_of: Scopes) -> int:
+    """Look for a known bug, then for a mutant, that each named property alone catches; print and write."""
+    from stagewright.checker.check import only
+    from stagewright.checker.engines import cores
+    from stagewright.checker.limits import Limits
+    from stagewright.checker.mutation.changes.mutants import all_mutants, evaluated_here
+    from stagewright.checker.mutation.checkpoint import Checkpoint
+    from stagewright.checker.mutation.exclusive import (
+        Sought,
+        at_any_scope,
+        bugs_alone,
+        mutants_alone,
+    )
+    from stagewright.checker.mutation.original import original_at
+    from stagewright.checker.mutation.report import Need
+    from stagewright.checker.mutation.run import Budget
+    from stagewright.commands.mutation.progress import progress_on
+    from stagewright.machines import SHIPPED
+    from stagewright.spec.define import define, defined_afresh
+    from stagewright.spec.loading import find
+
+    started = time.monotonic()
+    machine = find(args.machine, SHIPPED)
+    definition = define(machine, args.profile)
+    only(definition, args.property)  # all names are known
+    widely = at_any_scope(definition)
+    afresh = partial(defined_afresh, machine, definition.profile)
+    everything = all_mutants(widely, lambda: at_any_scope(afresh()))
+    mutants = evaluated_here(widely, chosen(everything, widely, args))
+    limits = Limits(states=args.max_states, seconds=args.per_mutant)
+    found = dict(bugs_alone(definition, _bugs(args.machine), args.property, limits))
+    lacking = [name for name in dict.fromkeys(args.property) if name not in found]
+    originals: list[Original] = []
+    if lacking and not mutants:
+        found |= dict.fromkeys(lacking, Sought(Need.UNDECIDED))
+    elif lacking:
+        with progress_on(sys.stderr, definition, len(mutants)) as lines:
+            for scope in scopes_of(definition, args):
+                originals.append(original_at(widely, scope, limits))
+                lines.original(originals[-1])
+            originals.sort(key=lambda original: original.count)
+            kept = [
+                args.checkpoint and Checkpoint(args.checkpoint, widely, [o.scope], mutants)
+                for o in originals
+            ]
+            spent = time.monotonic() - started
+            left = None if args.timeout is None else max(0.0, args.timeout - spent)
+            found |= mutants_alone(
+                widely,
+                originals,
+                mutants,
+                lacking,
+                Budget(left, args.per_mutant, args.max_states),
+                workers=cores() if args.workers is None else args.workers,
+                checkpoints=kept,
+                on_evaluated=lines.evaluated,
+            )
+    some = args.kind or args.action or args.mutant or args.max_mutants
+    if some or args.scope or args.size or args.budget:
+        found = {n: s if s.example else Sought(Need.UNDECIDED) for n, s in found.items()}
+    needs = {name: found[name] for name in dict.fromkeys(args.property)}
+    _show(definition, originals, needs, time.monotonic() - started, args)
+    return _code(needs)
+
+
+def _bugs(name: str) -> Sequence[KnownBug]:
+    """Those that are listed, or that the user's file declares."""
+    from stagewright.machines import SHIPPED
+    from stagewright.machines.known_bugs import KNOWN_BUGS
+    from stagewright.spec.known_bugs import known_bugs_in
+    from stagewright.spec.loading import module_of
+
+    return KNOWN_BUGS if name in SHIPPED else known_bugs_in(vars(module_of(name)))
+
+
+def _show(
+    definition: Definition,
+    originals: Sequence[Original],
+    needs: Mapping[str, Sought],
+    seconds: float,
+    args: argparse.Namespace,
+) -> None:
+    from stagewright.checker.counterexample.files import write_whole
+    from stagewright.checker.mutation.report import Need
+    from stagewright.commands.console.output import console
+    from stagewright.commands.mutation.text import NOT_ALONE
+
+    document = {
+        "machine": definition.name,
+        "profile": definition.profile,
+        "fingerprint": definition.fingerprint(),
+        "seconds": round(seconds, 3),
+        "scopes": [{"scope": str(o.scope), "states": o.count} for o in originals],
+        "needs": {
+            name: {
+                "need": sought.need.value,
+                "mutant": sought.example or None,
+                "scope": sought.scope or None,
+            }
+            for name, sought in needs.items()
+        },
+    }
+    text = json.dumps(document, indent=2, ensure_ascii=False)
+    if args.out:
+        args.out.mkdir(parents=True, exist_ok=True)
+        write_whole(args.out / "mutants.json", text + "\n")
+    if args.json:
+        print(text)
+        return
+    for name, sought in needs.items():
+        said = (
+            NOT_ALONE[sought.need]
+            if sought.need is not Need.ALONE
+            else (f"alone catches {sought.example}\n  at {sought.scope}")
+        )
+        console().print(f"{name}: {said}", markup=False, soft_wrap=True)
+
+
+def _code(needs: Mapping[str, Sought]) -> ExitCode:
+    from stagewright.checker.mutation.report import Need
+
+    found = {sought.need for sought in needs.values()}
+    if Need.UNDECIDED in found:
+        return ExitCode.UNDECIDED
+    return ExitCode.HOLDS if found == {Need.ALONE} else ExitCode.VIOLATED
