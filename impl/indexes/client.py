@@ -141,6 +141,7 @@ class Client:
             return
         patient = self._settings.user_enforced  # what is stored in part has to be finished
         if not patient and self.port.now() - self._began > self._settings.patience:
+            current.latencies.append(self.port.now() - self._began)
             self._end(commit=False)
             return
         key, values = current.changes[self._at]
@@ -153,6 +154,8 @@ class Client:
         self.port.after(self._settings.resend, self._send, number)
 
     def _end(self, *, commit: bool) -> None:
+        if self._current is not None:
+            self._at = len(self._current.changes)  # what a statement is still answered comes late
         self._commit = commit
         self._sent += 1
         self._send_end(self._sent)
@@ -222,12 +225,11 @@ class Client:
                 self._sent += 1
                 last = self._at >= len(current.changes) - 1
                 if self._at == len(current.changes):
-                    self._at -= 1
-                    number = self._sent
-                    self.port.after(current.pause, self._end_if, number)
+                    self.port.after(current.pause, self._end_if, self._sent)
                 else:
                     self.port.after(current.pause if last else 0, self._next, self._sent)
             case _:
+                current.latencies.append(self.port.now() - self._began)
                 current.refused = answer
                 self._end(commit=False)
 

@@ -92,9 +92,8 @@ class IndexTablet(Tablet):
     # -- transactions ------------------------------------------------------------------------------------------
 
     def _prepare(self, sender: str, message: Prepare) -> None:
-        if self.has_ended(message.transaction):
-            return
-        answer = self._hold_all(message)
+        ended = self.has_ended(message.transaction)
+        answer = Answer.aborted if ended else self._hold_all(message)
         self.port.send(sender, Prepared(message.transaction, message.statement, answer))
 
     def _store(self, sender: str, message: StoreEntries) -> None:

@@ -213,7 +213,9 @@ class TableTablet(Tablet):
 
     def apply(self, transaction: str, time: int | None) -> None:
         super().apply(transaction, time)
-        self._statements.pop(transaction, None)  # a copy that comes late finds that it has ended
+        for statement in self._statements.pop(transaction, {}).values():
+            if statement.answer is None and time is None:
+                self._refuse(statement.sender, statement.write, Answer.aborted)
 
     def when_decided(self, at: int, then: Callable[[], None]) -> None:
         """Go on when nothing commits here at a time or before it any more."""
@@ -235,7 +237,9 @@ class TableTablet(Tablet):
         if self.has_ended(write.transaction):
             if self.settings.user_enforced:
                 self._enforced.answer_again(sender, write.transaction)
-            return  # a copy that comes late
+            else:  # of one that has committed, it is a copy, and its client has gone on
+                self._refuse(sender, write, Answer.aborted)
+            return
         if write.schema.version != self.schema.version:
             checked = Defect.requests_are_not_checked not in self.settings.defects
             if checked or self.schema.version == 0:
@@ -370,7 +374,7 @@ class TableTablet(Tablet):
                 del statement.missing[sender]
                 if not statement.missing:
                     self._prepare(statement)
-            case Answer.duplicate:
+            case Answer.duplicate | Answer.aborted:
                 statement.answer = answer
                 self._answer(statement)
             case _:  # asked again, until the client gives up

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from stagewright.impl.indexes.catalog import IndexRow
 from stagewright.impl.indexes.client import Client, IndexRead
-from stagewright.impl.indexes.messages import Answer
 from stagewright.impl.indexes.records.notes import (
     EntriesStored,
     LockAwaited,
@@ -295,7 +294,7 @@ class Oracle:
             for one in client.transactions:
                 for latency in one.latencies:
                     most = PROMPT + self.locked[one.name] + 60 * one.rounds
-                    if latency > most and one.refused is not Answer.conflict:
+                    if latency > most:
                         yield f"a statement of {one.name} took {latency} ms, {self.locked[one.name]} of them for locks"
 
 

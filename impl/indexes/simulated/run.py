@@ -10,6 +10,7 @@ from pathlib import Path
 from stagewright.impl.indexes.client import Client
 from stagewright.impl.indexes.control import JOB, TABLE
 from stagewright.impl.indexes.messages import (
+    Answer,
     AskBuild,
     BackfillTable,
     CreateIndex,
@@ -409,7 +410,9 @@ class Run:
         last = self.user.transactions[-1]
         if last.committed is not None:
             return "committed"
-        return "aborted" if last.refused is None else f"refused: {last.refused.name}"
+        if last.refused is None or last.refused is Answer.aborted:
+            return "aborted"
+        return f"refused: {last.refused.name}"
 
     def _read(self, name: str, value: int) -> str:
         row = self.world.catalog.named(name)

@@ -5,6 +5,7 @@ import pytest
 from stagewright.impl.indexes.port import Settings
 from stagewright.impl.indexes.simulated.run import Plan, Report, run
 from stagewright.impl.indexes.simulated.script import parse_script
+from stagewright.impl.indexes.simulated.workload import Workload
 from stagewright.impl.simulator.database.weather import NONE, parse_faults
 from stagewright.spec.errors import InputError
 
@@ -95,6 +96,25 @@ def test_the_build_goes_on_under_another_master_and_other_leaders() -> None:
     assert report.breaches + report.refused == []
     assert report.indexes == {"i": "SUCCESS"}
     assert report.counted["rows scanned"] <= 60 + 3 * 2 * 3  # a chunk of each tablet for each fault
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_the_client_of_a_transaction_that_a_build_has_aborted_is_told_at_its_next_statement(
+    seed: int,
+) -> None:
+    """It had waited until it gave up, as tablets where the transaction had ended did not answer."""
+    plan = Plan(
+        seed=seed,
+        script=parse_script(
+            "create table 40 rows; write 90; wait 40; create index i on v; await i; "
+            "create unique index j on w; await j; write 20; create index k on v; await k"
+        ),
+        settings=Settings(wait_for_old=60),
+        workload=Workload(slow=0.6),
+    )
+    report = run(plan)
+    assert report.kept, report.breaches or report.refused
+    assert report.counted["committed"] < report.counted["transactions"]
 
 
 def test_the_rate_is_kept() -> None:
