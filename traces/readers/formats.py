@@ -59,7 +59,7 @@ FORMS = (
         "scylla-log",
         "databases.scylladb.log.log",
         (),
-        r"\[shard\s*\d",
+        r"\[shard\s*\d[^\]\n]*\](?![.\"])",  # not a variable of a shard, `batch[shard0].done`
         log=True,
         grows=True,
         once=True,

@@ -108,5 +108,6 @@ def test_columns_of_a_table_are_known_by_their_names(
 def test_an_export_of_json_lines_is_a_log() -> None:
     row = json.dumps({"labels": {"pod": "scylla-0"}, "line": PLAIN})
     assert formats.form_of("loki.jsonl", row.encode()) == formats.form_named("scylla-log")
-    event = b'{"v":1,"entity":"e","seq":0}'
-    assert formats.form_of("trace.jsonl", event) == formats.form_named("jsonl")
+    for seen in ("", ',"observed":{"batch[shard0].done":true,"called[shard0]":false}'):
+        event = b'{"v":1,"entity":"e","seq":0%s}' % seen.encode()
+        assert formats.form_of("trace.jsonl", event) == formats.form_named("jsonl")

@@ -1,7 +1,7 @@
 """Checks view building: each task's steps on an instance of its machine, whoever took them, beside its row.
 
 What groups of tasks do (choices of the coordinator, batches of shards) is checked by the machine of the coordinator, a
-base table at a time, until tablets of the table move: that machine has none that do.
+base table at a time, until tablets of the table move, or a view is built anew: that machine has none that do.
 """
 
 from __future__ import annotations
@@ -97,6 +97,7 @@ class ViewCheck:
         self.now = now
         stored = tasks_in(self._catalog.tables)
         machine, choices = task_program().definition.name, coordinator_program().definition.name
+        creates = any(s.action == "create_view" for s in entry.command.steps)
         for step in entry.command.steps:
             if step.machine == machine:
                 if step.action == "create" and step.instance in stored:
@@ -106,7 +107,8 @@ class ViewCheck:
                 task = self._tasks[step.instance]
                 if step.action == "remove":
                     self._reign(task, entry.term)
-                if step.action == "abort" or (task.stages and step.action in GOES):
+                moves = step.action == "abort" or (task.stages and step.action in GOES)
+                if moves or (step.action == "create" and not (task.stages or creates)):
                     self._choices[task.base].end()
                 self._fire(task, step.action)
             elif step.machine == choices:

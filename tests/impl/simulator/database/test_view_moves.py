@@ -94,6 +94,31 @@ def test_a_view_that_loses_a_replica_before_it_is_built_is_built_anew(
     assert (report.breaches, report.refused) == ([], [])
 
 
+def test_a_view_without_tasks_that_loses_a_replica_before_it_is_said_to_be_built(
+    tmp_path: Path,
+) -> None:
+    """All ranges are built while its tablet moves from n4, so what its table's replicas do begins once more."""
+    script = (
+        "table t tablets 1 rf 2; write 2; balancing off; kill n5; wait 32; restart n5; move t 0; "
+        "create view w on t by value mod 1; replace n4 by n6 lacking TABLETS; replace n4 by n7"
+    )
+    report = run(
+        Plan(
+            nodes=5,
+            seed=10_000_101,
+            script=parse_script(script),
+            faults=parse_faults("delay=0.05,loss@tablet.write_both_read_new"),
+            workload=Workload(clients=4, keys=3, gap=(1, 6), reads=0.5, deletes=0.05),
+            timing=Timing(chunk=3),
+        ),
+        tmp_path,
+    )
+    assert (report.breaches, report.refused) == ([], [])
+    again = tmp_path / "view-choices.jsonl"
+    assert again.read_text().count('"action":"remove_finished"') == 2
+    assert lines_with(tmp_path, "Removing finished task") == 4
+
+
 @pytest.mark.parametrize("seed", some_of([0, 1]))
 def test_several_tablets_of_a_view_are_lost_at_once_while_tasks_are_worked_on(seed: int) -> None:
     script = (
