@@ -45,9 +45,12 @@ def compiled(function: _Function) -> _Function:
     return cast("_Function", functools.update_wrapper(_Compiled(function), function))
 
 
-def read_only(array: NDArray[_Scalar]) -> NDArray[_Scalar]:
-    """A view to read from: a loop that is given arrays of one kind alone is compiled once."""
-    view = array.view()
+def read_only(array: NDArray[_Scalar], kind: type[_Scalar] | None = None) -> NDArray[_Scalar]:
+    """Its values to read from: a loop that is given arrays of one kind alone is compiled once.
+
+    They are copied where they do not lie side by side, or are of another kind than the one asked for.
+    """
+    view: NDArray[_Scalar] = np.ascontiguousarray(array, kind).view()
     view.flags.writeable = False
     return view
 

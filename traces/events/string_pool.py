@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stagewright.compiled import compiled, read_only
+from stagewright.compiled import compiled, copy_bytes, read_only
 from stagewright.traces.events.column_packing import Packed, packed, unpacked
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Names:
     def take(self, indices: Ints) -> Names:
         """Some of the texts, in an array of their own."""
         data, ends = _gather(
-            read_only(self.data), self.begin, self.end, np.asarray(indices, np.int64)
+            read_only(self.data), self.begin, self.end, read_only(indices, np.int64)
         )
         return Names(data, ends[:-1], ends[1:])
 
@@ -259,8 +259,7 @@ def _intern(
             slots[slot] = count
             hashes[count] = key
             groups[count] = group[i]
-            arena[ends[count] : ends[count] + size] = data[begin[i] : end[i]]
-            ends[count + 1] = ends[count] + size
+            ends[count + 1] = copy_bytes(arena, ends[count], data, begin[i], end[i])
             number = count
             count += 1
         found[i] = number
@@ -284,5 +283,5 @@ def _gather(data: Ints, begin: Ints, end: Ints, indices: Ints) -> tuple[Ints, In
         ends[i + 1] = ends[i] + end[indices[i]] - begin[indices[i]]
     copy = np.empty(ends[-1], np.uint8)
     for i in range(len(indices)):
-        copy[ends[i] : ends[i + 1]] = data[begin[indices[i]] : end[indices[i]]]
+        copy_bytes(copy, ends[i], data, begin[indices[i]], end[indices[i]])
     return copy, ends

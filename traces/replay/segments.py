@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stagewright.compiled import compiled
+from stagewright.compiled import compiled, read_only
 from stagewright.traces.automaton.subset_automaton import START
 from stagewright.traces.events.event_block import Block, Stream
 from stagewright.traces.events.string_pool import Interner, Names
@@ -137,11 +137,16 @@ class Segments:
 
     def _replay(self, block: Block, entities: Ints, symbols: Ints, since: Ints) -> None:
         steps, done, forgotten = self._steps, 0, -1
+        # Readers make these columns in ways of their own: each would be of another kind.
+        entity, symbol = read_only(block.entity, np.int32), read_only(block.symbol, np.int32)
+        sequence, place, time = (
+            read_only(column, np.int64) for column in (block.sequence, block.place, block.time)
+        )
         while True:
             done, self._rows, why, state, missing = _replay(
-                block.entity, entities, block.sequence, block.symbol, symbols, block.place,
-                block.time, done, self._held, self._tracked, steps.keys, steps.values, steps.counts,
-                steps.flags, steps.classes, since, self._out, self._rows,
+                entity, entities, sequence, symbol, symbols, place, time, done, self._held,
+                self._tracked, steps.keys, steps.values, steps.counts, steps.flags, steps.classes,
+                since, self._out, self._rows,
             )  # fmt: skip
             if why == _DONE:
                 return

@@ -135,10 +135,11 @@ def lower_bound(keys: Array, at: Array, wanted: Array, strictly: bool) -> int:
 @compiled
 def matches(keys: Array, at: Array, wanted: Array, wanted_at: Array, low: int, high: int) -> Array:
     """For each wanted key in low … high the row that has it, or -1; both sides sorted."""
-    found = np.full(high - low, -1, np.int64)
+    found = np.empty(high - low, np.int64)
     i = 0
     n = len(at) - 1
     for j in range(low, high):
+        found[j - low] = -1
         while i < n:
             c = compare(keys, at[i], at[i + 1], wanted, wanted_at[j], wanted_at[j + 1])
             if c == 0:

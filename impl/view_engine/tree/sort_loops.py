@@ -53,10 +53,11 @@ def radix_order(words: Array, order: Array) -> Array:
     low = np.uint64(2047)
     for shift in range(0, 64, 11):
         by = np.uint64(shift)
-        counts[:] = 0
+        for digit in range(2048):
+            counts[digit] = 0
         for i in range(n):
             counts[(words[a[i]] >> by) & low] += 1
-        if counts.max() == n:
+        if n == 0 or counts[(words[a[0]] >> by) & low] == n:
             continue
         total = 0
         for digit in range(2048):

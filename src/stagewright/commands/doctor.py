@@ -91,11 +91,16 @@ def _python() -> Finding:
 def _machine() -> Finding:
     from stagewright.traces.engines.engine import usable_cores
 
-    detail = f"{usable_cores()} usable cores of {os.cpu_count()}, {platform.platform(terse=True)}"
+    detail = f"{usable_cores()} usable cores of {os.cpu_count()}, {_system()}"
     if sys.platform == "linux":
         memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         detail += f", {memory_bytes / 2**30:.1f} GiB memory"
     return Finding("machine", "ok", detail)
+
+
+def _system() -> str:
+    """As `platform.platform()` has it, which starts a program for the name of the processor."""
+    return f"{platform.system()} {platform.release()}"
 
 
 def _packages() -> list[Finding]:

@@ -9,12 +9,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.thorough import some_of
+from tests.traces.parquet_rows import rows_of
 
 from stagewright.compiled import interpreted
 from stagewright.spec.trace import Event
 from stagewright.traces.engines.engine import Embedded
+from stagewright.traces.events import string_pool
+from stagewright.traces.replay import segments
 from stagewright.traces.validate import validate
 
 ROOT = Path(__file__).parents[3]
@@ -34,6 +39,19 @@ def test_reports_are_the_same_in_both_ways(
     with interpreted():
         assert validate(files, lease.definition, engine=Embedded(1)) == by_machine_code
     assert by_machine_code.exit_code == 1
+
+
+def test_a_loop_is_compiled_once_for_all_readers(
+    lease: Any, mutated: Callable[[str, int], list[Event]], tmp_path: Path
+) -> None:
+    events = [event for i in range(20) for event in mutated(f"lease{i}", i)]
+    lines = tmp_path / "events.jsonl"
+    lines.write_text("".join(event.to_json() + "\n" for event in events))
+    pq.write_table(pa.Table.from_pylist(rows_of(events)), tmp_path / "events.parquet")
+    for file in (lines, tmp_path / "events.parquet"):
+        validate([file], lease.definition, engine=Embedded(1))
+    loops: tuple[Any, ...] = (segments._replay, string_pool._gather)
+    assert [len(loop.machine_code().signatures) for loop in loops] == [1, 1]
 
 
 def test_a_small_log_is_validated_without_machine_code() -> None:
