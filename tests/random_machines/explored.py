@@ -38,6 +38,7 @@ class Explored:
     edges: list[Edge] = field(default_factory=list)
     enabled: dict[State, list[Step]] = field(default_factory=dict)
     overflows: set[tuple[State, Step]] = field(default_factory=set)
+    outcomes: dict[Property, Outcome] = field(default_factory=dict)  # of those that were asked for
 
     def __post_init__(self) -> None:
         self.interpreter = Interpreter(self.machine.definition, self.machine.scope)
@@ -110,6 +111,11 @@ class Explored:
 
     def verdict(self, prop: Property) -> Outcome:
         """What the whole graph says of a promise; of no value where steps overflow, for two kinds."""
+        if prop not in self.outcomes:
+            self.outcomes[prop] = self._verdict(prop)
+        return self.outcomes[prop]
+
+    def _verdict(self, prop: Property) -> Outcome:
         match prop.kind:
             case PropertyKind.INVARIANT:
                 holds = all(self.interpreter.holds(prop, s)[0] for s in self.states)
