@@ -3,7 +3,12 @@
 import os
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+
+import pytest
+
+if TYPE_CHECKING:
+    from _pytest.mark import ParameterSet
 
 VARIABLE = "STAGEWRIGHT_TESTS"  # set for all processes of a run, before they import tests
 T = TypeVar("T")
@@ -27,3 +32,24 @@ def some_of(
     if THOROUGH:
         return known
     return known[::each] if quick is None else [case for case in known if quick(case)]
+
+
+def by_turns(
+    cases: Iterable[T],
+    *,
+    ids: Callable[[T], str] | None = None,
+    mark: Callable[[T], pytest.MarkDecorator] | None = None,
+) -> list["ParameterSet"]:
+    """Cases that are alike and take long together: every other one is left to `./run test --long`."""
+    found: list[ParameterSet] = []
+    for number, case in enumerate(cases):
+        marks = [mark(case)] if mark else []
+        marks += [pytest.mark.long] if number % 2 else []
+        # A named tuple is one value.
+        values: tuple[object, ...] = (*case,) if _is_plain_tuple(case) else (case,)
+        found.append(pytest.param(*values, id=ids(case) if ids else None, marks=marks))
+    return found
+
+
+def _is_plain_tuple(case: object) -> TypeGuard[tuple[object, ...]]:
+    return type(case) is tuple

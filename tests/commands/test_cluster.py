@@ -20,6 +20,7 @@ from stagewright.impl.processes.layout import REAL, Settings
 from stagewright.live.tail import CLOCKS
 
 
+@pytest.mark.long
 def test_a_cluster_is_started_written_to_read_and_stopped(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ from tests.cross.constructs import EXAMPLES
 from tests.cross.ways import WAYS
 from tests.random_machines.definitions import RandomMachine
 from tests.random_machines.explored import Explored
-from tests.thorough import some_of
+from tests.thorough import by_turns, some_of
 
 from stagewright.commands.pages.capabilities import CONSTRUCTS, Backend, Construct, capability_page
 from stagewright.spec import StagewrightError, define, scope_of
@@ -52,7 +52,7 @@ def test_an_example_has_a_promise_that_holds_and_one_that_does_not(name: str) ->
 
 
 @pytest.mark.parametrize(
-    ("construct", "backend"), some_of(product(CONSTRUCTS, WAYS)), ids=lambda one: one.name
+    ("construct", "backend"), by_turns(some_of(product(CONSTRUCTS, WAYS))), ids=lambda one: one.name
 )
 def test_a_backend_agrees_with_the_reference_interpreter_or_refuses(
     construct: Construct, backend: Backend

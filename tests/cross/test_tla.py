@@ -117,6 +117,7 @@ def parts(node: Node) -> Iterator[Node]:
         yield from parts(child)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_same_verdicts_on_fair_runs(explored: list[Explored], tlc: Tlc) -> None:
     kinds = [kind for kind in PropertyKind if kind.of_fair_runs]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
-from tests.thorough import some_of
+from tests.thorough import by_turns, some_of
 
 from stagewright.checker.check import check
 from stagewright.checker.limits import Limits
@@ -43,12 +43,15 @@ def kept_without_bugs(machine: RightMachine) -> frozenset[str]:
     return frozenset(v.name for v in report.verdicts if v.outcome is Outcome.HOLDS)
 
 
+def of_one_machine(bug: KnownBug) -> pytest.MarkDecorator:
+    return pytest.mark.xdist_group(f"bugs of {bug.right.__name__}")
+
+
 @pytest.mark.parametrize(
     "bug",
-    [
-        pytest.param(bug, id=bug.id, marks=pytest.mark.xdist_group(f"bugs of {bug.right.__name__}"))
-        for bug in some_of(KNOWN_BUGS, quick=FIRST.__contains__)
-    ],
+    by_turns(
+        some_of(KNOWN_BUGS, quick=FIRST.__contains__), ids=lambda bug: bug.id, mark=of_one_machine
+    ),
 )
 def test_the_bug_breaks_a_promise_that_the_right_machine_keeps(bug: KnownBug) -> None:
     wrong = bug.definition()

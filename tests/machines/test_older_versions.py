@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 from tests.machines.violated import broken
-from tests.thorough import THOROUGH
+from tests.thorough import THOROUGH, by_turns
 
 from stagewright.checker.check import check
 from stagewright.checker.engines import EngineKind
@@ -50,7 +50,7 @@ def broken_at(definition: Definition, scope: Scope) -> set[str]:
     return broken(report)
 
 
-@pytest.mark.parametrize(("machine", "profile"), OLDER)
+@pytest.mark.parametrize(("machine", "profile"), by_turns(OLDER))
 def test_a_version_breaks_what_its_machine_says_and_nothing_else(
     machine: str, profile: str
 ) -> None:
@@ -62,7 +62,7 @@ def test_a_version_breaks_what_its_machine_says_and_nothing_else(
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(("machine", "profile"), BREAKING)
+@pytest.mark.parametrize(("machine", "profile"), by_turns(BREAKING))
 def test_what_a_machine_lists_can_be_shown(machine: str, profile: str) -> None:
     definition = load(machine, profile, SHIPPED)
     listed = {k.promise for k in definition.known_violations if "." not in k.promise}

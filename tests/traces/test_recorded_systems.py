@@ -12,7 +12,7 @@ import pytest
 from tests.impl.simulator.database import test_defects
 from tests.impl.simulator.database.wrong_builds import Shown
 from tests.impl.simulator.tablets import test_tablet_faults
-from tests.thorough import THOROUGH, some_of
+from tests.thorough import THOROUGH, by_turns, some_of
 
 from stagewright.checker.check import check
 from stagewright.commands.validation.traced_machines import resolver
@@ -66,7 +66,7 @@ WRONG = tuple(
 )
 
 
-@pytest.mark.parametrize("shown", some_of(WRONG, each=3), ids=lambda s: s.defect.name)
+@pytest.mark.parametrize("shown", by_turns(some_of(WRONG, each=3)), ids=lambda s: s.defect.name)
 def test_a_wrong_build_is_seen_in_its_traces(shown: Shown, tmp_path: Path) -> None:
     said: list[str] = []
     for seed in range(shown.seed, shown.seed + 5):

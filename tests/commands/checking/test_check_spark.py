@@ -139,6 +139,7 @@ def test_what_needs_the_whole_graph_is_undecided(
     assert "starting Spark at local[2]" in err
 
 
+@pytest.mark.long
 def test_tasks_that_always_fail_end_with_what_they_said(spark: "SparkSession") -> None:
     def fail(task: int) -> int:
         raise OSError(28, "No space left on device", f"sent-{task}")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 import pytest
-from tests.thorough import some_of
+from tests.thorough import by_turns, some_of
 
 from stagewright.impl.indexes.campaign.drawing import draw
 from stagewright.impl.indexes.defects import Defect
@@ -116,7 +116,7 @@ BY_RECORDS = {
 """Shown in `test_records.py`."""
 
 
-@pytest.mark.parametrize("hunt", some_of(HUNTS, each=2), ids=lambda h: h.defect.name)
+@pytest.mark.parametrize("hunt", by_turns(some_of(HUNTS, each=2)), ids=lambda h: h.defect.name)
 def test_a_wrong_build_is_noticed(hunt: Hunt) -> None:
     report = hunt.run(hunt.defect)
     found = [*report.breaches, *report.refused]
@@ -147,7 +147,7 @@ ONE_EACH = {  # what one promise says, which one wrong build breaks at a seed, a
 }
 
 
-@pytest.mark.parametrize("promise", some_of(ONE_EACH, each=4))
+@pytest.mark.parametrize("promise", by_turns(some_of(ONE_EACH, each=4)))
 def test_each_check_of_rows_and_answers_alone_notices_a_wrong_build(promise: str) -> None:
     defect, seed, says = ONE_EACH[promise]
     found = run(draw(seed).plan(frozenset({defect}))).breaches
@@ -155,7 +155,7 @@ def test_each_check_of_rows_and_answers_alone_notices_a_wrong_build(promise: str
     assert all(says in text for text in found), found
 
 
-@pytest.mark.parametrize("defect", some_of(DRAWN, each=2), ids=lambda d: d.name)
+@pytest.mark.parametrize("defect", by_turns(some_of(DRAWN, each=2)), ids=lambda d: d.name)
 def test_a_wrong_build_is_noticed_in_a_campaign_by_rows_alone(defect: Defect) -> None:
     seed, says = DRAWN[defect]
     found = run(draw(seed).plan(frozenset({defect}))).breaches

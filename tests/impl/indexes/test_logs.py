@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.thorough import examples
+from tests.thorough import by_turns, examples
 
 from stagewright.commands import run_command_line
 from stagewright.commands.campaigning.logs import YUGABYTE, check_logs
@@ -35,7 +35,7 @@ def test_the_logs_of_sound_runs_are_accepted(tmp_path: Path) -> None:
     assert total > 200
 
 
-@pytest.mark.parametrize("defect", SHOWN, ids=lambda d: d.name)
+@pytest.mark.parametrize("defect", by_turns(SHOWN), ids=lambda d: d.name)
 def test_the_logs_of_a_wrong_build_are_refused(defect: Defect, tmp_path: Path) -> None:
     seed, says = SHOWN[defect]
     assert says in checked(seed, tmp_path, defect)[1]

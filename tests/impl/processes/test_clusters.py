@@ -84,6 +84,7 @@ def test_what_is_acknowledged_survives_kills_and_restarts(tmp_path: Path) -> Non
         assert supervisor.status().is_well
 
 
+@pytest.mark.long
 @pytest.mark.skipif(find_etcd() is None, reason=NO_ETCD)
 def test_the_log_of_commands_may_lie_in_etcd_members_of_which_are_killed(tmp_path: Path) -> None:
     with (

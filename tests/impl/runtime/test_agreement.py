@@ -12,7 +12,7 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from tests.random_machines.definitions import RandomMachine, machines
-from tests.thorough import examples, some_of
+from tests.thorough import by_turns, examples, some_of
 
 from stagewright.impl.runtime import Instance, Program
 from stagewright.impl.runtime.columns import Cells
@@ -152,7 +152,9 @@ def walk_somewhere(name: str, profile: str, steps: int, chance: Random) -> None:
     walk(definition, scope_of(definition), steps, chance)
 
 
-@pytest.mark.parametrize(("name", "profile"), some_of(PROFILES, quick=NEWEST.__contains__))
+@pytest.mark.parametrize(
+    ("name", "profile"), by_turns(some_of(PROFILES, quick=NEWEST.__contains__))
+)
 def test_walks_of_each_profile_agree(name: str, profile: str) -> None:
     walk_somewhere(name, profile, 5, Random(name))
 

@@ -92,6 +92,7 @@ def test_a_worker_that_is_killed_changes_nothing(
     assert found.totals.events > 1000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("fault", "problem", "mend"),
     [(killed, "its Python process died", "memory"), (full, "No space left", "free space")],

@@ -102,6 +102,7 @@ def test_a_batch_that_fails_is_given_again(spark: "SparkSession", tmp_path: Path
     assert given == [["a.jsonl"], ["a.jsonl"]]
 
 
+@pytest.mark.long
 def test_logs_in_a_directory_are_followed_as_they_grow_and_are_rotated(
     spark: "SparkSession", tmp_path: Path
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.thorough import some_of
+from tests.thorough import by_turns, some_of
 
 from stagewright.commands.campaigning.asked import Asked
 from stagewright.commands.campaigning.of_database import Database
@@ -44,12 +44,12 @@ def hunted(defect: Defect, seeds: int) -> Shown:
     return hunt(Database(Asked("database", seeds_of, 1, wrong_builds=(defect.name,))), seeds_of)
 
 
-@pytest.mark.parametrize("defect", some_of(BY_BOTH, each=6), ids=lambda d: d.name)
+@pytest.mark.parametrize("defect", by_turns(some_of(BY_BOTH, each=6)), ids=lambda d: d.name)
 def test_a_wrong_build_is_noticed_by_rows_and_by_definitions(defect: Defect) -> None:
     assert {BY_CLIENTS, BY_TRACE} <= {*hunted(defect, 24).first}
 
 
-@pytest.mark.parametrize("defect", some_of(BY_DEFINITIONS, each=10), ids=lambda d: d.name)
+@pytest.mark.parametrize("defect", by_turns(some_of(BY_DEFINITIONS, each=10)), ids=lambda d: d.name)
 def test_a_wrong_build_that_another_safeguard_bears_is_noticed_by_definitions(
     defect: Defect,
 ) -> None:

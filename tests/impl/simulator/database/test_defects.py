@@ -22,7 +22,7 @@ from tests.impl.simulator.tablets import (
     test_tablet_faults,
 )
 from tests.impl.topology import test_admission
-from tests.thorough import some_of
+from tests.thorough import by_turns, some_of
 
 from stagewright.commands import run_command_line
 from stagewright.impl.node.defects import Defect
@@ -133,7 +133,7 @@ def test_every_defect_is_shown() -> None:
     } == set(Defect)
 
 
-@pytest.mark.parametrize("shown", some_of(SHOWN, each=2), ids=lambda s: s.defect.name)
+@pytest.mark.parametrize("shown", by_turns(some_of(SHOWN, each=2)), ids=lambda s: s.defect.name)
 def test_a_wrong_build_is_refused_by_the_check_of_its_records(shown: Shown) -> None:
     shown.check(SEEDS)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import pytest
+from tests.thorough import by_turns
 
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.port import Timing
@@ -83,7 +84,7 @@ SHOWN = (
 )
 
 
-@pytest.mark.parametrize("shown", SHOWN, ids=lambda s: s.defect.name)
+@pytest.mark.parametrize("shown", by_turns(SHOWN), ids=lambda s: s.defect.name)
 def test_a_mended_fault_shows_if_it_is_put_back_and_not_otherwise(shown: Shown) -> None:
     report = run(shown.plan)
     assert (report.breaches, report.refused) == ([], [])

@@ -26,6 +26,7 @@ from tests.impl.simulator.tablets import (
     test_tablet_faults,
 )
 from tests.impl.topology import test_admission
+from tests.thorough import by_turns
 from tests.traces.databases.scylladb.scylla_evaluated import interpret, violations
 
 from stagewright.commands import run_command_line
@@ -300,7 +301,7 @@ def test_of_every_defect_it_is_known_whether_logs_show_it() -> None:
     assert {s.defect for s in shown} == {*Defect}
 
 
-@pytest.mark.parametrize("caught", CAUGHT, ids=lambda c: c.defect.name)
+@pytest.mark.parametrize("caught", by_turns(CAUGHT), ids=lambda c: c.defect.name)
 def test_the_logs_of_a_wrong_build_are_refused(caught: Caught, tmp_path: Path) -> None:
     plan = replace(caught.plan, defects=frozenset({caught.defect}))
     seeds = range(caught.seed, caught.seed + SEEDS)

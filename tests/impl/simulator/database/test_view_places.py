@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.impl.simulator.database.test_view_moves import BACK
 from tests.impl.simulator.database.wrong_builds import Shown
-from tests.thorough import some_of
+from tests.thorough import by_turns, some_of
 
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.port import Timing
@@ -196,6 +196,6 @@ SHOWN = (
 SEEDS = 4
 
 
-@pytest.mark.parametrize("shown", some_of(SHOWN, each=2), ids=lambda s: s.defect.name)
+@pytest.mark.parametrize("shown", by_turns(some_of(SHOWN, each=2)), ids=lambda s: s.defect.name)
 def test_a_wrong_build_is_refused_by_its_records_or_noticed_in_the_rows(shown: Shown) -> None:
     shown.check(SEEDS)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 from tests.impl.simulator.database.wrong_builds import Shown
-from tests.thorough import some_of
+from tests.thorough import by_turns, some_of
 
 from stagewright.commands import run_command_line
 from stagewright.impl.catalog.columns import Rows
@@ -205,7 +205,7 @@ SHOWN = (
 SEEDS = 4  # from the first on
 
 
-@pytest.mark.parametrize("shown", some_of(SHOWN, each=2), ids=lambda s: s.defect.name)
+@pytest.mark.parametrize("shown", by_turns(some_of(SHOWN, each=2)), ids=lambda s: s.defect.name)
 def test_a_wrong_build_is_refused_by_its_records_and_noticed_in_the_rows(shown: Shown) -> None:
     shown.check(SEEDS)
 

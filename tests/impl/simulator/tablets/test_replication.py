@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.impl.simulator.database.wrong_builds import Shown
-from tests.thorough import some_of
+from tests.thorough import by_turns, some_of
 
 from stagewright.commands import run_command_line
 from stagewright.impl.node.defects import Defect
@@ -103,6 +103,6 @@ SHOWN = (
 )
 
 
-@pytest.mark.parametrize("shown", SHOWN, ids=lambda s: s.defect.name)
+@pytest.mark.parametrize("shown", by_turns(SHOWN), ids=lambda s: s.defect.name)
 def test_a_wrong_build_is_noticed(shown: Shown) -> None:
     shown.check(5)

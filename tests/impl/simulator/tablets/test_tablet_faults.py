@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from tests.impl.simulator.database.wrong_builds import Shown
-from tests.thorough import some_of
+from tests.thorough import by_turns, some_of
 
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.simulator.campaign.drawing import FORWARD, TABLET_AIMS, WAY_BACK
@@ -98,7 +98,7 @@ SHOWN = (
 )
 
 
-@pytest.mark.parametrize("shown", SHOWN, ids=lambda s: s.defect.name)
+@pytest.mark.parametrize("shown", by_turns(SHOWN), ids=lambda s: s.defect.name)
 def test_a_wrong_build_is_refused(shown: Shown) -> None:
     shown.check(3)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.thorough import by_turns
 
 from stagewright.commands import run_command_line
 from stagewright.commands.campaigning.logs import check_logs
@@ -69,7 +70,7 @@ def caught(defect: Defect, runs: int) -> int | None:
     return None
 
 
-@pytest.mark.parametrize("defect", [defect for defect in Defect if defect in SOON])
+@pytest.mark.parametrize("defect", by_turns(defect for defect in Defect if defect in SOON))
 def test_wrong_build_is_caught_soon(defect: Defect) -> None:
     assert caught(defect, 6) is not None
 

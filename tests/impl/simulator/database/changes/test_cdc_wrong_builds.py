@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.impl.simulator.database.changes.test_cdc import CHANGES, WIDE
 from tests.impl.simulator.database.changes.test_cdc_of_tablets import CUT_OFF, RESIZED
-from tests.thorough import some_of
+from tests.thorough import by_turns, some_of
 
 from stagewright.commands.validation.traced_machines import resolver
 from stagewright.impl.cdc.consumer import Consumer, Generation, Position, Source
@@ -169,7 +169,7 @@ SHOWN = (
 )
 
 
-@pytest.mark.parametrize("shown", some_of(SHOWN), ids=lambda s: s.defect.name)
+@pytest.mark.parametrize("shown", by_turns(some_of(SHOWN)), ids=lambda s: s.defect.name)
 def test_a_wrong_build_is_noticed_by_its_rows_and_by_its_trace(
     shown: Shown, tmp_path: Path
 ) -> None:

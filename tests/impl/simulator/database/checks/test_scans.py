@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from tests.impl.simulator.database.wrong_builds import Shown
+from tests.thorough import by_turns
 
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.keys import stored_key
@@ -30,7 +31,7 @@ SHOWN = (
 )
 
 
-@pytest.mark.parametrize("shown", SHOWN, ids=lambda s: s.defect.name)
+@pytest.mark.parametrize("shown", by_turns(SHOWN), ids=lambda s: s.defect.name)
 def test_a_wrong_build_of_scans_is_shown(shown: Shown) -> None:
     shown.check(5)
 
