@@ -1,7 +1,8 @@
 """View updates on their way: sent to whom they concern now, and again until all of these have them.
 
 Those that follow from a request or a stream are hints on the disk, too, and are not sent before they are synced.
-Those of a build are in memory alone: a task that was not finished is done again. A node that does not keep up is
+Those of a build are in memory alone: a task that was not finished is done again. They, too, wait until what was stored
+before them is on the disk: a view must not have a row that its base may lose. A node that does not keep up is
 sent no more until it answers: what it was sent twice it would have to write twice.
 """
 
@@ -86,10 +87,11 @@ class Outbox:
             self._add(0, _Sending(base, update))
 
     def build(self, base: str, batch: int, updates: Iterable[ViewUpdate]) -> list[Effect]:
-        """Send the updates of a batch of a build."""
+        """Send the updates of a batch of a build, which may have read rows that are not synced yet."""
         self._left[batch] = 0
         for update in updates:
-            added = self._add(batch, _Sending(base, update))  # maybe in the place of another one
+            # maybe in the place of another one
+            added = self._add(batch, _Sending(base, update, self._stored))
             self._left[batch] += added
         return self._send_fresh() if self._left[batch] else self.built(batch)
 

@@ -98,7 +98,9 @@ class ViewTask(Machine):
 
     aborts = budget(1, doc="tablet operations that begin")
     deletions = budget(1, doc="drops of the view")
-    lost_calls = budget(1, doc="calls whose request or answer is lost")
+    lost_calls = budget(
+        1, doc="calls whose request or answer is lost, or whose request comes twice"
+    )
     leader_changes = budget(1, doc="changes of the view building coordinator")
     restarts = budget(1, doc="restarts of a worker")
 
@@ -106,7 +108,7 @@ class ViewTask(Machine):
 
     life: OneVar[Life] = one_of(Life, init=Life.absent)
     call: OneVar[Call] = volatile(one_of(Call, init=Call.none), of=COORDINATOR)
-    # requests whose sender has given them up; they may still arrive
+    # requests whose sender has given them up, and copies of requests; they may still arrive
     late: SetVar[Reign] = observed(set_of(Reign), of=NETWORK)
     work: OneVar[Work] = volatile(one_of(Work, init=Work.none), of=WORKER)
     worked: FlagVar = history(flag())  # the worker has executed it to the end
@@ -160,7 +162,7 @@ class ViewTask(Machine):
 
     @action(by=WORKER, fair=WEAK)
     def start_late(self) -> None:
-        """A request that its sender has given up arrives, under the current term: it starts a batch too."""
+        """A request that its sender has given up, or a copy, arrives under the current term: it starts a batch too."""
         self._has_current_term()
         self._start()
         self.late.discard(Reign.current)
@@ -194,6 +196,12 @@ class ViewTask(Machine):
         require(self.call.any_of(Call.sent, Call.attached), "a call is under way")
         self.late.put(Reign.current, self.late.has(Reign.current) | (self.call == Call.sent))
         self.call = Call.none
+
+    @action(by=NETWORK, spends=lost_calls)
+    def repeat_call(self) -> None:
+        """The request comes twice; the copy may find the worker's node restarted while the call still waits."""
+        require(self.call.any_of(Call.sent, Call.attached), "a call is under way")
+        self.late.add(Reign.current)
 
     @action(by=NETWORK, fair=WEAK)
     def drop_late(self, reign: Term[Reign]) -> None:
@@ -396,6 +404,12 @@ class ViewTask(Machine):
             because="an id that the coordinator loses is asked for again",
         ),
         equivalent_loss(lose_call, late, call, because="what is not lost does no harm"),
+        equivalent_drop(
+            repeat_call,
+            "a call is under way",
+            because="a copy that nobody sent is one of a call that was lost",
+        ),
+        equivalent_loss(repeat_call, late, because="a request may as well come once"),
         equivalent_drop(
             drop_late,
             "a request given up is under way",

@@ -42,7 +42,7 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def outbox(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Outbox:
+def empty(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Outbox:
     monkeypatch.setattr(module, "targets_of", lambda *_, **__: ("n2",))
     node = SimpleNamespace(
         around=SimpleNamespace(now=lambda: clock.microseconds),
@@ -52,9 +52,13 @@ def outbox(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Outbox:
         number=clock.number,
         has=lambda _: False,
     )
-    made = Outbox(cast("Context", node))
-    made.load("ks.t", [ViewUpdate("ks.v", b"%d" % i, b"r%d" % i, 1, b"") for i in range(UPDATES)])
-    return made
+    return Outbox(cast("Context", node))
+
+
+@pytest.fixture
+def outbox(empty: Outbox) -> Outbox:
+    empty.load("ks.t", [ViewUpdate("ks.v", b"%d" % i, b"r%d" % i, 1, b"") for i in range(UPDATES)])
+    return empty
 
 
 def test_a_node_that_does_not_answer_is_sent_no_more_however_often(
@@ -76,3 +80,10 @@ def test_each_answer_lets_another_update_go(outbox: Outbox) -> None:
         answered += 1
         assert len(flying) <= WINDOW
     assert (answered, outbox.waiting) == (UPDATES, 0)
+
+
+def test_a_build_sends_nothing_before_what_it_may_have_read_is_on_the_disk(empty: Outbox) -> None:
+    row = ViewUpdate("ks.v", b"new", b"r", 2, b"")
+    empty.store("ks.t", [row])
+    assert sent(empty.build("ks.t", 1, [row])) == []
+    assert len(sent(empty.synced(1))) == 2  # for the hint, and for the build

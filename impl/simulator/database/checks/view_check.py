@@ -48,6 +48,13 @@ class _Checked:
         state = self.instance.state
         return (call is None or state["call"] is call) and (work is None or state["work"] is work)
 
+    @property
+    def is_asked_late(self) -> bool:
+        """Whether a request that was given up, or a copy of one, may still arrive under the current term."""
+        late = self.instance.state["late"]
+        assert isinstance(late, frozenset)
+        return Reign.current in late
+
 
 class ViewCheck:
     """The tasks and the choices of a run; `problems` is where it says what is wrong."""
@@ -180,13 +187,11 @@ class ViewCheck:
                     self._fire(task, "refuse" if refused else "lose_call", node)
                 self._restart_late(task)
             case What.start:
-                called = record.term == task.term and task.is_at(call=Call.sent)
-                late = task.instance.state["late"]
-                assert isinstance(late, frozenset)
-                again = not called and Reign.current in late and record.term == task.term
-                self._fire(
-                    task, "start_late" if again or record.term < task.term else "start", node
-                )
+                current = record.term == task.term and not task.is_at(call=Call.sent)
+                if current and not task.is_asked_late and task.is_at(call=Call.attached):
+                    self._fire(task, "repeat_call", node)  # a copy: the life before had the call
+                late = record.term < task.term or (current and task.is_asked_late)
+                self._fire(task, "start_late" if late else "start", node)
             case What.attach:
                 if task.is_at(call=Call.sent):
                     self._fire(task, "attach", node)

@@ -149,6 +149,23 @@ def test_what_a_node_may_not_have_learned_is_not_held_against_it(plan: Plan) -> 
     assert (report.breaches, report.refused) == ([], [])
 
 
+def test_a_copy_of_a_call_may_find_its_worker_restarted() -> None:
+    report = run(
+        Plan(
+            seed=20000152,
+            script=parse_script(
+                "table t tablets 8 rf 2; table u tablets 2 rf 3; write 85; ask rebuild n3; ask repair t; split t; "
+                "move t 0; decommission n3; write 34; move t 0; ask repair u; split u; merge u; move t 2; "
+                "create view w on u by value mod 7 where value >= 47; await w"
+            ),
+            faults=parse_faults("loss=0.015,duplicate=0.06,crash=40,failover=80"),
+            workload=Workload(clients=4, keys=40, gap=(0, 3), reads=0.5, scans=0.3, deletes=0.05),
+            timing=Timing(compact_after=COMPACT_AFTER, chunk=64),
+        )
+    )
+    assert (report.breaches, report.refused) == ([], [])
+
+
 def test_a_run_ends_when_all_tablets_have_the_replicas_that_their_table_is_to_have() -> None:
     report = run(
         Plan(
