@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from stagewright.checker.check import check
@@ -38,11 +38,12 @@ _MUST_HAPPEN = (
 
 @dataclass(frozen=True)
 class Sought:
-    """What was found for one property: what it alone catches, and at which scope."""
+    """What was found for one property: what it alone catches, and at which scope; or what implies it."""
 
     need: Need
     example: str = ""  # the mutant's id, or `known bug T17`
     scope: str = ""
+    implied_by: tuple[str, ...] = ()
 
 
 def at_any_scope(definition: Definition) -> Definition:
@@ -108,6 +109,7 @@ def mutants_alone(
     workers: int = 1,
     checkpoints: Sequence[Checkpoint | None] = (),
     on_evaluated: OnEvaluated | None = None,
+    on_found: Callable[[str, Sought], None] | None = None,
 ) -> Mapping[str, Sought]:
     """By property, of those named: a mutant that it alone catches, or why none is named.
 
@@ -133,7 +135,8 @@ def mutants_alone(
                     kept.keep(index, evaluation)
                 if on_evaluated is not None:
                     on_evaluated(index, evaluation)
-            agenda.learn(task, evaluation)
+            if (found := agenda.learn(task, evaluation)) and on_found is not None:
+                on_found(found, search.found[found])
         search.complete += agenda.is_done
         if not search.lacking or search.is_over():
             break
@@ -246,8 +249,8 @@ class _Agenda:
             return search.task(self._waiting.popleft())
         raise StopIteration
 
-    def learn(self, task: int, evaluation: Evaluation) -> None:
-        """Take up what became of a task."""
+    def learn(self, task: int, evaluation: Evaluation) -> str:
+        """Take up what became of a task; the property that has its mutant now, if one has."""
         search = self._search
         index, without = search.of(task)
         search.undecided |= evaluation.fate is Fate.UNDECIDED
@@ -255,7 +258,9 @@ class _Agenda:
             if evaluation.fate is Fate.SURVIVED and without in search.lacking:
                 scope = str(search.originals[search.at].scope)
                 search.found[without] = Sought(Need.ALONE, search.mutants[index].id, scope)
-            return
+                return without
+            return ""
         search.caught.update(evaluation.by)
         if len(evaluation.by) == 1 and evaluation.states and evaluation.by[0] in search.lacking:
             self._due.append(search.task(index, evaluation.by[0]))
+        return ""

@@ -104,6 +104,7 @@ class Need(Enum):
     ALONE = "alone"  # it alone catches some mutant
     SHARED = "shared"  # whatever it catches first, another property catches too
     NOTHING = "nothing"  # it catches no mutant first
+    IMPLIED = "implied"  # no step can break it and keep the others
     OF_A_PART = "of a part"  # nor does it; but the part's own mutants are evaluated with the part
     UNDECIDED = "undecided"  # the budget was spent before every mutant was searched
 

@@ -75,6 +75,8 @@ def test_what_one_property_alone_catches_is_shown_without_a_number() -> None:
     open_ = Measured(fingerprint, {"p": {"need": "undecided", "mutant": None, "scope": None}})
     assert open_.cell("p", fingerprint) == "open"
     assert open_.cell("another", fingerprint) == "not measured"
+    needs = {"p": {"need": "implied", "mutant": None, "implied_by": ["q", "r"]}}
+    assert Measured(fingerprint, needs).cell("p", fingerprint) == "implied by `q`, `r`"
 
 
 def test_what_is_found_later_is_added_and_takes_nothing_away() -> None:

@@ -1,7 +1,8 @@
 """`stagewright mutate MACHINE --property NAME`: looks for what that property alone catches.
 
 As JSON: {"machine", "profile", "fingerprint", "seconds", "scopes": [{"scope", "states"}], "needs": {property: {"need":
-"alone", "shared", "nothing" or "undecided", "mutant": one that it alone catches, or a known bug, or null, "scope"}}}.
+"alone", "shared", "nothing", "implied" or "undecided", "mutant": one that it alone catches, or a known bug, or null,
+"scope", "implied_by": [properties]}}}.
 Where scopes or mutants are chosen on the command line, nothing is known of the others: what has no mutant then is undecided.
 """
 
@@ -42,6 +43,7 @@ def alone(args: argparse.Namespace, chosen: Chosen, scopes_of: Scopes) -> int:
         bugs_alone,
         mutants_alone,
     )
+    from stagewright.checker.mutation.implied import implied
     from stagewright.checker.mutation.original import original_at
     from stagewright.checker.mutation.report import Need
     from stagewright.checker.mutation.run import Budget
@@ -49,6 +51,7 @@ def alone(args: argparse.Namespace, chosen: Chosen, scopes_of: Scopes) -> int:
     from stagewright.machines import SHIPPED
     from stagewright.spec.define import define, defined_afresh
     from stagewright.spec.loading import find
+    from stagewright.spec.scope import scope_of
 
     started = time.monotonic()
     machine = find(args.machine, SHIPPED)
@@ -85,10 +88,15 @@ def alone(args: argparse.Namespace, chosen: Chosen, scopes_of: Scopes) -> int:
                 workers=cores() if args.workers is None else args.workers,
                 checkpoints=kept,
                 on_evaluated=lines.evaluated,
+                on_found=lambda name, sought: lines.line(f"{name}: {_said(sought)}"),
             )
     some = args.kind or args.action or args.mutant or args.max_mutants
     if some or args.scope or args.size or args.budget:
         found = {n: s if s.example else Sought(Need.UNDECIDED) for n, s in found.items()}
+    lacking = [name for name in lacking if found[name].need is not Need.ALONE]
+    seconds = args.per_mutant if args.timeout is None else min(args.per_mutant, args.timeout)
+    for name, others in implied(definition, scope_of(definition), lacking, seconds).items():
+        found[name] = Sought(Need.IMPLIED, implied_by=others)
     needs = {name: found[name] for name in dict.fromkeys(args.property)}
     _show(definition, originals, needs, time.monotonic() - started, args)
     return _code(needs)
@@ -112,9 +120,7 @@ def _show(
     args: argparse.Namespace,
 ) -> None:
     from stagewright.checker.counterexample.files import write_whole
-    from stagewright.checker.mutation.report import Need
     from stagewright.commands.console.output import console
-    from stagewright.commands.mutation.text import NOT_ALONE
 
     document = {
         "machine": definition.name,
@@ -127,6 +133,7 @@ def _show(
                 "need": sought.need.value,
                 "mutant": sought.example or None,
                 "scope": sought.scope or None,
+                "implied_by": list(sought.implied_by),
             }
             for name, sought in needs.items()
         },
@@ -139,12 +146,17 @@ def _show(
         print(text)
         return
     for name, sought in needs.items():
-        said = (
-            NOT_ALONE[sought.need]
-            if sought.need is not Need.ALONE
-            else (f"alone catches {sought.example}\n  at {sought.scope}")
-        )
-        console().print(f"{name}: {said}", markup=False, soft_wrap=True)
+        console().print(f"{name}: {_said(sought)}", markup=False, soft_wrap=True)
+
+
+def _said(sought: Sought) -> str:
+    from stagewright.checker.mutation.report import Need
+    from stagewright.commands.mutation.text import NOT_ALONE
+
+    if sought.need is Need.ALONE:
+        return f"alone catches {sought.example}\n  at {sought.scope}"
+    by = f" ({', '.join(sought.implied_by)})" if sought.implied_by else ""
+    return NOT_ALONE[sought.need] + by
 
 
 def _code(needs: Mapping[str, Sought]) -> ExitCode:

@@ -128,6 +128,7 @@ def _claims(report: MutationReport) -> Iterator[RenderableType]:
 NOT_ALONE = {
     Need.SHARED: "another property catches whatever it catches",
     Need.NOTHING: "it catches no mutant first",
+    Need.IMPLIED: "others imply it",
     Need.OF_A_PART: "it is of a part, with which it is checked",
     Need.UNDECIDED: "not all was searched",
 }
