@@ -67,6 +67,11 @@ COMMANDS = (
         "cluster", "stagewright.commands.cluster", "start and change a cluster of real processes"
     ),
     Command("shell", "stagewright.commands.shell", "write and read rows of a running cluster"),
+    Command(
+        "endure",
+        "stagewright.commands.endure",
+        "build indexes or views in real processes that are killed at random",
+    ),
     Command("simulate", "stagewright.commands.simulate", "let any machine take random steps"),
     Command(
         "test",
@@ -94,7 +99,7 @@ COMMANDS = (
 _EXIT_CODES_HELP = (
     "exit codes: 0 it holds, 1 it is violated, 2 bad input or usage, 3 undecided within the limits"
 )
-_DECIDING = {"check", "prove", "run", "campaign", "test", "validate"}
+_DECIDING = {"check", "prove", "run", "campaign", "endure", "test", "validate"}
 _NOTHING_DECIDED_HELP = "exit codes: 0 done, 2 bad input or usage"
 
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from random import Random
 
 from tests.impl.processes.clusters import cluster
-from tests.impl.processes.writers import all_is_there, kills, writing
 
+from stagewright.impl.endurance.writers import all_is_there, kills, writing
 from stagewright.impl.group0.etcd_process import EtcdCluster
 from stagewright.impl.processes.layout import Settings
 from stagewright.impl.processes.supervisor import Supervisor

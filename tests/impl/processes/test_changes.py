@@ -18,10 +18,10 @@ pytest.importorskip("msgspec")
 pytest.importorskip("rocksdict")
 
 from tests.impl.processes.clusters import cluster
-from tests.impl.processes.writers import kills
 from tests.patience import PATIENCE
 
 from stagewright.impl.cdc.consumer import Consumer, ExpiredError, Position
+from stagewright.impl.endurance.writers import kills
 from stagewright.impl.node.messages.tables import Resize
 from stagewright.impl.processes.client import Session
 from stagewright.impl.processes.errors import ClusterError

@@ -23,10 +23,10 @@ from tests.impl.group0.ports import NO_ETCD
 from tests.impl.processes.clusters import cluster
 from tests.impl.processes.messages import messages
 from tests.impl.processes.strangers import besiege
-from tests.impl.processes.writers import all_is_there, kills, writing
 from tests.patience import PATIENCE
 from tests.traces.databases.scylladb.scylla_evaluated import read, violations
 
+from stagewright.impl.endurance.writers import all_is_there, kills, writing
 from stagewright.impl.group0.etcd_process import EtcdCluster, find_etcd
 from stagewright.impl.node.messages import (
     ClientRead,

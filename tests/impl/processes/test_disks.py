@@ -12,11 +12,11 @@ pytest.importorskip("msgspec")
 pytest.importorskip("rocksdict")
 
 from tests.impl.processes.clusters import cluster
-from tests.impl.processes.test_views import KEPT, T, V, filled
-from tests.impl.processes.writers import Writer, writing
 from tests.patience import PATIENCE
 
 from stagewright.impl.cdc.rows import change_of, log_of
+from stagewright.impl.endurance.view_builds import KEPT, T, V, filled
+from stagewright.impl.endurance.writers import Writer, writing
 from stagewright.impl.node.keys import stored_key
 from stagewright.impl.processes.errors import ClusterError
 from stagewright.impl.processes.layout import Layout

@@ -13,9 +13,9 @@ pytest.importorskip("msgspec")
 pytest.importorskip("rocksdict")
 
 from tests.impl.processes.clusters import cluster
-from tests.impl.processes.writers import all_is_there, kills, writing
 from tests.patience import PATIENCE
 
+from stagewright.impl.endurance.writers import all_is_there, kills, writing
 from stagewright.impl.node.messages import Level, TabletsReply
 from stagewright.impl.processes.errors import ClusterError
 from stagewright.impl.processes.supervisor import Supervisor

@@ -12,10 +12,10 @@ pytest.importorskip("rocksdict")
 from tests.impl.processes import stored
 from tests.impl.processes.clusters import cluster
 from tests.impl.processes.test_tablets import at_rest
-from tests.impl.processes.test_views import T, V, built, filled
-from tests.impl.processes.writers import all_is_there, writing
 from tests.traces.databases.scylladb.scylla_evaluated import read, violations
 
+from stagewright.impl.endurance.view_builds import T, V, built, filled
+from stagewright.impl.endurance.writers import all_is_there, writing
 from stagewright.impl.processes.client import Session
 from stagewright.impl.processes.supervisor import Supervisor
 from stagewright.impl.simulator.database.checks.view_oracle import Expected

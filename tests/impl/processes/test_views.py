@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from pathlib import Path
 from random import Random
 
@@ -12,40 +13,21 @@ pytest.importorskip("msgspec")
 pytest.importorskip("rocksdict")
 
 from tests.impl.processes.clusters import cluster
-from tests.impl.processes.writers import Writer, all_is_there, kills, writing
-from tests.patience import PATIENCE
 from tests.traces.databases.scylladb.scylla_evaluated import read, violations
 
-from stagewright.impl.node.messages import Level
-from stagewright.impl.processes.builds import Build
-from stagewright.impl.processes.client import Session, ViewRow
+from stagewright.impl.endurance.view_builds import (
+    T,
+    V,
+    at_once,
+    built,
+    endure,
+    filled,
+    is_its_base,
+    rows_of,
+)
+from stagewright.impl.endurance.writers import all_is_there, kills, writing
+from stagewright.impl.processes.client import Session
 from stagewright.impl.processes.errors import ClusterError, WireError
-from stagewright.impl.processes.supervisor import Supervisor
-
-T, V = "ks.t", "ks.v"
-KEPT = {b"kept%d" % i: b"%d" % (7 * i) for i in range(60)}  # rows that nobody writes again
-
-
-def filled(supervisor: Supervisor, tablets: int) -> Session:
-    """A client of a table with the rows that are kept."""
-    session = supervisor.session(T)
-    session.create(T, 3, tablets)
-    for key, value in KEPT.items():
-        session.put(key, value)
-    return session
-
-
-def built(session: Session, view: str = V) -> Build:
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until:
-        try:
-            found = next(b for b in session.builds() if b.name == view)
-        except ClusterError:
-            continue  # a node has just been killed
-        if found.status == "SUCCESS":
-            return found
-        time.sleep(0.1)
-    raise AssertionError(f"{view} is not built: {session.builds()}")
 
 
 def listed(session: Session) -> list[str]:
@@ -55,41 +37,6 @@ def listed(session: Session) -> list[str]:
             return [build.name for build in session.builds()]
         except ClusterError:
             time.sleep(0.1)  # none answered in time: the machine is busy
-
-
-def rows_of(session: Session, view: str = V, level: Level = Level.quorum) -> list[ViewRow]:
-    """All that a view holds, read at a level."""
-    table, before = session.table, session.level
-    session.table, session.level = view, level
-    found = list(session.scan_view())
-    session.table, session.level = table, before
-    return found
-
-
-def expected(session: Session, modulus: int = 7) -> list[ViewRow]:
-    rows = [ViewRow(b"%d" % (int(v) % modulus), k, v) for k, v in session.scan() if v.isdigit()]
-    return sorted(rows)
-
-
-def is_its_base(session: Session, writers: list[Writer]) -> None:
-    """When replicas agree and updates have arrived, a view has what its base table says, and nothing else.
-
-    A replica that was down has missed writes: what it builds from is old until a read has mended it.
-    """
-    until, session.level = time.monotonic() + PATIENCE, Level.all
-    for key in (*KEPT, *(k for w in writers for k in w.acknowledged)):
-        session.get(key)
-    while (there := sorted(rows_of(session, level=Level.all))) != expected(session):
-        assert time.monotonic() < until, {*there} ^ {*expected(session)}
-        time.sleep(0.2)
-
-
-def at_once(session: Session, writers: list[Writer]) -> None:
-    """A view that is built has every row that was there before it, as it was if nobody writes it."""
-    there = {row.base_key: row for row in rows_of(session)}
-    for key, value in KEPT.items():
-        assert there[key] == ViewRow(b"%d" % (int(value) % 7), key, value)
-    assert not {k for k in there if k not in KEPT and not any(k in w.acknowledged for w in writers)}
 
 
 @pytest.mark.long
@@ -175,26 +122,7 @@ def test_values_that_are_no_numbers_or_no_keys_are_in_no_view_and_harm_nobody(
 
 @pytest.mark.thorough
 @pytest.mark.timeout(5400)  # every kill waits until the cluster is whole again
-def test_a_hundred_builds_survive_kills_of_random_nodes(tmp_path: Path) -> None:
-    """Every third time another node takes the place of one, so that tasks move with their tablets."""
-    with cluster(tmp_path / "c", 4) as supervisor:
-        session, chance, all_writers = filled(supervisor, 4), Random(16), list[Writer]()
-        for number in range(100):
-            writers = [Writer(supervisor.session(T), f"w{number}")]
-            all_writers += writers
-            writers[0].start()
-            session.create_view(V, T, 7)
-            if number % 3 == 0:
-                supervisor.add()
-            kills(supervisor, chance, 1 + chance.randrange(3))
-            if number % 3 == 0:
-                layout = supervisor.layout
-                supervisor.decommission(next(n for n in layout.names() if not layout.stopped(n)))
-            built(session)
-            at_once(session, all_writers)
-            all_is_there(supervisor, writers)
-            is_its_base(session, all_writers)
-            session.level = Level.quorum
-            session.drop_view(V)
-        assert supervisor.status().is_well
-        session.close()
+def test_builds_survive_kills_of_random_nodes(tmp_path: Path) -> None:
+    done = Counter[str]()
+    endure(tmp_path, 30, 16, done)
+    assert done["views: SUCCESS"] == 30

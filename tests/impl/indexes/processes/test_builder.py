@@ -13,9 +13,9 @@ import pytest
 pytest.importorskip("msgspec")
 pytest.importorskip("rocksdict")
 
-from tests.impl.indexes.processes.clusters import children_of
 from tests.patience import PATIENCE
 
+from stagewright.impl.endurance.index_builds import children_of
 from stagewright.impl.indexes.bulk.program import LEAST, LESS
 from stagewright.impl.indexes.bulk.work import (
     Answer,

@@ -10,12 +10,12 @@ import pytest
 pytest.importorskip("msgspec")
 pytest.importorskip("rocksdict")
 
-from tests.impl.indexes.processes.clusters import NOTING, cluster, is_over, leader, until
-from tests.impl.indexes.processes.endurance import all_is_well, filled, writing
+from tests.impl.indexes.processes.clusters import NOTING, all_is_well, cluster
 from tests.impl.indexes.processes.noted import Noted
-from tests.impl.indexes.processes.writers import ended
 from tests.patience import PATIENCE
 
+from stagewright.impl.endurance.index_builds import filled, is_over, leader, until, writing
+from stagewright.impl.endurance.index_writers import ended
 from stagewright.impl.indexes.processes.layout import MASTER
 from stagewright.impl.indexes.processes.supervisor import IndexSupervisor
 from stagewright.machines.yugabytedb.indexes.index_states import Status

@@ -10,11 +10,11 @@ import pytest
 pytest.importorskip("msgspec")
 pytest.importorskip("rocksdict")
 
-from tests.impl.indexes.processes.clusters import cluster, is_over, leader, until
-from tests.impl.indexes.processes.endurance import KEPT, all_is_well, filled, writing
-from tests.impl.indexes.processes.writers import ended
+from tests.impl.indexes.processes.clusters import all_is_well, cluster
 from tests.patience import PATIENCE
 
+from stagewright.impl.endurance.index_builds import KEPT, filled, is_over, leader, until, writing
+from stagewright.impl.endurance.index_writers import ended
 from stagewright.impl.indexes.processes.client import IndexClient
 from stagewright.impl.indexes.processes.layout import MASTER
 from stagewright.impl.processes.errors import ClusterError

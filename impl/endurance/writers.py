@@ -6,6 +6,7 @@ import time
 from random import Random
 from threading import Event, Thread
 
+from stagewright.impl.endurance.broken import BrokenError, refuse
 from stagewright.impl.processes.client import Session
 from stagewright.impl.processes.errors import ClusterError
 from stagewright.impl.processes.supervisor import TABLE, Supervisor
@@ -15,7 +16,7 @@ class Writer(Thread):
     """A client that writes to keys of its own and knows what was acknowledged."""
 
     def __init__(self, session: Session, name: str) -> None:
-        super().__init__(daemon=True)  # a test that fails ends, though it writes
+        super().__init__(daemon=True)  # a check that fails ends, though it writes
         self.session = session
         self.key_prefix = name
         self.acknowledged: dict[bytes, list[bytes | None]] = {}  # what a key may hold
@@ -48,7 +49,11 @@ def writing(supervisor: Supervisor, count: int, table: str = TABLE) -> list[Writ
 
 
 def all_is_there(supervisor: Supervisor, writers: list[Writer]) -> None:
-    """Every write that was acknowledged is read, or a later one of the same client."""
+    """Every write that was acknowledged is read, or a later one of the same client.
+
+    Raises:
+        BrokenError: one is not.
+    """
     for writer in writers:
         writer.stop.set()
     for writer in writers:
@@ -56,10 +61,11 @@ def all_is_there(supervisor: Supervisor, writers: list[Writer]) -> None:
     session = supervisor.session(writers[0].session.table)
     for writer in writers:
         for key, possible in writer.acknowledged.items():
-            assert session.get(key) in possible, key
+            if (found := session.get(key)) not in possible:
+                raise BrokenError(f"{key!r} is {found!r}, which is none of {possible}")
     expected = {k for w in writers for k, p in w.acknowledged.items() if None not in p}
-    scanned = dict(session.scan())
-    assert expected <= set(scanned)
+    lost = expected - dict(session.scan()).keys()
+    refuse(f"a scan has no {key!r}" for key in sorted(lost))
     session.close()
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 
-from tests.impl.indexes.processes.writers import Changes, Writer
-
+from stagewright.impl.endurance.index_writers import Changes, Writer
 from stagewright.impl.indexes.catalog import Catalog
 from stagewright.impl.indexes.processes.layout import IndexLayout
 from stagewright.impl.indexes.processes.stored_catalog import catalog_in, steps_in

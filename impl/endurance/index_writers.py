@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from random import Random
 from threading import Event, Thread
 
+from stagewright.impl.endurance.broken import PATIENCE, BrokenError
 from stagewright.impl.indexes.processes.client import IndexClient
 from stagewright.impl.processes.errors import ClusterError
 
@@ -17,7 +18,7 @@ class Writer(Thread):
     """It has keys and values of `v` of its own: no two rows have one. Of `w` there are ten."""
 
     def __init__(self, client: IndexClient, number: int) -> None:
-        super().__init__(daemon=True)  # a test that fails ends, though it writes
+        super().__init__(daemon=True)  # a check that fails ends, though it writes
         self.committed: dict[int, Changes] = {}  # by hybrid time
         self.unknown: list[Changes] = []  # they may have been
         self.stop = Event()
@@ -45,10 +46,15 @@ class Writer(Thread):
 
 
 def ended(writers: list[Writer]) -> list[Writer]:
-    """The writers, which write no more."""
+    """The writers, which write no more.
+
+    Raises:
+        BrokenError: one of them still waits for an answer.
+    """
     for writer in writers:
         writer.stop.set()
     for writer in writers:
-        writer.join(120)
-        assert not writer.is_alive()
+        writer.join(PATIENCE)
+        if writer.is_alive():
+            raise BrokenError("a client waits for an answer without end")
     return writers
