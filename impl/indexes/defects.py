@@ -47,6 +47,9 @@ class Defect(Enum):
     )
     children_have_no_history = "a tablet that splits gives its children the newest versions alone"
     children_have_all_rows = "each child has all rows of its parent, and reads them for backfills"
+    late_writes_stay_with_the_parent = (
+        "what is written while a tablet's children are filled is not given to them"
+    )
     splits_do_not_wait_for_jobs = "tablets split while a job reads, and one child answers (#6704)"
     checkpoints_count_for_children = "a tablet that had a checkpoint and has split counts as done"
 

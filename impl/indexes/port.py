@@ -42,6 +42,23 @@ class Settings:
     defects: Defects = field(default_factory=frozenset)
 
 
+class NewTablet(Protocol):
+    """A tablet that is made and that nobody leads yet."""
+
+    @property
+    def store(self) -> RowStore:
+        """To be filled."""
+        ...
+
+    def finish(self) -> None:
+        """It is there, with all that was put into its store. May be called from any thread."""
+        ...
+
+    def close(self) -> None:
+        """If it is not finished, nothing of it is there."""
+        ...
+
+
 class Port(Protocol):
     """Of one process, as long as it lives."""
 
@@ -70,8 +87,8 @@ class Port(Protocol):
         """Have a builder do something, then go on, with its answer as the last argument, which may be a refusal."""
         ...
 
-    def make_tablet(self, address: str, fill: Callable[[RowStore], None]) -> None:
-        """Make the store of a tablet, all of it or none, unless it is there. May be called from any thread."""
+    def make_tablet(self, address: str) -> NewTablet | None:
+        """Begin to make a tablet; None: it is there. May be called from any thread."""
         ...
 
     def is_led(self, address: str) -> bool:

@@ -54,7 +54,8 @@ from stagewright.impl.indexes.schema import (
     row_key,
     stored_row,
 )
-from stagewright.impl.indexes.splits.division import COUNT, SCHEMA, Division
+from stagewright.impl.indexes.splits.copying import COUNT, SCHEMA
+from stagewright.impl.indexes.splits.division import Division
 from stagewright.impl.indexes.tablet import META, ROWS, Intent, Tablet
 from stagewright.impl.indexes.transactions import ADDRESS as RECORDS
 from stagewright.impl.indexes.user_enforced import UserEnforced
@@ -197,7 +198,9 @@ class TableTablet(Tablet):
         for key, value in versions.items():
             before = self.store.get(ROWS, key)
             was = before is not None and before.value is not None
-            self.rows += (value is not None) - was
+            more = (value is not None) - was
+            self.rows += more
+            self.division.count(key, more)
         count = Put(META, Version(COUNT, 1, str(self.rows).encode()))
         return [*super().versions(time, versions), count]
 
@@ -223,8 +226,13 @@ class TableTablet(Tablet):
         pending = {i.transaction for i in self.intents.values()}
         self._enforced.when_stored(at, lambda: self.resolve(pending, at, then))
 
+    def put(self, puts: list[Put]) -> None:
+        super().put(puts)
+        self.division.keep(puts)
+
     def close(self) -> None:
         self.worker.close()
+        self.division.close()
 
     # -- statements ------------------------------------------------------------------------------------------
 

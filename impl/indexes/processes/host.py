@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -21,10 +20,11 @@ from stagewright.impl.indexes.defects import Defects
 from stagewright.impl.indexes.index_tablet import IndexTablet
 from stagewright.impl.indexes.master import Master
 from stagewright.impl.indexes.messages import Message
+from stagewright.impl.indexes.port import NewTablet
 from stagewright.impl.indexes.processes.admission import admit
 from stagewright.impl.indexes.processes.builder import BuilderProcess
 from stagewright.impl.indexes.processes.layout import MASTER, IndexLayout
-from stagewright.impl.indexes.processes.lives import Led, Life, SyncedStore
+from stagewright.impl.indexes.processes.lives import Led, Life, MadeTablet, SyncedStore
 from stagewright.impl.indexes.processes.log import Log
 from stagewright.impl.indexes.processes.places import Places
 from stagewright.impl.indexes.processes.session import Session
@@ -48,9 +48,7 @@ from stagewright.impl.indexes.transactions import ADDRESS as RECORDS
 from stagewright.impl.processes.errors import WireError
 from stagewright.impl.processes.handshake import Calling
 from stagewright.impl.processes.links import Accepted, Link
-from stagewright.impl.storage.port import RowStore
-from stagewright.impl.storage.rocks import RocksRows
-from stagewright.impl.storage.spares import MEMTABLE, Spares
+from stagewright.impl.storage.spares import Spares
 from stagewright.machines.yugabytedb.indexes.index_states import Permission
 
 LOOK = 0.1  # seconds between looks for tablets that nobody leads
@@ -151,20 +149,10 @@ class Host:
         """Whether a tablet has had a leader, here or elsewhere."""
         return address in self._lives or bool(self._places.server_of(address))
 
-    def make_tablet(self, life: Life, address: str, fill: Callable[[RowStore], None]) -> None:
-        """Make the store of a tablet of what a life has written, all of it or none. May be called from any thread."""
+    def make_tablet(self, life: Life, address: str) -> NewTablet | None:
+        """Begin to make a tablet of what a life has written; None: it is there. May be called from any thread."""
         assert isinstance(life, Led)
-        life.sync()  # that it has split is known before anybody leads what it has split into
-
-        def write(path: Path) -> None:
-            rows = RocksRows(path, memtable=MEMTABLE)
-            try:
-                fill(rows)
-                rows.sync()
-            finally:
-                rows.close()
-
-        self._layout.make_tablet(address, write)
+        return None if self._layout.has_tablet(address) else MadeTablet(life, self._layout, address)
 
     def deliver(self, life: Life, to: str, at: int, message: Message) -> None:
         """Send what a life says at a hybrid time, when all that it has written before is on the disk."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -158,15 +158,26 @@ class IndexLayout:
         """There is one more; one that is there will do."""
         self.tablet(place).mkdir(exist_ok=True)
 
-    def make_tablet(self, place: str, write: Callable[[Path], None]) -> None:
-        """One that has rows from its beginning: `write` puts them into a directory. One that is there will do."""
-        if self.tablet(place).exists():
-            return
-        new = self.directory / "tablets" / f".{place.replace('/', '-')}.new"
-        shutil.rmtree(new, ignore_errors=True)
-        new.mkdir()
-        write(new / "rows")
-        new.rename(self.tablet(place))
+    def has_tablet(self, place: str) -> bool:
+        """Whether it is there."""
+        return self.tablet(place).exists()
+
+    def begin_tablet(self, place: str) -> Path:
+        """Where the rows are to be put of one that has some from its beginning; what was begun before is gone."""
+        self.leave_tablet(place)
+        self._new(place).mkdir()
+        return self._new(place) / "rows"
+
+    def finish_tablet(self, place: str) -> None:
+        """It is there."""
+        self._new(place).rename(self.tablet(place))
+
+    def leave_tablet(self, place: str) -> None:
+        """What was begun of it is not wanted."""
+        shutil.rmtree(self._new(place), ignore_errors=True)
+
+    def _new(self, place: str) -> Path:
+        return self.directory / "tablets" / f".{place.replace('/', '-')}.new"
 
     def is_deleted(self, place: str) -> bool:
         """Whether a tablet is to go."""

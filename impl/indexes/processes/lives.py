@@ -12,14 +12,17 @@ from typing import Any, Protocol
 from stagewright.impl.indexes.bulk.work import Work
 from stagewright.impl.indexes.index_tablet import IndexTablet
 from stagewright.impl.indexes.messages import Message
-from stagewright.impl.indexes.port import Port, Settings
+from stagewright.impl.indexes.port import NewTablet, Port, Settings
 from stagewright.impl.indexes.processes.builder import BuilderProcess
+from stagewright.impl.indexes.processes.layout import IndexLayout
 from stagewright.impl.indexes.processes.turns import Turns
 from stagewright.impl.indexes.records.notes import Note
 from stagewright.impl.indexes.table_tablet import TableTablet
 from stagewright.impl.indexes.times import HybridClock
 from stagewright.impl.indexes.transactions import ADDRESS as RECORDS, TransactionRecords
 from stagewright.impl.storage.port import RowStore
+from stagewright.impl.storage.rocks import RocksRows
+from stagewright.impl.storage.spares import MEMTABLE
 
 
 class Process(Protocol):
@@ -46,8 +49,8 @@ class Surroundings(Protocol):
         """Whether a tablet has had a leader, here or elsewhere."""
         ...
 
-    def make_tablet(self, life: Life, address: str, fill: Callable[[RowStore], None]) -> None:
-        """Make the store of a tablet of what a life has written, all of it or none. May be called from any thread."""
+    def make_tablet(self, life: Life, address: str) -> NewTablet | None:
+        """Begin to make a tablet of what a life has written; None: it is there. May be called from any thread."""
         ...
 
     def deliver(self, life: Life, to: str, at: int, message: Message) -> None:
@@ -108,8 +111,8 @@ class Life:
     def elsewhere(self, work: Work, then: Callable[..., None], *arguments: Any) -> None:
         self.host.builder.do(work, partial(self.host.act, self, then, *arguments))
 
-    def make_tablet(self, address: str, fill: Callable[[RowStore], None]) -> None:
-        self.host.make_tablet(self, address, fill)
+    def make_tablet(self, address: str) -> NewTablet | None:
+        return self.host.make_tablet(self, address)
 
     def is_led(self, address: str) -> bool:
         return self.host.is_led(address)
@@ -210,6 +213,32 @@ class Led(Life):
     def release(self) -> None:
         """Another process may lead it."""
         os.close(self._handle)
+
+
+class MadeTablet:
+    """A tablet that a life makes of what it has written."""
+
+    def __init__(self, life: Led, layout: IndexLayout, place: str) -> None:
+        self._life = life
+        self._layout = layout
+        self._place = place
+        self.store = RocksRows(layout.begin_tablet(place), memtable=MEMTABLE)
+        self._is_open = True
+
+    def finish(self) -> None:
+        """That the other has split is known before anybody leads what it has split into."""
+        self._life.sync()
+        self.store.sync()
+        self.store.close()
+        self._is_open = False
+        self._layout.finish_tablet(self._place)
+
+    def close(self) -> None:
+        """Give it up, unless it is finished."""
+        if self._is_open:
+            self.store.close()
+            self._is_open = False
+            self._layout.leave_tablet(self._place)
 
 
 class SyncedStore:

@@ -13,7 +13,7 @@ from stagewright.impl.indexes.catalog import Catalog
 from stagewright.impl.indexes.index_tablet import IndexTablet
 from stagewright.impl.indexes.master import Master
 from stagewright.impl.indexes.messages import AskBuilds, Message
-from stagewright.impl.indexes.port import Port, Settings
+from stagewright.impl.indexes.port import NewTablet, Port, Settings
 from stagewright.impl.indexes.records.notes import Note, Stored
 from stagewright.impl.indexes.schema import index_tablet, table_tablet
 from stagewright.impl.indexes.splits.tablet_map import TabletMap
@@ -98,13 +98,8 @@ class _Life:
         refused = RefusedWork(f"nobody is here for a {type(work).__name__}")
         self.after(DISK, then, *arguments, refused)
 
-    def make_tablet(self, address: str, fill: Callable[[RowStore], None]) -> None:
-        if address not in self.world.disks:
-            disk = ModelledDisk()
-            store = MemoryRows(disk)
-            fill(store)
-            store.sync()
-            self.world.disks[address] = disk
+    def make_tablet(self, address: str) -> NewTablet | None:
+        return None if address in self.world.disks else _New(self.world.disks, address)
 
     def is_led(self, address: str) -> bool:
         return address in self.world.disks
@@ -124,6 +119,23 @@ class _Life:
 
     def free_slot(self) -> None:
         self.slots -= 1
+
+
+class _New:
+    """A tablet that is made: its disk is one of the world's when it is there."""
+
+    def __init__(self, disks: dict[str, ModelledDisk], address: str) -> None:
+        self._disks = disks
+        self._address = address
+        self._disk = ModelledDisk()
+        self.store = MemoryRows(self._disk)
+
+    def finish(self) -> None:
+        self.store.sync()
+        self._disks[self._address] = self._disk
+
+    def close(self) -> None:
+        """Its disk is known to nobody else."""
 
 
 class World:

@@ -27,6 +27,7 @@ class SplitsOfMaster:
     def __init__(self, master: Master) -> None:
         self._master = master
         self._sent = -master.settings.retry
+        self._divided = -1  # a tablet that has split
 
     def ask(self, sender: str, tablet: int) -> None:
         """A tablet is to split; who asks again hears what became of it."""
@@ -64,19 +65,24 @@ class SplitsOfMaster:
         return ""
 
     def tick(self) -> None:
-        """Have the tablet split, until it has."""
-        split, now = self._master.catalog.split, self._master.port.now()
-        if split is not None and now - self._sent >= self._master.settings.retry:
+        """Have the tablet split, until it has; then change the map, once no statement would wait for its children's leaders."""
+        split, now, port = self._master.catalog.split, self._master.port.now(), self._master.port
+        if split is None:
+            return
+        if split.parent == self._divided:
+            if all(port.is_led(table_tablet(child)) for child in split.children):
+                self._change_map(split)
+        elif now - self._sent >= self._master.settings.retry:
             self._sent = now
-            message = Divide(split, self._master.tablets)
-            self._master.port.send(table_tablet(split.parent), message)
+            port.send(table_tablet(split.parent), Divide(split, self._master.tablets))
 
     def on_divided(self, tablet: int) -> None:
-        """Its children have what they are to have: from now on the map has them, and they are to be led."""
+        """Its children have what they are to have, and are to be led."""
+        self._divided = tablet
+        self.tick()
+
+    def _change_map(self, split: Split) -> None:
         catalog = self._master.catalog
-        split = catalog.split
-        if split is None or split.parent != tablet:
-            return
         catalog.tablets, catalog.split = self._master.tablets.after(split), None
         if catalog.job is not None:
             catalog.job = self._without_parent(catalog.job, split)

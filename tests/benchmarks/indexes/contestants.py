@@ -134,6 +134,13 @@ class Stagewright:
         while not self._build().dropped:
             time.sleep(0.05)
 
+    def split(self, tablet: int) -> tuple[int, ...]:
+        """Have a tablet split, and wait until its children are those of the map."""
+        children = self._client.split(tablet)
+        while not {*children} <= {*self._client.tablets().numbers}:
+            time.sleep(0.02)
+        return children
+
     def cpu(self) -> float:
         """Of its servers, masters, and builders."""
         return sum(map(cpu_of_tree, self.roots()))

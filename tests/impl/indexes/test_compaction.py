@@ -13,7 +13,7 @@ from stagewright.impl.indexes.records.notes import Compacted, Note
 from stagewright.impl.indexes.schema import row_key
 from stagewright.impl.indexes.tablet import ROWS
 from stagewright.impl.storage.memory import MemoryRows, ModelledDisk
-from stagewright.impl.storage.port import Put, RowStore, Version
+from stagewright.impl.storage.port import Put, Version
 
 KEYS = 3_500
 
@@ -42,7 +42,7 @@ class Alone:
     def elsewhere(self, work: Work, then: Callable[..., None], *arguments: Any) -> None:
         """Nor is there anybody else."""
 
-    def make_tablet(self, address: str, fill: Callable[[RowStore], None]) -> None:
+    def make_tablet(self, address: str) -> None:
         """No tablet splits."""
 
     def is_led(self, address: str) -> bool:

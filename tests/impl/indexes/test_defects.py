@@ -55,10 +55,11 @@ DRAWN = {  # seeds of campaigns at which rows and answers alone show it
     Defect.later_checkpoints_are_not_kept: (25, "more than once"),
     Defect.unchanged_entries_are_left: (2, "has no entry of row"),
     Defect.batches_are_not_checked_within: (48, "SUCCEEDED; at"),
-    Defect.parents_take_writes: (2, "no tablet that serves has the row"),
+    Defect.parents_take_writes: (10, "no tablet that serves has the row"),
     Defect.intents_stay_with_the_parent: (2, "clients committed"),
     Defect.children_have_no_history: (2, "no tablet that serves has the row"),
     Defect.children_have_all_rows: (2, "that it is not to have"),
+    Defect.late_writes_stay_with_the_parent: (10, "no tablet that serves has the row"),
     Defect.splits_do_not_wait_for_jobs: (12, "without an entry"),
     Defect.checkpoints_count_for_children: (43, "without an entry"),
 }

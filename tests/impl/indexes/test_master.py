@@ -14,7 +14,6 @@ from stagewright.impl.indexes.messages import Altered, AlterTable, CreateIndex, 
 from stagewright.impl.indexes.port import Settings
 from stagewright.impl.indexes.records.notes import Note
 from stagewright.impl.indexes.schema import index_tablet
-from stagewright.impl.storage.port import RowStore
 
 
 class Office:
@@ -43,7 +42,7 @@ class Office:
     def elsewhere(self, work: Work, then: Callable[..., None], *arguments: Any) -> None:
         """Nor is there anybody else."""
 
-    def make_tablet(self, address: str, fill: Callable[[RowStore], None]) -> None:
+    def make_tablet(self, address: str) -> None:
         """No tablet splits."""
 
     def is_led(self, address: str) -> bool:

@@ -48,7 +48,7 @@ SHOWN: dict[Defect, tuple[int, str]] = {
     D.safe_time_is_the_least: (1, "the time is not before any tablet's safe time"),
     D.success_is_told_early: (0, "every tablet reads the index of which SUCCESS is told"),
     D.reports_end_the_alteration: (0, "no index waits for a backfill, and no job is left"),
-    D.later_checkpoints_are_not_kept: (12, "the chunk begins at the last checkpoint"),
+    D.later_checkpoints_are_not_kept: (25, "the chunk begins at the last checkpoint"),
     D.unchanged_entries_are_left: (2, "the indexes have the entries of the rows"),
     D.batches_are_not_checked_within: (48, "entries of all rows that were read are written"),
     D.checkpoint_skips_a_row: (0, "all rows up to there were read"),
@@ -56,6 +56,10 @@ SHOWN: dict[Defect, tuple[int, str]] = {
     D.intents_stay_with_the_parent: (2, "what is pending is given to the children"),
     D.children_have_no_history: (2, "each child has its rows at every time, and no others"),
     D.children_have_all_rows: (2, "each child has its rows at every time, and no others"),
+    D.late_writes_stay_with_the_parent: (
+        10,
+        "each child has its rows at every time, and no others",
+    ),
     D.splits_do_not_wait_for_jobs: (14, "no backfill is going on"),
     D.checkpoints_count_for_children: (43, "every tablet is done"),
 }

@@ -115,7 +115,7 @@ def test_a_job_goes_on_with_the_children_of_a_tablet_that_split_before_the_next_
 
 def test_what_is_pending_when_a_tablet_splits_is_committed_by_its_children() -> None:
     script = "create table 40 rows; write 60; wait 40; split 0; wait 60; split 1; wait 60; split 2; wait 900"
-    run, divided = Run(Plan(seed=3, script=parse_script(script))), list[TabletDivided]()
+    run, divided = Run(Plan(seed=0, script=parse_script(script))), list[TabletDivided]()
     run.world.listeners.append(
         lambda note, _: divided.extend([note] if isinstance(note, TabletDivided) else [])
     )
@@ -130,6 +130,7 @@ WRONG = [
     Defect.intents_stay_with_the_parent,
     Defect.children_have_no_history,
     Defect.children_have_all_rows,
+    Defect.late_writes_stay_with_the_parent,
     Defect.splits_do_not_wait_for_jobs,
     Defect.checkpoints_count_for_children,
 ]

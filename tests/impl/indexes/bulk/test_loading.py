@@ -33,7 +33,7 @@ from stagewright.impl.indexes.schema import EntryChange, entry_key, row_key, val
 from stagewright.impl.indexes.table_tablet import TableTablet
 from stagewright.impl.indexes.tablet import ROWS
 from stagewright.impl.storage.memory import MemoryRows, ModelledDisk
-from stagewright.impl.storage.port import Put, RowStore, Version
+from stagewright.impl.storage.port import Put, Version
 
 READ_TIME = 50
 Stored = dict[tuple[bytes, int], bytes | None]
@@ -73,7 +73,7 @@ class Turns:
         answer = refused if isinstance(work, WriteEntries) else self.builder.do(work)
         self.turns.append((then, (*arguments, answer)))
 
-    def make_tablet(self, address: str, fill: Callable[[RowStore], None]) -> None:
+    def make_tablet(self, address: str) -> None:
         """No tablet splits."""
 
     def is_led(self, address: str) -> bool:

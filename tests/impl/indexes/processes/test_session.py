@@ -47,7 +47,6 @@ from stagewright.impl.indexes.processes.wire import (
 from stagewright.impl.indexes.records.notes import Note
 from stagewright.impl.indexes.schema import IndexInfo, Schema, row_key, table_tablet
 from stagewright.impl.indexes.splits.tablet_map import TabletMap
-from stagewright.impl.storage.port import RowStore
 from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
 
 NOW = 1_000
@@ -80,7 +79,7 @@ class Heard:
     def elsewhere(self, work: Work, then: Callable[..., None], *arguments: Any) -> None:
         """Nor is there anybody else."""
 
-    def make_tablet(self, address: str, fill: Callable[[RowStore], None]) -> None:
+    def make_tablet(self, address: str) -> None:
         """No tablet splits."""
 
     def is_led(self, address: str) -> bool:

@@ -1,0 +1,155 @@
+"""What the stores of the two get that a tablet splits into: what it has, and what it writes until it takes no more.
+
+It is served meanwhile; `fill` and `finish` are called where they keep nobody waiting, in any thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from typing import TYPE_CHECKING
+
+from stagewright.impl.indexes.defects import Defect
+from stagewright.impl.indexes.schema import table_tablet
+from stagewright.impl.indexes.splits.tablet_map import Split, TabletMap
+from stagewright.impl.indexes.tablet import ENDED, INTENTS, META, NEWEST, ROWS
+from stagewright.impl.storage.port import Put, Version
+
+if TYPE_CHECKING:
+    from stagewright.impl.indexes.port import NewTablet
+    from stagewright.impl.indexes.table_tablet import TableTablet
+
+COUNT, SCHEMA = b"rows", b"schema"
+_AT_ONCE = 1_000
+_SHORT = 500  # writes that clients may wait for
+
+
+@dataclass
+class Child:
+    """One of the two, and what it got."""
+
+    number: int
+    new: NewTablet | None = None  # None: it is there already
+    found: int = 0  # rows
+    added: int = 0  # rows since then
+    versions: int = 0
+    intents: int = 0
+    puts: list[Put] = field(default_factory=list[Put])
+
+    def put(self, put: Put) -> None:
+        """Have it written with others."""
+        self.puts.append(put)
+        if len(self.puts) >= _AT_ONCE:
+            self.write()
+
+    def write(self) -> None:
+        """Write what is put."""
+        if self.new is not None:
+            self.new.store.write(self.puts)
+        self.puts.clear()
+
+    def sync(self) -> None:
+        """What was written is on the disk."""
+        if self.new is not None:
+            self.new.store.sync()
+
+
+class Copying:
+    """Of one tablet, as it splits."""
+
+    def __init__(self, tablet: TableTablet, split: Split, tablets: TabletMap) -> None:
+        self.split = split
+        self.is_short = False  # nothing is left but what was written last
+        self.lower, self.upper = self.children = Child(split.lower), Child(split.upper)
+        self._tablet = tablet
+        self._tablets = tablets
+        self._snapshot = tablet.store.snapshot()
+        self._stored = self._all()
+        self._written: list[Put] = []  # since the snapshot, and not given to them yet
+        self._is_begun = False
+
+    def keep(self, puts: Iterable[Put]) -> None:
+        """The tablet has written this."""
+        if Defect.late_writes_stay_with_the_parent not in self._tablet.settings.defects:
+            self._written += (p for p in puts if p.family in (ROWS, ENDED))
+
+    def count(self, key: bytes, more: int) -> None:
+        """There are more rows, or fewer, by what it has written."""
+        self._of(key).added += more
+
+    def written(self) -> list[Put]:
+        """What is to be given to them next."""
+        found, self._written = self._written, []
+        return found
+
+    def fill(self, written: list[Put]) -> None:
+        """Give them some of what was stored, and what was written meanwhile."""
+        if not self._is_begun:
+            self._is_begun = True
+            for child in self.children:
+                child.new = self._tablet.port.make_tablet(table_tablet(child.number))
+        some = list(islice(self._stored, self._tablet.settings.chunk_rows))
+        for put in chain(some, written):
+            self._give(put)
+        for child in self.children:
+            child.write()
+        self.is_short = not some and len(written) <= _SHORT
+        if self.is_short:  # who waits later waits for little
+            for child in self.children:
+                child.sync()
+
+    def finish(self, until: int) -> None:
+        """The tablet takes no more: give them the rest, and they are there."""
+        for put in self._written:
+            self._give(put)
+        tablet, schema = self._tablet, self._tablet.store.get(META, SCHEMA)
+        if Defect.intents_stay_with_the_parent not in tablet.settings.defects:
+            for key, intent in tablet.intents.items():
+                child = self._of(key)
+                child.intents += 1
+                child.put(Put(INTENTS, Version(key, 1, intent.encoded())))
+        for child in self.children:
+            if schema is not None:
+                child.put(Put(META, schema))
+            child.put(Put(META, Version(NEWEST, 1, str(until).encode())))
+            rows = child.found + child.added
+            child.put(Put(META, Version(COUNT, 1, str(rows).encode())))
+            child.write()
+            child.sync()
+        for child in self.children:
+            if child.new is not None:
+                child.new.finish()
+
+    def close(self) -> None:
+        """Nothing of the tablet's store is held any more; of what is not finished nothing is there."""
+        self._snapshot.close()
+        for child in self.children:
+            if child.new is not None:
+                child.new.close()
+
+    def _of(self, key: bytes) -> Child:
+        return self.lower if self._tablets.hash_of(key) < self.split.at else self.upper
+
+    def _give(self, put: Put) -> None:
+        all_rows = Defect.children_have_all_rows in self._tablet.settings.defects
+        if put.family != ROWS:
+            self.lower.put(put)
+            self.upper.put(put)
+            return
+        for child in self.children if all_rows else (self._of(put.version.key),):
+            child.versions += 1
+            child.put(put)
+
+    def _all(self) -> Iterator[Put]:
+        """Rows and ends of transactions as they were."""
+        history = Defect.children_have_no_history not in self._tablet.settings.defects
+        last = b""
+        for version in self._snapshot.versions(ROWS, b"", None):
+            if version.key != last:
+                last = version.key
+                self._of(last).found += version.value is not None
+                yield Put(ROWS, version)
+            elif history:
+                yield Put(ROWS, version)
+        yield from (Put(ENDED, v) for v in self._snapshot.versions(ENDED, b"", None))
