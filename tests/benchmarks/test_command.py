@@ -78,7 +78,7 @@ def test_ratios_are_of_speed_and_memory_less_those_at_start() -> None:
     assert speed_table(contest).heads == ("", "no_such_package")
 
 
-def test_speed_of_a_run_that_is_all_start_up_is_not_told() -> None:
+def test_speed_of_a_run_that_is_all_start_up_is_not_reported() -> None:
     contest = Contest([standing(ONE_WORKER, 1.0, 3_000_000), standing(ABSENT, 2.0, 3_000_000)])
     assert speed_table(contest).rows[0][1] == "\N{EN DASH}"
 
@@ -113,7 +113,7 @@ def test_ratio_has_three_figures() -> None:
     assert shown == [f"0.951{sign}", f"6{sign}", f"123{sign}", "\N{EN DASH}"]
 
 
-def test_wrong_count_is_told_and_has_no_row(tmp_path: Path) -> None:
+def test_wrong_count_is_reported_and_has_no_row(tmp_path: Path) -> None:
     if reason := GccReference().missing():
         pytest.skip(reason)
     contest = Contest()

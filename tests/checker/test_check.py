@@ -275,7 +275,7 @@ class Lifts(Machine):
         return every(self.height[s] >= 0 for s in Shaft)
 
 
-def test_a_violation_whose_run_takes_too_much_memory_is_told_without_it() -> None:
+def test_a_violation_whose_run_takes_too_much_memory_is_reported_without_it() -> None:
     definition = define(Lifts)
     report = check(
         definition,

@@ -91,7 +91,7 @@ def test_the_counterexample_names_the_requirement_that_refuses() -> None:
     assert "crashes left" not in text.partition("is refused")[2]
 
 
-def test_a_witness_is_told_as_a_run_that_reaches_it() -> None:
+def test_a_witness_is_reported_as_a_run_that_reaches_it() -> None:
     definition = define(Worker)
     both = verdicts(checked(definition))["all_tasks_at_once"]
     text = plain_text(definition, both, scope_of(definition))

@@ -194,7 +194,7 @@ def test_a_reader_that_went_away_is_no_verdict() -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
-def test_a_full_disk_is_told_in_one_line() -> None:
+def test_a_full_disk_is_reported_in_one_line() -> None:
     with Path("/dev/full").open("w") as full:
         result = in_a_process(["list"], stdout=full)
     assert result.returncode == ExitCode.BAD_INPUT

@@ -298,7 +298,7 @@ def test_what_is_undecided_is_no_result_that_is_kept(
     assert "is not a directory" in capsys.readouterr().err
 
 
-def test_the_run_of_a_single_mutant_is_told(
+def test_the_run_of_a_single_mutant_is_reported(
     toggle: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(toggle, "--mutant", "lose / release / stuck") == ExitCode.HOLDS
@@ -346,7 +346,7 @@ def test_scopes_are_checked_one_after_the_other(
         (["--profile", "new"], "has no profiles"),
     ],
 )
-def test_bad_input_is_told(
+def test_bad_input_is_reported(
     toggle: Path, capsys: pytest.CaptureFixture[str], words: list[str], printed: str
 ) -> None:
     assert run(toggle, *words) == ExitCode.BAD_INPUT

@@ -174,7 +174,7 @@ def test_what_production_never_did_is_done_by_the_exported_tests(
     assert len(unreachable) == len(left)
 
 
-def test_what_the_scope_does_not_reach_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_the_scope_does_not_reach_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     record([["close", "open"]], "production")
     validate("production.jsonl")
     capsys.readouterr()

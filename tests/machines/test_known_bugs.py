@@ -68,6 +68,6 @@ def test_the_bug_breaks_a_promise_that_the_right_machine_keeps(bug: KnownBug) ->
     assert set(bug.breaks) <= kept_without_bugs(right_machine(bug))
 
 
-def test_no_row_is_told_twice() -> None:
+def test_no_row_is_reported_twice() -> None:
     ids = [bug.id for bug in KNOWN_BUGS] + [absent.id for absent in NOT_FOUND]
     assert len(ids) == len(set(ids))

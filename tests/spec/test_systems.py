@@ -306,7 +306,7 @@ def test_properties_of_every_kind_are_asked_of_the_right_states() -> None:
     assert [evaluate(p.condition, old, cells) for p in here.model.step_properties] == [0]
 
 
-def test_a_property_tells_for_which_parameters_it_fails() -> None:
+def test_a_property_reports_for_which_parameters_it_fails() -> None:
     class Views(Machine):
         seen = per(Node, flag())
 

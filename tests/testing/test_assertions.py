@@ -56,7 +56,7 @@ def test_a_machine_that_holds_gives_its_report() -> None:
     )  # free at five epochs; held or expiring at four, by either node
 
 
-def test_a_violation_is_told_by_its_run() -> None:
+def test_a_violation_is_reported_by_its_run() -> None:
     with pytest.raises(PropertyError, match=r"(?s)hang.*it_ends"):
         assert_holds(Stuck, properties=["it_ends"])
 

@@ -81,7 +81,7 @@ def test_form_order_and_number_of_files_change_nothing(
     assert outcome(validate([table], lease.definition, spark=spark)) == expected
 
 
-def test_garbage_is_told_with_file_and_line_and_touches_no_other_entity(
+def test_garbage_is_reported_with_file_and_line_and_touches_no_other_entity(
     spark: "SparkSession", lease: Any, tmp_path: Path
 ) -> None:
     path = tmp_path / "t.jsonl"
@@ -233,7 +233,7 @@ def test_parquet_of_another_schema_is_refused(
         validate([tmp_path], lease.definition, spark=spark)
 
 
-def test_bad_rows_of_parquet_are_told_one_by_one(
+def test_bad_rows_of_parquet_are_reported_one_by_one(
     spark: "SparkSession", lease: Any, tmp_path: Path
 ) -> None:
     d = lease.definition

@@ -191,7 +191,7 @@ def test_story_says_what_happened_and_which_requirement_should_have_refused() ->
     assert story[13] == "  operation: expected none, observed running"
 
 
-def test_failure_of_a_tour_is_told_by_the_shortest_way() -> None:
+def test_failure_of_a_tour_is_reported_by_the_shortest_way() -> None:
     (fault,) = [fault for fault in FAULTS if fault.__name__ == "SessionNotOpened"]
     failure = result_of(fault, "tour").failure
     assert failure is not None
@@ -202,7 +202,7 @@ def test_failure_of_a_tour_is_told_by_the_shortest_way() -> None:
     ]
 
 
-def test_fault_that_remembers_is_told_with_what_it_remembers() -> None:
+def test_fault_that_remembers_is_reported_with_what_it_remembers() -> None:
     (fault,) = [fault for fault in FAULTS if fault.__name__ == "ForgetsToClear"]
     failure = result_of(fault, "tour").failure
     assert failure is not None

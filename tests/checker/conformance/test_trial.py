@@ -149,7 +149,7 @@ def test_lost_effect_differs() -> None:
     assert [str(d) for d in found.differences] == ["count: expected 2, observed 1"]
 
 
-def test_refused_legal_step_is_told_with_the_requirements_that_hold() -> None:
+def test_refused_legal_step_is_reported_with_the_requirements_that_hold() -> None:
     trial = trial_of(RefusesSecond)
     trial.take(UP)
     found = divergence(lambda: trial.take(UP))
@@ -158,7 +158,7 @@ def test_refused_legal_step_is_told_with_the_requirements_that_hold() -> None:
     assert found.requirements == ("not full: count < 3",)
 
 
-def test_accepted_illegal_step_is_told_with_the_requirement_that_should_have_refused() -> None:
+def test_accepted_illegal_step_is_reported_with_the_requirement_that_should_have_refused() -> None:
     found = divergence(lambda: trial_of(AcceptsReset).refuse(RESET))
     assert found.fault is Fault.ACCEPTED
     assert found.requirements == ("not empty: count > 0",)

@@ -53,7 +53,7 @@ def test_a_quantifier_is_explained_by_its_witness(
     ]
 
 
-def test_an_instance_is_told_with_the_values_of_both_sides(
+def test_an_instance_is_reported_with_the_values_of_both_sides(
     migration: Definition, find_violation: Finder
 ) -> None:
     verdict = find_violation(migration, "no_lag")
@@ -61,7 +61,7 @@ def test_an_instance_is_told_with_the_values_of_both_sides(
     assert story_of(migration, verdict).breach.instance == (("n", "node0"),)
 
 
-def test_a_step_property_tells_the_old_and_the_new_value(
+def test_a_step_property_reports_the_old_and_the_new_value(
     migration: Definition, find_violation: Finder
 ) -> None:
     verdict = find_violation(migration, "stages_go_up")
@@ -72,14 +72,16 @@ def test_a_step_property_tells_the_old_and_the_new_value(
     assert story_of(migration, verdict).breach.headline == "Step 2 breaks it:"
 
 
-def test_of_a_conjunction_only_the_false_part_is_told(
+def test_of_a_conjunction_only_the_false_part_is_reported(
     workers: Definition, find_violation: Finder
 ) -> None:
     verdict = find_violation(workers, "little_is_done")
     assert reasons_of(workers, verdict) == ["t = task0:", "  rows[task0].written is yes"]
 
 
-def test_of_a_disjunction_every_part_is_told(workers: Definition, find_violation: Finder) -> None:
+def test_of_a_disjunction_every_part_is_reported(
+    workers: Definition, find_violation: Finder
+) -> None:
     verdict = find_violation(workers, "leader_works")
     assert reasons_of(workers, verdict) == [
         "owner[task0] is node1, not none",
@@ -140,7 +142,7 @@ def test_an_action_that_a_budget_of_zero_switches_off_is_named(
     assert reasons_of(definition, verdict)[-1] == "crash is switched off: the budget crashes is 0"
 
 
-def test_a_value_out_of_bounds_is_told_with_the_step_that_would_assign_it(
+def test_a_value_out_of_bounds_is_reported_with_the_step_that_would_assign_it(
     workers: Definition, done: PropertyVerdict
 ) -> None:
     assert reasons_of(workers, done) == ["hurry: patience would become 3, outside 0..2"]
@@ -163,7 +165,7 @@ class Post(Machine):
 
 
 @pytest.mark.parametrize("decide", [check, prove])
-def test_a_value_within_a_queue_that_is_out_of_bounds_is_told_too(
+def test_a_value_within_a_queue_that_is_out_of_bounds_is_reported_too(
     decide: Callable[[Definition, Scope], Report],
 ) -> None:
     definition = define(Post)
@@ -174,7 +176,7 @@ def test_a_value_within_a_queue_that_is_out_of_bounds_is_told_too(
     assert reason == "`send` assigns 0 to pipe, outside of 1..2"
 
 
-def test_a_queue_that_would_grow_too_long_is_told_with_the_step_that_appends() -> None:
+def test_a_queue_that_would_grow_too_long_is_reported_with_the_step_that_appends() -> None:
     class Long(Post):
         @action
         def send(self) -> None:

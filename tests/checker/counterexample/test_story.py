@@ -16,7 +16,7 @@ from stagewright.spec.values import FrozenMap
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Run, Step
 
 
-def test_a_step_tells_its_actor_its_sentence_and_its_changes(
+def test_a_step_reports_its_actor_its_sentence_and_its_changes(
     migration: Definition, incomplete: PropertyVerdict
 ) -> None:
     first, *_, last = story_of(migration, incomplete).steps
@@ -52,7 +52,7 @@ def test_named_actors_come_before_entities_and_entities_by_number(
     assert story_of(migration, incomplete).lanes == ("topology coordinator", "node0", "node1")
 
 
-def test_equal_values_of_all_keys_are_told_once(
+def test_equal_values_of_all_keys_are_reported_once(
     migration: Definition, incomplete: PropertyVerdict
 ) -> None:
     assert story_of(migration, incomplete).start == (
@@ -121,7 +121,7 @@ def test_a_step_that_the_definition_refuses_is_named(
         check_run(migration, scope_of(migration), swapped)
 
 
-def test_a_step_that_leads_elsewhere_is_told_with_both_values(
+def test_a_step_that_leads_elsewhere_is_reported_with_both_values(
     migration: Definition, incomplete: PropertyVerdict
 ) -> None:
     run = incomplete.run

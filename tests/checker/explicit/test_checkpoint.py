@@ -64,7 +64,7 @@ def test_stopped_again_and_again_it_ends_with_the_same_report(
 
 @engines
 @pytest.mark.parametrize("name", ["Migration", "Workers"])
-def test_a_violation_found_before_is_told_after(
+def test_a_violation_found_before_is_reported_after(
     tmp_path: Path, engine: EngineKind, name: str
 ) -> None:
     definition = load(f"{MODELS / 'broken.py'}:{name}")
@@ -88,7 +88,7 @@ def test_an_engine_takes_up_what_the_other_one_wrote(tmp_path: Path) -> None:
         assert summary(report) == summary(expected)
 
 
-def test_a_finished_search_is_told_again_without_searching(tmp_path: Path) -> None:
+def test_a_finished_search_is_reported_again_without_searching(tmp_path: Path) -> None:
     definition, scope = barrier()
     expected = check(definition, scope, checkpoint=Checkpoint(tmp_path))
     again = check(definition, scope, checkpoint=Checkpoint(tmp_path), limits=Limits(states=1))

@@ -45,7 +45,7 @@ def test_a_search_goes_on_where_it_was_stopped(name: str, tmp_path: Path) -> Non
     assert [level for level in range(6) if searched.count(level) > 1] == [2, 5]  # were looked at
 
 
-def test_a_finished_search_is_only_told_again(tmp_path: Path) -> None:
+def test_a_finished_search_is_only_reported_again(tmp_path: Path) -> None:
     definition, scope = model("broken.py:Workers")
     first = over_shards(definition, scope, tmp_path, 2)
     levels: list[int] = []

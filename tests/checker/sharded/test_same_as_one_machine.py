@@ -132,7 +132,7 @@ def test_states_of_several_words(tmp_path: Path) -> None:
         ("broken.py:Workers", {"task": 3}, None),
     ],
 )
-def test_orbits_are_searched_and_their_runs_told(
+def test_orbits_are_searched_and_their_runs_reported(
     name: str, sizes: dict[str, int], orbits: int | None, shards: int, tmp_path: Path
 ) -> None:
     definition, scope = model(name, **sizes)

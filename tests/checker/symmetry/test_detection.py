@@ -159,7 +159,7 @@ def test_a_requirement_on_the_cell_of_one_entity_breaks_the_symmetry() -> None:
     assert not verdicts(model)["Peer"].symmetric
 
 
-def test_the_ground_form_tells_what_breaks_it() -> None:
+def test_the_ground_form_reports_what_breaks_it() -> None:
     model = changed("Amount", requiring(lambda a: Apply(Op.EQ, (a.params[0], FIRST), BOOL), "use"))
     closure = closure_of(model, symmetry_of(model.cells, model.scope, [Peer]))
     assert closure.answer is Answer.BROKEN

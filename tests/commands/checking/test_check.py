@@ -68,7 +68,7 @@ def test_symmetry_can_be_left_aside(capsys: pytest.CaptureFixture[str]) -> None:
     assert "288 distinct states, 1,145 steps, depth 10" in out
 
 
-def test_a_broken_promise_is_told_in_its_own_words_and_exits_with_1(
+def test_a_broken_promise_is_reported_in_its_own_words_and_exits_with_1(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert run_command_line(["check", TURNSTILE]) == 1

@@ -54,7 +54,7 @@ def test_what_is_searched_is_known_and_cannot_be_given_again(
     assert "MACHINE, --size, --no-symmetry cannot be given with it" in err
 
 
-def test_a_full_place_is_told_and_the_result_too(
+def test_a_full_place_is_reported_and_the_result_too(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -107,7 +107,7 @@ def test_a_killed_worker_loses_nothing(
     assert len(processes) >= 1 + 2 + 1  # this one, Spark's two, and who came for the dead
 
 
-def test_the_command_line_tells_what_it_tells_on_one_machine(
+def test_the_command_line_reports_what_it_reports_on_one_machine(
     spark: "SparkSession", capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     promises = [

@@ -52,7 +52,7 @@ def test_meaning_does_not_change() -> None:
     assert first.fingerprint() == again.fingerprint()
 
 
-def test_check_tells_it_as_known_and_fails(capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_reports_it_as_known_and_fails(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command_line(["check", f"{FILE}Tank", "--profile", "first"]) == ExitCode.VIOLATED
     printed = " ".join(capsys.readouterr().out.split())
     assert "as known: nothing looks at the level" in printed

@@ -80,7 +80,7 @@ def written(directory: Path, guard: str) -> str:
     return str(file)
 
 
-def test_a_violation_is_told_and_exits_with_1(
+def test_a_violation_is_reported_and_exits_with_1(
     broken: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_command_line(["prove", broken]) == ExitCode.VIOLATED
@@ -228,7 +228,7 @@ def test_what_breaks_only_at_another_scope_is_shown_with_its_run(
     assert "violated after 2 steps" in capsys.readouterr().out
 
 
-def test_prove_all_tells_what_is_proved_and_what_resists(
+def test_prove_all_reports_what_is_proved_and_what_resists(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shipped = {

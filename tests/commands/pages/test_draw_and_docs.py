@@ -213,7 +213,7 @@ def test_what_an_older_version_leaves_open_is_written_with_its_run(tmp_path: Pat
         assert "```mermaid" in run
 
 
-def test_check_all_tells_one_line_a_machine(
+def test_check_all_reports_one_line_a_machine(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(

@@ -92,7 +92,7 @@ def test_what_holds_is_not_annotated(capsys: Captured) -> None:
     assert annotated(capsys, "check", COMMIT, "--github") == (0, [])
 
 
-def test_what_a_spent_budget_leaves_open_is_told_once(capsys: Captured) -> None:
+def test_what_a_spent_budget_leaves_open_is_reported_once(capsys: Captured) -> None:
     code, found = annotated(capsys, "check", COMMIT, "--max-depth", "1", "--github")
     assert code == 3
     assert [one.kind for one in found] == ["warning", "notice", "notice"]

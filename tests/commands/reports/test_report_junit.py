@@ -62,7 +62,7 @@ def properties(file: Path) -> dict[str, str]:
     return {str(one.get("name")): str(one.get("value")) for one in found}
 
 
-def test_each_promise_is_a_case_and_a_broken_one_tells_its_counterexample(tmp_path: Path) -> None:
+def test_each_promise_is_a_case_and_a_broken_one_reports_its_counterexample(tmp_path: Path) -> None:
     code, report = written(tmp_path / "r.xml", "check", TURNSTILE)
     (suite,) = report
     assert code == 1
@@ -134,7 +134,7 @@ def test_prove_skips_what_it_leaves_to_check(tmp_path: Path) -> None:
     assert "use `stagewright check`" in skipped.message
 
 
-def test_prove_of_one_promise_skips_nothing_and_tells_a_failed_induction(tmp_path: Path) -> None:
+def test_prove_of_one_promise_skips_nothing_and_reports_a_failed_induction(tmp_path: Path) -> None:
     words = ["prove", COMMIT, "--k", "1", "--depth", "1"]
     code, report = written(tmp_path / "r.xml", *words, "--property", "consistent")
     (suite,) = report

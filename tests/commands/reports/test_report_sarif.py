@@ -188,7 +188,7 @@ def test_fingerprints_do_not_depend_on_line_scope_or_run(tmp_path: Path) -> None
     assert found[0] == found[1] == found[2]
 
 
-def test_prove_tells_runs_too_and_lists_what_it_left_out(tmp_path: Path) -> None:
+def test_prove_reports_runs_too_and_lists_what_it_left_out(tmp_path: Path) -> None:
     code, (run,) = written(tmp_path / "r.sarif", "prove", TURNSTILE, "--depth", "4")
     assert code == 1
     (result,) = by_rule(run)["Turnstile.grows"]
@@ -225,7 +225,7 @@ def _long(steps: int, file: str) -> Result:
 
 
 @pytest.mark.parametrize(("steps", "most", "printed"), [(2_001, 10_000, 2_003), (701, 500, 500)])
-def test_a_long_counterexample_is_told_to_its_end(
+def test_a_long_counterexample_is_reported_to_its_end(
     steps: int, most: int, printed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert sarif.MOST_LOCATIONS == 10_000  # GitHub refuses a file with more

@@ -22,7 +22,7 @@ def test_a_log_is_checked_as_that_of_either_release(capsys: pytest.CaptureFixtur
     assert not any("no line says which version" in line for line in lines)
 
 
-def test_any_is_every_release_and_all_forms_of_the_report_tell_it(
+def test_any_is_every_release_and_all_forms_of_the_report_report_it(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     junit = tmp_path / "r.xml"

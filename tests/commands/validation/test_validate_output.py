@@ -48,7 +48,7 @@ observed = {place = "{to}"}
 """
 
 
-def test_steps_and_states_are_told_as_the_definition_has_them(
+def test_steps_and_states_are_reported_as_the_definition_has_them(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """Arguments in the order of the parameters, whatever the mapping's; members of one value together."""

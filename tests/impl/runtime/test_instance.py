@@ -71,7 +71,7 @@ def test_step_that_no_state_enables_is_refused_by_name() -> None:
         (lambda i: i.refusals("pass_barrier", now=1), "wrong arguments", "takes no arguments"),
     ],
 )
-def test_wrong_use_is_told(use: object, problem: str, mend: str, migrating: Instance) -> None:
+def test_wrong_use_is_reported(use: object, problem: str, mend: str, migrating: Instance) -> None:
     assert callable(use)
     with pytest.raises(InputError) as caught:
         use(migrating)

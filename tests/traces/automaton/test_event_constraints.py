@@ -9,7 +9,7 @@ from stagewright.traces.events.symbols import Symbol
 from stagewright.traces.options import unbounded_scope
 
 
-def test_a_value_that_cannot_be_is_told_with_those_that_can() -> None:
+def test_a_value_that_cannot_be_is_reported_with_those_that_can() -> None:
     definition = define(LeaseTable)
     alphabet = Alphabet(automaton(definition, unbounded_scope(definition)))
     parameter = alphabet.constraint(Symbol("acquire", {"n": "node9"}, {}))

@@ -202,7 +202,7 @@ def test_a_violation_names_what_each_candidate_refuses(tmp_path: Path) -> None:
     assert [one["sequence"] for one in findings[0]["candidates"]] == [2, 1, 3]
 
 
-def test_coverage_is_told_of_those_that_refuse_least(tmp_path: Path) -> None:
+def test_coverage_is_reported_of_those_that_refuse_least(tmp_path: Path) -> None:
     traces = {f"lease{i}": walk("2", f"lease{i}", i, 12) for i in range(10)}
     path = write(tmp_path / "t.jsonl", [e for trace in traces.values() for e in trace])
     (together,), (alone,) = evaluated([path], *ALL).coverage, evaluated([path], "2").coverage

@@ -39,7 +39,7 @@ def watched(table: type[Machine]) -> Together:
     return together([table], parts_of(table))
 
 
-def test_what_no_trace_tells_is_listed_with_the_variable(watched: Together) -> None:
+def test_what_no_trace_reports_is_listed_with_the_variable(watched: Together) -> None:
     (one,) = watched.unevaluated
     assert one.name == "the_epoch_fits"
     assert "`epoch`" in one.reason

@@ -97,7 +97,7 @@ def test_runs_find_in_the_end_what_one_run_over_all_finds(
     assert nights[-1].verdicts == whole.verdicts
 
 
-def test_what_was_broken_is_told_once_and_counted_on(recorder: Any, runs: Runs) -> None:
+def test_what_was_broken_is_reported_once_and_counted_on(recorder: Any, runs: Runs) -> None:
     recorder.start("a:r0", "a:r1")
     recorder.do("a:r0", "begin", n="node0")
     recorder.do("a:r1", "begin", n="node1")

@@ -97,7 +97,7 @@ def test_a_worker_that_is_killed_changes_nothing(
     ("fault", "problem", "mend"),
     [(killed, "its Python process died", "memory"), (full, "No space left", "free space")],
 )
-def test_what_happens_every_time_is_told_in_a_line(
+def test_what_happens_every_time_is_reported_in_a_line(
     spark: SparkSession,
     lease: Any,
     files: list[Path],

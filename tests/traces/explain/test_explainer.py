@@ -79,7 +79,7 @@ def report_of(finding: Finding, explanation: Explanation) -> TraceReport:
     return TraceReport((), {}, counts, Totals(), (entity,), 0, ())
 
 
-def test_the_last_good_steps_are_told_with_what_they_changed(lease: Any) -> None:
+def test_the_last_good_steps_are_reported_with_what_they_changed(lease: Any) -> None:
     events: Events = [
         (None, {}, START_FREE),
         ("watch", {"node": "node0"}, {}),
@@ -176,7 +176,7 @@ def test_the_set_before_an_event_is_enough_to_say_what_refuses_it(lease: Any) ->
         assert len(explanation.steps) == kept - 1
 
 
-def test_a_mistake_beyond_those_explained_is_told_by_its_event_alone(
+def test_a_mistake_beyond_those_explained_is_reported_by_its_event_alone(
     lease: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("stagewright.traces.explain.explainer.DISTINCT_MAX", 1)

@@ -101,7 +101,7 @@ def test_many_runs_exercise_what_one_run_exercises(
     assert one.counts == other.counts
 
 
-def test_what_earlier_runs_told_is_not_looked_at_again(lease: Any, tmp_path: Path) -> None:
+def test_what_earlier_runs_reported_is_not_looked_at_again(lease: Any, tmp_path: Path) -> None:
     events = lease.walk("lease0", 3, 12)
     events[4] = replace(events[4], observed={**events[4].observed, "phase": "closed"})
     state = tmp_path / "state"
@@ -144,7 +144,7 @@ def test_places_count_from_the_first_line_of_the_file(lease: Any, tmp_path: Path
     assert found.last_good.line == 8
 
 
-def test_what_was_found_is_told_once_and_counted_on(lease: Any, tmp_path: Path) -> None:
+def test_what_was_found_is_reported_once_and_counted_on(lease: Any, tmp_path: Path) -> None:
     events = lease.walk("lease0", 3, 12)
     lines = [e.to_json() for e in events]
     lines[4] = lines[-1].replace(f'"seq":{len(lines) - 1}', '"seq":4')  # the end, too early
@@ -226,7 +226,7 @@ def test_another_size_is_refused(lease: Any, tmp_path: Path) -> None:
         evaluated(larger, [path], tmp_path / "state")
 
 
-def test_that_repetitions_of_earlier_events_are_not_compared_is_told(
+def test_that_repetitions_of_earlier_events_are_not_compared_is_reported(
     lease: Any, tmp_path: Path
 ) -> None:
     events = lease.walk("lease0", 3, 12)
@@ -294,7 +294,7 @@ def test_a_run_with_nothing_new_says_so(lease: Any, mutated: Mutated, tmp_path: 
     assert not [text for text in said if "more machines" in text]
 
 
-def test_what_could_not_be_delivered_is_told_by_the_next_run(
+def test_what_could_not_be_delivered_is_reported_by_the_next_run(
     lease: Any, mutated: Mutated, tmp_path: Path
 ) -> None:
     path = write(tmp_path / "a.jsonl", [e for i in range(40) for e in mutated(f"lease{i}", i)])

@@ -139,7 +139,7 @@ def test_each_night_has_the_verdicts_of_one_run_over_all(kind: str, tmp_path: Pa
     assert reported or kind == "scylla"
 
 
-def test_what_was_told_is_not_told_again_and_is_counted_on(tmp_path: Path) -> None:
+def test_what_was_reported_is_not_reported_again_and_is_counted_on(tmp_path: Path) -> None:
     state, reports = tmp_path / "state", list[TraceReport]()
     for size in (4, 6, None):
         reports.append(evaluated(*gone_on(tmp_path / "logs", size), state=state))

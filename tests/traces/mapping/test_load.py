@@ -108,7 +108,7 @@ MISTAKES = (
 
 
 @pytest.mark.parametrize(("old", "new", "message", "mend"), MISTAKES)
-def test_a_mistake_is_told_with_its_line_its_key_and_its_mend(
+def test_a_mistake_is_reported_with_its_line_its_key_and_its_mend(
     old: str, new: str, message: str, mend: str
 ) -> None:
     good = GOOD.replace("{owner}", "{state}")

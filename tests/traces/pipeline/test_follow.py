@@ -145,7 +145,9 @@ def _wait_for(path: Path, text: str) -> None:
         time.sleep(0.1)
 
 
-def test_a_refused_connection_is_told_in_one_line(spark: "SparkSession", tmp_path: Path) -> None:
+def test_a_refused_connection_is_reported_in_one_line(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
     with pytest.raises(InputError) as raised:
         follow(spark, "tcp://127.0.0.1:1", tmp_path / "state", lambda _: None)
     assert raised.value.problem == "tcp://127.0.0.1:1 cannot be followed: Connection refused"

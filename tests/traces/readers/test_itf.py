@@ -197,7 +197,7 @@ def test_runs_of_quint_and_apalache_are_read(tmp_path: Path) -> None:
         ({"#unserializable": "Nat"}, {}),
     ],
 )
-def test_values_are_told_by_leaf(value: object, leaves: dict[str, object]) -> None:
+def test_values_are_reported_by_leaf(value: object, leaves: dict[str, object]) -> None:
     assert dict(leaves_of("v", value)) == leaves
 
 

@@ -148,7 +148,7 @@ def test_a_missing_end_is_a_gap_if_ends_are_marked(tmp_path: Path) -> None:
     assert read(lenient, path).verdicts["b"] is TraceVerdict.OK
 
 
-def test_lines_that_should_tell_something_but_cannot_are_refused(tmp_path: Path) -> None:
+def test_lines_that_should_report_something_but_cannot_are_refused(tmp_path: Path) -> None:
     broken = [
         b"2025-03-01T10:00:00.1Z [n1] lease a: gr",
         b"2025-03-01T10:00:00.1Z [n1] nothing of the matter \xff",
@@ -173,7 +173,7 @@ def test_lines_that_should_tell_something_but_cannot_are_refused(tmp_path: Path)
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
-def test_tables_of_every_form_tell_the_same(form: str, tmp_path: Path) -> None:
+def test_tables_of_every_form_report_the_same(form: str, tmp_path: Path) -> None:
     path = tmp_path / f"t.{form}"
     names = list(dict.fromkeys(name for row in ROWS for name in row))
     if form == "csv":
@@ -290,7 +290,7 @@ observed = {lease = "{s}"}
     assert read(beginning, path).verdicts == {"a": TraceVerdict.VIOLATION}
 
 
-def test_files_are_merged_by_time_and_what_is_uncertain_is_told(tmp_path: Path) -> None:
+def test_files_are_merged_by_time_and_what_is_uncertain_is_reported(tmp_path: Path) -> None:
     rows = GOOD.splitlines()
     one = write(tmp_path / "1.log", "\n".join(rows[5:]))
     two = write(tmp_path / "2.log", "\n".join(rows[:5]))
@@ -303,7 +303,7 @@ def test_files_are_merged_by_time_and_what_is_uncertain_is_told(tmp_path: Path) 
     ]
 
 
-def test_more_members_than_the_scope_has_are_told(tmp_path: Path) -> None:
+def test_more_members_than_the_scope_has_are_reported(tmp_path: Path) -> None:
     content = "\n".join(GOOD.splitlines()[i] for i in (1, 5, 6))
     more = "\n".join(content.replace("db7", f"db{i}").replace(", epoch 1", "") for i in range(4))
     found = read(TEXT, write(tmp_path / "a.log", more))
@@ -315,7 +315,7 @@ def test_more_members_than_the_scope_has_are_told(tmp_path: Path) -> None:
     assert read(larger, tmp_path / "a.log").interpreted.notes == found.interpreted.notes[:-1]
 
 
-def test_an_event_that_no_row_tells_is_noticed(tmp_path: Path) -> None:
+def test_an_event_that_no_row_reports_is_noticed(tmp_path: Path) -> None:
     path = write(tmp_path / "a.log", "\n".join(GOOD.splitlines()[:2]))
     assert read(TEXT, path).interpreted.notes == [
         "no row is an event 2 of m.toml",
@@ -435,7 +435,7 @@ def test_mapped_files_are_validated(tmp_path: Path) -> None:
     assert (str(entity.where), entity.key.entity) == (f"{logs[0]}:6", "a")
 
 
-def test_the_real_names_of_members_are_told(tmp_path: Path) -> None:
+def test_the_real_names_of_members_are_reported(tmp_path: Path) -> None:
     log = write(tmp_path / "bad.log", GOOD.replace("silent for 3 s", "lost"))
     options = Options(mapping=write(tmp_path / "m.toml", TEXT))
     report = validate([log], define(LeaseTable), options, engine=Embedded(1))

@@ -114,7 +114,7 @@ def test_numbers_order_events_where_all_have_one(tmp_path: Path) -> None:
     assert "both numbered and unnumbered" in mixed.interpreted.notes[0]
 
 
-def test_equal_times_are_told(tmp_path: Path) -> None:
+def test_equal_times_are_reported(tmp_path: Path) -> None:
     found = read(
         write(tmp_path / "a.jsonl", request(*steps("a", "acquire"), *steps("a", "expire")))
     )
@@ -186,7 +186,7 @@ def test_the_names_before_version_1_are_known() -> None:
         (request(log(5, entity="e", sequence=-1)), "`stagewright.sequence` is -1"),
     ],
 )
-def test_what_is_wrong_with_a_record_is_told(document: dict[str, Any], reason: str) -> None:
+def test_what_is_wrong_with_a_record_is_reported(document: dict[str, Any], reason: str) -> None:
     assert reason in one(document).wrong
 
 
@@ -198,7 +198,7 @@ def test_what_is_wrong_with_a_record_is_told(document: dict[str, Any], reason: s
         ({"resourceLogs": [{"resource": []}]}, "`resource` is no object"),
     ],
 )
-def test_what_is_wrong_with_a_request_is_told(document: dict[str, Any], reason: str) -> None:
+def test_what_is_wrong_with_a_request_is_reported(document: dict[str, Any], reason: str) -> None:
     with pytest.raises(WrongRecordError) as error:
         event_records(document)
     assert reason in str(error.value)

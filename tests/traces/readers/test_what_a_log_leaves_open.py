@@ -111,7 +111,9 @@ def test_records_that_were_exported_again_are_duplicates(tmp_path: Path) -> None
     assert evaluated([otlp(tmp_path / "a.json", batch, [other])]).exit_code == 1
 
 
-def test_a_wrong_record_is_told_and_the_others_of_its_request_are_checked(tmp_path: Path) -> None:
+def test_a_wrong_record_is_reported_and_the_others_of_its_request_are_checked(
+    tmp_path: Path,
+) -> None:
     wrong = record(2, "", "acquire")
     batch = [record(1, "a", "acquire"), wrong, record(3, "a", "go_silent")]
     report = evaluated([otlp(tmp_path / "a.json", batch, [record(4, "a", "expire")])])

@@ -47,7 +47,7 @@ def evaluated(lease: Any, *paths: Path, **more: Any) -> TraceReport:
 
 
 @linux
-def test_a_full_disk_for_what_waits_is_told(
+def test_a_full_disk_for_what_waits_is_reported(
     lease: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a.jsonl").write_text(text(lease, 200))
@@ -173,7 +173,7 @@ def test_what_may_not_be_read_is_named(lease: Any, tmp_path: Path) -> None:
 
 
 @linux
-def test_names_that_are_no_text_and_a_huge_line_are_told(lease: Any, tmp_path: Path) -> None:
+def test_names_that_are_no_text_and_a_huge_line_are_reported(lease: Any, tmp_path: Path) -> None:
     path = tmp_path / os.fsdecode(b"na\xffme.jsonl")
     with path.open("wb") as file:
         file.write(text(lease, 2).encode())

@@ -84,7 +84,7 @@ def test_of_several_machines_each_has_its_counts_and_mistakes_name_theirs(
     assert "VIOLATION run/a at event 2" in alone
 
 
-def test_missing_events_are_told_from_the_first_to_the_last(lease: Any, tmp_path: Path) -> None:
+def test_missing_events_are_reported_from_the_first_to_the_last(lease: Any, tmp_path: Path) -> None:
     some = [lamp_event("some", 0), lamp_event("some", 4, end=True)]
     one = [lamp_event("one", 0), lamp_event("one", 2, "switch_on"), lamp_event("one", 9)]
     # Read twice, so that only the events themselves can tell.
@@ -97,7 +97,7 @@ def test_missing_events_are_told_from_the_first_to_the_last(lease: Any, tmp_path
     }
 
 
-def test_events_that_contradict_each_other_are_both_told(lease: Any, tmp_path: Path) -> None:
+def test_events_that_contradict_each_other_are_both_reported(lease: Any, tmp_path: Path) -> None:
     events = [
         lease.event("a", 0, None, {}, START),
         lease.event("a", 1, "take", {"node": "node0"}, {}),

@@ -134,7 +134,7 @@ def test_the_page_needs_nothing_from_outside(report: TraceReport, tmp_path: Path
     assert "http://" not in re.sub(r'xmlns(:xlink)?="http://www.w3.org/[0-9a-z/]*"', "", page)
 
 
-def test_the_page_tells_kinds_entities_and_coverage(report: TraceReport) -> None:
+def test_the_page_reports_kinds_entities_and_coverage(report: TraceReport) -> None:
     page = render_page(report, [drawings(one) for one in report.coverage])
     assert "2 of 4 entities did what the definition does not allow" in page
     assert "conftest.py" in page
@@ -162,7 +162,7 @@ def hostile(number: int = 1) -> TraceReport:
     return TraceReport((EVIL,), {EVIL: counts}, counts, Totals(), entities, 0, lines, (EVIL,))
 
 
-def test_hostile_names_are_told_and_do_nothing(tmp_path: Path) -> None:
+def test_hostile_names_are_reported_and_do_nothing(tmp_path: Path) -> None:
     write_report(hostile(), tmp_path)
     page = tmp_path / "report.html"
     assert len(Elements(page.read_text()).tags) > 40

@@ -245,7 +245,7 @@ def test_each_guard_is_needed(
     assert promise in broken(checked(mutant, "ycql", budgets, sizes, promises=[promise]))
 
 
-def test_an_orphan_is_told_step_by_step() -> None:
+def test_an_orphan_is_reported_step_by_step() -> None:
     """The run that the checker shows is one of the definition, says the reference interpreter."""
     definition = define(BackfillOverwritesNewerEntries, "ycql")
     scope = scope_at(BackfillOverwritesNewerEntries, "ycql")

@@ -44,7 +44,7 @@ def test_lines_in_a_known_form_are_not_among_them(tmp_path: Path) -> None:
     assert tally.other == 3
 
 
-def test_the_ten_most_frequent_shapes_are_told(
+def test_the_ten_most_frequent_shapes_are_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = [chr(ord("a") + n) * 3 for n in range(12)]

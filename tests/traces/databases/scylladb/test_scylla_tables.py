@@ -326,7 +326,7 @@ def test_an_empty_dump_is_of_the_table_of_its_series(tmp_path: Path) -> None:
     assert len(violations(read(path)[0])) == 1
 
 
-def test_an_empty_dump_of_an_unknown_table_is_told(tmp_path: Path) -> None:
+def test_an_empty_dump_of_an_unknown_table_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "dump.json"
     dumps = [as_cqlsh([task(1)]), as_cqlsh([node(HOSTS[0], "normal")]), as_cqlsh([])]
     path.write_text("".join(dumps))

@@ -345,7 +345,7 @@ def test_a_generation_that_was_learned_too_late_is_named() -> None:
         ("committed new CDC generation command failed", "null", None),
     ],
 )
-def test_a_reason_tells_the_state_that_follows(
+def test_a_reason_reports_the_state_that_follows(
     reason: str, transition: str | None, node: str | None
 ) -> None:
     read_ = topology.change_of(reason)
@@ -355,5 +355,5 @@ def test_a_reason_tells_the_state_that_follows(
 
 
 @pytest.mark.parametrize("reason", ["Tablet migration", "advance fence version to 7", "Starting x"])
-def test_other_reasons_tell_nothing(reason: str) -> None:
+def test_other_reasons_report_nothing(reason: str) -> None:
     assert topology.change_of(reason) is None

@@ -393,7 +393,7 @@ def test_a_permission_that_the_log_never_names_is_noted(tmp_path: Path) -> None:
     assert not [n for n in of_lines(tmp_path, logged + named).found.notes if "became readable" in n]
 
 
-def test_a_line_in_no_known_form_is_told_with_the_form_it_should_have() -> None:
+def test_a_line_in_no_known_form_is_reported_with_the_form_it_should_have() -> None:
     refusal = parse_log_line(line(1, "Started BackfillChunk : nothing"), 1, "a.log")
     assert isinstance(refusal, str)
     assert refusal.endswith("known: `… Backfilling indexes { NAMES } for tablet ID from key 'KEY'`")
@@ -422,7 +422,7 @@ def test_a_chunk_that_is_read_at_another_time_is_a_violation(tmp_path: Path) -> 
     assert found.wrong == [("LoggedReadTime", "job1", 1, 2)]
 
 
-def test_a_chunk_of_no_job_that_is_told_is_noted(tmp_path: Path) -> None:
+def test_a_chunk_of_no_job_that_is_reported_is_noted(tmp_path: Path) -> None:
     master = [line(1, launched(INDEX)), line(2, safe_time()), line(3, chunk(""))]
     found = of_lines(tmp_path, master, [line(1, begin_scan(5, OTHER))])
     assert not found.wrong
