@@ -58,7 +58,7 @@ class Continued:
         self.fresh: NewInput = new_input(files, state.files, len(state.parts), mapping)
         self._mapping = mapping
         self._report_once = ReportOnce(
-            load_reported(state.path(state.told)) if state.told else frozenset()
+            load_reported(state.path(state.reported)) if state.reported else frozenset()
         )
         self._folder: Path | None = None
         self._saved = False
@@ -244,7 +244,7 @@ class Continued:
             carried=tuple(self._name(Path(name)) for name in carried if name),
             records=records,
             coverage=coverage,
-            told=reported,
+            reported=reported,
         )
 
     def save(self, left: State, verdicts: Mapping[TraceVerdict, int]) -> None:
@@ -281,7 +281,7 @@ class Continued:
     def _keep_reported(self) -> str:
         if not self._report_once.reported:
             return ""
-        path = self.folder / "told.parquet"
+        path = self.folder / "reported.parquet"
         save_reported(self._report_once.reported, path)
         return self._name(path)
 

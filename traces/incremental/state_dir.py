@@ -22,7 +22,7 @@ from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.inputs.file_identity import FileRead
 from stagewright.traces.replay.exact_verdicts import MachineKey
 
-VERSION = 2
+VERSION = 3
 _FILE = "state.json"
 _LOCK = "lock"
 _FOLDER = "run-"
@@ -50,7 +50,7 @@ class State:
     `definitions`: the fingerprint and the scope that evaluated each machine whose entities are carried. `parts` are the
     path and the first line of every part that was ever read: places refer to them. All else are names of files:
     `carried` has the rows of entities, `records` what was extracted of logs, `coverage` what traces have exercised,
-    `told` what was reported of logs.
+    `reported` what was reported of logs.
     """
 
     folder: Path
@@ -64,12 +64,12 @@ class State:
     carried: tuple[str, ...] = ()
     records: tuple[str, ...] = ()
     coverage: str = ""
-    told: str = ""
+    reported: str = ""
 
     @property
     def names(self) -> list[str]:
         """The names of all files that the state consists of."""
-        return [n for n in (*self.carried, *self.records, self.coverage, self.told) if n]
+        return [n for n in (*self.carried, *self.records, self.coverage, self.reported) if n]
 
     def path(self, name: str) -> Path:
         """Where a file of the state is."""

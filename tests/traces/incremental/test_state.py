@@ -257,7 +257,7 @@ def test_a_state_of_another_definition_is_refused(lease: Any, tmp_path: Path) ->
         evaluated(lease, [path], state)
 
 
-@pytest.mark.parametrize("damage", ["[]", "{", '{"version": 2}'])
+@pytest.mark.parametrize("damage", ["[]", "{", '{"version": 3}'])
 def test_a_damaged_state_is_refused(lease: Any, tmp_path: Path, damage: str) -> None:
     path, state = write(tmp_path / "t.jsonl", lease.walk("lease0", 3, 12)), tmp_path / "state"
     evaluated(lease, [path], state)

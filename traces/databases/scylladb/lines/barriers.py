@@ -24,7 +24,7 @@ GOT = "barrier begun"
 DONE = "barrier done"
 FENCED = "fence learned"
 LOST = "leadership lost"
-TERM = "term told"
+TERM = "term named"
 
 _TOPOLOGY = ("raft_topology",)
 _GROUP0 = ("raft_group0",)
