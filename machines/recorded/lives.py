@@ -25,6 +25,9 @@ class RecordedLife(Machine):
         flag()
     )  # a client, that its write is written while there are to be fewer replicas
     forgotten: FlagVar = flag()  # by a quorum of those that are left
+    returned: FlagVar = flag()  # rows, to a client
+    hasty: FlagVar = flag()  # it did so when fewer replicas had answered than the level asks for
+    unkept: FlagVar = flag()  # what it returned, too few replicas may have after others come or go
     dropped: FlagVar = flag()
     robbed: FlagVar = flag()  # it removed rows of its own
 
@@ -83,6 +86,18 @@ class RecordedLife(Machine):
         self.forgotten = self.forgotten | ~stays
 
     @action
+    def return_rows(self, enough: Bool, kept: Bool) -> None:
+        """It returns what it has read; `enough`: as many replicas have answered as the level asks for.
+
+        `kept`: whoever comes or goes, a quorum will have a row that was read by itself.
+        """
+        require(enough, "as many replicas have answered as the level asks for")
+        require(kept, "what is returned is on enough replicas, whoever comes or goes")
+        self.returned = True
+        self.hasty = self.hasty | ~enough
+        self.unkept = self.unkept | ~kept
+
+    @action
     def drop_rows(self, owned: Bool) -> None:
         """It removes the rows of a range; `owned`: it has a part in the range."""
         require(~owned, "the node has no part in the range")
@@ -128,6 +143,16 @@ class RecordedLife(Machine):
     def acknowledged_rows_stay(self) -> Bool:
         """What a client was told is written survives that replicas go."""
         return self.told.implies(~self.forgotten)
+
+    @invariant
+    def reads_are_of_quorums(self) -> Bool:
+        """What a quorum has acknowledged is seen by every read of one."""
+        return self.returned.implies(~self.hasty)
+
+    @invariant
+    def rows_that_were_read_stay(self) -> Bool:
+        """What a client has read survives that other replicas are read."""
+        return self.returned.implies(~self.unkept)
 
     @invariant
     def cleanup_leaves_what_is_owned(self) -> Bool:

@@ -47,6 +47,7 @@ from stagewright.impl.simulator.database.checks.resize_watcher import ResizeWatc
 from stagewright.impl.simulator.database.checks.view_check import ViewCheck
 from stagewright.impl.simulator.database.checks.view_watcher import ViewWatcher
 from stagewright.impl.simulator.database.checks.work.order_watcher import OrderWatcher
+from stagewright.impl.simulator.database.checks.work.reply_watcher import ReplyWatcher
 from stagewright.impl.simulator.database.checks.work.stream_watcher import StreamWatcher
 from stagewright.impl.simulator.database.hosts import Host, life_of
 from stagewright.impl.views.building.records import Record
@@ -100,6 +101,7 @@ class Watcher:
         self._replicas = ReplicaWatcher(self._take)
         self._resizes = ResizeWatcher(self.recording)
         self._given = OrderWatcher(self._take, now)
+        self._replies = ReplyWatcher(self._take)
         self._passed_at = 0
         self._entered: dict[str, tuple[Stage, int]] = {}  # stages of tablets, and in which versions
         self._absent: dict[str, frozenset[str]] = {}  # given up since a tablet's session is open
@@ -150,6 +152,8 @@ class Watcher:
             pull = self._streams.pulls.get(message.transfer)
             if pull is not None:
                 self.views.staging.arrives(host, node, pull, message)
+        if isinstance(message, ReplicaReply | ReplicaRows) and message.outcome is Outcome.done:
+            self._replies.heard(sender, message)
         match message:
             case ReplicaReply(number, Outcome.done):
                 answered = self._answered.get(number)
@@ -217,6 +221,7 @@ class Watcher:
     def _sent(
         self, host: Host, node: DatabaseNode, to: str, message: Message, cause: Message | None
     ) -> None:
+        self._replies.sent(host, node, message, cause)
         match message:
             case ReplicaWrite() if isinstance(cause, ClientWrite) and message.table == cause.table:
                 self._began(node, message, cause)

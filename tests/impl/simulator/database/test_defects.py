@@ -108,7 +108,12 @@ SHOWN = (
     Shown(D.sources_lag_behind, ANSWERED_LATE, "what the node knew that asks"),
     Shown(D.given_up_sources_are_asked, CHANGES, "the source is not given up"),
     Shown(D.late_answers_count, ANSWERED_LATE, "all whom it has asked in this term"),
-    Shown(D.agreeing_reads_leave_pending_out, READ_AS_THEY_MOVE, "", oracle=True),
+    Shown(
+        D.agreeing_reads_leave_pending_out,
+        READ_AS_THEY_MOVE,
+        "on enough replicas, whoever comes or goes",
+        oracle=True,
+    ),
 )
 SEEDS = 5  # from the first on
 

@@ -1,8 +1,9 @@
-"""What an acknowledgment says while replicas are gained, on the rows of replicas: it reads no definition.
+"""What an acknowledgment says while replicas are gained, or given away, on their rows: it reads no definition.
 
 A write that begins when all nodes write to pending replicas is acknowledged by as many of all of them as a quorum has
-and one more for each pending one: whichever replicas stay then, a quorum of them has it. What a read returns that begins
-then is as good as acknowledged: it writes back what a pending replica lacks.
+and one more for each pending one: whichever replicas stay then, a quorum of them has it. Where fewer replicas are to be
+left, a quorum of these has it. What a read returns that begins then is as good as acknowledged: it writes back what a
+pending replica lacks.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from stagewright.impl.simulator.database.tables import table_of
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 from stagewright.machines.scylladb.topology.topology_states import TransitionState
 
-_TO_BOTH = (Stage.streaming, Stage.write_both_read_new)
+_TO_BOTH = (Stage.rebuild_repair, Stage.streaming, Stage.write_both_read_new)
+WRITTEN, READ = "was acknowledged", "was read"
 
 
 class PendingOracle:
-    """The requests of a run; `checked` counts those that were answered while replicas were pending."""
+    """The requests of a run; `checked` counts those that were answered while replicas came or went."""
 
     def __init__(self, quorums: QuorumOracle, catalog: Catalog, oracle: Oracle) -> None:
         self._has = quorums.has
@@ -44,7 +46,7 @@ class PendingOracle:
         """A client knows of a row: by its acknowledgment, if that was sent."""
         chosen = self._begun.pop((key, seen[0]), None)
         if chosen is not None and (key, seen[0]) in self._oracle.acknowledged:
-            self._check(key, seen, chosen, "was acknowledged")
+            self._check(key, seen, chosen, WRITTEN)
 
     def begin_read(self, number: int, key: bytes) -> None:
         """A client asks for a row."""
@@ -56,7 +58,7 @@ class PendingOracle:
         """It has it: there may be none, and then nothing is written back."""
         chosen = self._reads.pop(number, None)
         if chosen is not None and seen[0]:
-            self._check(key, seen, chosen, "was read")
+            self._check(key, seen, chosen, READ)
 
     def _check(self, key: bytes, seen: Seen, chosen: Chosen, told: str) -> None:
         view = self._catalog.view
@@ -69,10 +71,14 @@ class PendingOracle:
         if len(have) < needed:
             text = f"{key!r} at {seen} {told}, and is on {have} of {[*chosen.writes]}"
             self._oracle.broken(f"{text}, of which {[*chosen.pending]} were pending")
+        there = [n for n in chosen.fewer if n in have]
+        if told == WRITTEN and chosen.fewer and len(there) < len(chosen.fewer) // 2 + 1:
+            text = f"{key!r} at {seen} {told}, and is on {there} of {[*chosen.fewer]}"
+            self._oracle.broken(f"{text}, which are left when the others go")
 
 
 def _to_both(view: View, key: bytes) -> Chosen | None:
-    """The replicas of a key if some are pending, and every node knows that."""
+    """The replicas of a key if some are pending or leave for good, and every node knows that."""
     table, token = table_of(key), token_in(stored_key(key))
     if table not in view.tables:
         return None
@@ -82,4 +88,4 @@ def _to_both(view: View, key: bytes) -> Chosen | None:
         knows = view.transition_state is TransitionState.write_both_read_new
     else:
         knows = row.tablet.stage in _TO_BOTH
-    return chosen if knows and chosen.pending else None
+    return chosen if knows and (chosen.pending or chosen.fewer) else None
