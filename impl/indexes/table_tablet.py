@@ -317,10 +317,10 @@ class TableTablet(Tablet):
         key = row_key(write.key)
         held = self.intents.get(key)
         if held is not None and write.statement in held.statements:
-            before, statements = held.before, held.statements  # asked again, of another leader
+            before = held.before  # asked again, of another leader
         else:
             before = self._now(key) if held is None else (held.value or "{}")
-            statements = (*(held.statements if held else ()), write.statement)
+        statements = (*(held.statements if held else ()), write.statement)
         planned = [(i.number, i.permission.number) for i in write.schema.indexes]
         self._note_planned(write)
         if held is not None:
@@ -423,7 +423,10 @@ class TableTablet(Tablet):
 
 
 def _is_old(intent: Intent, indexes: tuple[int, ...]) -> bool:
-    """Whether a part of it was planned when one of the indexes did not get new values."""
+    """Whether a part of it was planned when one of the indexes did not get new values, or not even known.
+
+    A statement that was planned twice counts twice: its client may have heard of the first plan only.
+    """
     write = Permission.write_and_delete.number
     statements = max(len(intent.statements), 1)
     for index in indexes:

@@ -22,8 +22,8 @@ SWEEP = 400
 class Intent:
     """What a transaction that is undecided has written under a key; it locks the key.
 
-    `marker` is a deletion before the value, at the same time. `before` is what the statement found there,
-    and `planned` the numbers of the permissions that it was planned by, of each index.
+    `marker` is a deletion before the value, at the same time. `before` is what the statement found there, and `planned` the
+    numbers of the permissions that it was planned by, of each index; a statement is there once for each plan.
     """
 
     transaction: str

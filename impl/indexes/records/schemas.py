@@ -92,7 +92,10 @@ class Schemas:
                 self._recording.take(SCHEMAS, place, place, "apply", newer=newer, near=near)
             case StatementHeld(tablet, transaction, statement, _, planned, key, until):
                 plans = self._plans[table_tablet(tablet)].setdefault(transaction, {})
-                plans[statement, key, until] = dict(planned)
+                plan, first = dict(planned), plans.get((statement, key, until))
+                if first is not None:  # its client may have heard of that one only
+                    plan = {i: min(p, first[i]) for i, p in plan.items() if i in first}
+                plans[statement, key, until] = plan
             case IntentsEnded(address, transaction):
                 self._plans[address].pop(transaction, None)
             case _:

@@ -52,6 +52,7 @@ def test_a_late_copy_of_an_older_request_is_left_alone() -> None:
         910602,  # a transaction gives a value to a row before it takes it from the one that has no entry yet
         940007,  # user-enforced writes are planned when an index of the job is gone
         371,  # an index is dropped and deleted while its job allows markers to be reclaimed
+        21002689,  # a client takes the late answer of a leader that is gone; the next one has planned the statement anew
     ],
 )
 def test_a_run_that_was_wrong_once_is_right(seed: int) -> None:
