@@ -508,8 +508,12 @@ class TopologyChange(Machine):
         row = self.stored[Row.other]
         had = some(row.has(m) & self._has_tablet(self.host, m) for m in Node)
         for n in Node:
-            comes, goes = streams & (self.pending == n), ~streams & self._has_tablet(self.host, n)
+            comes, goes = streams & (self.pending == n), ~streams & self._is_cleaned_up(n)
             row.put(n, (row.has(n) & ~goes) | (had & comes))
+
+    def _is_cleaned_up(self, n: Term[Node]) -> Bool:
+        """The replica that leaves removes its rows."""
+        return self._has_tablet(self.host, n)
 
     @action(by=COORDINATOR, fair=WEAK)
     def finish_migration(self) -> None:

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from stagewright.machines.scylladb.cdc.cdc_publication import Generation
-from stagewright.machines.scylladb.cluster import Node
-from stagewright.machines.systems.topology_change import Logged, Row, TopologyChange
-from stagewright.spec import Bool, Term, some
+from stagewright.machines.scylladb.cluster import CLIENT, Node
+from stagewright.machines.scylladb.tablets.tablet_stages import Stage
+from stagewright.machines.scylladb.topology.topology_states import Ring
+from stagewright.machines.systems.topology_change import (
+    OPERATOR,
+    WEAK,
+    Logged,
+    Row,
+    TopologyChange,
+)
+from stagewright.spec import Bool, Term, action, require, some
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 NO_MIGRATION = {TopologyChange.migrations: 0}
@@ -164,6 +172,76 @@ class LeavesWithoutABarrier(TopologyChange):
 
     def _nobody_sends_to_it(self) -> None:
         """Nothing is waited for."""
+
+
+@known_bug(
+    "001-25",
+    "design document 001, cleanup",
+    breaks=TopologyChange.tablets_are_stored_by_their_replicas,
+    sizes={Node: 3},
+    budgets={TopologyChange.joins: 0},
+)
+class CleanupLeavesTheRows(TopologyChange):
+    """The stage cleanup passes, and the node that the tablet has left still stores its rows."""
+
+    def _is_cleaned_up(self, n: Term[Node]) -> Bool:
+        return super()._is_cleaned_up(n) & some(())
+
+
+@known_bug(
+    "001-26",
+    'design document 003: "each replica either receives both writes or none of them"',
+    breaks=TopologyChange.replicas_receive_both_writes_or_none,
+    budgets=NO_MIGRATION,
+)
+class ChangesAreSentApart(TopologyChange):
+    """A row and its change are sent as two messages: a replica stores the one, and the other is still on its way."""
+
+    @action(fair=WEAK)
+    def receive(self, n: Term[Node]) -> None:
+        """A replica stores the row, then its change."""
+        require(some(self.under_way[row].has(n) for row in Row), "a message is on its way to it")
+        row_is_first = self.under_way[Row.base].has(n)
+        for row in Row:
+            waits = row_is_first if row is Row.change else some(())
+            comes = self.under_way[row].has(n) & ~waits
+            self.stored[row].put(n, self.stored[row].has(n) | comes)
+            self.under_way[row].put(n, self.under_way[row].has(n) & waits)
+
+
+@known_bug(
+    "001-27",
+    "design document 003, Generation switching: the old generation is still operating",
+    breaks=TopologyChange.colocation_is_lost_for_a_while,
+    budgets=NO_MIGRATION,
+)
+class WritesWaitForTheGeneration(TopologyChange):
+    """Nobody writes to a table with a log from the change of the ring until the new generation operates."""
+
+    @action(by=CLIENT, spends=TopologyChange.writes)
+    def write(self, n: Term[Node]) -> None:
+        """A row is written unless its change would be at other nodes."""
+        super().write(n)
+        changes = self.routing[n].state.column(lambda state: state.writes is Ring.both)
+        before = ~changes & ~self.routing[n].joined
+        require(self.operates | before, "the ring is that of the generation")
+
+
+@known_bug(
+    "001-28",
+    "design document 001: a request waits until current migrations have drained",
+    breaks=TopologyChange.a_request_waits_for_a_migration,
+    sizes={Node: 3},
+    budgets={TopologyChange.writes: 0},
+)
+class JoinsAreRefusedWhileTabletsMove(TopologyChange):
+    """A node that asks to join while a tablet migrates is refused, and not queued."""
+
+    @action(by=OPERATOR, spends=TopologyChange.joins)
+    def ask_to_join(self) -> None:
+        """A new node asks to join while all tablets are at rest."""
+        super().ask_to_join()
+        require(self.tablet.stage == Stage.none, "no tablet is in transition")
 
 
 BUGS = known_bugs_in(globals())
