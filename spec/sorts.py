@@ -164,7 +164,7 @@ def sort_of(kind: object, what: str, where: Source | None = None) -> EnumSort | 
             f"{what} is given {name_of(given)}, which is neither an enum with members nor an entity sort",
             where=where,
             help="write a subclass of States, Enum or Entity; for true and false `flag()`, "
-            "for numbers `number(low, high)`",
+            "for numbers `number(low, high)`, where a number below all others can stand for none",
         )
     if issubclass(kind, int):
         raise VariableError(
@@ -187,4 +187,6 @@ def name_of(value: object) -> str:
     """What an error calls a thing that is not what it should be: a class or a member by its name."""
     if isinstance(value, Enum):
         return f"{type(value).__name__}.{value.name}"
-    return value.__name__ if isinstance(value, type) else repr(value)
+    if isinstance(value, type):
+        return value.__name__
+    return str(value) if type(value).__module__.startswith("stagewright.") else repr(value)

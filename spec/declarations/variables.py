@@ -64,6 +64,9 @@ class Var(Generic[S, V]):
     by_key: Callable[..., object] | None = None
     """The initial value as a function of the keys of all its maps, if it is one."""
 
+    def __str__(self) -> str:
+        return f"a variable ({self.sort})"
+
     def __set_name__(self, owner: type, name: str) -> None:
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "owner", owner)

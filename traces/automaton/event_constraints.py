@@ -71,11 +71,13 @@ class Alphabet:
             return "parameters without an action" if symbol.parameters else None, 0
         known = self.source.parameters.get(symbol.action)
         if known is None:
-            return f"{self._machine} has no action `{symbol.action}`", 0
+            actions = _listed(self.source.parameters)
+            return f"{self._machine} has no action `{symbol.action}`, only {actions}", 0
         wanted = {name: value_key(value) for name, value in symbol.parameters.items()}
         for name, value in wanted.items():
             if name not in known:
-                return f"action `{symbol.action}` has no parameter `{name}`", 0
+                others = _listed(known) or "none at all"
+                return f"action `{symbol.action}` has no parameter `{name}`, only {others}", 0
             if value not in known[name]:
                 return (
                     f"parameter `{name}` of `{symbol.action}` cannot be {value}, "
@@ -151,5 +153,11 @@ def _listed(values: Iterable[str]) -> str:
     """Some values as an error lists them."""
     if isinstance(values, Numbers) and len(values) > _LISTED_MAX:
         return f"{values.low} … {values.high}"
-    known = sorted(values, key=lambda v: (len(v), v))  # numbers by size
+    known = sorted(values, key=_by_size)
     return ", ".join(known[:_LISTED_MAX]) + ", …" * (len(known) > _LISTED_MAX)
+
+
+def _by_size(value: str) -> tuple[bool, int, str]:
+    """Numbers in their order, before names."""
+    is_number = value.removeprefix("-").isdigit()
+    return not is_number, int(value) if is_number else 0, value

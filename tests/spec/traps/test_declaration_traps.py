@@ -72,6 +72,11 @@ UNNAMED = "no member of an entity sort can be named: write `init=ANY`"
             KINDS,
         ),
         (
+            "optional(number(0, 2))",
+            "optional(...) is given a variable (0..2), which is neither an enum with members nor an entity sort",
+            "a number below all others can stand for none",
+        ),
+        (
             "set_of(Entity)",
             "set_of(...) is given Entity, which is neither an enum with members nor an entity sort",
             KINDS,
