@@ -9,7 +9,7 @@ from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.cdc.expiry import expired
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
-from stagewright.impl.node.keys import bounds
+from stagewright.impl.node.keys import bounds, token_in
 from stagewright.impl.node.messages import (
     Outcome,
     ReplicaRead,
@@ -36,7 +36,7 @@ class Replica:
 
     def serve(self, sender: str, request: ReplicaWrite | ReplicaRead | ReplicaScan) -> list[Effect]:
         """Do what another node's client wants."""
-        refusal = self._refusal(request.version)
+        refusal = self._refusal(request)
         if isinstance(request, ReplicaScan):
             if self._node.has(Defect.scans_are_not_fenced) and refusal is Outcome.fenced:
                 refusal = None
@@ -63,12 +63,15 @@ class Replica:
         reply = ReplicaReply(request.number, Outcome.done, found.time, found.value)
         return [Send(sender, reply)]
 
-    def _refusal(self, version: int) -> Outcome | None:
+    def _refusal(self, request: ReplicaWrite | ReplicaRead | ReplicaScan) -> Outcome | None:
         node = self._node
         if not node.ready and not node.has(Defect.unready_replica_answers):
             return Outcome.unready
-        if version < node.view.fence_version and not node.has(Defect.fence_is_ignored):
+        if request.version < node.view.fence_version and not node.has(Defect.fence_is_ignored):
             return Outcome.fenced
+        row = node.view.tablet_with(request.table, token_in(request.first))
+        if row is not None and node.name not in row.tablet.hosts(row.tablet.stage.storage):
+            return Outcome.absent
         return None
 
     def _scan(self, request: ReplicaScan, refusal: Outcome | None) -> ReplicaRows:

@@ -23,6 +23,7 @@ class Outcome(Enum):
     done = "done"
     fenced = "fenced"  # it began under a topology version that is older than the fence
     unready = "unready"  # the replica has not learned yet what was committed before it started
+    absent = "absent"  # it has no storage for the tablet, as far as it knows
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,11 @@ class ReplicaWrite:
     beside: tuple[tuple[str, Cell], ...] = ()
     late: bool = False
 
+    @property
+    def first(self) -> bytes:
+        """The stored key that it is about."""
+        return self.cell[0]
+
 
 @dataclass(frozen=True, slots=True)
 class ReplicaRead:
@@ -108,6 +114,11 @@ class ReplicaRead:
     version: int
     table: str
     key: bytes  # as it is stored
+
+    @property
+    def first(self) -> bytes:
+        """The stored key that it is about."""
+        return self.key
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +141,11 @@ class ReplicaScan:
     start: bytes
     end: bytes | None
     limit: int
+
+    @property
+    def first(self) -> bytes:
+        """The stored key that it begins at."""
+        return self.start
 
 
 @dataclass(frozen=True, slots=True)

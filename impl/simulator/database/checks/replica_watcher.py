@@ -35,7 +35,7 @@ class ReplicaWatcher:
         request: ReplicaWrite | ReplicaRead | ReplicaScan,
     ) -> None:
         """A replica writes, reads or refuses; of a scan, which may go over several tablets, the first counts."""
-        row = node.context.view.tablet_with(request.table, token_in(_first(request)))
+        row = node.context.view.tablet_with(request.table, token_in(request.first))
         entity = life_of(host) if row is None else self._entity(host, node, row)
         older = request.version < node.context.view.fence_version
         self._take(KIND, entity, node.name, what, older=older)
@@ -44,7 +44,7 @@ class ReplicaWatcher:
         self, host: Host, node: DatabaseNode, to: str, request: ReplicaRead | ReplicaScan
     ) -> None:
         """A node asks a replica for rows."""
-        chosen = node.context.view.replicas(request.table, token_in(_first(request)))
+        chosen = node.context.view.replicas(request.table, token_in(request.first))
         selected = to in chosen.reads
         self._take("lives", life_of(host), node.name, "ask_for_a_row", selected=selected)
 
@@ -94,17 +94,6 @@ class ReplicaWatcher:
             self._storage[life, name] = has
             what = "allocate" if has else "deallocate"
             self._take(KIND, f"{name}@{life}", node.name, what)
-
-
-def _first(request: ReplicaWrite | ReplicaRead | ReplicaScan) -> bytes:
-    """The stored key that a request is about, or begins at."""
-    match request:
-        case ReplicaWrite():
-            return request.cell[0]
-        case ReplicaRead():
-            return request.key
-        case ReplicaScan():
-            return request.start
 
 
 def _named(node: DatabaseNode, row: TabletRow) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 from tests.thorough import by_turns
@@ -147,6 +148,25 @@ def test_a_view_that_is_created_again_has_no_rows_and_tasks_of_the_one_before() 
 def test_what_a_node_may_not_have_learned_is_not_held_against_it(plan: Plan) -> None:
     report = run(plan)
     assert (report.breaches, report.refused) == ([], [])
+
+
+def test_a_node_that_has_not_learned_that_a_tablet_comes_refuses_its_rows(tmp_path: Path) -> None:
+    """n5 is cut off, and barriers do not wait for it, as it is to be replaced; clients write to it meanwhile."""
+    plan = Plan(
+        seed=20000586,
+        script=parse_script(
+            "table t tablets 1 rf 2; table u tablets 4 rf 2; join n5; create view v on u by value mod 1 "
+            "where value >= 29; write 29; isolate n5; wait 499; replace n5 by n6"
+        ),
+        faults=parse_faults("delay=0.2,storm"),
+        workload=Workload(clients=4, keys=12, gap=(0, 3), reads=0.5, scans=0.3, deletes=0.05),
+        timing=Timing(compact_after=COMPACT_AFTER, chunk=3),
+    )
+    report = run(plan, tmp_path)
+    assert (report.breaches, report.refused) == ([], [])
+    served = (tmp_path / "replicas.jsonl").read_text().splitlines()
+    refused = '"action":"refuse","params":{"older":false}'
+    assert any("@n5#1" in line and refused in line for line in served)
 
 
 def test_a_copy_of_a_call_may_find_its_worker_restarted() -> None:
