@@ -207,6 +207,12 @@ def test_a_property_can_be_asked_what_it_alone_catches(
     assert " / " in needs["it_moves_or_is_stuck"]["mutant"]
 
 
+def test_of_a_system_the_parts_own_mutants_are_tried_if_that_is_asked_for() -> None:
+    asked = (f"{SYSTEM}:Signals", "--property", "crossing.cars_enter_one_by_one")
+    assert run(*asked) == ExitCode.VIOLATED
+    assert run(*asked, "--parts") == ExitCode.HOLDS
+
+
 def test_a_property_is_known_and_asked_for_by_itself(
     toggle: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from stagewright.checker.mutation.original import Original
     from stagewright.spec.definition import Definition
     from stagewright.spec.known_bugs import KnownBug
+    from stagewright.spec.machine import Machine
     from stagewright.spec.scope import Scope
 
 Chosen = Callable[["list[Mutant]", "Definition", argparse.Namespace], "list[Mutant]"]
@@ -33,23 +34,12 @@ Scopes = Callable[["Definition", argparse.Namespace], "Sequence[Scope]"]
 def alone(args: argparse.Namespace, chosen: Chosen, scopes_of: Scopes) -> int:
     """Look for a known bug, then for a mutant, that each named property alone catches; print and write."""
     from stagewright.checker.check import only
-    from stagewright.checker.engines import cores
     from stagewright.checker.limits import Limits
-    from stagewright.checker.mutation.changes.mutants import all_mutants, evaluated_here
-    from stagewright.checker.mutation.checkpoint import Checkpoint
-    from stagewright.checker.mutation.exclusive import (
-        Sought,
-        at_any_scope,
-        bugs_alone,
-        mutants_alone,
-    )
+    from stagewright.checker.mutation.exclusive import Sought, at_any_scope, bugs_alone
     from stagewright.checker.mutation.implied import implied
-    from stagewright.checker.mutation.original import original_at
     from stagewright.checker.mutation.report import Need
-    from stagewright.checker.mutation.run import Budget
-    from stagewright.commands.mutation.progress import progress_on
     from stagewright.machines import SHIPPED
-    from stagewright.spec.define import define, defined_afresh
+    from stagewright.spec.define import define
     from stagewright.spec.loading import find
     from stagewright.spec.scope import scope_of
 
@@ -58,9 +48,7 @@ def alone(args: argparse.Namespace, chosen: Chosen, scopes_of: Scopes) -> int:
     definition = define(machine, args.profile)
     only(definition, args.property)  # all names are known
     widely = at_any_scope(definition)
-    afresh = partial(defined_afresh, machine, definition.profile)
-    everything = all_mutants(widely, lambda: at_any_scope(afresh()))
-    mutants = evaluated_here(widely, chosen(everything, widely, args))
+    mutants = _mutants(machine, widely, args, chosen)
     limits = Limits(states=args.max_states, seconds=args.per_mutant)
     found = dict(bugs_alone(definition, _bugs(args.machine), args.property, limits))
     lacking = [name for name in dict.fromkeys(args.property) if name not in found]
@@ -68,28 +56,9 @@ def alone(args: argparse.Namespace, chosen: Chosen, scopes_of: Scopes) -> int:
     if lacking and not mutants:
         found |= dict.fromkeys(lacking, Sought(Need.UNDECIDED))
     elif lacking:
-        with progress_on(sys.stderr, definition, len(mutants)) as lines:
-            for scope in scopes_of(definition, args):
-                originals.append(original_at(widely, scope, limits))
-                lines.original(originals[-1])
-            originals.sort(key=lambda original: original.count)
-            kept = [
-                args.checkpoint and Checkpoint(args.checkpoint, widely, [o.scope], mutants)
-                for o in originals
-            ]
-            spent = time.monotonic() - started
-            left = None if args.timeout is None else max(0.0, args.timeout - spent)
-            found |= mutants_alone(
-                widely,
-                originals,
-                mutants,
-                lacking,
-                Budget(left, args.per_mutant, args.max_states),
-                workers=cores() if args.workers is None else args.workers,
-                checkpoints=kept,
-                on_evaluated=lines.evaluated,
-                on_found=lambda name, sought: lines.line(f"{name}: {_said(sought)}"),
-            )
+        scopes = scopes_of(definition, args)
+        originals, caught = _searched(widely, scopes, mutants, lacking, started, args)
+        found |= caught
     some = args.kind or args.action or args.mutant or args.max_mutants
     if some or args.scope or args.size or args.budget:
         found = {n: s if s.example else Sought(Need.UNDECIDED) for n, s in found.items()}
@@ -100,6 +69,63 @@ def alone(args: argparse.Namespace, chosen: Chosen, scopes_of: Scopes) -> int:
     needs = {name: found[name] for name in dict.fromkeys(args.property)}
     _show(definition, originals, needs, time.monotonic() - started, args)
     return _code(needs)
+
+
+def _mutants(
+    machine: type[Machine], widely: Definition, args: argparse.Namespace, chosen: Chosen
+) -> list[Mutant]:
+    """Those that were chosen; without those of parts that are checked alone, unless they are asked for."""
+    from stagewright.checker.mutation.changes.mutants import all_mutants, evaluated_here
+    from stagewright.checker.mutation.exclusive import at_any_scope
+    from stagewright.spec.define import defined_afresh
+
+    afresh = partial(defined_afresh, machine, widely.profile)
+    mutants = chosen(all_mutants(widely, lambda: at_any_scope(afresh())), widely, args)
+    return mutants if args.parts else list(evaluated_here(widely, mutants))
+
+
+def _searched(
+    widely: Definition,
+    scopes: Sequence[Scope],
+    mutants: Sequence[Mutant],
+    names: Sequence[str],
+    started: float,
+    args: argparse.Namespace,
+) -> tuple[list[Original], Mapping[str, Sought]]:
+    """The definition itself at each scope, the smallest first, and what the mutants showed there."""
+    from stagewright.checker.engines import cores
+    from stagewright.checker.limits import Limits
+    from stagewright.checker.mutation.checkpoint import Checkpoint
+    from stagewright.checker.mutation.exclusive import mutants_alone
+    from stagewright.checker.mutation.original import original_at
+    from stagewright.checker.mutation.run import Budget
+    from stagewright.commands.mutation.progress import progress_on
+
+    limits = Limits(states=args.max_states, seconds=args.per_mutant)
+    originals: list[Original] = []
+    with progress_on(sys.stderr, widely, len(mutants)) as lines:
+        for scope in scopes:
+            originals.append(original_at(widely, scope, limits))
+            lines.original(originals[-1])
+        originals.sort(key=lambda original: original.count)
+        kept = [
+            args.checkpoint and Checkpoint(args.checkpoint, widely, [o.scope], mutants)
+            for o in originals
+        ]
+        spent = time.monotonic() - started
+        left = None if args.timeout is None else max(0.0, args.timeout - spent)
+        found = mutants_alone(
+            widely,
+            originals,
+            mutants,
+            names,
+            Budget(left, args.per_mutant, args.max_states),
+            workers=cores() if args.workers is None else args.workers,
+            checkpoints=kept,
+            on_evaluated=lines.evaluated,
+            on_found=lambda name, sought: lines.line(f"{name}: {_said(sought)}"),
+        )
+    return originals, found
 
 
 def _bugs(name: str) -> Sequence[KnownBug]:

@@ -202,10 +202,10 @@ def execute(args: argparse.Namespace) -> int:
             help="leave out --kind, --action, --mutant, --max-mutants, --alone and --parts",
         )
     if args.property:
-        if args.all or args.reasons or args.parts:
+        if args.all or args.reasons:
             raise InputError(
                 "--property is about one machine, and looks for mutants by itself",
-                help="leave out --all, --reasons and --parts",
+                help="leave out --all and --reasons",
             )
         from stagewright.commands.mutation.alone import alone
 
