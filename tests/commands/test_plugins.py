@@ -5,12 +5,15 @@ import re
 import shlex
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from stagewright.checker.exporter import Exporter
 from stagewright.commands import run_command_line
+from stagewright.commands.exporting.own import EXPORTERS
+from stagewright.commands.reports.form import OWN, ReportForm
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/how-to/write-an-exporter.md").read_text("utf-8")
@@ -18,6 +21,10 @@ FILES = dict(re.findall(r"```\w+ file=(\S+)\n(.*?)```", PAGE, re.DOTALL))
 RUNS = re.findall(r"```console exit=(\d)\n\$ (.*?)\n(.*?)```", PAGE, re.DOTALL)
 POINTS = tomllib.loads(FILES["pyproject.toml"])["project"]["entry-points"]
 LEASE = "tests/models/lease.py"
+
+
+def listed(forms: Sequence[Exporter | ReportForm]) -> str:
+    return ", ".join(form.name for form in forms)
 
 
 @pytest.fixture(autouse=True)
@@ -63,10 +70,10 @@ def test_a_report_of_a_package_goes_to_a_file_beside_those_of_the_tool(tmp_path:
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["export", LEASE, "--to", "dto"], "one of mermaid, tla, itf, html, text, dot"),
+        (["export", LEASE, "--to", "dto"], f"one of {listed(EXPORTERS)}, dot"),
         (["export", LEASE, "--to", "dot", "--size", "node=2"], "--to dot searches nothing"),
         (["export", LEASE, "--to", "dot", "--run", "x.itf.json"], "without --run"),
-        (["check", LEASE, "--report", "tpa", "x"], "one of junit, sarif, tap"),
+        (["check", LEASE, "--report", "tpa", "x"], f"one of {listed(OWN)}, tap"),
         (["check", LEASE, "--report", "tap", "-", "--junit", "-"], "both write to standard output"),
         (["check", LEASE, "--report", "tap", "x", "--junit", "./x"], "both name"),
     ],

@@ -120,13 +120,13 @@ class ViewWakeups(Machine):
 
     @action(by=COORDINATOR, spends=batches)
     def start_batch(self) -> None:
-        """A batch is started."""
+        """The coordinator starts a batch."""
         require(self.batch == Work.none, "no batch")
         self.batch = Work.executing
 
     @action(by=WORKER, fair=WEAK)
     def finish_batch(self) -> None:
-        """The batch is through, and notifies the observer."""
+        """The batch is done and notifies the observer."""
         require(self.batch == Work.executing, "a batch is executed")
         self.batch = Work.done
         self._wake_observer()
@@ -142,12 +142,12 @@ class ViewWakeups(Machine):
 
     @registrator.step(Registrator.awake, Registrator.looking, by=WORKER, fair=WEAK)
     def look(self) -> None:
-        """It takes the staging mutex and looks at the queue."""
+        """The registrator takes the staging mutex and looks at the queue."""
         self._take_staging(Fiber.registrator)
 
     @registrator.step(Registrator.looking, Registrator.adding, by=WORKER, fair=WEAK)
     def add_entry(self) -> None:
-        """There is an sstable to register: it sends a command to group0, and holds no mutex meanwhile."""
+        """An sstable has to be registered: the registrator sends a command to group0 and holds no mutex meanwhile."""
         require(self.queued, "an sstable is queued")
         self.queued = False
         self.taken = True
@@ -155,14 +155,14 @@ class ViewWakeups(Machine):
 
     @registrator.step(Registrator.adding, Registrator.applied, by=GROUP0, fair=WEAK)
     def apply_entry(self) -> None:
-        """Its command is applied: a task is stored."""
+        """The registrator's command is applied: a task is stored."""
         require(self.apply_mutex.is_empty(), "read-apply mutex is free")
         self.changed = True
         self._wake_observer()
 
     @registrator.step(Registrator.applied, Registrator.moving, by=WORKER, fair=WEAK)
     def look_again(self) -> None:
-        """It takes the staging mutex, if it has not kept it."""
+        """The registrator takes the staging mutex, unless it still holds it."""
         self._take_staging(Fiber.registrator)
 
     @registrator.step(Registrator.moving, Registrator.awake, by=WORKER, fair=WEAK)
@@ -173,49 +173,49 @@ class ViewWakeups(Machine):
 
     @registrator.step(Registrator.looking, Registrator.drowsy, by=WORKER, fair=WEAK)
     def find_nothing(self) -> None:
-        """The queue is empty: it releases the mutex."""
+        """The queue is empty: the registrator releases the mutex."""
         require(~self.queued, "nothing is queued")
         self.staging_mutex.discard(Fiber.registrator)
 
     @registrator.step(Registrator.drowsy, Registrator.asleep, by=WORKER, fair=WEAK)
     def wait(self) -> None:
-        """It waits on the condition variable until the queue is not empty, which it asks first."""
+        """The registrator finds the queue still empty, and waits on the condition variable."""
         self._registrator_may_sleep()
 
     @registrator.step(Registrator.drowsy, Registrator.awake, by=WORKER, fair=WEAK)
     def stay_awake(self) -> None:
-        """Something was queued since: it does not wait."""
+        """An sstable was queued in the meantime: the registrator does not wait."""
         require(self.queued, "an sstable is queued")
 
     # -- the observer ------------------------------------------------------------------------------------
 
     @observer.step(Observer.awake, Observer.waiting, by=WORKER, fair=WEAK)
     def begin_update(self) -> None:
-        """It takes group0's read-apply mutex, so that the state does not change while it looks."""
+        """The observer takes group0's read-apply mutex, so that the state does not change while it looks."""
         require(self.apply_mutex.is_empty(), "read-apply mutex is free")
         self.apply_mutex.add(Fiber.observer)
 
     @observer.step(Observer.waiting, Observer.updating, by=WORKER, fair=WEAK)
     def update(self) -> None:
-        """It takes the staging mutex too, and sees what there is in group0 and of the batch."""
+        """The observer takes the staging mutex as well, and reads group0's state and the batch's."""
         self._take_staging(Fiber.observer)
         self.changed = False
         self.batch = choose(self.batch == Work.done, Work.none, self.batch)
 
     @observer.step(Observer.updating, Observer.drowsy, by=WORKER, fair=WEAK)
     def end_update(self) -> None:
-        """It releases both."""
+        """The observer releases both mutexes."""
         self.staging_mutex.discard(Fiber.observer)
         self.apply_mutex.discard(Fiber.observer)
 
     @observer.step(Observer.drowsy, Observer.asleep, by=WORKER, fair=WEAK)
     def wait_for_event(self) -> None:
-        """It waits until group0 has changed or a batch has finished, which it asks first."""
+        """The observer finds no change of group0 and no finished batch, and waits for either."""
         self._observer_may_sleep()
 
     @observer.step(Observer.drowsy, Observer.awake, by=WORKER, fair=WEAK)
     def go_on(self) -> None:
-        """Something has happened since: it does not wait."""
+        """Something has happened in the meantime: the observer does not wait."""
         require(self.changed | (self.batch == Work.done), "something has happened")
 
     # -- the coordinator's loop ----------------------------------------------------------------------------
@@ -226,7 +226,7 @@ class ViewWakeups(Machine):
         require(~self.stored, "none is stored")
         self._guard_is_free()
         self.stored = True
-        self._tell_the_loop()
+        self._wake_loop()
 
     @loop.step(Loop.awake, Loop.looking, by=COORDINATOR, fair=WEAK)
     def take_guard(self) -> None:
@@ -235,30 +235,30 @@ class ViewWakeups(Machine):
 
     @loop.step(Loop.looking, Loop.drowsy, by=COORDINATOR, fair=WEAK)
     def call_worker(self) -> None:
-        """It has what is stored worked on, and releases the guard."""
+        """The loop calls the worker for the stored task, if there is one, and releases the guard."""
         calls = self.stored & (self.call == Work.none)
         self.call = choose(calls, Work.executing, self.call)
 
     @call.step(Work.executing, Work.done, by=WORKER, fair=WEAK)
     def answer_call(self) -> None:
         """The worker answers, and the loop is woken if it waits."""
-        self._tell_the_loop()
+        self._wake_loop()
 
     @call.step(Work.done, Work.none, by=COORDINATOR, fair=WEAK)
     def remove_task(self) -> None:
         """Another fiber removes the finished task, under the guard."""
         self._guard_is_free()
         self.stored = False
-        self._tell_the_loop()
+        self._wake_loop()
 
     @loop.step(Loop.drowsy, Loop.asleep, by=COORDINATOR, fair=WEAK)
     def await_event(self) -> None:
-        """It waits for an event, if none has come since it looked."""
+        """No event has come since the loop looked: it waits for one."""
         self._loop_may_sleep()
 
     @loop.step(Loop.drowsy, Loop.awake, by=COORDINATOR, fair=WEAK)
     def look_anew(self) -> None:
-        """Something has happened since: it does not wait."""
+        """Something has happened in the meantime: the loop does not wait."""
         require(self.news, "something has happened")
 
     # -- what recurs -----------------------------------------------------------------------------------
@@ -283,7 +283,7 @@ class ViewWakeups(Machine):
     def _guard_is_free(self) -> None:
         require(self.loop != Loop.looking, "group0 guard is free")
 
-    def _tell_the_loop(self) -> None:
+    def _wake_loop(self) -> None:
         self.news = True
         self.loop = choose(self.loop == Loop.asleep, Loop.awake, self.loop)
 
@@ -362,7 +362,7 @@ class ViewWakeups(Machine):
 
     @invariant
     def the_loop_sleeps_when_all_is_seen(self) -> Bool:
-        """Lemma: whoever sleeps has been told nothing, and has called for what is stored."""
+        """Lemma: a loop that sleeps has missed no event, and has called the worker for the stored task."""
         seen = ~self.stored | (self.call != Work.none)
         released = self.loop.any_of(Loop.drowsy, Loop.asleep)
         return (self.loop == Loop.asleep).implies(~self.news) & (released & ~self.news).implies(

@@ -110,7 +110,7 @@ class BackfillLeaders(Machine):
 
     @action(by=CLIENT, spends=drops)
     def drop_index(self) -> None:
-        """DROP INDEX writes at once, whatever threads are going to write."""
+        """DROP INDEX takes effect at once, whatever the threads are about to write."""
         require(~self._is_removed(), "index is not being removed yet")
         self.dropped = True
         self.permission = REMOVING
@@ -118,13 +118,13 @@ class BackfillLeaders(Machine):
 
     @action(spends=failovers)
     def fail_over(self) -> None:
-        """Another master becomes the leader; threads of the old one do not know."""
+        """Another master becomes the leader; the threads of the old one do not know it yet."""
         self.term = self.term + 1
         self.unanswered = False
 
     @action(by=TABLET, spends=failures)
     def stop_answering(self) -> None:
-        """The tablet does not answer its leader's requests any more."""
+        """The tablet no longer answers its leader's requests."""
         require(self.permission == Permission.do_backfill, "index is being backfilled")
         self.unanswered = True
 
@@ -132,7 +132,7 @@ class BackfillLeaders(Machine):
 
     @action(by=MASTER, fair=WEAK)
     def hear_report(self, th: Term[Thread]) -> None:
-        """A tablet reports the table's version; several reports may be heard at a time."""
+        """A tablet reports its version of the table; several reports may be handled at a time."""
         moves = ~self.permission.any_of(
             Permission.do_backfill, Permission.read_write_and_delete, Permission.absent
         )
@@ -164,7 +164,7 @@ class BackfillLeaders(Machine):
 
     @action(by=MASTER, fair=WEAK)
     def find_failed(self, th: Term[Thread]) -> None:
-        """The tablet was asked often enough."""
+        """The tablet was asked as often as is allowed, and has not answered."""
         require(self.permission == Permission.do_backfill, "index is being backfilled")
         require(self.unanswered, "tablet does not answer")
         self._begin(th, Intent.failure)
@@ -183,7 +183,7 @@ class BackfillLeaders(Machine):
 
     @action(by=MASTER, fair=WEAK)
     def record_checkpoint(self, th: Term[Thread]) -> None:
-        """J3: the checkpoint of the tablet, whatever the table's version is."""
+        """J3: the tablet's checkpoint is stored, whatever the table's version is."""
         require(self.work[th].intent == Intent.checkpoint, "thread has heard an answer")
         self._leads(th)
         self.checkpoint = self.work[th].row
@@ -212,7 +212,7 @@ class BackfillLeaders(Machine):
 
     @action(by=MASTER, fair=WEAK)
     def be_refused(self, th: Term[Thread]) -> None:
-        """The term is over, or the version is another: the thread goes, and whoever leads looks again."""
+        """The term is over, or the version has changed: the thread ends, and the present leader looks again."""
         require(self.work[th].intent != Intent.none, "thread is going to write")
         versioned = self.work[th].intent != Intent.checkpoint
         other = (self.work[th].version != self.version) & versioned

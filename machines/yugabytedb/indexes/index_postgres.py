@@ -114,7 +114,7 @@ class PostgresIndex(IndexLife):
 
     @flags.step(Flags.indislive, Flags.indisready, by=POSTGRES, fair=WEAK)
     def make_ready(self) -> None:
-        """Every backend deletes old values from the index: let them write new ones."""
+        """Every backend deletes old values from the index: from now on they also write new ones."""
         self._wait_for_backends()
 
     @IndexLife.permission.step(

@@ -39,11 +39,12 @@ def _sarif(suites: Sequence[Suite], exit_code: int) -> str:
 
 JUNIT = ReportForm("junit", _junit)
 SARIF = ReportForm("sarif", _sarif)
+OWN = (JUNIT, SARIF)  # those that come with the tool
 
 
 def forms() -> Mapping[str, ReportForm]:
     """All forms by their names; raises InputError for one of a package that is wrong."""
     from stagewright.plugins import plugins
 
-    own = {form.name: form for form in (JUNIT, SARIF)}
+    own = {form.name: form for form in OWN}
     return {**own, **{form.name: form for form in plugins(GROUP, ReportForm, tuple(own))}}
