@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from stagewright.machines.scylladb.cluster import Node, Tablet
 from stagewright.machines.scylladb.tablets.tablet import TabletCluster
-from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
+from stagewright.machines.scylladb.tablets.tablet_migration import COORDINATOR, TabletMigration
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 from stagewright.spec import (
     Bool,
@@ -14,6 +14,7 @@ from stagewright.spec import (
     Number,
     SetOf,
     Term,
+    action,
     every,
     least,
     many,
@@ -188,6 +189,40 @@ class OneBarrierForAll(TabletCluster):
     def _acknowledges_barrier(self, n: Term[Node], t: Term[Tablet]) -> Bool:
         answers = super()._acknowledges_barrier
         return answers(n, t) | some(answers(n, u) for u in Tablet)
+
+
+@known_bug(
+    "M05",
+    'design document 001: tablets are migrated "independently"',
+    breaks=TabletCluster.tablets_are_migrated_independently,
+    sizes={Tablet: 2},
+    budgets=TWO_TABLETS,
+)
+class MigrationsWaitForCleanups(TabletCluster):
+    """No migration begins while the replica that another tablet has left is cleaned up."""
+
+    def _may_start(self) -> None:
+        super()._may_start()
+        cleaned = every(self.tablets[t].stage != Stage.cleanup for t in Tablet)
+        require(cleaned, "no other tablet is cleaned up")
+
+
+@known_bug(
+    "M06",
+    'design document 001: "Tablets are migrated in parallel"',
+    breaks=TabletCluster.two_tablets_stream_at_once,
+    sizes={Tablet: 2},
+    budgets=TWO_TABLETS,
+)
+class OneStreamAtATime(TabletCluster):
+    """Migrations begin at once, but a tablet is not streamed before the stream of another has ended."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def begin_streaming(self, t: Term[Tablet]) -> None:
+        """Every write reaches both replica sets, and no other tablet streams."""
+        super().begin_streaming(t)
+        alone = every(self.tablets[u].stage != Stage.streaming for u in Tablet)
+        require(alone, "no other tablet streams")
 
 
 BUGS = known_bugs_in(globals())
