@@ -32,6 +32,7 @@ from stagewright.impl.indexes.messages import (
     RowsFound,
     SafeTime,
     SchemaKnown,
+    SplitTablet,
     Write,
     Written,
 )
@@ -134,6 +135,12 @@ class TableTablet(Tablet):
                 self.division.begin(split, tablets)
             case _:
                 pass
+
+    def sweep(self) -> None:
+        super().sweep()
+        large = 0 < self.settings.split_rows <= self.rows
+        if large and self.division.split is None:  # the master may refuse it for now
+            self.port.send(_MASTER, SplitTablet(self.number))
 
     def freeze(self) -> None:
         """It has split: nothing that is under way goes on here, and who waits for an answer asks another tablet."""

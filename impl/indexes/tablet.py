@@ -59,7 +59,7 @@ class Tablet:
         self._questions: dict[str, list[tuple[int, Callable[[], None]]]] = {}
         self._load()
         port.note(Opened(port.address))
-        port.after(SWEEP, self._sweep)
+        port.after(SWEEP, self.sweep)
 
     def _load(self) -> None:
         newest = self.store.get(META, NEWEST)
@@ -189,14 +189,14 @@ class Tablet:
         self.on_fate(Fate(message.transaction, 0, decided=True, time=message.time))
         self.port.send(sender, Applied(message.transaction))
 
-    def _sweep(self) -> None:
-        """Transactions of clients that are gone are aborted."""
+    def sweep(self) -> None:
+        """What is done again and again: transactions of clients that are gone are aborted."""
         now = self.port.now()
         for transaction, since in sorted(self.began.items()):
             if now - since > self.settings.retry:
                 late = now - since > self.settings.transaction_timeout
                 self.port.send(RECORDS, AskFate(transaction, 0, abort=late))
-        self.port.after(SWEEP, self._sweep)
+        self.port.after(SWEEP, self.sweep)
 
 
 def stored_value(intent: Intent) -> bytes | None:

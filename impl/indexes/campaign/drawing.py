@@ -15,7 +15,8 @@ _USUAL = {"loss": 0.03, "delay": 0.06, "duplicate": 0.04, "crash": 20.0, "failov
 _LESS_OR_MORE = (0.5, 1.0, 2.0, 4.0)
 _LATE = (1.0, 4.0, 8.0)
 ENFORCED = 0.15  # share of the runs whose transactions are user-enforced
-SPLIT = 0.35  # share of the runs in which tablets split
+SPLIT = 0.35  # share of the runs in which tablets are told to split
+GROWN = 0.1  # share of the runs in which those that have grown split by themselves
 _STEPS = ("get_safe_time", "backfill_tablets", "backfill_tablets", "allow_gc", "write_permissions")
 
 
@@ -42,6 +43,7 @@ def draw(seed: int) -> Scenario:
         rows_per_second=rate,
         slots=dice.choice((1, 2)),
         wait_for_old=dice.choice((0, 300)),
+        split_rows=_grown(Random(f"large {seed}")),
     )
     servers = dice.choice((1, 3, 3, 4))
     changes = _changes(dice) if strategy == "changing" else _builds(dice, keys, servers)
@@ -62,6 +64,10 @@ def draw(seed: int) -> Scenario:
         settings=settings,
         strategy=strategy,
     )
+
+
+def _grown(dice: Random) -> int:
+    return dice.choice((6, 9, 14)) if dice.random() < GROWN else 0
 
 
 def _faults(dice: Random, strategy: str) -> Faults:

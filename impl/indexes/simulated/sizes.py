@@ -21,6 +21,7 @@ _OF_SETTINGS = {  # what they are called in `Settings`, and the least of each
     "wait": ("wait_for_old", 0),
     "rpc": ("rpc_timeout", 1),
     "bound": ("upper_bound", 0),
+    "split": ("split_rows", 0),
 }
 SIZES = ("clients", *_OF_WORKLOAD, "slow", *_OF_SETTINGS)
 

@@ -123,6 +123,12 @@ def _offer_indexes(start: argparse.ArgumentParser) -> None:
         help="with --indexes: tablets of the table and of each index (default: 3)",
     )
     start.add_argument(
+        "--split-rows",
+        type=_rows,
+        metavar="N",
+        help="with --indexes: a tablet of the table that has N rows splits by itself (default: none does)",
+    )
+    start.add_argument(
         "--user-enforced",
         action="store_true",
         help="with --indexes: writes are of one row each and hold no intents; builds wait until old ones time out",
@@ -147,6 +153,12 @@ def execute(args: argparse.Namespace) -> int:
         print(json.dumps(report) if args.json else done.said)
         return ExitCode.HOLDS
     return done
+
+
+def _rows(text: str) -> int:
+    if not text.isdecimal() or int(text) < 2:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 2 on")
+    return int(text)
 
 
 def _nodes(text: str) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from tests.impl.indexes.test_defects import DRAWN
 from tests.thorough import some_of
@@ -12,7 +14,7 @@ from stagewright.impl.indexes.campaign.trial import BY_ROWS, BY_TRACE, attempt
 from stagewright.impl.indexes.defects import Defect
 from stagewright.impl.indexes.port import Settings
 from stagewright.impl.indexes.records.notes import TabletDivided
-from stagewright.impl.indexes.schema import row_key, tablet_of
+from stagewright.impl.indexes.schema import Values, row_key, tablet_of
 from stagewright.impl.indexes.simulated.run import Plan, Report, Run
 from stagewright.impl.indexes.simulated.script import parse_script
 from stagewright.impl.indexes.simulated.workload import Workload
@@ -89,6 +91,36 @@ def test_a_tablet_does_not_split_while_a_job_goes_on_but_afterwards() -> None:
     assert results(report, "split 1") == ["refused: a backfill is going on", *["into 3 and 4"] * 2]
     assert results(report, "split 7") == ["refused: there is no tablet 7"]
     assert report.kept
+
+
+@pytest.mark.parametrize("faults", ["", "all"])
+def test_tablets_that_have_grown_split_by_themselves_but_not_during_a_backfill(faults: str) -> None:
+    plan = Plan(
+        seed=4,
+        script=parse_script(
+            "create table 20 rows; write 150; create index i on v; await i; wait 4000; await splits"
+        ),
+        faults=parse_faults(faults) if faults else NONE,
+        workload=Workload(keys=120),
+        settings=Settings(tablets=2, batch=2, chunk_rows=4, split_rows=16),
+    )
+    run = Run(plan)
+    report = run.report()
+    assert report.kept, report.breaches + report.refused
+    assert report.indexes == {"i": "SUCCESS"}
+    assert report.counted["tablets split"] >= 2
+    rows = Counter[int]()
+    for key in [key for key, values in held(run).items() if values]:
+        rows[run.world.tablets.of(row_key(key))] += 1
+    assert max(rows.values()) < 16
+
+
+def held(run: Run) -> dict[int, Values | None]:
+    """The rows at the end."""
+    found: dict[int, Values | None] = {}
+    for time in sorted(run.oracle.rows):
+        found |= run.oracle.rows[time]
+    return found
 
 
 def test_a_job_waits_for_a_split_that_has_begun() -> None:

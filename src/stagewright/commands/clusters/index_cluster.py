@@ -29,7 +29,7 @@ class IndexedTable(Kind[IndexSupervisor]):
     member = "process"
     serves = "the table is served"
     actions = ("trace",)
-    flags = ("tablets", "user_enforced")
+    flags = ("tablets", "split_rows", "user_enforced")
 
     def __init__(self, directory: Path) -> None:
         self.supervisor = IndexSupervisor(IndexLayout(directory), show)
@@ -41,12 +41,18 @@ class IndexedTable(Kind[IndexSupervisor]):
         supervisor = self.supervisor
         if not supervisor.layout.exists:
             tablets = args.tablets or REAL.tablets
-            settings = replace(REAL, tablets=tablets, user_enforced=args.user_enforced)
+            settings = replace(
+                REAL,
+                tablets=tablets,
+                split_rows=args.split_rows or 0,
+                user_enforced=args.user_enforced,
+            )
             supervisor.create(args.nodes or 3, settings)
         file = supervisor.layout.file()
         for flag, given, has in (
             ("--nodes", args.nodes, len(file.servers)),
             ("--tablets", args.tablets, file.settings.tablets),
+            ("--split-rows", args.split_rows, file.settings.split_rows),
         ):
             if given not in (None, has):
                 raise InputError(

@@ -17,7 +17,16 @@ if TYPE_CHECKING:
     from stagewright.live.pages import Watched
 
 ACTIONS = ("start", "status", "stop", "kill", "watch")
-FLAGS = ("replicas", "listen", "etcd", "cdc", "images", "tablets", "user_enforced")  # of `start`
+FLAGS = (
+    "replicas",
+    "listen",
+    "etcd",
+    "cdc",
+    "images",
+    "tablets",
+    "split_rows",
+    "user_enforced",
+)  # of `start`
 
 
 class Done(NamedTuple):
