@@ -5,12 +5,14 @@ from pathlib import Path
 import pytest
 from tests.checker.sharded.both_ways import model, on_one_machine, over_shards, timeless
 from tests.checker.sharded.rough_scheduler import PLACES, RoughScheduler
+from tests.thorough import by_turns
 
 from stagewright.checker.sharded.tasks import LevelPart
 
 
 @pytest.mark.parametrize(
-    ("name", "shards", "seed"), [("two_phase_commit.py", 3, 1), ("broken.py:Migration", 2, 5)]
+    ("name", "shards", "seed"),
+    by_turns([("broken.py:Migration", 2, 5), ("two_phase_commit.py", 3, 1)]),
 )
 def test_tasks_in_processes_of_their_own_that_die_and_come_again(
     name: str, shards: int, seed: int, tmp_path: Path

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from tests.checker.explicit.random_models import Maker, model_of
 from tests.checker.explicit.tallies import counted
 from tests.checker.sharded.both_ways import model, on_one_machine, over_shards, timeless
+from tests.thorough import by_turns
 
 from stagewright.checker.explicit.exploration import Exploration, Watch, Watched
 from stagewright.checker.explicit.native.engine import NativeEngine
@@ -20,7 +21,7 @@ from stagewright.checker.sharded.tasks import LevelPart
 from stagewright.spec.verdict import Outcome
 
 
-@pytest.mark.parametrize("shards", [1, 2, 7])
+@pytest.mark.parametrize("shards", by_turns([1, 2, 7]))
 @pytest.mark.parametrize(
     ("name", "sizes", "states"),
     [

@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.thorough import THOROUGH, some_of
+from tests.thorough import THOROUGH, by_turns, some_of
 from tests.traces.parquet_rows import Row, rows_of
 from tests.traces.pipeline.corruptions import (
     OF_BYTES,
@@ -150,7 +150,7 @@ def compressed(form: str, data: bytes) -> bytes:
 
 @pytest.mark.parametrize(
     ("corruption", "form"),
-    some_of(product(CORRUPTIONS, FORMS), quick=IN_ONE_FORM.__contains__),
+    by_turns(some_of(product(CORRUPTIONS, FORMS), quick=IN_ONE_FORM.__contains__)),
     ids=lambda one: one if isinstance(one, str) else one.__name__,
 )
 def test_spoiled_lines_are_counted_and_leave_other_entities_alone(

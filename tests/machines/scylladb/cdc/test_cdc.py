@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.machines.violated import broken
-from tests.thorough import some_of
+from tests.thorough import by_turns, some_of
 
 from stagewright.checker.check import check
 from stagewright.checker.prove import prove
@@ -130,13 +130,15 @@ def test_without_that_assumption_a_node_of_the_newest_release_uses_the_old_gener
 
 @pytest.mark.parametrize(
     ("budgets", "sizes"),
-    some_of(
-        [
-            ({"restarts": 1, "partitions": 0}, {}),
-            ({"restarts": 1, "partitions": 0, "writes": 0}, {"node": 2}),
-            ({"writes": 0}, {"node": 2}),
-            ({"joins": 2, "writes": 0}, {"generation": 3}),
-        ]
+    by_turns(
+        some_of(
+            [
+                ({"restarts": 1, "partitions": 0}, {}),
+                ({"restarts": 1, "partitions": 0, "writes": 0}, {"node": 2}),
+                ({"writes": 0}, {"node": 2}),
+                ({"joins": 2, "writes": 0}, {"generation": 3}),
+            ]
+        )
     ),
     ids=str,
 )
@@ -203,13 +205,15 @@ class ClearedByOneClock(CdcGenerations):
 
 @pytest.mark.parametrize(
     ("mutant", "budgets", "sizes"),
-    some_of(
-        [
-            (NobodyWaitsForTheData, {"partitions": 1}, {"node": 1}),
-            (TimestampIsTooNear, {"partitions": 0}, {"node": 2}),
-            (ClearedTooEarly, {"partitions": 0, "writes": 0}, {"node": 2}),
-            (ClearedByOneClock, {"partitions": 0, "writes": 0}, {"node": 2}),
-        ]
+    by_turns(
+        some_of(
+            [
+                (NobodyWaitsForTheData, {"partitions": 1}, {"node": 1}),
+                (TimestampIsTooNear, {"partitions": 0}, {"node": 2}),
+                (ClearedTooEarly, {"partitions": 0, "writes": 0}, {"node": 2}),
+                (ClearedByOneClock, {"partitions": 0, "writes": 0}, {"node": 2}),
+            ]
+        )
     ),
 )
 def test_less_waiting_breaks_a_promise(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.machines.violated import broken
-from tests.thorough import some_of
+from tests.thorough import by_turns, some_of
 
 from stagewright.checker.check import check
 from stagewright.machines.scylladb.cluster import Node, Tablet
@@ -49,18 +49,20 @@ def test_the_newest_release_keeps_every_promise_with_a_crash_and_a_failed_action
 
 @pytest.mark.parametrize(
     ("sizes", "budgets"),
-    some_of(
-        [
-            ({"tablet": 2}, {"crashes": 0}),
-            ({"node": 3}, {"writes": 0, "failures": 0}),
-            ({}, {"crashes": 0, "coordinator_changes": 1, "reads": 1}),
-            ({}, {"migrations": 2}),
-            ({}, {"migrations": 0, "rebuilds": 1, "writes": 0}),
-            ({}, {"migrations": 1, "topology_changes": 1, "crashes": 0, "failures": 0}),
-            ({}, {"migrations": 0, "repairs": 1, "crashes": 0}),
-            ({}, {"loads": 1, "writes": 0, "crashes": 0}),
-            ({}, {"compactions": 1, "crashes": 0, "failures": 0}),
-        ]
+    by_turns(
+        some_of(
+            [
+                ({"tablet": 2}, {"crashes": 0}),
+                ({"node": 3}, {"writes": 0, "failures": 0}),
+                ({}, {"crashes": 0, "coordinator_changes": 1, "reads": 1}),
+                ({}, {"migrations": 2}),
+                ({}, {"migrations": 0, "rebuilds": 1, "writes": 0}),
+                ({}, {"migrations": 1, "topology_changes": 1, "crashes": 0, "failures": 0}),
+                ({}, {"migrations": 0, "repairs": 1, "crashes": 0}),
+                ({}, {"loads": 1, "writes": 0, "crashes": 0}),
+                ({}, {"compactions": 1, "crashes": 0, "failures": 0}),
+            ]
+        )
     ),
     ids=str,
 )
@@ -140,14 +142,16 @@ class AnswersOutliveTheirStage(TabletCluster):
 
 @pytest.mark.parametrize(
     ("mutant", "budgets"),
-    some_of(
-        [
-            (NobodyNeedsToLearn, {"crashes": 0, "failures": 0}),
-            (AnswersOutliveTheirStage, {"migrations": 2}),
-            (NoFence, {}),
-            (SessionsStayOpen, {"crashes": 0, "migrations": 2}),
-            (NobodyDrains, {"crashes": 0}),
-        ]
+    by_turns(
+        some_of(
+            [
+                (NobodyNeedsToLearn, {"crashes": 0, "failures": 0}),
+                (AnswersOutliveTheirStage, {"migrations": 2}),
+                (NoFence, {}),
+                (SessionsStayOpen, {"crashes": 0, "migrations": 2}),
+                (NobodyDrains, {"crashes": 0}),
+            ]
+        )
     ),
 )
 def test_weakening_a_barrier_or_a_session_breaks_a_promise(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.machines.violated import broken
-from tests.thorough import some_of
+from tests.thorough import by_turns, some_of
 
 from stagewright.checker.check import check
 from stagewright.checker.prove import prove
@@ -57,15 +57,21 @@ def test_every_promise_holds_and_every_action_happens(
 
 @pytest.mark.parametrize(
     ("machine", "budgets", "sizes"),
-    some_of(
-        [
-            (TabletResize, {"decisions": 1, "migrations": 2}, {}),
-            (TabletResize, {"decisions": 1, "migrations": 0, "failovers": 1, "restarts": 1}, {}),
-            (ResizeGuards, {"migrations": 2, "resizes": 1}, {}),
-            (LoadBalancer, {"disturbances": 2}, {"tablet": 2}),
-            (LoadBalancer, {}, {"tablet": 2, "node": 3}),
-            (LoadBalancer, {"disturbances": 0}, {"tablet": 2, "shard": 4}),
-        ]
+    by_turns(
+        some_of(
+            [
+                (TabletResize, {"decisions": 1, "migrations": 2}, {}),
+                (
+                    TabletResize,
+                    {"decisions": 1, "migrations": 0, "failovers": 1, "restarts": 1},
+                    {},
+                ),
+                (ResizeGuards, {"migrations": 2, "resizes": 1}, {}),
+                (LoadBalancer, {"disturbances": 2}, {"tablet": 2}),
+                (LoadBalancer, {}, {"tablet": 2, "node": 3}),
+                (LoadBalancer, {"disturbances": 0}, {"tablet": 2, "shard": 4}),
+            ]
+        )
     ),
     ids=str,
 )
@@ -149,30 +155,36 @@ class BackAndForth(LoadBalancer):
 
 @pytest.mark.parametrize(
     ("mutant", "budgets", "promise"),
-    some_of(
-        [
-            (
-                WhatIsColocatedMovesToo,
-                {"decisions": 1, "migrations": 0},
-                "decisions_are_carried_out_or_revoked",
-            ),
-            (
-                AnyReadinessCounts,
-                {"decisions": 2, "migrations": 0},
-                "split_tablets_have_split_sstables",
-            ),
-            (
-                OneReplicaIsEnough,
-                {"decisions": 1, "migrations": 0},
-                "split_tablets_have_split_sstables",
-            ),
-            (ReplicasApartAreMerged, {"decisions": 1, "migrations": 0}, "replicas_store_the_rows"),
-            (ActiveMigrationsDoNotCount, {"disturbances": 0}, "migrations_do_not_overshoot"),
-            (TargetsAreNotLimited, {}, "shards_are_not_overloaded"),
-            (RequestsAreIgnored, {}, "nothing_starts_while_a_request_is_pending"),
-            (NodesAreNotTold, {"disturbances": 0}, "replicas_are_on_different_nodes"),
-            (BackAndForth, {"disturbances": 0}, "balance_is_reached"),
-        ]
+    by_turns(
+        some_of(
+            [
+                (
+                    WhatIsColocatedMovesToo,
+                    {"decisions": 1, "migrations": 0},
+                    "decisions_are_carried_out_or_revoked",
+                ),
+                (
+                    AnyReadinessCounts,
+                    {"decisions": 2, "migrations": 0},
+                    "split_tablets_have_split_sstables",
+                ),
+                (
+                    OneReplicaIsEnough,
+                    {"decisions": 1, "migrations": 0},
+                    "split_tablets_have_split_sstables",
+                ),
+                (
+                    ReplicasApartAreMerged,
+                    {"decisions": 1, "migrations": 0},
+                    "replicas_store_the_rows",
+                ),
+                (ActiveMigrationsDoNotCount, {"disturbances": 0}, "migrations_do_not_overshoot"),
+                (TargetsAreNotLimited, {}, "shards_are_not_overloaded"),
+                (RequestsAreIgnored, {}, "nothing_starts_while_a_request_is_pending"),
+                (NodesAreNotTold, {"disturbances": 0}, "replicas_are_on_different_nodes"),
+                (BackAndForth, {"disturbances": 0}, "balance_is_reached"),
+            ]
+        )
     ),
 )
 def test_a_mistake_breaks_the_promise_that_is_about_it(

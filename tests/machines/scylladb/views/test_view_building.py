@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 import pytest
-from tests.thorough import some_of
+from tests.thorough import by_turns, some_of
 
 from stagewright.checker.check import check
 from stagewright.machines.scylladb.views.view_building import Task, ViewBuilding
@@ -113,44 +113,46 @@ def run(machine: type[Machine], story: str, **budgets: int) -> State:
 
 @pytest.mark.parametrize(
     "story",
-    some_of(
-        [
-            # from the first call to the end
-            "create_view send start finish_batch tasks.answer tasks.remove mark_view_built",
-            # the answer is lost, and so is the coordinator; the worker still knows
-            (
-                "create_view send start finish_batch tasks.lose_call change_leader send tasks.attach "
-                "tasks.answer tasks.remove mark_view_built"
-            ),
-            # coordinator and worker restart at once: the work is done again
-            (
-                "create_view send start finish_batch tasks.answer change_leader restart send start "
-                "finish_batch tasks.answer tasks.remove mark_view_built"
-            ),
-            # the tablet moves while the task is executed
-            (
-                "create_view send start migrate write_both tasks.observe_abort tasks.refuse begin_streaming "
-                "stream read_new end finish_with_task send start finish_batch tasks.answer tasks.remove "
-                "mark_view_built"
-            ),
-            # the call arrives when the task is aborted: what is done then counts for nothing
-            (
-                "create_view send migrate write_both start begin_streaming stream read_new end finish_batch "
-                "tasks.answer tasks.forget_answer finish_with_task send start finish_batch tasks.answer "
-                "tasks.remove mark_view_built"
-            ),
-            # the migration is undone: a duplicate with another id
-            (
-                "create_view send migrate write_both begin_streaming give_up revert "
-                "finish_revert_with_task tasks.refuse send start finish_batch tasks.answer tasks.remove "
-                "mark_view_built"
-            ),
-            # the view is created while the tablet moves
-            (
-                "migrate write_both begin_streaming create_view stream read_new end finish_with_task send "
-                "start finish_batch tasks.answer tasks.remove mark_view_built"
-            ),
-        ]
+    by_turns(
+        some_of(
+            [
+                # from the first call to the end
+                "create_view send start finish_batch tasks.answer tasks.remove mark_view_built",
+                # the answer is lost, and so is the coordinator; the worker still knows
+                (
+                    "create_view send start finish_batch tasks.lose_call change_leader send tasks.attach "
+                    "tasks.answer tasks.remove mark_view_built"
+                ),
+                # coordinator and worker restart at once: the work is done again
+                (
+                    "create_view send start finish_batch tasks.answer change_leader restart send start "
+                    "finish_batch tasks.answer tasks.remove mark_view_built"
+                ),
+                # the tablet moves while the task is executed
+                (
+                    "create_view send start migrate write_both tasks.observe_abort tasks.refuse begin_streaming "
+                    "stream read_new end finish_with_task send start finish_batch tasks.answer tasks.remove "
+                    "mark_view_built"
+                ),
+                # the call arrives when the task is aborted: what is done then counts for nothing
+                (
+                    "create_view send migrate write_both start begin_streaming stream read_new end finish_batch "
+                    "tasks.answer tasks.forget_answer finish_with_task send start finish_batch tasks.answer "
+                    "tasks.remove mark_view_built"
+                ),
+                # the migration is undone: a duplicate with another id
+                (
+                    "create_view send migrate write_both begin_streaming give_up revert "
+                    "finish_revert_with_task tasks.refuse send start finish_batch tasks.answer tasks.remove "
+                    "mark_view_built"
+                ),
+                # the view is created while the tablet moves
+                (
+                    "migrate write_both begin_streaming create_view stream read_new end finish_with_task send "
+                    "start finish_batch tasks.answer tasks.remove mark_view_built"
+                ),
+            ]
+        )
     ),
 )
 def test_a_view_is_built_although(story: str) -> None:

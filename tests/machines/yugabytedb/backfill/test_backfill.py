@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.machines.violated import broken, checked
-from tests.thorough import some_of
+from tests.thorough import by_turns, some_of
 
 from stagewright.checker.check import check
 from stagewright.checker.prove import prove
@@ -68,20 +68,22 @@ def test_each_machine_is_counted_here() -> None:
 
 @pytest.mark.parametrize(
     ("machine", "sizes", "budgets"),
-    some_of(
-        [
-            (BackfillJob, {"tablet": 3, "index": 1}, {"faults": 2}),
-            (BackfillJob, {"tablet": 1, "index": 1}, {"faults": 3, "aborts": 2}),
-            (BackfillJob, {"tablet": 1}, {"faults": 2, "aborts": 0}),
-            (BackfillChunks, {"index": 3}, {"failovers": 0}),
-            (BackfillChunks, {"index": 1}, {"failovers": 3}),
-            (BackfillRpcs, {"index": 1, "request": 2}, {"aborts": 2, "changes": 2, "lost": 2}),
-            (BackfillRpcs, {"request": 1}, {"aborts": 2, "changes": 2}),
-            (BackfillSplit, {"tablet": 3}, {"failovers": 2}),
-            (BackfillLeaders, {"thread": 3}, {"failures": 0}),
-            (BackfillVersions, {"row": 2}, {"writes": 2}),
-            (BackfillThrottle, {"task": 3, "server": 1}, {"crashes": 0}),
-        ]
+    by_turns(
+        some_of(
+            [
+                (BackfillJob, {"tablet": 3, "index": 1}, {"faults": 2}),
+                (BackfillJob, {"tablet": 1, "index": 1}, {"faults": 3, "aborts": 2}),
+                (BackfillJob, {"tablet": 1}, {"faults": 2, "aborts": 0}),
+                (BackfillChunks, {"index": 3}, {"failovers": 0}),
+                (BackfillChunks, {"index": 1}, {"failovers": 3}),
+                (BackfillRpcs, {"index": 1, "request": 2}, {"aborts": 2, "changes": 2, "lost": 2}),
+                (BackfillRpcs, {"request": 1}, {"aborts": 2, "changes": 2}),
+                (BackfillSplit, {"tablet": 3}, {"failovers": 2}),
+                (BackfillLeaders, {"thread": 3}, {"failures": 0}),
+                (BackfillVersions, {"row": 2}, {"writes": 2}),
+                (BackfillThrottle, {"task": 3, "server": 1}, {"crashes": 0}),
+            ]
+        )
     ),
     ids=str,
 )

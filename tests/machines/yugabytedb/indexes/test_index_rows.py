@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 from tests.machines.violated import broken
-from tests.thorough import some_of
+from tests.thorough import by_turns, some_of
 
 from stagewright.checker.check import check
 from stagewright.machines.yugabytedb.indexes.index_actors import Server
@@ -68,15 +68,17 @@ def test_every_promise_holds_at_the_default_scope_and_every_action_happens() -> 
 
 @pytest.mark.parametrize(
     ("machine", "profile", "budgets", "sizes"),
-    some_of(
-        [
-            (IndexRows, "ycql", {"writes": 1}, {"row": 2}),
-            (IndexRows, "ycql", {"writes": 2}, {"row": 2, "server": 1}),
-            (IndexRows, "ycql", {"writes": 1}, {"server": 3}),
-            (IndexRows, "ycql", {"writes": 0, "drops": 1}, {"row": 2}),
-            (PostgresRows, "ysql", {"writes": 2}, {}),
-            (PostgresRows, "ysql", {"writes": 1, "drops": 1}, {}),
-        ]
+    by_turns(
+        some_of(
+            [
+                (IndexRows, "ycql", {"writes": 1}, {"row": 2}),
+                (IndexRows, "ycql", {"writes": 2}, {"row": 2, "server": 1}),
+                (IndexRows, "ycql", {"writes": 1}, {"server": 3}),
+                (IndexRows, "ycql", {"writes": 0, "drops": 1}, {"row": 2}),
+                (PostgresRows, "ysql", {"writes": 2}, {}),
+                (PostgresRows, "ysql", {"writes": 1, "drops": 1}, {}),
+            ]
+        )
     ),
     ids=str,
 )
@@ -221,22 +223,24 @@ class WritesStopTooEarly(IndexRows):
 
 @pytest.mark.parametrize(
     ("mutant", "promise", "budgets", "sizes"),
-    some_of(
-        [
-            (MinimumOfSafeTimes, "no_missing_entry", {}, {}),
-            (OneSafeTimeIsEnough, "no_missing_entry", {}, {}),
-            (ScanDoesNotWait, "writes_do_not_affect_the_scan", {}, {}),
-            (ScanOfTheBeginning, "no_missing_entry", {}, {}),
-            (NoRowLocks, "no_orphan_entry", {"writes": 2}, {}),
-            (BackfillOverwritesNewerEntries, "no_orphan_entry", {}, {}),
-            (MarkersReclaimedDuringTheBackfill, "no_orphan_entry", {}, {}),
-            (MarkersKeptForEver, "can_be_clean", {}, {}),
-            (ReadsBeforePublication, "reads_through_the_index_find_the_rows", {}, {}),
-            (PublishedAfterOneRow, "no_missing_entry", {"writes": 0}, {"row": 2}),
-            (AbortsAreOnlyAsked, "no_missing_entry", {}, {}),
-            (NobodyAborts, "index.builds_end", {}, {}),
-            (WritesStopTooEarly, "reads_through_the_index_find_the_rows", {"drops": 1}, {}),
-        ]
+    by_turns(
+        some_of(
+            [
+                (MinimumOfSafeTimes, "no_missing_entry", {}, {}),
+                (OneSafeTimeIsEnough, "no_missing_entry", {}, {}),
+                (ScanDoesNotWait, "writes_do_not_affect_the_scan", {}, {}),
+                (ScanOfTheBeginning, "no_missing_entry", {}, {}),
+                (NoRowLocks, "no_orphan_entry", {"writes": 2}, {}),
+                (BackfillOverwritesNewerEntries, "no_orphan_entry", {}, {}),
+                (MarkersReclaimedDuringTheBackfill, "no_orphan_entry", {}, {}),
+                (MarkersKeptForEver, "can_be_clean", {}, {}),
+                (ReadsBeforePublication, "reads_through_the_index_find_the_rows", {}, {}),
+                (PublishedAfterOneRow, "no_missing_entry", {"writes": 0}, {"row": 2}),
+                (AbortsAreOnlyAsked, "no_missing_entry", {}, {}),
+                (NobodyAborts, "index.builds_end", {}, {}),
+                (WritesStopTooEarly, "reads_through_the_index_find_the_rows", {"drops": 1}, {}),
+            ]
+        )
     ),
 )
 def test_each_guard_is_needed(
