@@ -392,6 +392,30 @@ class IndexBuild(Machine):
         )
         return (self.pending == r) & ~taken & self._is_in_order(time) & may_commit(self.rows, time)
 
+    @accepts(write)
+    def rows_are_written_while_the_index_is_built(
+        self,
+        r: Term[Row],  # noqa: ARG002
+        k: Term[Key],  # noqa: ARG002
+        t: Term[Tablet],  # noqa: ARG002
+    ) -> Bool:
+        """002, Design Goals: "without locking out reads or writes": a row is written whatever the job does."""
+        return self.pending.is_none()
+
+    @accepts(delete)
+    def rows_are_deleted_while_the_index_is_built(
+        self,
+        r: Term[Row],
+        t: Term[Tablet],  # noqa: ARG002
+    ) -> Bool:
+        """002, Design Goals: "without locking out reads or writes": a row is deleted whatever the job does."""
+        return self.pending.is_none() & self.rows.key[r].is_some()
+
+    @accepts(ask_for_status)
+    def the_status_is_told_at_any_time(self) -> Bool:
+        """002: "It would be possible to query and determine the status": whatever the job does, and whoever leads."""
+        return ~self.job.created.is_empty()
+
     @lemma
     def nothing_is_left_of_a_transaction(self) -> Bool:
         """Where none is pending, there is no key to write, and no permission that it was planned by."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from stagewright.machines.systems.index_build import STORAGE, IndexBuild
+from stagewright.machines.yugabytedb.backfill.backfill_states import Step
 from stagewright.machines.yugabytedb.backfill.backfill_table import Index, Tablet
+from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT
 from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
 from stagewright.machines.yugabytedb.indexes.unique_index import Key, Row, reclaim
 from stagewright.spec import Bool, Term, action, require
@@ -76,6 +78,57 @@ class DoneWithRowsLeft(IndexBuild):
 
     def _no_row_is_left(self, t: Term[Tablet]) -> None:
         """Nobody looks."""
+
+
+@known_bug(
+    "Y34",
+    "design document 002, Design Goals: without locking out reads or writes",
+    breaks=IndexBuild.rows_are_written_while_the_index_is_built,
+    sizes={Index: 1, Tablet: 1, Key: 1},
+    budgets={IndexBuild.faults: 0},
+)
+class WritesWaitForTheBackfill(IndexBuild):
+    """No row is written while the tablets are backfilled."""
+
+    @action(by=CLIENT, spends=IndexBuild.writes)
+    def write(self, r: Term[Row], k: Term[Key], t: Term[Tablet]) -> None:
+        """A row gets a key while no tablet is backfilled."""
+        super().write(r, k, t)
+        require(self.job.step != Step.backfill_tablets, "no tablet is backfilled")
+
+
+@known_bug(
+    "Y35",
+    "design document 002, Design Goals: without locking out reads or writes",
+    breaks=IndexBuild.rows_are_deleted_while_the_index_is_built,
+    sizes={Index: 1, Tablet: 1, Key: 1},
+    budgets={IndexBuild.faults: 0},
+)
+class DeletesWaitForTheReadTime(IndexBuild):
+    """No row is deleted while tablets are asked for their safe times, so that the scan need not know of it."""
+
+    @action(by=CLIENT, spends=IndexBuild.writes)
+    def delete(self, r: Term[Row], t: Term[Tablet]) -> None:
+        """A row is deleted while no time is chosen for the scan."""
+        super().delete(r, t)
+        require(self.job.step != Step.get_safe_time, "no time is chosen")
+
+
+@known_bug(
+    "Y36",
+    "design document 002: it would be possible to query and determine the status",
+    breaks=IndexBuild.the_status_is_told_at_any_time,
+    sizes={Index: 1, Tablet: 1, Key: 1},
+    budgets={IndexBuild.writes: 0},
+)
+class StatusIsToldAtTheEnd(IndexBuild):
+    """Who asks for the status while a tablet is backfilled waits for its end."""
+
+    @action(by=CLIENT)
+    def ask_for_status(self) -> None:
+        """The client asks what has become of its index while no tablet is backfilled."""
+        super().ask_for_status()
+        require(self.job.step != Step.backfill_tablets, "no tablet is backfilled")
 
 
 BUGS = known_bugs_in(globals())
