@@ -25,8 +25,9 @@ _ORDER = (
     Permission.read_write_and_delete,
 )
 _WRITES = frozenset(p.number for p in Permission if p.write)
-_Plans = dict[tuple[int, int, int | None], dict[int, int]]
-"""Of a statement, its row, and when a user-enforced one has timed out: the number of each index's permission."""
+_Plans = dict[str, set[StatementHeld]]
+"""Of each transaction, all: a statement that the next leader plans anew counts twice, as its client may have heard of
+the first plan only."""
 
 
 class Schemas:
@@ -36,7 +37,7 @@ class Schemas:
         self._recording = recording
         self._applied = {t: Schema() for t in range(tablets)}
         self._last: dict[int, Schema] = {}  # of tablets that have split
-        self._plans: dict[str, dict[str, _Plans]] = defaultdict(dict)
+        self._plans: dict[str, _Plans] = defaultdict(dict)  # of pending transactions, by address
         self._gone: dict[int, set[int]] = defaultdict(set)  # indexes that a tablet knew once
 
     def divide(self, split: Split, tablet_of: Callable[[int], int]) -> None:
@@ -46,8 +47,8 @@ class Schemas:
         plans = self._plans.pop(table_tablet(split.parent), {})
         for child in split.children:
             self._applied[child], self._gone[child] = schema, set(gone)
-            for transaction, planned in plans.items():
-                kept = {of: plan for of, plan in planned.items() if tablet_of(of[1]) == child}
+            for transaction, held in plans.items():
+                kept = {plan for plan in held if tablet_of(plan.key) == child}
                 if kept:
                     self._plans[table_tablet(child)][transaction] = kept
 
@@ -59,9 +60,10 @@ class Schemas:
         """No transaction is pending at a time, or may be, that was planned before WRITE_AND_DELETE of these indexes."""
         least = Permission.write_and_delete.number
         return all(
-            plan.get(index, -1) >= least or (until is not None and until < time)
-            for plans in self._plans[table_tablet(tablet)].values()
-            for (_, _, until), plan in plans.items()
+            dict(plan.planned).get(index, -1) >= least
+            or (plan.until is not None and plan.until < time)
+            for held in self._plans[table_tablet(tablet)].values()
+            for plan in held
             for index in indexes
             if index not in self._gone[tablet]
         )
@@ -76,8 +78,8 @@ class Schemas:
 
     def written_by(self, address: str, transaction: str) -> set[int]:
         """The indexes that all statements of a pending transaction at a tablet of the table write to."""
-        plans = self._plans[address].get(transaction, {}).values()
-        written = [{i for i, p in plan.items() if p in _WRITES} for plan in plans]
+        held = self._plans[address].get(transaction, set())
+        written = [{i for i, p in plan.planned if p in _WRITES} for plan in held]
         return set.intersection(*written) if written else set()
 
     def hear(self, note: Note) -> None:
@@ -90,12 +92,8 @@ class Schemas:
                 self._gone[tablet] |= {i.number for i in before.indexes} - numbers
                 place = table_tablet(tablet)
                 self._recording.take(SCHEMAS, place, place, "apply", newer=newer, near=near)
-            case StatementHeld(tablet, transaction, statement, _, planned, key, until):
-                plans = self._plans[table_tablet(tablet)].setdefault(transaction, {})
-                plan, first = dict(planned), plans.get((statement, key, until))
-                if first is not None:  # its client may have heard of that one only
-                    plan = {i: min(p, first[i]) for i, p in plan.items() if i in first}
-                plans[statement, key, until] = plan
+            case StatementHeld(tablet, transaction):
+                self._plans[table_tablet(tablet)].setdefault(transaction, set()).add(note)
             case IntentsEnded(address, transaction):
                 self._plans[address].pop(transaction, None)
             case _:

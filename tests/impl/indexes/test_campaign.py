@@ -53,6 +53,7 @@ def test_a_late_copy_of_an_older_request_is_left_alone() -> None:
         940007,  # user-enforced writes are planned when an index of the job is gone
         371,  # an index is dropped and deleted while its job allows markers to be reclaimed
         21002689,  # a client takes the late answer of a leader that is gone; the next one has planned the statement anew
+        24000048,  # the same, when the index is being removed: it was written to by the first plan alone
     ],
 )
 def test_a_run_that_was_wrong_once_is_right(seed: int) -> None:
