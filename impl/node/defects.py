@@ -32,6 +32,8 @@ class Defect(Enum):
     agreeing_reads_leave_pending_out = auto()  # the replicas that come do not get what was read
     sync_is_forgotten = auto()  # a replica answers before the row is on the disk
     cleanup_drops_owned_rows = auto()  # a cleanup that looks at the ring of before
+    stale_plans_are_committed = auto()  # though something was committed since they were made
+    limits_are_ignored = auto()  # of the balancer: shards stream as much as would help
     compare_and_set_is_ignored = auto()  # a commit does not care which state it follows
     features_are_not_checked = auto()  # a node is let in that lacks what the cluster uses
     leaves_are_not_checked = auto()  # a node is let go that others cannot stand in for

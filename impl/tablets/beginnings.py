@@ -11,6 +11,7 @@ from stagewright.impl.tablets.balancer import (
     Drain,
     HostState,
     Kind as Move,
+    Limits,
     Migration,
     TabletName,
     plan,
@@ -25,15 +26,18 @@ from stagewright.spec.verdict import Step
 
 Start = Migration | Change | Colocation
 Moves = list[tuple[TabletRow, Step]]
+_MANY = 1 << 20
 _KINDS = {
     Move.migration: Kind.migration,
     Move.intranode_migration: Kind.intranode_migration,
 }
 
 
-def beginnings(view: View, drains: bool, down: frozenset[str]) -> tuple[tuple[Start, ...], Moves]:
+def beginnings(node: Context, drains: bool) -> tuple[tuple[Start, ...], Moves]:
     """What is to begin, and the repairs beside it; if a node is drained, what leaves it alone."""
-    planned = plan(sketch_of(view)).migrations
+    view, down = node.view, node.down
+    limits = Limits(_MANY, _MANY) if node.has(Defect.limits_are_ignored) else Limits()
+    planned = plan(sketch_of(view), limits).migrations
     if drains:
         host = drained(view)
         leave = (m for m in planned if isinstance(m.reason, Drain) and m.leaving.host == host)

@@ -306,10 +306,15 @@ class TabletTrack:
     ) -> list[Effect]:
         """Enter stages, and begin migrations, with one version."""
         after: dict[str, dict[str, Any]] = {}
+        planned_at = self._node.catalog.commits
 
         def add(board: Board) -> Command:
             view = self._node.view
             after.clear()
+            careless = self._node.has(Defect.stale_plans_are_committed)
+            if starts and self._node.catalog.commits != planned_at and not careless:
+                problem = "something was committed since the plan was made"
+                raise RefusedError(problem, (), help="look again")
             if enter:
                 node = {"n": Node(drained(view))} if enter == "start_draining" else {}
                 board.take(step_of(enter, **node))
@@ -401,7 +406,7 @@ class TabletTrack:
         drains = bool(board.instance.choices("start_draining"))
         if not drains and not board.instance.can("start_balancing"):
             return []
-        starts, repairs = beginnings(view, drains, self._node.down)
+        starts, repairs = beginnings(self._node, drains)
         if not starts and not repairs:
             return []
         way = "start_draining" if drains else "start_balancing"
@@ -422,7 +427,7 @@ class TabletTrack:
         asked = any(m.asked for m in view.nodes.values())
         if asked and not drains:
             return []
-        starts, repairs = beginnings(view, drains, self._node.down)
+        starts, repairs = beginnings(self._node, drains)
         return self._commit(repairs, starts) if starts or repairs else []
 
     def _is_short_of_nodes(self, view: View) -> bool:

@@ -55,7 +55,7 @@ class LoadSketch:
         self.places: dict[TabletName, tuple[int, ...]] = {}  # shards, once all is done
         self.active: dict[TabletName, tuple[int, int, Phase]] = {}  # leaving, pending
         self._number: dict[TabletReplica, int] = {}
-        self._busy: set[TabletName] = set()  # in a transition that moves nothing
+        self.busy: set[TabletName] = set()  # in a transition that moves nothing
         for host in hosts:
             self.add_host(host)
 
@@ -111,14 +111,14 @@ class LoadSketch:
     def occupy(self, tablet: TabletName) -> None:
         """A transition begins that moves no replica, such as a repair: the tablet cannot move meanwhile."""
         self._at_rest(tablet)
-        self._busy.add(tablet)
+        self.busy.add(tablet)
         self._unrest(tablet)
 
     def release(self, tablet: TabletName) -> None:
         """That transition ends."""
-        if tablet not in self._busy:
+        if tablet not in self.busy:
             raise InputError(f"{tablet} is not occupied", help="occupy it before")
-        self._busy.discard(tablet)
+        self.busy.discard(tablet)
         self._rest(tablet)
 
     # -- migrations ----------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ class LoadSketch:
     def _at_rest(self, tablet: TabletName) -> None:
         if tablet not in self.places:
             raise InputError(f"there is no tablet {tablet}", help="add it before")
-        if tablet in self.active or tablet in self._busy:
+        if tablet in self.active or tablet in self.busy:
             raise InputError(f"{tablet} is in transition", help="end that before")
 
     def _rest(self, tablet: TabletName) -> None:

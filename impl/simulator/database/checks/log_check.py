@@ -15,6 +15,7 @@ from stagewright.impl.catalog.dumps import dump, history
 from stagewright.impl.group0 import Entry
 from stagewright.impl.runtime import Instance
 from stagewright.impl.simulator.database.checks.tablet_check import TabletCheck
+from stagewright.impl.simulator.database.checks.work.balance_check import BalanceCheck
 from stagewright.impl.simulator.database.hosts import EPOCH
 from stagewright.impl.topology.planning import INSTANCE
 from stagewright.impl.topology.release import Release
@@ -36,6 +37,7 @@ class LogCheck:
         self.catalog = Catalog()
         self.problems: list[str] = []
         self.tablets = TabletCheck(running.tablets, self.problems, keeps=keeps)
+        self.balance = BalanceCheck(self.problems)
         self.edges: set[tuple[str, str, str]] = set()  # taken: of nodes and of the topology
         self._rules = running.topology
         self._instance: Instance | None = None
@@ -45,6 +47,7 @@ class LogCheck:
 
     def hear(self, entry: Entry, now: int) -> None:
         """An entry is committed."""
+        view = self.catalog.view
         self.catalog.apply(entry)
         if self._keeps:
             self._entries.append(entry)
@@ -59,6 +62,7 @@ class LogCheck:
             if Node(name) not in instance.live(Node):
                 instance.add(Node(name))
         before = instance.state
+        self.balance.committed(entry, view)
         self.tablets.hear(entry, self.catalog.view, now)
         for step in (s for s in entry.command.steps if s.machine == self._rules.definition.name):
             taken = Step(

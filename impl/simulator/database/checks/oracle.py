@@ -117,11 +117,13 @@ class Oracle:
     def end_scan(
         self, number: int, cells: tuple[Cell, ...], following: bytes | None, by: str
     ) -> None:
-        """A scan returned the rows before `following`, without those that are deleted.
+        """A scan returned the rows before `following`, each once and in their order, without those that are deleted.
 
         It writes nothing back, so that what it returned is not known to later reads.
         """
         found = {stored: (time, value) for stored, time, value in cells}
+        if [*found] != sorted(found) or len(found) < len(cells):
+            self.broken(f"a scan by {by} returned rows twice, or not in their order")
         self.checked += 1
         for key, floor in self._scans.pop(number).items():
             stored = stored_key(key)

@@ -68,6 +68,13 @@ ANSWERED_LATE = replace(
     workload=Workload(keys=60, gap=(0, 2)),
     timing=Timing(chunk=3),
 )
+PLANNED_BEFORE = Plan(
+    nodes=4,
+    script=parse_script(
+        "table t tablets 8 rf 2; write 10; join n5; table u tablets 8 rf 2; table v tablets 8 rf 2"
+    ),
+    faults=parse_faults("delay=0.3"),
+)
 READ_AS_THEY_MOVE = Plan(
     script=parse_script(
         "table t tablets 4 rf 2; write 60; wait 200; write 150; move t 0; move t 1; move t 2"
@@ -92,6 +99,8 @@ SHOWN = (
     Shown(D.streaming_is_skipped, CHANGES, "came from enough replicas", oracle=True),
     Shown(D.sync_is_forgotten, CHANGES, "the row is on the disk"),
     Shown(D.cleanup_drops_owned_rows, CHANGES, "has no part in the range", oracle=True),
+    Shown(D.limits_are_ignored, TABLETS, "streams as much as it may", oracle=True),
+    Shown(D.stale_plans_are_committed, PLANNED_BEFORE, "the migration improves the balance"),
     Shown(D.compare_and_set_is_ignored, CHANGES, "cannot happen now"),
     Shown(D.rows_of_left_nodes_are_dropped, CHANGES, "the rows say that"),
     Shown(D.one_answer_less, GROWN, "enough replicas have stored it"),
@@ -141,6 +150,16 @@ def test_every_defect_is_shown() -> None:
 @pytest.mark.parametrize("shown", by_turns(some_of(SHOWN, each=2)), ids=lambda s: s.defect.name)
 def test_a_wrong_build_is_refused_by_the_check_of_its_records(shown: Shown) -> None:
     shown.check(SEEDS)
+
+
+@pytest.mark.parametrize(("seed", "created_first"), [(0, True), (1, False)])
+def test_a_plan_is_made_anew_if_a_table_was_created_meanwhile(
+    seed: int, created_first: bool
+) -> None:
+    """The tablets of the new table lie on the new node, so that no other one has to move there."""
+    report = run(replace(PLANNED_BEFORE, seed=seed))
+    assert (report.breaches, report.refused) == ([], [])
+    assert (not report.moves) == created_first
 
 
 def test_slow_streams_of_a_sound_build_are_accepted() -> None:

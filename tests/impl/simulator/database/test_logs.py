@@ -215,7 +215,12 @@ NO_LINE_OF_VIEWS = (
 NO_LINE_OF_TIMES = "the readers do not follow which generation operates: a publication may be late"
 NO_LINE_OF_ANSWERS = "no line says which call of a coordinator an answer is of"
 LEGAL = "ScyllaDB itself waits for the fence only after a barrier that failed"
+NO_LINE_OF_PLANS = (
+    "how many a shard may stream is a setting, and the readers take no plan for an event"
+)
 NOT_LOGGED = {
+    D.limits_are_ignored: NO_LINE_OF_PLANS,
+    D.stale_plans_are_committed: NO_LINE_OF_PLANS,
     D.fence_is_ignored: NO_LINE_OF_REQUESTS,
     D.scans_are_not_fenced: NO_LINE_OF_REQUESTS,
     D.scans_ask_one_replica: NO_LINE_OF_REQUESTS,

@@ -9,6 +9,7 @@ from stagewright.impl.catalog.view import View
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.checks.rows.pending_oracle import PendingOracle
 from stagewright.impl.simulator.database.checks.rows.quorum_oracle import QuorumOracle
+from stagewright.impl.simulator.database.checks.rows.shard_oracle import ShardOracle
 from stagewright.impl.simulator.database.checks.rows.stream_oracle import StreamOracle
 from stagewright.impl.simulator.database.hosts import Host
 
@@ -20,8 +21,10 @@ class RowOracles:
         self.quorums = QuorumOracle(hosts, catalog, oracle)
         self.streams = StreamOracle(self.quorums, oracle)
         self.pending = PendingOracle(self.quorums, catalog, oracle)
+        self.shards = ShardOracle(oracle)
 
     def committed(self, before: View, after: View) -> None:
         """Something was committed."""
         self.quorums.committed(before, after)
         self.streams.committed(before, after)
+        self.shards.committed(before, after)

@@ -67,6 +67,8 @@ def test_a_scan_may_leave_out_what_is_deleted_and_nothing_else_that_was_known() 
     assert scanned(cells[:1], stored_key(second)) == []
     assert len(scanned(cells[:1], None)) == 1
     assert len(scanned(((stored_key(first), 1, b"x"), cells[1]), None)) == 1
+    assert len(scanned((*cells, cells[1]), None)) == 1
+    assert len(scanned(cells[::-1], None)) == 1
     oracle.begin_write(second, 3, None)  # it may be there already
     assert scanned(cells[:1], None) == []
     assert scanned(cells, None) == []
