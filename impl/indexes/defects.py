@@ -35,7 +35,7 @@ class Defect(Enum):
     requests_are_not_checked = "a statement planned under an old schema is taken (#4584)"
     tablets_have_times_of_their_own = "each tablet reads its rows at a time of its own"
     safe_time_is_the_least = "rows are scanned at the least of the safe times"
-    success_is_told_early = "SUCCESS is told before every tablet reads the index (#6234)"
+    success_is_reported_early = "SUCCESS is reported before every tablet reads the index (#6234)"
     reports_end_the_alteration = "the table is said to be altered while a job runs (#33207)"
     later_checkpoints_are_not_kept = "the checkpoints after the first of a tablet are not stored"
     unchanged_entries_are_left = "an update that leaves a value as it was skips its entry (#30653)"

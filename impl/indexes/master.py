@@ -38,7 +38,7 @@ from stagewright.impl.indexes.messages import (
     Tablets,
 )
 from stagewright.impl.indexes.port import Port, Settings
-from stagewright.impl.indexes.records.notes import StatusTold
+from stagewright.impl.indexes.records.notes import StatusReported
 from stagewright.impl.indexes.schema import index_tablet, table_tablet
 from stagewright.impl.indexes.splits.splitting import SplitsOfMaster
 from stagewright.impl.indexes.splits.tablet_map import TabletMap
@@ -207,13 +207,13 @@ class Master:
             self.control.take(Call(PERMISSIONS, entity, "ask_for_status"))
             self.save()
         told = self.control.of(PERMISSIONS, entity).state["told"]
-        early = published and Defect.success_is_told_early in self.settings.defects
+        early = published and Defect.success_is_reported_early in self.settings.defects
         status = told or (row.status if row.dropped else Status.in_progress)
         status = Status.success if early else status
         assert isinstance(status, Status)
         if self._told.get(row.number, Status.in_progress) is not status and not row.dropped:
             self._told[row.number] = status
-            self.port.note(StatusTold(row.number, status))
+            self.port.note(StatusReported(row.number, status))
         return status
 
     # -- versions of the schema ----------------------------------------------------------------------------------

@@ -172,9 +172,11 @@ class RecordedBuild(Machine):
     @action(by=MASTER)
     def tell(self, success: Bool, served: Bool) -> None:
         """Clients are told that the build has ended, how it has; `served`: every tablet of the table has it as published."""
-        require(~success | served, "every tablet reads the index of which SUCCESS is told")
-        require(success.implies(self.published), "an index of which SUCCESS is told is published")
-        require(self.published.implies(success), "FAILED is told of none that is published")
+        require(~success | served, "every tablet reads the index of which SUCCESS is reported")
+        require(
+            success.implies(self.published), "an index of which SUCCESS is reported is published"
+        )
+        require(self.published.implies(success), "FAILED is reported of none that is published")
         self.succeeded = self.succeeded | success
         self.early = self.early | (success & ~served)
 

@@ -252,7 +252,7 @@ class IndexBuild(Machine):
         self.rows.publish()
 
     @action(by=MASTER, fair=WEAK)
-    def find_all_judged(self) -> None:
+    def find_all_decided(self) -> None:
         """J4 of an index that has failed, or of a job whose tablets an earlier leader has found done."""
         require(self.rows.build != Status.in_progress, "what becomes of the index is known")
         self.job.find_all_done()

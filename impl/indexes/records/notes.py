@@ -64,7 +64,7 @@ class Learned(Note):
 
 
 @dataclass(frozen=True)
-class StatusTold(Note):
+class StatusReported(Note):
     """A master tells clients of a build that it has succeeded, or failed, for the first time in its life."""
 
     index: int

@@ -18,7 +18,7 @@ from stagewright.impl.indexes.records.notes import (
     ReadTimeChosen,
     RowsScanned,
     SafeTimeGiven,
-    StatusTold,
+    StatusReported,
     Stepped,
     ViolationFound,
 )
@@ -94,7 +94,7 @@ class ScanRecords:
                 index = _index_at(address)
                 time = self._chosen.get(self._jobs.get(index, 0), 0)
                 self._build(index, "read", since_scan=at >= time)
-            case StatusTold(index, status):
+            case StatusReported(index, status):
                 success = status is Status.success
                 self._build(index, "tell", success=success, served=self._schemas.serve(index))
             case Stepped():

@@ -15,7 +15,7 @@ from stagewright.impl.indexes.records.notes import (
     Note,
     RowsScanned,
     SchemaApplied,
-    StatusTold,
+    StatusReported,
     Stored,
     TabletDivided,
 )
@@ -58,7 +58,7 @@ class Oracle:
         self.scanned: list[tuple[int, RowsScanned]] = []
         self.locked: dict[str, int] = defaultdict(int)
         self.told: dict[int, Status] = {}
-        self.wrongly_told: list[str] = []
+        self.wrongly_reported: list[str] = []
         self._checked = set[int]()  # indexes
         self._schemas: dict[int, Schema] = {}  # by tablet of the table
         self._under_way: list[tuple[int, int, int]] = []  # from when to when a row is written
@@ -103,7 +103,7 @@ class Oracle:
             case TabletDivided(split) if split.parent in self._schemas:
                 schema = self._schemas.pop(split.parent)
                 self._schemas |= dict.fromkeys(split.children, schema)
-            case StatusTold(index, status):
+            case StatusReported(index, status):
                 self._tell(index, status)
             case _:
                 pass
@@ -112,14 +112,16 @@ class Oracle:
         """SUCCESS means that every tablet of the table reads the index, and neither it nor FAILED is taken back."""
         known = self.told.setdefault(index, status)
         if known is not status:
-            self.wrongly_told.append(f"index{index} is {status.name}, and was {known.name} before")
+            self.wrongly_reported.append(
+                f"index{index} is {status.name}, and was {known.name} before"
+            )
         elif status is Status.success and index not in self._checked:
             self._checked.add(index)
             behind = {t: s.permission(index) for t, s in self._schemas.items()}
             for tablet, permission in behind.items():
                 if not permission.read:
-                    self.wrongly_told.append(
-                        f"SUCCESS is told of index{index}, which tablet {tablet} has as {permission.name}"
+                    self.wrongly_reported.append(
+                        f"SUCCESS is reported of index{index}, which tablet {tablet} has as {permission.name}"
                     )
 
     # -- the table ---------------------------------------------------------------------------------------------

@@ -465,7 +465,7 @@ class Run:
         oracle, settings = self.oracle, self.plan.settings
         clients = (*self.clients, self.user)
         end = (self.events.now + 1_000) * COUNTS
-        found = [*oracle.acknowledged(clients), *oracle.wrongly_told]
+        found = [*oracle.acknowledged(clients), *oracle.wrongly_reported]
         found += oracle.kept(versions_in(self.world))
         if settings.user_enforced:
             oracle.excuse(clients)

@@ -105,7 +105,7 @@ class BackfillingStaysLatched(BackfillJob):
     "Z34",
     "yugabyte-db #3627",
     breaks=(
-        BackfillChunks.every_index_can_be_judged,
+        BackfillChunks.every_index_can_have_a_result,
         BackfillChunks.every_index_is_built_or_fails,
     ),
     sizes={Index: 1},

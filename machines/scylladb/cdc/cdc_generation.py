@@ -115,7 +115,7 @@ class CdcGeneration(Machine):
 
     @step_property
     def each_step_shows(self, after: Self) -> Bool:
-        """Every step changes what a log or a dump tells of."""
+        """Every step changes what a log or a dump reports."""
         moves = (self.life != after.life) | (self.used != after.used)
         newer = (self.superseded != after.superseded) | (self.overtaken != after.overtaken)
         return moves | newer

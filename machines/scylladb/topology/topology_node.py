@@ -117,7 +117,7 @@ class TopologyNode(Machine):
 
     @step_property
     def each_step_shows(self, after: Self) -> Bool:
-        """Every step changes what a log or a dump tells of."""
+        """Every step changes what a log or a dump reports."""
         return self.node_state != after.node_state
 
     @final

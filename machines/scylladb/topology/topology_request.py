@@ -86,7 +86,7 @@ class TopologyRequest(Machine):
 
     @step_property
     def each_step_shows(self, after: Self) -> Bool:
-        """Every step changes what a dump tells of."""
+        """Every step changes what a dump reports."""
         begins = (self.asked != after.asked) | (self.started != after.started)
         return begins | (self.error != after.error) | (self.done != after.done)
 

@@ -407,7 +407,7 @@ class TopologyTransition(Machine):
 
     @step_property
     def each_step_shows(self, after: Self) -> Bool:
-        """Every step changes what a log or a dump tells of."""
+        """Every step changes what a log or a dump reports."""
         moves = self.transition_state != after.transition_state
         return moves | (self.in_transition != after.in_transition)
 

@@ -330,12 +330,12 @@ class BackfillChunks(Machine):
         return (after.gave_up & ~self.gave_up).implies(self.lost_in_a_row > MAX_RETRIES)
 
     @final
-    def every_index_is_judged(self) -> Bool:
+    def every_index_has_a_result(self) -> Bool:
         """A tablet that is done, or whose indexes have failed, may stay as it is."""
         return every(self.job[i] != Status.in_progress for i in Index)
 
     @always_reachable
-    def every_index_can_be_judged(self) -> Bool:
+    def every_index_can_have_a_result(self) -> Bool:
         """Whatever is lost, the job can end."""
         return every(self.job[i] != Status.in_progress for i in Index)
 

@@ -654,10 +654,10 @@ class BackfillJob(Machine):
         return only & launched
 
     @lemma
-    def indexes_are_judged_before_the_end(self, i: Term[Index], t: Term[Tablet]) -> Bool:
+    def indexes_are_decided_before_the_end(self, i: Term[Index], t: Term[Tablet]) -> Bool:
         """Past the tablets no index is in progress; success means that all tablets are done."""
         past = self.step.any_of(Step.allow_gc, Step.write_permissions, Step.clear_checkpoints)
-        judged = past.implies(self.job[i] != Status.in_progress)
+        decided = past.implies(self.job[i] != Status.in_progress)
         waits = self.permission[i] == Permission.do_backfill
         built = waits & (self.job[i] == Status.success)
         published = self.permission[i] == Permission.read_write_and_delete
@@ -665,7 +665,7 @@ class BackfillJob(Machine):
         if self.era.cleared_at_once:
             built = built | published
         done = built.implies(self.checkpoint[t][i] == Checkpoint.done)
-        return judged & done & published.implies(self.job[i] == Status.success)
+        return decided & done & published.implies(self.job[i] == Status.success)
 
     @lemma
     def failures_have_reasons(self, i: Term[Index]) -> Bool:

@@ -193,7 +193,7 @@ class BackfillRpcs(Machine):
         self._forget(r)
 
     @action(by=MASTER, fair=WEAK)
-    def judge_refusal(self, r: Term[Request]) -> None:
+    def handle_refusal(self, r: Term[Request]) -> None:
         """Not ready: an index that is dropped fails, and is not asked for again; the others are tried again."""
         self._is_for_this_job(r)
         require(self.rpc[r].at == At.refused, "answer is a refusal")

@@ -1,4 +1,4 @@
-"""One tablet of a backfill job as the master's log tells of it: from which key each of its chunks begins.
+"""One tablet of a backfill job as the master's log reports it: from which key each of its chunks begins.
 
 A log names keys, of which there are many; what matters is how one stands to the key before. That is all there is
 of keys here; `backfill_chunks.py` has rows, entries and checkpoints.

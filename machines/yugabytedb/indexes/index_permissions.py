@@ -169,7 +169,7 @@ class IndexPermissions(IndexLife):
 
     @invariant
     def failure_means_that_the_index_goes(self) -> Bool:
-        """002, Design Goals: an index of which FAILED is told is not built after all: it is "cleaned up and deleted"."""
+        """002, Design Goals: an index of which FAILED is reported is not built after all: it is "cleaned up and deleted"."""
         return (self.told == Status.failed).implies(self._removed())
 
     @step_property
@@ -192,7 +192,7 @@ class IndexPermissions(IndexLife):
 
     @lemma
     def success_was_published(self) -> Bool:
-        """SUCCESS is told of an index that is published, and of which every server knows."""
+        """SUCCESS is reported of an index that is published, and of which every server knows."""
         published = (self.permission == Permission.read_write_and_delete) & (
             self.fully_applied.is_none()
         )

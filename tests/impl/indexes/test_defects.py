@@ -50,7 +50,7 @@ class Hunt:
 
 
 DRAWN = {  # seeds of campaigns at which rows and answers alone show it
-    Defect.success_is_told_early: (0, "SUCCESS is told of index0, which tablet 0 has as"),
+    Defect.success_is_reported_early: (0, "SUCCESS is reported of index0, which tablet 0 has as"),
     Defect.reports_end_the_alteration: (0, "does not end"),
     Defect.later_checkpoints_are_not_kept: (25, "more than once"),
     Defect.unchanged_entries_are_left: (2, "has no entry of row"),
@@ -138,7 +138,7 @@ ONE_EACH = {  # what one promise says, which one wrong build breaks at a seed, a
     "entries have the times of rows": (Defect.unchanged_entries_are_left, 2, "has no entry of"),
     "markers stay": (Defect.markers_are_reclaimed_early, 0, " as stored: "),
     "no failure is invented": (Defect.row_itself_is_a_duplicate, 1, "no two rows ever shared"),
-    "SUCCESS means that all read": (Defect.success_is_told_early, 0, "SUCCESS is told of"),
+    "SUCCESS means that all read": (Defect.success_is_reported_early, 0, "SUCCESS is reported of"),
     "rows are read once": (Defect.one_scan_an_index, 2, "more than once"),
     "a fault costs a chunk": (Defect.later_checkpoints_are_not_kept, 25, "more than once"),
     "a job has one time": (Defect.tablets_have_times_of_their_own, 10, "has scanned at"),

@@ -46,7 +46,7 @@ SHOWN: dict[Defect, tuple[int, str]] = {
     D.requests_are_not_checked: (0, "it was planned by the tablet's version of the schema"),
     D.tablets_have_times_of_their_own: (0, "a chunk is read at the time of its job"),
     D.safe_time_is_the_least: (1, "the time is not before any tablet's safe time"),
-    D.success_is_told_early: (0, "every tablet reads the index of which SUCCESS is told"),
+    D.success_is_reported_early: (0, "every tablet reads the index of which SUCCESS is reported"),
     D.reports_end_the_alteration: (0, "no index waits for a backfill, and no job is left"),
     D.later_checkpoints_are_not_kept: (25, "the chunk begins at the last checkpoint"),
     D.unchanged_entries_are_left: (2, "the indexes have the entries of the rows"),

@@ -1,4 +1,4 @@
-"""What the processes of a cluster have noted, judged as the notes of a simulated run are: by rows, and by records."""
+"""What the processes of a cluster have noted, checked as the notes of a simulated run are: by rows, and by records."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Noted:
         """
         jobs = {note.job: faults for _, note in self.oracle.scanned}
         most = self._settings.chunk_rows + self._settings.batch - 1
-        found = [*self.oracle.wrongly_told, *self.oracle.scans(jobs, most)]
+        found = [*self.oracle.wrongly_reported, *self.oracle.scans(jobs, most)]
         if self._settings.rows_per_second:
             found += self.oracle.rate(self._settings.rows_per_second)
         return found

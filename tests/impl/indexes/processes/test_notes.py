@@ -1,4 +1,4 @@
-"""What real processes do on the way to an index is judged by the oracle and the records of simulated runs."""
+"""What real processes do on the way to an index is checked by the oracle and the records of simulated runs."""
 
 from __future__ import annotations
 
@@ -82,7 +82,9 @@ def scanned_through_kills(directory: Path, wrong: str) -> list[str]:
 
 @pytest.mark.thorough
 def test_wrong_builds_of_processes_are_noticed(tmp_path: Path) -> None:
-    wrong = "one_scan_an_index,waiting_is_credit,writes_wait_for_the_backfill,success_is_told_early"
+    wrong = (
+        "one_scan_an_index,waiting_is_credit,writes_wait_for_the_backfill,success_is_reported_early"
+    )
     with cluster(tmp_path / "c", wrong, NOTING) as supervisor:
         filled(supervisor)
         writers = writing(supervisor, range(1, 3))
@@ -91,11 +93,11 @@ def test_wrong_builds_of_processes_are_noticed(tmp_path: Path) -> None:
         ended(writers)
         supervisor.stop()
         noted = Noted(supervisor.layout)
-    for said in ("more than once", "in the second from", "SUCCESS is told of"):
+    for said in ("more than once", "in the second from", "SUCCESS is reported of"):
         assert any(said in one for one in noted.breaches()), (said, noted.breaches())
     for said in (
         "the rows are the next ones of the tablet",
         "nothing but a row's lock makes a statement wait",
-        "every tablet reads the index of which SUCCESS is told",
+        "every tablet reads the index of which SUCCESS is reported",
     ):
         assert any(said in one for one in noted.refused()), (said, noted.refused())

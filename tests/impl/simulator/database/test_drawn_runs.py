@@ -60,6 +60,7 @@ CUT_OFF = Plan(
     timing=Timing(compact_after=COMPACT_AFTER, chunk=64),
 )
 DROPPED_EARLY = Plan(
+    seed=2,
     script=parse_script(
         "table t tablets 4 rf 2; write 10; join n4; create view v on t by value; drop view v; wait 800"
     ),
