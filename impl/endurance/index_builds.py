@@ -1,7 +1,7 @@
 """Builds of indexes whose processes are killed at random, while clients write and tablets split.
 
 It is wrong where an index is not its table at some time from its scan on, a constraint was missed or invented, a row that was
-committed is lost, a step of a master is none of the definitions, or the logs of the processes tell what no run explains.
+committed is lost, a step of a master is none of the definitions, or the logs of the processes report what no run explains.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ def endure(
     done: Counter[str],
     seconds: float,
     check_logs: CheckLogs,
-    tell: Callable[[Counter[str]], None] = lambda _: None,
+    report: Callable[[Counter[str]], None] = lambda _: None,
 ) -> None:
     """So many builds of each kind, in one cluster after the other, as long as there is time; counted in `done`.
 
@@ -235,7 +235,7 @@ def endure(
             writers = writing(supervisor, range(1, 3))
             for n, kind in wanted[begun : begun + _AT_ONCE]:
                 done.update(build_one(supervisor, client, f"{kind}{n}", kind, chance))
-                tell(done)
+                report(done)
             done["tablets split"] += len(client.tablets().splits)
             client.close()
             look(supervisor, first, writers, check_logs)

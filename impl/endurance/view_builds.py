@@ -129,7 +129,7 @@ def endure(
     seed: int,
     done: Counter[str],
     seconds: float = float("inf"),
-    tell: Callable[[Counter[str]], None] = lambda _: None,
+    report: Callable[[Counter[str]], None] = lambda _: None,
 ) -> None:
     """So many builds in one cluster, as long as there is time; what was done is counted in `done`.
 
@@ -152,7 +152,7 @@ def endure(
             done["kills"] += build_one(supervisor, session, number, chance, writers)
             done["views: SUCCESS"] += 1
             done["nodes replaced"] += number % 3 == 0
-            tell(done)
+            report(done)
         refuse([] if supervisor.status().is_well else ["the cluster is not well at its end"])
         session.close()
         done["writes"] = sum(w.count for w in writers)

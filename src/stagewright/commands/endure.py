@@ -71,9 +71,9 @@ def execute(args: argparse.Namespace) -> int:
     seconds = float("inf") if args.seconds is None else args.seconds
     try:
         if args.of == "views":
-            build_views(directory, args.builds, args.seed, done, seconds, _tell)
+            build_views(directory, args.builds, args.seed, done, seconds, _report)
         else:
-            build_indexes(directory, args.builds, args.seed, done, seconds, _check_logs, _tell)
+            build_indexes(directory, args.builds, args.seed, done, seconds, _check_logs, _report)
     except BrokenError as error:
         broken = str(error)
     finally:
@@ -104,7 +104,7 @@ def _check_logs(logs: Sequence[Path]) -> str:
     return check_logs(logs, YUGABYTE)[1]
 
 
-def _tell(done: Counter[str]) -> None:
+def _report(done: Counter[str]) -> None:
     print(
         f"{sum(done[k] for k in done if ': ' in k)} builds, {done['kills']} kills",
         file=sys.stderr,
