@@ -69,9 +69,8 @@ def bugs_alone(
             continue
         wrong = bug.definition()
         broken = _broken(bug, wrong, {p.name for p in wrong.properties} & ours, limits)
-        if (
-            broken is not None and len(broken) > 1
-        ):  # some, where it is small, the right one breaks too
+        if broken is not None and len(broken) > 1:
+            # Where the scope is small, the right machine may break some, too.
             also = _broken(bug, bug.right_definition(), broken, limits)
             broken = None if also is None else broken - also
         if broken is not None and len(broken) == 1 and broken <= set(lacking):
@@ -184,7 +183,7 @@ class _Search:
         return limit is not None and time.monotonic() - self.started >= limit
 
     def task(self, index: int, without: str = "") -> int:
-        """The number by which other processes are told what to do."""
+        """The number by which other processes know what to do."""
         number = self.names.index(without) + 1 if without else 0
         return (self.at * len(self.mutants) + index) * (len(self.names) + 1) + number
 

@@ -28,10 +28,10 @@ def implied(
 
     What is not decided within so many seconds is not among them.
     """
-    told = tuple(p for p in definition.properties if p.kind in _KINDS)
-    if not any(p.name in names for p in told):
+    stated = tuple(p for p in definition.properties if p.kind in _KINDS)
+    if not any(p.name in names for p in stated):
         return {}
-    model = replace(ground(replace(definition, properties=told), scope), steps=())
+    model = replace(ground(replace(definition, properties=stated), scope), steps=())
     claims = [claim for claim in claims_of(model) if claim.name != IN_BOUNDS]
     steps = _Steps(StepRelation(model), claims, Clock(seconds))
     found: dict[str, tuple[str, ...]] = {}

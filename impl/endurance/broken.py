@@ -13,7 +13,7 @@ class BrokenError(Exception):
 
 
 def refuse(problems: Iterable[str]) -> None:
-    """Tell of problems, if there are any.
+    """Report problems, if there are any.
 
     Raises:
         BrokenError: there is a problem.

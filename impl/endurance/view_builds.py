@@ -138,10 +138,8 @@ def endure(
     Raises:
         BrokenError: something was lost or wrong; the cluster is left in `directory`.
     """
-    supervisor, end = (
-        Supervisor(Layout(directory / "c"), patience=PATIENCE),
-        time.monotonic() + seconds,
-    )
+    supervisor = Supervisor(Layout(directory / "c"), patience=PATIENCE)
+    end = time.monotonic() + seconds
     supervisor.create(4)
     try:
         supervisor.start()

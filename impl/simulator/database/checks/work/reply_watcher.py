@@ -1,4 +1,4 @@
-"""Watches what clients are told of rows: enough replicas have answered, and enough of those that are to be read have them."""
+"""Watches what clients are answered of rows: enough replicas have answered, and enough of those that are to be read have them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class ReplyWatcher:
             case ReplicaRead() | ReplicaScan(), ClientRead() | ClientScan():
                 self._asks(node, message, cause.level)
             case ReplicaScan(), ReplicaRows():  # for the next range
-                found = self._tells(host, node, cause.number, kept=True)
+                found = self._answers(host, node, cause.number, kept=True)
                 if found is not None:
                     self._asks(node, message, found.level)
             case ReplicaWrite(), ReplicaReply() if cause.number in self._reads:
@@ -71,13 +71,13 @@ class ReplyWatcher:
                     self._reads.pop(cause.number), answered=set()
                 )
             case ScanReply(succeeded=True), ReplicaRows():
-                self._tells(host, node, cause.number, kept=True)
+                self._answers(host, node, cause.number, kept=True)
             case ClientReply(succeeded=True), ReplicaReply() if cause.number in self._repairs:
                 kept = self._repairs.pop(cause.number).is_kept
                 self._take("lives", life_of(host), node.name, "return_rows", enough=True, kept=kept)
             case ClientReply(succeeded=True), ReplicaReply() if cause.number in self._reads:
                 pending = self._reads[cause.number].chosen.pending
-                self._tells(host, node, cause.number, kept=not (pending and message.timestamp))
+                self._answers(host, node, cause.number, kept=not (pending and message.timestamp))
             case _:
                 pass
 
@@ -89,7 +89,7 @@ class ReplyWatcher:
         chosen = view.replicas(message.table, token_in(first))
         self._reads[message.number] = _question(view, message.table, chosen, level)
 
-    def _tells(
+    def _answers(
         self, host: Host, node: DatabaseNode, number: int, *, kept: bool
     ) -> _Question | None:
         found = self._reads.pop(number, None)
