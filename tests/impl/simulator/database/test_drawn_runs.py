@@ -10,6 +10,7 @@ from tests.thorough import by_turns
 
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.port import Timing
+from stagewright.impl.simulator.campaign.drawing import draw
 from stagewright.impl.simulator.database.clients import Workload
 from stagewright.impl.simulator.database.plan import COMPACT_AFTER, Plan
 from stagewright.impl.simulator.database.run import run
@@ -166,6 +167,12 @@ def test_a_node_that_has_not_learned_that_a_tablet_comes_refuses_its_rows(tmp_pa
     served = (tmp_path / "replicas.jsonl").read_text().splitlines()
     refused = '"action":"refuse","params":{"older":false}'
     assert any("@n4#1" in line and refused in line for line in served)
+
+
+@pytest.mark.long
+def test_who_stays_may_be_read_alone_when_others_only_leave() -> None:
+    report = run(draw(30000179).plan())
+    assert (report.breaches, report.refused) == ([], [])
 
 
 def test_a_copy_of_a_call_may_find_its_worker_restarted() -> None:

@@ -49,9 +49,9 @@ class PendingOracle:
             self._check(key, seen, chosen, WRITTEN)
 
     def begin_read(self, number: int, key: bytes) -> None:
-        """A client asks for a row."""
+        """A client asks for a row; where replicas only leave, those that stay may be asked alone."""
         chosen = _to_both(self._catalog.view, key)
-        if chosen is not None:
+        if chosen is not None and chosen.pending:
             self._reads[number] = chosen
 
     def end_read(self, number: int, key: bytes, seen: Seen) -> None:
