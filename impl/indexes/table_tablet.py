@@ -233,8 +233,8 @@ class TableTablet(Tablet):
         pending = {i.transaction for i in self.intents.values()}
         self._enforced.when_stored(at, lambda: self.resolve(pending, at, then))
 
-    def put(self, puts: list[Put]) -> None:
-        super().put(puts)
+    def write(self, puts: list[Put]) -> None:
+        super().write(puts)
         self.division.keep(puts)
 
     def close(self) -> None:

@@ -58,7 +58,7 @@ class Tablet:
         self.began: dict[str, int] = {}  # when a transaction's first intent was seen here
         self._questions: dict[str, list[tuple[int, Callable[[], None]]]] = {}
         self._load()
-        port.note(Opened(port.address))
+        port.note(Opened(port.address, {k: i.transaction for k, i in self.intents.items()}))
         port.after(SWEEP, self.sweep)
 
     def _load(self) -> None:
@@ -93,7 +93,10 @@ class Tablet:
         )
 
     def apply(self, transaction: str, time: int | None) -> None:
-        """Turn the intents of a transaction into versions of a time; or, aborted, drop them."""
+        """Turn the intents of a transaction into versions of a time; or, aborted, drop them.
+
+        Nobody waits for the disk: who opens the tablet after a crash finds the intents, and asks for their fate again.
+        """
         if self.has_ended(transaction):
             return
         held = {k: i for k, i in self.intents.items() if i.transaction == transaction}
@@ -104,7 +107,7 @@ class Tablet:
             self.clock.observe(time)
             versions = {k: stored_value(i) for k, i in held.items()}
             puts += self.versions(time, versions)
-        self.put(puts)
+        self.write(puts)
         for key in held:
             del self.intents[key]
         self.began.pop(transaction, None)
@@ -139,9 +142,13 @@ class Tablet:
         self._questions.clear()
 
     def put(self, puts: list[Put]) -> None:
-        """Write all of it, or none."""
-        self.store.write(puts)
+        """Write all of it, or none; it is on the disk before anything else is said."""
+        self.write(puts)
         self.store.sync()
+
+    def write(self, puts: list[Put]) -> None:
+        """Write all of it, or none; after a crash what was written last may be lost."""
+        self.store.write(puts)
 
     # -- fates -----------------------------------------------------------------------------------------------
 

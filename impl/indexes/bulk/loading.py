@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _AGAIN = 20
 _LOOKED_UP = 100  # entries in a turn
+_FEW = 100  # entries that came later: a file of their own would hold everybody up for longer
 
 
 @dataclass
@@ -40,6 +41,7 @@ class _Batch:
     rows: Numbers
     is_sorted: bool = False  # statements see what it has
     rest: tuple[Numbers, Numbers] | None = None  # entries that come later
+    has_come: bool = False  # they have
 
     def sort(self) -> None:
         """By values; rows come in the order of their keys."""
@@ -156,6 +158,7 @@ class EntryLoader:
             self._answer(batch, BatchDone(batch.message.job, batch.message.number))
             return
         (batch.values, batch.rows), batch.rest = batch.rest, None
+        batch.has_come = True
         self._tablet.port.after(_AGAIN, self._check, batch)
 
     def _look_up(self, batch: _Batch, places: list[int]) -> None:
@@ -210,6 +213,11 @@ class EntryLoader:
         message, port = batch.message, self._tablet.port
         note = EntriesBackfilled(port.address, message.read_time, message.time, batch.entries())
         port.note(note)
+        if batch.has_come and len(batch.values) <= _FEW:
+            few = zip(*self._stored_columns(batch, batch.values, batch.rows), strict=True)
+            self._tablet.put(self._tablet.versions(message.time, dict(few)))
+            self._stored(batch)
+            return
         self._load = self._tablet.store.load(ROWS, message.time)
         if len(batch.values) < self._tablet.settings.bulk:
             self._add(batch, 0)
@@ -233,12 +241,17 @@ class EntryLoader:
             return
         assert self._load is not None
         values, rows = batch.values[begin:][:TURN], batch.rows[begin:][:TURN]
-        keys = keys_of_entries(batch.message.entries.unique, values, rows)
-        self._load.add(keys, [b"%d" % row for row in rows.tolist()])
+        self._load.add(*self._stored_columns(batch, values, rows))
         if begin + TURN < len(batch.values):
             self._tablet.port.turn(self._add, batch, begin + TURN)
         else:
             self._put_in(batch)
+
+    def _stored_columns(
+        self, batch: _Batch, values: Numbers, rows: Numbers
+    ) -> tuple[list[bytes], list[bytes]]:
+        keys = keys_of_entries(batch.message.entries.unique, values, rows)
+        return keys, [b"%d" % row for row in rows.tolist()]
 
     def _put_in(self, batch: _Batch) -> None:
         assert self._load is not None

@@ -1,6 +1,6 @@
 """Hosts what lives in one process: carries messages, timers and syncs out, and takes tablets that nobody leads.
 
-Nothing is sent before all that its sender has written until then is on the disk; of a master, what it has decided.
+Nothing is sent before all that its sender has synced until then is on the disk; of a master, what it has decided.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ from stagewright.impl.processes.errors import WireError
 from stagewright.impl.processes.handshake import Calling
 from stagewright.impl.processes.links import Accepted, Link
 from stagewright.impl.storage.spares import Spares
+from stagewright.impl.storage.syncs import Syncs
 from stagewright.machines.yugabytedb.indexes.index_states import Permission
 
 LOOK = 0.1  # seconds between looks for tablets that nobody leads
@@ -67,6 +68,7 @@ class Host:
         self._settings = replace(self._file.settings, defects=defects)
         self.slots = self._settings.slots
         self.turns = Turns()
+        self.syncs = Syncs()
         self.builder = BuilderProcess()
         self._secret = layout.layout.secret()
         self._places = Places(layout, name, self._file.servers)

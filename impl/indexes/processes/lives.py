@@ -23,6 +23,7 @@ from stagewright.impl.indexes.transactions import ADDRESS as RECORDS, Transactio
 from stagewright.impl.storage.port import RowStore
 from stagewright.impl.storage.rocks import RocksRows
 from stagewright.impl.storage.spares import MEMTABLE
+from stagewright.impl.storage.syncs import Syncs
 
 
 class Process(Protocol):
@@ -43,6 +44,7 @@ class Surroundings(Protocol):
 
     slots: int  # for backfills, of those that are free
     turns: Turns
+    syncs: Syncs
     builder: BuilderProcess
 
     def is_led(self, address: str) -> bool:
@@ -155,7 +157,7 @@ class Led(Life):
     ) -> None:
         super().__init__(host, address, listener)
         self.store = store
-        self.flushing: asyncio.Task[None] | None = None
+        self._syncing: asyncio.Future[None] | None = None
         self._handle = handle
         self._outbox: list[Callable[[], None]] = []
 
@@ -175,9 +177,9 @@ class Led(Life):
         """All that was written is on the disk when this returns. May be called from any thread."""
         self.store.rows.sync()
 
-    def busy(self) -> list[asyncio.Task[None]]:
+    def busy(self) -> list[asyncio.Future[None]]:
         """What threads do with its store."""
-        return [*self.asides, *([self.flushing] if self.flushing is not None else [])]
+        return [*self.asides, *([self._syncing] if self._syncing is not None else [])]
 
     @property
     def has_unsynced(self) -> bool:
@@ -187,22 +189,40 @@ class Led(Life):
     def post_when_synced(self, post: Callable[[], None]) -> None:
         """Send when what was written is on the disk; one sync serves all that was written before it began."""
         self._outbox.append(post)
-        if self.flushing is None:
-            self.flushing = asyncio.get_running_loop().create_task(self._flush())
+        if self._syncing is None:
+            loop = asyncio.get_running_loop()
+            self._syncing = loop.create_future()
+            loop.call_soon(self._sync)  # with what else this loop has to write
 
-    async def _flush(self) -> None:
+    def _sync(self) -> None:
+        outbox, self._outbox = self._outbox, []
+        wanted = self.store.wanted
+        if wanted > self.store.done:
+            self.host.syncs.do(self.store.rows.sync, partial(self._synced, outbox, wanted))
+        else:
+            self._synced(outbox, wanted, None)
+
+    def _synced(
+        self, outbox: list[Callable[[], None]], wanted: int, failed: Exception | None
+    ) -> None:
+        assert self._syncing is not None
+        if failed is not None:
+            self.host.fail(failed)  # nothing is acknowledged that may not be there
+        else:
+            self.store.done = wanted
+            self._post_all(outbox)
+        if self._outbox and failed is None:
+            self._sync()
+        else:
+            self._syncing.set_result(None)
+            self._syncing = None
+
+    def _post_all(self, outbox: list[Callable[[], None]]) -> None:
         try:
-            while self._outbox:
-                outbox, self._outbox = self._outbox, []
-                wanted = self.store.wanted
-                if wanted > self.store.done:
-                    await asyncio.to_thread(self.store.rows.sync)
-                    self.store.done = wanted
-                for post in outbox:
-                    post()
-        except Exception as error:  # noqa: BLE001 - nothing is acknowledged that may not be there
+            for post in outbox:
+                post()
+        except Exception as error:  # noqa: BLE001 - half of it must not be lived with
             self.host.fail(error)
-        self.flushing = None
 
     def close(self) -> None:
         """Give the rows back; the tablet may be led elsewhere after `release`."""

@@ -11,6 +11,7 @@ from stagewright.impl.indexes.records.notes import (
     IntentsEnded,
     IntentsHeld,
     Note,
+    Opened,
     Stored,
 )
 from stagewright.impl.indexes.schema import Values, table_tablet
@@ -18,7 +19,10 @@ from stagewright.impl.indexes.splits.tablet_map import Split, TabletMap
 
 
 class KnownVersions:
-    """All versions that were ever stored, compactions or not, and the intents that are held now, by tablet."""
+    """All versions that were ever stored, compactions or not, and the intents that are held now, by tablet.
+
+    What a crash has taken back is held again, and is no version.
+    """
 
     def __init__(self, tablets: int = 1) -> None:
         self.tablets = TabletMap(tablets)  # of the table
@@ -26,6 +30,7 @@ class KnownVersions:
             lambda: defaultdict(dict)
         )
         self._held: dict[str, dict[bytes, str]] = defaultdict(dict)
+        self._ended: dict[tuple[str, str], int | None] = {}  # at a tablet, a transaction
 
     def load(self, address: str, rows: Mapping[bytes, Values]) -> None:
         """Rows from before."""
@@ -40,9 +45,15 @@ class KnownVersions:
                     self._versions[address][key][time] = value
             case EntriesStored():
                 self.hear(note.stored())
+            case Opened(address, held):
+                self._held[address] = dict(held)
+                for key, transaction in held.items():
+                    if (time := self._ended.get((address, transaction))) is not None:
+                        self._versions[address][key].pop(time, None)
             case IntentsHeld(address, transaction, keys):
                 self._held[address] |= dict.fromkeys(keys, transaction)
-            case IntentsEnded(address, transaction):
+            case IntentsEnded(address, transaction, time):
+                self._ended[address, transaction] = time
                 held = self._held[address]
                 for key in [k for k, t in held.items() if t == transaction]:
                     del held[key]

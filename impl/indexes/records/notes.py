@@ -215,9 +215,10 @@ class ChunkEnded(Note):
 
 @dataclass(frozen=True)
 class Opened(Note):
-    """A tablet has another leader, which knows what is stored and nothing else."""
+    """A tablet has another leader, which knows what is stored and nothing else: which keys are held, by which transactions."""
 
     address: str
+    held: Mapping[bytes, str]
 
 
 # -- all tablets ----------------------------------------------------------------------------------------------

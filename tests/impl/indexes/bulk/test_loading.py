@@ -32,7 +32,7 @@ from stagewright.impl.indexes.records.notes import Note
 from stagewright.impl.indexes.schema import EntryChange, entry_key, row_key, value_of
 from stagewright.impl.indexes.table_tablet import TableTablet
 from stagewright.impl.indexes.tablet import ROWS
-from stagewright.impl.storage.memory import MemoryRows, ModelledDisk
+from stagewright.impl.storage.memory import MemoryLoad, MemoryRows, ModelledDisk
 from stagewright.impl.storage.port import Put, Version
 
 READ_TIME = 50
@@ -230,6 +230,29 @@ def test_entries_that_a_transaction_holds_wait_for_its_end(
         assert {k: v for k, v in end.items() if k[1] == READ_TIME} == {
             (entry_key(True, v, r), READ_TIME): b"%d" % r for v, r in there.items()
         }
+
+
+def test_few_entries_that_come_later_need_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store takes a file in while it serves nobody: it is one for each batch."""
+    tablet, port, rows = _tablet({})
+    load, loads = rows.load, list[int]()
+
+    def counted(family: str, time: int) -> MemoryLoad:
+        loads.append(time)
+        return load(family, time)
+
+    monkeypatch.setattr(rows, "load", counted)
+    tablet.receive("table/1", Prepare("t", 0, (EntryChange(0, True, entry_key(True, 7, 3), 3),)))
+    tablet.receive("table/0", _batch([(value, value + 100) for value in range(10)], True))
+    for _ in range(3):
+        port.step()
+    tablet.receive("transactions", Apply("t", None))
+    port.run()
+    assert loads == [READ_TIME]
+    assert rows.disk.synced == len(rows.disk.log)
+    assert {value_of(key): int(row or b"0") for (key, _), row in _in(rows).items()} == {
+        value: value + 100 for value in range(10)
+    }
 
 
 def entries_of(batch: BackfillBatch) -> list[tuple[int, int]]:
