@@ -2,20 +2,22 @@
 
 Such a property catches nothing alone, unless a mutant changes what it means. The solver decides it for any two states in
 their bounds, of which the first keeps every invariant, without the actions: so it takes a second where a search for a
-mutant, in vain, takes hours.
+mutant, in vain, takes hours. That something is followed by something else is implied where invariants exclude that it is
+there and the other is not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 from stagewright.checker.symbolic.claims import IN_BOUNDS, Claim, claims_of
 from stagewright.checker.symbolic.relation import StepRelation
 from stagewright.checker.symbolic.z3_terms import Answer, Clock, OutOfTimeError, Solver, Term
-from stagewright.spec.definition import Definition, PropertyKind
+from stagewright.spec.definition import Definition, Property, PropertyKind
 from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.scope import Scope
+from stagewright.spec.terms.conditions_and_numbers import Bool
 
 _KINDS = (PropertyKind.INVARIANT, PropertyKind.STEP)
 """What is accepted depends on what actions require, and a mutant changes that."""
@@ -28,12 +30,17 @@ def implied(
 
     What is not decided within so many seconds is not among them.
     """
+    responses = [
+        p for p in definition.properties if p.kind is PropertyKind.LEADS_TO and p.name in names
+    ]
     stated = tuple(p for p in definition.properties if p.kind in _KINDS)
+    stated += tuple(_at_once(p) for p in responses)
     if not any(p.name in names for p in stated):
         return {}
     model = replace(ground(replace(definition, properties=stated), scope), steps=())
     claims = [claim for claim in claims_of(model) if claim.name != IN_BOUNDS]
-    steps = _Steps(StepRelation(model), claims, Clock(seconds))
+    never_assumed = {p.name for p in responses}
+    steps = _Steps(StepRelation(model), claims, never_assumed, Clock(seconds))
     found: dict[str, tuple[str, ...]] = {}
     try:
         for claim in claims:
@@ -44,11 +51,25 @@ def implied(
     return found
 
 
+def _at_once(response: Property) -> Property:
+    """What is to follow is there already: more than is promised."""
+    assert response.premise is not None
+    condition = Bool(response.premise).implies(Bool(response.condition)).node
+    return replace(response, kind=PropertyKind.INVARIANT, condition=condition, premise=None)
+
+
 class _Steps:
     """Pairs of states, on which each claim can be assumed; its literal is its name."""
 
-    def __init__(self, relation: StepRelation, claims: Sequence[Claim], clock: Clock) -> None:
+    def __init__(
+        self,
+        relation: StepRelation,
+        claims: Sequence[Claim],
+        never_assumed: Set[str],
+        clock: Clock,
+    ) -> None:
         self._relation, self._claims = relation, claims
+        self._assumed = [claim for claim in claims if claim.name not in never_assumed]
         self._terms = relation.terms
         self._solver = Solver(self._terms, clock)
         self._solver.add(relation.now_in_bounds, relation.next_in_bounds)
@@ -74,8 +95,8 @@ class _Steps:
         """The other claims without which the target could be broken; None if it can be."""
         query = f"broken: {target.name}"
         self._assume(query, self._terms.not_(self._after(target)))
-        before = [_before(claim) for claim in self._claims if not claim.of_step]
-        others = [claim.name for claim in self._claims if claim is not target]
+        before = [_before(claim) for claim in self._assumed if not claim.of_step]
+        others = [claim.name for claim in self._assumed if claim is not target]
         if not self._refuted(query, [*before, *others]):
             return None
         core = self._solver.core()

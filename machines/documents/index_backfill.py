@@ -141,7 +141,7 @@ INDEX_BACKFILL = Document(
             "Index backfill on a single tablet",
             (
                 IndexRows.writes_do_not_affect_the_scan,
-                IndexRows.backfilled_entries_have_the_time_of_the_scan,
+                IndexRows.entries_are_backfilled_in_the_past,
                 IndexRows.delete_markers_do_not_stay,
                 BackfillChunks.a_page_is_read_once_for_all_indexes,
                 BackfillJob.rows_are_scanned_at_one_time,

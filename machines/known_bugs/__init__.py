@@ -36,11 +36,20 @@ from stagewright.machines.known_bugs.scylladb import (
     views,
     views_of_tablets,
 )
+from stagewright.machines.known_bugs.scylladb.alone import (
+    cdc_generations,
+    tablet_invariants,
+    topology_operations,
+    topology_ranges,
+    view_tasks,
+)
 from stagewright.machines.known_bugs.yugabytedb import (
     backfill,
     backfill_jobs,
     index_build,
+    index_readers,
     index_rows,
+    index_statements,
     unique_index,
 )
 from stagewright.spec.known_bugs import KnownBug, NotFound
@@ -49,6 +58,7 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *backfill.BUGS,
     *backfill_jobs.BUGS,
     *cdc.BUGS,
+    *cdc_generations.BUGS,
     *fencing.BUGS,
     *group0.BUGS,
     *index_compaction.BUGS,
@@ -58,7 +68,9 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *design_documents.BUGS,
     *index_update.BUGS,
     *index_build.BUGS,
+    *index_readers.BUGS,
     *index_rows.BUGS,
+    *index_statements.BUGS,
     *load_balancer.BUGS,
     *locked_out.BUGS,
     *locked_out_of_indexes.BUGS,
@@ -67,14 +79,18 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *partition_lists.BUGS,
     *partitions.BUGS,
     *resize.BUGS,
+    *tablet_invariants.BUGS,
     *tablet_repair.BUGS,
     *tablet_replicas.BUGS,
     *stream_session.BUGS,
     *tablets.BUGS,
     *topology.BUGS,
     *topology_change.BUGS,
+    *topology_operations.BUGS,
+    *topology_ranges.BUGS,
     *view_coordinator.BUGS,
     *view_server.BUGS,
+    *view_tasks.BUGS,
     *views.BUGS,
     *views_of_tablets.BUGS,
 )

@@ -42,6 +42,7 @@ from stagewright.spec import (
     final,
     initially,
     invariant,
+    lemma,
     never_happens,
     only_when,
     part,
@@ -348,9 +349,12 @@ class ClusterViews(Machine):
         settled = self.topology.tablet_hosts == self.views.replicas
         return (self.tablet.stage == Stage.none).implies(settled)
 
-    @invariant
+    @lemma
     def nodes_that_left_keep_nothing(self, n: Term[Node]) -> Bool:
-        """001: in state left "the node left the cluster": no replica, and no task of a view, is on it."""
+        """001: in state left "the node left the cluster": no replica, and no task of a view, is on it. A lemma: a node
+        leaves outside of the track, when the topology knows where tablets are and tasks are of replicas, and no
+        migration to a node that has left can end.
+        """
         task = some(self.views.is_stored(t) & (self.views.replica[t] == n) for t in Task)
         holds = self.views.replicas.has(n) | self.views.next.has(n) | self.views.base.has(n)
         left = self.topology.node_state[n] == NodeState.left

@@ -451,9 +451,10 @@ class IndexBuild(Machine):
         return (self.job.step == Step.none) & begun & ~self.recorded.is_empty()
 
     @sometimes(at={Index: 1})
-    def transactions_are_pending_over_the_scan(self) -> Bool:
+    def transactions_are_pending_over_the_scan(self, after: Self) -> Bool:
         """Only those that leave the index out have to end before the table is scanned."""
-        return self.pending.is_some() & (self.job.step == Step.backfill_tablets)
+        begins = (self.job.step == Step.get_safe_time) & (after.job.step == Step.backfill_tablets)
+        return begins & self.pending.is_some() & after.pending.is_some()
 
     @final
     def at_rest(self) -> Bool:

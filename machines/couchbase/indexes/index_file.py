@@ -273,14 +273,14 @@ class IndexFile(Machine):
     @invariant
     def a_valid_header_has_all_that_it_reaches(self, at: Offset) -> Bool:
         """004: "From the header, we can locate the the file offset position from which we can read the root
-        node", and from that "its child nodes".
+        node", and from that "its child nodes". That of an empty tree reaches none.
         """
         root = self.block[at].root
         left, right = self.block[root].left, self.block[root].right
         nodes = self._is_node(left) & self._is_node(right)
         whole = (self.block[root].kind == Kind.root) & ~self.block[root].torn & nodes
         valid = (self.block[at].kind == Kind.header) & ~self.block[at].torn
-        return valid.implies(whole)
+        return valid.implies(whole | (root == 0))
 
     @invariant
     def what_is_acknowledged_is_found(self, leaf: Term[Leaf]) -> Bool:
@@ -296,11 +296,12 @@ class IndexFile(Machine):
     @step_property
     def a_snapshot_stays_as_it_is(self, after: Self, at: Offset, leaf: Term[Leaf]) -> Bool:
         """004: "By obtaining different versions of root offset position, you can read all the snapshots of
-        the index point in time": whoever holds a header goes on to read what was there.
+        the index point in time": whoever holds a header goes on to read what was there, until the process dies.
         """
-        valid = (self.block[at].kind == Kind.header) & ~self.block[at].torn
+        held = (self.block[at].kind == Kind.header) & ~self.block[at].torn
+        held = held & (self.writer != Writer.down)
         stays = (after.block[at].kind == Kind.header) & ~after.block[at].torn
-        return (valid & stays).implies(after._rows(at, leaf) == self._rows(at, leaf))
+        return (held & stays).implies(after._rows(at, leaf) == self._rows(at, leaf))
 
     @invariant
     def the_latest_snapshot_is_in_use(self, at: Offset) -> Bool:

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from stagewright.machines.couchbase.indexes.index_file import IndexFile, Kind, Leaf, Writer
-from stagewright.spec import Bool, Number, Term, choose
+from stagewright.machines.couchbase.indexes.index_file import (
+    WEAK,
+    WRITER,
+    Block,
+    IndexFile,
+    Kind,
+    Leaf,
+    Writer,
+)
+from stagewright.spec import Bool, Number, Term, action, choose, require
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 DETAILS = "design document 004, details on index structures"
@@ -57,6 +65,75 @@ class NodesLookLikeHeaders(IndexFile):
 
     def _is_header(self, at: Number) -> Bool:
         return self.block[at].kind.any_of(Kind.header, Kind.kv_node) & ~self.block[at].torn
+
+
+@known_bug(
+    "004-1",
+    DETAILS,
+    breaks=IndexFile.a_valid_header_has_all_that_it_reaches,
+    budgets={IndexFile.inserts: 1},
+)
+class TheFirstHeaderIsWrittenAtOnce(IndexFile):
+    """Of an index that was empty nothing can be lost, so its first nodes and their header were synced at once."""
+
+    def _may_append_header(self) -> Bool:
+        empty = self.header == 0
+        return super()._may_append_header() | (empty & (self.writer == Writer.root_appended))
+
+
+@known_bug(
+    "004-2",
+    DETAILS,
+    breaks=IndexFile.a_snapshot_stays_as_it_is,
+    budgets={IndexFile.crashes: 0},
+)
+class TheRootStaysWhereItIs(IndexFile):
+    """The root was written again where it was: every older header reached the new nodes."""
+
+    @action(by=WRITER, fair=WEAK)
+    def append_root(self) -> None:
+        """The root gets the new node."""
+        require(self.writer == Writer.node_appended, "the node is appended")
+        old = self.block[self.header].root
+        at = choose(old == 0, self._next(), old)
+        left = choose(self.changing == Leaf.left, self.node, self.block[old].left)
+        right = choose(self.changing == Leaf.right, self.node, self.block[old].right)
+        self.writer = Writer.root_appended
+        self.root = at
+        self.end = choose(old == 0, self._next(), self.end)
+        self.block[at] = Block(kind=Kind.root, left=left, right=right)
+
+
+@known_bug(
+    "004-3",
+    'design document 004: "reading from the end of the index file backwards"',
+    breaks=IndexFile.the_latest_snapshot_is_in_use,
+)
+class TheSearchBeginsAtTheLastSync(IndexFile):
+    """A header was looked for from the last block that was known to be synced: a whole one behind it was passed over."""
+
+    @action(fair=WEAK)
+    def open(self) -> None:
+        """The process starts again."""
+        require(self.writer == Writer.down, "process is down")
+        self.writer = Writer.looking
+        self.header = self.synced
+        self.synced = self.end
+
+
+@known_bug(
+    "004-4",
+    'design document 004: "an append only btree"',
+    breaks=IndexFile.what_is_written_stays,
+)
+class TheFileIsCutBack(IndexFile):
+    """What lies behind the header that was found is of no use, and the next nodes were written over it."""
+
+    @action(fair=WEAK)
+    def recover(self) -> None:
+        """The last valid header is the end of the file."""
+        super().recover()
+        self.end = self.header
 
 
 BUGS = known_bugs_in(globals())

@@ -1,11 +1,22 @@
-"""Bugs of Couchbase's view engine: rollback, and the merge of queries."""
+"""Bugs of Couchbase's view engine: rollback, the merge of queries, and the states of nodes during a move."""
 
 from __future__ import annotations
 
-from stagewright.machines.couchbase.partitions.partition_merge import PartitionMerge, Row
-from stagewright.machines.couchbase.partitions.partition_rebalance import Node
+from stagewright.machines.couchbase.partitions.group_states import Partition
+from stagewright.machines.couchbase.partitions.partition_merge import (
+    WEAK,
+    PartitionMerge,
+    Producer,
+    Row,
+)
+from stagewright.machines.couchbase.partitions.partition_rebalance import (
+    Move,
+    Node,
+    PartitionRebalance,
+)
 from stagewright.machines.couchbase.partitions.partition_rollback import PartitionRollback
-from stagewright.spec import Bool, Number, Term, count
+from stagewright.machines.couchbase.partitions.partition_states import MANAGER
+from stagewright.spec import Bool, Number, Term, action, count, require
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 
@@ -96,6 +107,62 @@ class RowsAfterAnErrorAreDropped(PartitionMerge):
 
     def _has_room(self) -> Bool:
         return super()._has_room() & self.errors.is_empty()
+
+
+@known_bug(
+    "004-5",
+    "design document 004, view query operation",
+    breaks=PartitionMerge.rows_come_in_order,
+    budgets={PartitionMerge.failures: 0},
+)
+class WhatFitsIsNotMerged(PartitionMerge):
+    """Where all rows fit on the page they were put there as they came."""
+
+    def _is_taken_before(self, other: Row, row: Term[Row]) -> Bool:
+        fits = (self.skip == 0) & (self.total <= self.limit)
+        return super()._is_taken_before(other, row) & ~fits
+
+
+@known_bug(
+    "004-6",
+    'design document 004: the queue "blocks the enqueue operation by each process"',
+    breaks=PartitionMerge.a_node_has_one_row_on_the_way,
+    budgets={PartitionMerge.failures: 0},
+)
+class NobodyBlocks(PartitionMerge):
+    """A node sent its rows without a look at whether the last one was taken."""
+
+    @action(fair=WEAK)
+    def send_row(self, n: Term[Node], row: Term[Row]) -> None:
+        """A node sends the next of its rows, as many as may be needed."""
+        require(self.producer[n] == Producer.sending, "node is sending")
+        require(self._is_next_of(n, row), "it is the next row of the node")
+        require(self._sent_by(n) < self._limit_of_a_node(), "the node has not sent enough")
+        self.sent[n].add(row)
+        self.queue.add(row)
+
+
+@known_bug(
+    "004-7",
+    "design document 004: the migration of one partition from one node to another",
+    breaks=PartitionRebalance.the_nodes_are_as_the_table_says,
+    sizes={Partition: 1},
+    budgets={PartitionRebalance.moves: 1, PartitionRebalance.stops: 0},
+)
+class TheMapIsChangedFirst(PartitionRebalance):
+    """Queries are sent to the new node before the partition is active there, and again until it is."""
+
+    @PartitionRebalance.move.step(Move.taken_over, Move.activated, by=MANAGER, fair=WEAK)
+    def activate(self, p: Term[Partition], new: Term[Node]) -> None:
+        """Clients and queries go to the new node."""
+        require(self.destination[p] == new, "partition moves to the node")
+        self.master[p] = new
+
+    @PartitionRebalance.move.step(Move.activated, Move.mapped, by=MANAGER, fair=WEAK)
+    def update_map(self, p: Term[Partition], new: Term[Node]) -> None:
+        """The partition becomes active there."""
+        require(self.destination[p] == new, "partition moves to the node")
+        self.nodes[new].set_active(p)
 
 
 BUGS = known_bugs_in(globals())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stagewright.machines.couchbase.indexes.index_compaction import IndexCompaction
+from stagewright.machines.couchbase.indexes.index_compaction import Compactor, IndexCompaction
 from stagewright.machines.couchbase.partitions.group_states import Partition, PartitionState
 from stagewright.machines.systems.view_server import WEAK, FileOfMainIndex, ViewServer
 from stagewright.spec import Bool, Term, action, choose, part, require
@@ -116,6 +116,75 @@ class ActivatesWhatIsStillPending(ViewServer):
 
     def _is_there(self, p: Term[Partition]) -> None:
         self._is_clean(p)
+
+
+@known_bug(
+    "004-8",
+    "design document 004: the updater stores the highest sequence number that it has indexed",
+    breaks=ViewServer.the_file_has_the_rows_of_the_index,
+    sizes={Partition: 1},
+    budgets={ViewServer.requests: 4, ViewServer.writes: 1, ViewServer.crashes: 0},
+)
+class TheNumberComesWithTheBatch(ViewServer):
+    """As nobody queries a passive partition, its sequence number was that of the batch that the updater had written, and
+    not that of a header; it was not activated in between.
+    """
+
+    def _is_passive(self, p: Term[Partition]) -> Bool:
+        entry = self.indexes.main.group[p]
+        return entry.pbit & ~entry.abit
+
+    @action(fair=WEAK)
+    def write_batch(self, p: Term[Partition]) -> None:
+        """The updater writes a batch of what is queried."""
+        require(~self._is_passive(p), "the partition is queried")
+        self.file.write_batch(p)
+
+    @action(fair=WEAK)
+    def write_batch_of_passive(self, p: Term[Partition]) -> None:
+        """The updater writes a batch of what is not, and says so."""
+        require(self._is_passive(p), "the partition is passive")
+        self.file.write_batch(p)
+        self.indexes.index_main(p)
+
+    @action(fair=WEAK)
+    def take_over(self, p: Term[Partition]) -> None:
+        """The group process takes a batch over, with its number."""
+        require(~self._is_passive(p), "the partition is queried")
+        super().take_over(p)
+
+    @action(fair=WEAK)
+    def take_over_passive(self, p: Term[Partition]) -> None:
+        """The group process takes a batch over whose number it has."""
+        require(self._is_passive(p), "the partition is passive")
+        self.file.take_over(p)
+
+    def _is_there(self, p: Term[Partition]) -> None:
+        super()._is_there(p)
+        require(self.file.written.is_none(), "the last batch is taken over")
+
+    @action(fair=WEAK)
+    def finish_transfer(self, p: Term[Partition]) -> None:
+        """The main index has caught up with the replica."""
+        require(self.file.written.is_none(), "the last batch is taken over")
+        super().finish_transfer(p)
+
+
+@known_bug(
+    "004-9",
+    "design document 004, index compaction",
+    breaks=ViewServer.transfers_end_while_the_file_is_copied,
+    sizes={Partition: 1},
+    budgets={ViewServer.crashes: 0},
+)
+class TransfersWaitForTheCompactor(ViewServer):
+    """A transfer ends when no compactor runs."""
+
+    @action(fair=WEAK)
+    def finish_transfer(self, p: Term[Partition]) -> None:
+        """The main index has caught up, and its file stays what it is."""
+        require(self.file.compactor == Compactor.none, "no compactor runs")
+        super().finish_transfer(p)
 
 
 BUGS = known_bugs_in(globals())

@@ -5,10 +5,10 @@ from __future__ import annotations
 from stagewright.machines.systems.index_build import STORAGE, IndexBuild
 from stagewright.machines.yugabytedb.backfill.backfill_states import Step
 from stagewright.machines.yugabytedb.backfill.backfill_table import Index, Tablet
-from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT
+from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, MASTER
 from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
 from stagewright.machines.yugabytedb.indexes.unique_index import Key, Row, reclaim
-from stagewright.spec import Bool, Term, action, require
+from stagewright.spec import Bool, Term, action, choose, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 
@@ -129,6 +129,78 @@ class StatusIsToldAtTheEnd(IndexBuild):
         """The client asks what has become of its index while no tablet is backfilled."""
         super().ask_for_status()
         require(self.job.step != Step.backfill_tablets, "no tablet is backfilled")
+
+
+@known_bug(
+    "Y37",
+    "design document 002: IN-PROGRESS, SUCCESS, FAILED",
+    breaks=IndexBuild.what_clients_are_told_is_so,
+    sizes={Index: 1, Tablet: 1, Key: 1},
+    budgets={IndexBuild.writes: 0},
+)
+class JobsThatNobodyLeadsHaveFailed(IndexBuild):
+    """A client that asks between two masters is told FAILED, and again whenever it asks; and the index is built."""
+
+    @action(by=CLIENT)
+    def ask_for_status(self) -> None:
+        """The client asks what has become of its index."""
+        require(~self.job.created.is_empty(), "CREATE INDEX was executed")
+        left = some(self.job.job[i] == Status.in_progress for i in Index)
+        left = left & (self.job.step == Step.none)
+        now = choose(left, Status.failed, self._status())
+        self.answered = choose(self.answered == Status.in_progress, now, self.answered)
+
+
+@known_bug(
+    "Y38",
+    'design document 002: the command "should abort and result in a failure"',
+    breaks=IndexBuild.clients_hear_of_failures,
+    sizes={Index: 1, Tablet: 1, Key: 1},
+    budgets={IndexBuild.writes: 0, IndexBuild.faults: 0},
+)
+class FailuresAreNotAnswered(IndexBuild):
+    """Who asks for an index that has failed is told what is told of one that is not built yet."""
+
+    def _status(self) -> Term[Status]:
+        status = super()._status()
+        return choose(status == Status.failed, Status.in_progress, status)
+
+
+@known_bug(
+    "Y39",
+    'design document 002: "the entire build process should not need to restart"',
+    breaks=IndexBuild.another_master_goes_on_from_a_checkpoint,
+    sizes={Index: 1},
+    budgets={IndexBuild.writes: 0},
+)
+class TheNextMasterScansAnew(IndexBuild):
+    """Which rows are behind a checkpoint is what a master remembers: the next one has every row read again."""
+
+    @action(spends=IndexBuild.faults)
+    def fail_over(self) -> None:
+        """Another master becomes the leader."""
+        self.job.fail_over()
+        self.recorded = frozenset()
+
+    @action(by=MASTER, spends=IndexBuild.faults)
+    def fail_to_write(self) -> None:
+        """The leader leaves the job."""
+        self.job.fail_to_write()
+        self.recorded = frozenset()
+
+
+@known_bug(
+    "Y40",
+    "design document 002, Waiting for pending transactions",
+    breaks=IndexBuild.transactions_are_pending_over_the_scan,
+    sizes={Index: 1, Tablet: 1, Key: 1},
+    budgets={IndexBuild.faults: 0},
+)
+class TheScanWaitsForEveryTransaction(IndexBuild):
+    """GetSafeTime waits for all that is pending, and aborts it, whether or not it writes to the index."""
+
+    def _is_old(self) -> Bool:
+        return self.pending.is_some()
 
 
 BUGS = known_bugs_in(globals())

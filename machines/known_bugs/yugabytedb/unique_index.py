@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT
 from stagewright.machines.yugabytedb.indexes.unique_index import (
     BEFORE_T_READ,
+    UP_TO_T_READ,
     Key,
     Row,
     Time,
     UniqueIndex,
 )
-from stagewright.spec import Bool, Maybe, Term, choose
+from stagewright.spec import Bool, Maybe, Term, action, choose, require
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 
@@ -98,6 +100,30 @@ class DeletedKeysStayTaken(UniqueIndex):
             row = self.stored[k][t].row
             found = choose(row.is_some(), row, found)
         return found
+
+
+@known_bug(
+    "002-20",
+    'design document 002: once published, the index "is completely rebuilt"',
+    breaks=UniqueIndex.the_index_names_the_row_that_has_the_key,
+    sizes={Key: 1},
+    budgets={UniqueIndex.writes: 1},
+)
+class OneOperationForAKey(UniqueIndex):
+    """A transaction that deletes a row and inserts another with its key keeps one operation for the key: the delete."""
+
+    @action(by=CLIENT, spends=UniqueIndex.writes)
+    def hand_over(self, r: Term[Row], q: Term[Row], k: Term[Key], time: Term[Time]) -> None:
+        """The key goes from row to row, and out of the index."""
+        require(self.key[r] == k, "the first row has the key")
+        require(self.key[q].is_none(), "there is no such second row")
+        self._commit(time)
+        before = time.any_of(*UP_TO_T_READ)
+        for each in Row:
+            key = choose(each == r, None, choose(each == q, k, self.key[each]))
+            self.key_at_t_read[each] = choose(before, key, self.key_at_t_read[each])
+            self.key[each] = key
+        self.stored[k][time].delete_marker = True
 
 
 BUGS = known_bugs_in(globals())

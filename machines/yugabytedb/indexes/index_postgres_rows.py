@@ -81,7 +81,7 @@ class PostgresRows(IndexRows):
             IndexRows.no_missing_entry,
             IndexRows.reads_through_the_index_find_the_rows,
             IndexRows.entries_have_the_time_of_their_rows,
-            IndexRows.backfilled_entries_have_the_time_of_the_scan,
+            IndexRows.entries_are_backfilled_in_the_past,
             under=(YSQL_EARLY, YSQL_NO_DO_BACKFILL),
             because="a backend that postgres has not waited for does not yet know that it is to write entries, or to "
             "delete them (yugabyte-db #6238, #7376)",

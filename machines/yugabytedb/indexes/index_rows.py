@@ -56,7 +56,6 @@ from stagewright.spec import (
     sometimes,
     step_property,
     violated,
-    wording,
 )
 
 STORAGE = Actor("index tablet")
@@ -534,17 +533,17 @@ class IndexRows(Machine):
         later_time = number_of(after.updated[r]) > number_of(self.updated[r])
         return (self._now(r) == after._now(r)) | later_time
 
-    @wording('002, "Index backfill on a single tablet": the second of two times that it permits')
     @invariant
-    def backfilled_entries_have_the_time_of_the_scan(self, r: Term[Row], v: Term[Value]) -> Bool:
-        """002: generated entries are "written with a hybrid timestamp that is in the past": "the timestamp
-        t_read with which we are performing the scan".
+    def entries_are_backfilled_in_the_past(self, r: Term[Row], v: Term[Value]) -> Bool:
+        """002: generated entries are "written with a hybrid timestamp that is in the past": "the update time of the
+        row being read", or "the timestamp t_read with which we are performing the scan".
         """
         scanned = self.backfilled.has(r) & (self._now(r) == v)
         before = number_of(self.updated[r]) <= number_of(self.t_read)
         entry = self.entry[r][v]
         kept = self.index.permission.column(lambda p: p.kept)
-        written = (entry.stored == Stored.live) & (entry.time == self.t_read)
+        time = (entry.time == self.t_read) | (entry.time == self.updated[r])
+        written = (entry.stored == Stored.live) & time
         return (kept & scanned & before).implies(written)
 
     @invariant

@@ -8,7 +8,15 @@ from tests.checker.mutation.machines import Crossing, Light
 from tests.checker.mutation.test_alone import SaidTwice
 
 from stagewright.checker.mutation.implied import implied
-from stagewright.spec import Bool, invariant, sometimes, step_property
+from stagewright.spec import (
+    Bool,
+    LeadsTo,
+    invariant,
+    leads_to,
+    liveness,
+    sometimes,
+    step_property,
+)
 from stagewright.spec.define import define
 from stagewright.spec.machine import Machine
 from stagewright.spec.scope import scope_of
@@ -40,6 +48,22 @@ class Implying(Crossing):
         return self.light == Light.green
 
 
+class Answered(Crossing):
+    """A response that has come whenever it is asked for, and one that comes later."""
+
+    @invariant
+    def who_crosses_has_green(self) -> Bool:
+        return self.crossing.implies(self.light == Light.green)
+
+    @liveness
+    def who_crosses_gets_green(self) -> LeadsTo:
+        return leads_to(self.crossing, self.light == Light.green)
+
+    @liveness
+    def green_leads_to_amber(self) -> LeadsTo:
+        return leads_to(self.light == Light.green, self.light == Light.amber)
+
+
 def implying(machine: type[Machine], *names: str) -> dict[str, tuple[str, ...]]:
     definition = define(machine)
     return dict(implied(definition, scope_of(definition), names, None))
@@ -69,3 +93,11 @@ def test_what_must_happen_is_never_implied() -> None:
 def test_without_time_nothing_is_implied() -> None:
     definition = define(SaidTwice)
     assert not implied(definition, scope_of(definition), [RED], 0.0)
+
+
+def test_a_response_is_implied_where_it_has_come_whenever_it_is_asked_for() -> None:
+    found = implying(Answered, "who_crosses_gets_green", "green_leads_to_amber", RED)
+    assert found == {
+        "who_crosses_gets_green": ("who_crosses_has_green",),
+        RED: ("who_crosses_has_green",),
+    }

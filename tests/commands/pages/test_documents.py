@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from stagewright.commands.pages.documents import DocumentPages, Measured, kept_from, measured_in
@@ -11,7 +12,10 @@ from stagewright.machines.documents.document import Document, Section
 from stagewright.machines.known_bugs import KNOWN_BUGS
 from stagewright.machines.scylladb.topology.fencing import Fencing
 from stagewright.machines.scylladb.views.view_task import ViewTask
+from stagewright.machines.yugabytedb.indexes.index_postgres_rows import PostgresRows
+from stagewright.machines.yugabytedb.indexes.index_rows import IndexRows
 from stagewright.spec.define import define
+from stagewright.spec.definition import Role
 
 PROMISE = ViewTask.aborts_are_not_revoked
 DOCUMENT = Document(
@@ -23,6 +27,14 @@ DOCUMENT = Document(
         Section("Schema", instead="It is a table of columns."),
     ),
 )
+
+
+FOUND = next(p for p in define(ViewTask).properties if p.name == PROMISE.__name__)
+TWICE = IndexRows.no_orphan_entry  # of two machines
+
+
+def needed(found: dict[str, object]) -> Measured:
+    return Measured(define(ViewTask).fingerprint(), {PROMISE.__name__: found})
 
 
 def page(directory: Path, fingerprint: str, need: str, mutant: str | None) -> str:
@@ -70,13 +82,43 @@ def test_results_of_an_older_definition_do_not_count(tmp_path: Path) -> None:
 
 def test_what_one_property_alone_catches_is_shown_without_a_number() -> None:
     fingerprint = define(ViewTask).fingerprint()
-    one = Measured(fingerprint, {"p": {"need": "alone", "mutant": "known bug X1", "scope": "a=1"}})
-    assert one.cell("p", fingerprint) == "alone: known bug X1"
-    open_ = Measured(fingerprint, {"p": {"need": "undecided", "mutant": None, "scope": None}})
-    assert open_.cell("p", fingerprint) == "open"
-    assert open_.cell("another", fingerprint) == "not measured"
-    needs = {"p": {"need": "implied", "mutant": None, "implied_by": ["q", "r"]}}
-    assert Measured(fingerprint, needs).cell("p", fingerprint) == "implied by `q`, `r`"
+    one = needed({"need": "alone", "mutant": "known bug X1", "scope": "a=1"})
+    assert one.cell(FOUND, fingerprint) == "alone: known bug X1"
+    open_ = needed({"need": "undecided", "mutant": None, "scope": None})
+    assert open_.cell(FOUND, fingerprint) == "open"
+    assert open_.cell(replace(FOUND, name="another"), fingerprint) == "not measured"
+    implied = needed({"need": "implied", "mutant": None, "implied_by": ["q", "r"]})
+    assert implied.cell(FOUND, fingerprint) == "implied by `q`, `r`"
+
+
+def test_a_lemma_need_not_catch_anything_alone() -> None:
+    fingerprint = define(ViewTask).fingerprint()
+    lemma = replace(FOUND, role=Role.LEMMA)
+    shared = needed({"need": "shared", "caught": 3, "mutant": None})
+    assert shared.cell(FOUND, fingerprint) == "3; shared"
+    assert shared.cell(lemma, fingerprint) == "3; lemma"
+    alone = needed({"need": "alone", "mutant": "drop / abort"})
+    assert alone.cell(lemma, fingerprint) == "alone: drop / abort"
+
+
+def test_a_bug_of_any_of_its_machines_shows_what_a_promise_is_needed_for(tmp_path: Path) -> None:
+    document = Document("009", "A text", "some file", (Section("Goals", (TWICE,)),))
+    names = {"index-postgres-rows": PostgresRows, "index-rows": IndexRows}
+    measured = {
+        name: Measured(
+            define(machine).fingerprint(),
+            {
+                TWICE.__name__: {
+                    "need": "alone" if machine is IndexRows else "undecided",
+                    "mutant": "known bug X1" if machine is IndexRows else None,
+                }
+            },
+        )
+        for name, machine in names.items()
+    }
+    text = DocumentPages(SHIPPED, KNOWN_BUGS, measured, tmp_path).page_of(document)
+    assert row(text, TWICE.__name__)[4] == "alone: known bug X1"
+    assert "1 catch a mutant that no other catches" in text
 
 
 def test_what_is_found_later_is_added_and_takes_nothing_away() -> None:

@@ -19,12 +19,7 @@ from random import Random
 
 from tests.impl.processes.clusters import cluster
 
-from stagewright.impl.endurance.writers import (
-    all_is_there,
-    decommission_oldest,
-    kills,
-    writing,
-)
+from stagewright.impl.endurance.writers import all_is_there, kills, writing
 from stagewright.impl.group0.etcd_process import EtcdCluster
 from stagewright.impl.processes.layout import Settings
 from stagewright.impl.processes.supervisor import Supervisor
@@ -63,7 +58,8 @@ def endure(
             supervisor.add()
             done["joined"] += 1
         if wanted.changes and done["kills"] % 10 == 5 and done["joined"]:
-            decommission_oldest(supervisor)
+            layout = supervisor.layout
+            supervisor.decommission(next(n for n in layout.names() if not layout.stopped(n)))
             done["left"] += 1
     return done
 

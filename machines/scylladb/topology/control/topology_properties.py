@@ -40,6 +40,7 @@ from stagewright.spec import (
     invariant,
     known_violations,
     leads_to,
+    lemma,
     liveness,
     only_when,
     some,
@@ -626,9 +627,11 @@ class TopologyProperties(TopologyRecord):
 
     # -- CDC generations -----------------------------------------------------------------------------
 
-    @invariant
+    @lemma
     def a_generation_waits_for_its_commit(self) -> Bool:
-        """001: new_cdc_generation_data_uuid is "used in commit_cdc_generation state"."""
+        """001: new_cdc_generation_data_uuid is "used in commit_cdc_generation state". A lemma: each state has its owner,
+        and but for the document's publish_cdc_generation no other state is a generation's.
+        """
         return self.new_cdc_generation == (self.transition_state == T.commit_cdc_generation)
 
     @step_property

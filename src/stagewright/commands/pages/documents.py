@@ -24,7 +24,8 @@ _INTRODUCTION = (
     "that break it ([known-bugs.md](../known-bugs.md)). *Mutants*: how many changes of the definition it is the first "
     "to catch; *alone* names one that no other property catches (`stagewright mutate MACHINE --alone`), or a known bug; "
     "without a number, the first that was found at any scope (`--property NAME`). *implied*: no "
-    "step can break it and keep the properties that are named, whatever actions do; *shared*: other "
+    "step can break it and keep the properties that are named, whatever actions do; *lemma*: what the definition says to "
+    "follow from others, in every run; *shared*: other "
     "properties catch all of them, too; *open*: not every mutant was searched. *Left open by*: older versions that "
     "break the property, each with a run that shows it."
 )
@@ -50,12 +51,22 @@ class Measured:
         }
         return replace(self, needs={**self.needs, **worse})
 
-    def cell(self, promise: str, fingerprint: str) -> str:
-        """How many mutants it notices, and whether it alone notices one."""
-        found = self.needs.get(promise)
+    def need_of(self, promise: Property, fingerprint: str) -> str | None:
+        """What it is needed for: a lemma that follows from others, for nothing else. None if it was not measured."""
+        found = self.needs.get(promise.name)
         if found is None or fingerprint != self.fingerprint:
+            return None
+        need = str(found["need"])
+        follows = promise.role is Role.LEMMA and need in ("undecided", "shared", "nothing")
+        return "lemma" if follows else need
+
+    def cell(self, promise: Property, fingerprint: str) -> str:
+        """How many mutants it notices, and whether it alone notices one."""
+        need = self.need_of(promise, fingerprint)
+        if need is None:
             return "not measured"
-        need, number = str(found["need"]), found.get("caught")
+        found = self.needs[promise.name]
+        number = found.get("caught")
         if need == "nothing":
             return "none"
         by = [f"`{name}`" for name in cast("list[str]", found.get("implied_by") or [])]
@@ -95,8 +106,21 @@ class _Row:
 
     names: tuple[str, ...]
     property: Property
-    fingerprint: str
+    fingerprints: Mapping[str, str]  # by the machines' names
     bugs: tuple[KnownBug, ...]
+
+    def need_in(self, name: str, measured: Mapping[str, Measured]) -> str | None:
+        """What it is needed for in one of the machines, as far as that was measured."""
+        one = measured.get(name)
+        return None if one is None else one.need_of(self.property, self.fingerprints[name])
+
+    def needed_in(self, measured: Mapping[str, Measured]) -> str:
+        """The machine that shows it: it is one property, whichever of them a bug is in."""
+        for best in ("alone", "implied"):
+            for name in self.names:
+                if self.need_in(name, measured) == best:
+                    return name
+        return self.names[0]
 
 
 @dataclass(frozen=True)
@@ -127,13 +151,14 @@ class DocumentPages:
 
     def _cells(self, row: _Row) -> tuple[str, ...]:
         name, prop = row.names[0], row.property
-        measured = self.measured.get(name)
+        shown = row.needed_in(self.measured)
+        measured = self.measured.get(shown)
         return (
             f"`{prop.name}`" + ("" if prop.role is Role.PROMISE else f" ({prop.role.value})"),
             ", ".join(f"[{other}](../machines/{other}.md)" for other in row.names),
             prose(" ".join(prop.doc.split())),
             ", ".join(bug.id for bug in row.bugs),
-            "not measured" if measured is None else measured.cell(prop.name, row.fingerprint),
+            "not measured" if measured is None else measured.cell(prop, row.fingerprints[shown]),
             ", ".join(self._left_open(name, prop.name)),
         )
 
@@ -155,7 +180,8 @@ class DocumentPages:
         bugs = tuple(
             b for b in self.bugs if name in b.breaks and vars_of(b.right).get(name) is promise
         )
-        return _Row(tuple(n for n, _ in found), prop, definition.fingerprint(), bugs)
+        prints = {n: define(machine).fingerprint() for n, machine in found}
+        return _Row(tuple(prints), prop, prints, bugs)
 
     def _machines(self) -> Mapping[str, type[Machine]]:
         return {name: find(name, self.shipped) for name in self.shipped}
@@ -169,16 +195,11 @@ def vars_of(machine: type[Machine]) -> Mapping[str, object]:
 def _counted(rows: Mapping[str, Sequence[_Row]], measured: Mapping[str, Measured]) -> Iterator[str]:
     every = [row for section in rows.values() for row in section]
     with_bug = sum(bool(row.bugs) for row in every)
-    needs = [
-        measured[row.names[0]].needs[row.property.name]["need"]
-        for row in every
-        if row.names[0] in measured
-        and measured[row.names[0]].fingerprint == row.fingerprint
-        and row.property.name in measured[row.names[0]].needs
-    ]
+    found = [row.need_in(row.needed_in(measured), measured) for row in every]
+    needs = [need for need in found if need is not None]
     yield (
         f"{len(every)} properties in {len(rows)} sections; known bugs break {with_bug} of them. Of the {len(needs)} measured, "
         f"{needs.count('alone')} catch a mutant that no other catches, {needs.count('shared')} catch only "
-        f"what others catch, too, {needs.count('implied')} are implied by others, "
+        f"what others catch, too, {needs.count('implied')} are implied by others, {needs.count('lemma')} are called lemmas, "
         f"{needs.count('nothing')} catch none, and {needs.count('undecided')} are open."
     )

@@ -1,0 +1,1 @@
+"""Mistakes that one promise alone notices, a file for each subject."""

@@ -1,0 +1,149 @@
+"""Mistakes about CDC generations that design documents 001 and 003 rule out, each caught by one promise alone."""
+
+from __future__ import annotations
+
+from stagewright.machines.scylladb.cdc.cdc_generations import (
+    COORDINATOR,
+    LEEWAY,
+    RING_DELAY,
+    CdcGenerations,
+    Generation,
+    Node,
+)
+from stagewright.spec import (
+    Bool,
+    BudgetName,
+    Fairness,
+    Number,
+    Term,
+    action,
+    choose,
+    every,
+    require,
+    some,
+)
+from stagewright.spec.known_bugs import known_bug, known_bugs_in
+
+WEAK = Fairness.WEAK
+CALM: dict[BudgetName, int | None] = {CdcGenerations.writes: 0, CdcGenerations.partitions: 0}
+CUT_OFF: dict[BudgetName, int | None] = {CdcGenerations.writes: 0}
+
+
+@known_bug(
+    "003-12",
+    'design document 001: "create a timestamp for it and tell every node"',
+    breaks=CdcGenerations.generations_are_introduced,
+    budgets=CUT_OFF,
+)
+class GivingUpWaitsForAnswers(CdcGenerations):
+    """A node refuses a generation whose time has come, and the coordinator gives up only what all nodes have stored:
+    the generation is neither introduced nor given up, and no other one can follow.
+    """
+
+    @action(fair=WEAK)
+    def store_data(self, n: Term[Node], g: Term[Generation]) -> None:
+        """A node stores the data in time."""
+        require(self.clock(n) < self.start[g], "its time is to come")
+        super().store_data(n, g)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def abandon(self, n: Term[Node], g: Term[Generation]) -> None:
+        """Every node has answered, and it is too late."""
+        require(every(~self.lacks[m].has(g) for m in Node), "every node has answered")
+        super().abandon(n, g)
+
+
+@known_bug(
+    "003-13",
+    'design document 003: a generation operates until "the following generation\'s timestamp"',
+    breaks=CdcGenerations.generations_start_in_the_order_of_their_introduction,
+    sizes={Generation: 3},
+    budgets={**CALM, CdcGenerations.joins: 2},
+)
+class TimestampsAreRounded(CdcGenerations):
+    """A timestamp was rounded when it was committed: two generations that are close to each other had the same."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def commit_prepared(self, n: Term[Node], g: Term[Generation]) -> None:
+        """Every node is prepared for it, at a time just behind the one that is committed."""
+        close = some(
+            self.introduced.has(h) & (self.start[h] + 1 == self.start[g]) for h in Generation
+        )
+        super().commit_prepared(n, g)
+        self.start[g] = choose(close, self.start[g] - 1, self.start[g])
+
+
+@known_bug(
+    "003-14",
+    'design document 003: "in the interval [T, C + generation_leeway)"',
+    breaks=CdcGenerations.timestamps_are_in_the_window,
+    budgets={CdcGenerations.partitions: 0},
+)
+class TheWindowIsATickTooWide(CdcGenerations):
+    """A timestamp that is a tick further ahead than the leeway is let through."""
+
+    def _accepts_with_previous(self, n: Term[Node], timestamp: Number) -> Bool:
+        a_tick_less = timestamp - choose(timestamp > self.clock(n), 1, 0)
+        return super()._accepts_with_previous(n, a_tick_less)
+
+
+@known_bug(
+    "003-15",
+    'design document 003: a node tries "to read the generation\'s data in background until it succeeds"',
+    breaks=CdcGenerations.prepared_generations_become_usable,
+    budgets=CUT_OFF,
+)
+class NobodyIsToldOfWhatIsGivenUp(CdcGenerations):
+    """A generation was given up, and a node that was prepared for it went on to refuse writes for its sake."""
+
+    @action
+    def learn_that_it_is_abandoned(self, n: Term[Node], g: Term[Generation]) -> None:
+        """Somebody restarts the node, perhaps."""
+        super().learn_that_it_is_abandoned(n, g)
+
+
+@known_bug(
+    "003-16",
+    'design document 003, Streams description table: clients learn "about available sets of streams"',
+    breaks=CdcGenerations.generations_are_described,
+    budgets=CALM,
+)
+class ThePublisherMayStop(CdcGenerations):
+    """The publisher ended with its first error, and nobody started it again: clients saw no new streams."""
+
+    @action(by=COORDINATOR)
+    def publish(self, g: Term[Generation]) -> None:
+        """The publisher describes a generation, if it runs."""
+        super().publish(g)
+
+
+@known_bug(
+    "003-17",
+    "design document 003: a generation is described before its data goes",
+    breaks=CdcGenerations.clients_can_read_what_is_cleared,
+    sizes={Generation: 3},
+    budgets={**CALM, CdcGenerations.joins: 2},
+)
+class WhatIsUnpublishedIsCleared(CdcGenerations):
+    """Old generations were cleared by their age alone: CDC clients never saw one for which the publisher was late."""
+
+    def _may_be_the_oldest(self, n: Term[Node], kept: Term[Generation]) -> Bool:
+        return self.start[kept] <= self.clock(n) - (LEEWAY + RING_DELAY)
+
+
+@known_bug(
+    "003-18",
+    "scylladb #15163",
+    breaks=CdcGenerations.old_generations_are_cleared,
+    budgets=CALM,
+)
+class OldGenerationsStay(CdcGenerations):
+    """Nothing removed obsolete generations from group0, whose snapshots grew endlessly."""
+
+    @action(by=COORDINATOR)
+    def clear(self, n: Term[Node], g: Term[Generation], kept: Term[Generation]) -> None:
+        """An operator may remove a generation by hand."""
+        super().clear(n, g, kept)
+
+
+BUGS = known_bugs_in(globals())

@@ -1,0 +1,144 @@
+"""Mistakes about the owners of a range that design document 001 rules out, each caught by one promise alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from stagewright.machines.scylladb.cluster import CLIENT, NETWORK, Node
+from stagewright.machines.scylladb.topology.control.topology_record import COORDINATOR
+from stagewright.machines.scylladb.topology.topology import TopologyCluster
+from stagewright.machines.scylladb.topology.topology_states import Barrier, Ring, TransitionState
+from stagewright.spec import Fairness, SetOf, Term, action, choose, every, require
+from stagewright.spec.declarations.budgets import BudgetName
+from stagewright.spec.known_bugs import known_bug, known_bugs_in
+
+WEAK = Fairness.WEAK
+T = TransitionState
+WRITES: dict[BudgetName, int | None] = {TopologyCluster.reads: 0}
+READS: dict[BudgetName, int | None] = {TopologyCluster.writes: 0}
+NO_CLIENTS: dict[BudgetName, int | None] = {TopologyCluster.writes: 0, TopologyCluster.reads: 0}
+
+
+@known_bug(
+    "001-35",
+    'design document 001: writes go to both, and "after the entire cluster learns about it, streaming starts"',
+    breaks=TopologyCluster.streaming_begins_when_writes_go_to_both,
+    budgets=WRITES,
+)
+class NewOwnersAreStreamedFirst(TopologyCluster):
+    """A new owner got no writes until it had streamed the range, for which writes had to wait."""
+
+    def _begin(self, n: Term[Node], targets: SetOf[Node]) -> None:
+        super()._begin(n, targets - self._without_rows())
+
+    def _without_rows(self) -> SetOf[Node]:
+        waits = self.topology.transition_state == T.write_both_read_old
+        waits = waits & ~self.copied & ~self.topology.streamed
+        return choose(waits, self.next - self.owners, frozenset())
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def stream(self, source: Term[Node], target: Term[Node]) -> None:
+        """The new owner receives the range when no write is on its way."""
+        super().stream(source, target)
+        require(~self.request.write, "no write is on its way")
+
+
+@known_bug(
+    "001-36",
+    'design document 001: "no reads that started before this point exist"',
+    breaks=TopologyCluster.no_read_outlives_the_old_ring,
+    budgets=READS,
+)
+class ReadsStillAskOldOwners(TopologyCluster):
+    """Old owners had every write as long as writes went to both rings, and were read as long, too."""
+
+    @action(by=CLIENT, spends=TopologyCluster.reads)
+    def begin_read(self, n: Term[Node]) -> None:
+        """A client reads one of the owners, new or old."""
+        view = self.view[n]
+        self._begin(n, view.reads | (view.writes & self.owners))
+        self.request.value = self.acknowledged
+
+
+@known_bug(
+    "001-37",
+    'design document 001: a normal node "serves the slice of the ring that belongs to it"',
+    breaks=TopologyCluster.owners_are_in_the_ring,
+    budgets=NO_CLIENTS,
+)
+class WhoLeftIsAnOwner(TopologyCluster):
+    """The heir became an owner of the range beside the node that left, and not in its place."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def leave_token_ring(self, n: Term[Node]) -> None:
+        """The heir owns the range, too."""
+        self.topology.leave_token_ring(n)
+        self.owners = self.owners | self.next
+        self.next = frozenset()
+
+
+@known_bug(
+    "001-38",
+    'design document 001: new replicas "contain all the writes which reached the matching leaving" ones',
+    breaks=TopologyCluster.new_owners_are_complete,
+    budgets=NO_CLIENTS,
+)
+class StreamsEndInTheBackground(TopologyCluster):
+    """Streams went on while reads used the new ring already; the operation ended when they had, too."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def stream(self, source: Term[Node], target: Term[Node]) -> None:
+        """The new owner receives the range as long as writes go to both rings."""
+        topology = self.topology
+        both = topology.transition_state.any_of(T.write_both_read_old, T.write_both_read_new)
+        require(both & (topology.barrier == Barrier.passed), "writes go to both rings")
+        require(self.owners.has(source), "the source is an owner")
+        require(~topology.down.has(source), "the source is alive")
+        require(self.next.has(target) & ~self.owners.has(target), "the target is a new owner")
+        require(~topology.down.has(target), "the target is up")
+        newer = self.data[target] < self.data[source]
+        self.data[target] = choose(newer, self.data[source], self.data[target])
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def stream_ranges(self) -> None:
+        """Every node that streams answers that it has begun."""
+        self.topology.stream_ranges()
+
+    def _adopt(self) -> None:
+        require(every(self.data[n] > 0 for n in self.next), "the new owners have rows")
+        super()._adopt()
+
+
+@known_bug(
+    "001-39",
+    'design document 001: writes "will reach CL in both old and new replica sets"',
+    breaks=TopologyCluster.owners_store_what_was_acknowledged,
+    budgets=WRITES,
+)
+class WritesMoveWithReads(TopologyCluster):
+    """When reads moved to the new ring, so did writes: the old owners, which may still be read, missed them."""
+
+    def _ring(self, column: Callable[[TransitionState], Ring]) -> SetOf[Node]:
+        moved = self.topology.transition_state == T.write_both_read_new
+        return choose(moved, self.next, super()._ring(column))
+
+
+@known_bug(
+    "001-40",
+    'design document 001: the new replica set "will reflect all successful writes"',
+    breaks=TopologyCluster.nodes_keep_what_is_newest,
+    budgets=WRITES,
+)
+class TimedOutWritesAreTakenBack(TopologyCluster):
+    """A coordinator had the replicas forget a write that timed out; clients may have read it by then."""
+
+    @action(by=NETWORK, fair=WEAK)
+    def time_out(self) -> None:
+        """The replicas that have stored the write go back to what was acknowledged."""
+        super().time_out()
+        for r in Node:
+            stored = self.request.write & self.request.reached.has(r)
+            self.data[r] = choose(stored, self.acknowledged, self.data[r])
+
+
+BUGS = known_bugs_in(globals())

@@ -1,0 +1,121 @@
+"""Mistakes that design document 002 rules out, and that readers, servers or other indexes put up with."""
+
+from __future__ import annotations
+
+from stagewright.machines.yugabytedb.backfill.backfill_table import MASTER, WEAK
+from stagewright.machines.yugabytedb.backfill.backfill_throttle import (
+    BackfillThrottle,
+    Request,
+    Task,
+)
+from stagewright.machines.yugabytedb.backfill.backfill_versions import BackfillVersions
+from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT
+from stagewright.machines.yugabytedb.indexes.index_life import Job
+from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions
+from stagewright.machines.yugabytedb.indexes.index_postgres import PostgresIndex
+from stagewright.machines.yugabytedb.indexes.index_rows import HybridTime, Row, Stored, Value
+from stagewright.machines.yugabytedb.indexes.index_states import Permission
+from stagewright.spec import Bool, Term, action, choose, every, require
+from stagewright.spec.known_bugs import known_bug, known_bugs_in
+
+GOAL = 'design document 002: "consistent with the data in the primary table"'
+
+
+@known_bug(
+    "002-15", GOAL, breaks=BackfillVersions.no_orphan_entry, budgets={BackfillVersions.writes: 1}
+)
+class ReadersLookIntoTheTable(BackfillVersions):
+    """A reader looks whether the row is as its entry says. So nobody minds delete markers that go too early."""
+
+    @action(by=CLIENT)
+    def read_index(self, r: Term[Row], v: Term[Value], time: Term[HybridTime]) -> None:
+        """A client looks a value up, and what it finds in the table, too."""
+        require(self.permission.column(lambda p: p.read), "the index serves reads")
+        require(self._is_kept(time), "the read point is in history")
+        self._may_use_the_index(time)
+        there = self._row_at(r, time) == v
+        found = (self._entry_at(r, v, time) == Stored.live) & there
+        self.wrong_read = self.wrong_read | (found != there)
+
+    def _may_reclaim_markers(self) -> Bool:
+        return self.permission.column(lambda p: p.kept)
+
+
+@known_bug(
+    "002-16", GOAL, breaks=BackfillVersions.no_missing_entry, budgets={BackfillVersions.writes: 1}
+)
+class ReadersScanTheTable(BackfillVersions):
+    """A reader that finds nothing scans the table. So the index is published before it is built."""
+
+    @action(by=CLIENT)
+    def read_index(self, r: Term[Row], v: Term[Value], time: Term[HybridTime]) -> None:
+        """A client looks a value up, in the table where the index does not have it."""
+        require(self.permission.column(lambda p: p.read), "the index serves reads")
+        require(self._is_kept(time), "the read point is in history")
+        self._may_use_the_index(time)
+        there = self._row_at(r, time) == v
+        found = (self._entry_at(r, v, time) == Stored.live) | there
+        self.wrong_read = self.wrong_read | (found != there)
+
+    @BackfillVersions.permission.step(
+        Permission.do_backfill, Permission.read_write_and_delete, by=MASTER, fair=WEAK
+    )
+    def publish(self) -> None:
+        """The index serves reads."""
+
+
+@known_bug(
+    "002-17",
+    'design document 002: the command should otherwise "abort and result in a failure"',
+    breaks=IndexPermissions.builds_end,
+)
+class DropOnlyStopsTheJob(IndexPermissions):
+    """DROP INDEX of an index that is backfilled ends its job, and then nobody removes it: it takes a second one."""
+
+    @action(by=CLIENT)
+    def drop_index(self) -> None:
+        """The job is stopped; without one the index is on its way out."""
+        require(self.permission.column(lambda p: p.kept), "the index is there, and to stay")
+        running = self.job == Job.running
+        old, removing = self.permission, Permission.write_and_delete_while_removing
+        self.drop_requested = True
+        self.job = Job.none
+        self.version = choose(running, self.version, self.version + 1)
+        self.permission = choose(running, old, removing)
+        self.fully_applied = choose(running, self.fully_applied, old)
+        self.reported = choose(running, self.reported, frozenset())
+
+    def _is_to_be_built(self) -> None:
+        super()._is_to_be_built()
+        require(~self.drop_requested, "no client has dropped the index")
+
+
+@known_bug(
+    "002-18",
+    "design document 002: the maximum number of backfill operations on any YB-TServer",
+    breaks=BackfillThrottle.free_slots_are_given,
+)
+class SlotsAreFreeWhenTheMasterHasHeard(BackfillThrottle):
+    """No slot is given anywhere while the master has an answer to record."""
+
+    def _has_free_slot(self, task: Term[Task]) -> Bool:
+        recorded = every(self.request[t] != Request.answered for t in Task)
+        return super()._has_free_slot(task) & recorded
+
+
+@known_bug(
+    "002-19",
+    'design document 002: several indexes of a table are added "at the same time"',
+    breaks=PostgresIndex.indexes_do_not_wait_for_each_other,
+)
+class OneIndexAfterTheOther(PostgresIndex):
+    """While an index of the table waits for its backfill, no other one gets a version."""
+
+    @action(by=MASTER)
+    def alter_another_index(self) -> None:
+        """Another index moves on, beside one that is not about to be backfilled."""
+        require(self.permission != Permission.do_backfill, "no index waits for its backfill")
+        super().alter_another_index()
+
+
+BUGS = known_bugs_in(globals())

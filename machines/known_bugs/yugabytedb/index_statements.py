@@ -1,0 +1,213 @@
+"""Mistakes about rows and their entries that design document 002 rules out, each caught by one promise alone."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, MASTER, WEAK, Server
+from stagewright.machines.yugabytedb.indexes.index_rows import (
+    HybridTime,
+    IndexRows,
+    Row,
+    Stored,
+    Value,
+    number_of,
+)
+from stagewright.machines.yugabytedb.indexes.index_states import Permission
+from stagewright.spec import Bool, BudgetName, Term, action, choose, every, require, some
+from stagewright.spec.known_bugs import known_bug, known_bugs_in
+
+ONE_WRITE: dict[BudgetName, int | None] = {IndexRows.writes: 1, IndexRows.drops: 0}
+NO_WRITE: dict[BudgetName, int | None] = {IndexRows.writes: 0, IndexRows.drops: 0}
+TIMES = list(HybridTime)
+
+
+@known_bug(
+    "002-6",
+    'design document 002: "without locking out reads or writes"',
+    breaks=IndexRows.writes_are_not_locked_out,
+    budgets=ONE_WRITE,
+)
+class InsertsWaitForTheScan(IndexRows):
+    """Rows may be deleted while the table is scanned; whatever would add an entry waits."""
+
+    @action(by=CLIENT, spends=IndexRows.writes)
+    def write(self, s: Term[Server], r: Term[Row], value: Term[Value]) -> None:
+        """A client writes a row of a table that is not being scanned."""
+        super().write(s, r, value)
+        scanned = self.index.permission == Permission.do_backfill
+        require(~scanned, "the table is not scanned")
+
+
+@known_bug(
+    "002-7",
+    "design document 002: delete markers are kept until the backfill is complete",
+    breaks=IndexRows.no_orphan_entry,
+    budgets=ONE_WRITE,
+)
+class OrphansAreSweptInTheEnd(IndexRows):
+    """Delete markers are reclaimed while rows are backfilled. A last pass removes what that brings back to life."""
+
+    def _may_reclaim_delete_markers(self) -> None:
+        """At any time."""
+
+    @action(by=MASTER, fair=WEAK)
+    def publish(self) -> None:
+        """The index is published without the entries that have no row."""
+        super().publish()
+        for r in Row:
+            for v in Value:
+                entry = self.entry[r][v]
+                orphan = (entry.stored == Stored.live) & (self._now(r) != v)
+                entry.stored = choose(orphan, Stored.nothing, entry.stored)
+                entry.time = choose(orphan, HybridTime.t0, entry.time)
+
+
+@known_bug(
+    "002-8",
+    'design document 002: an index "will be cleaned up and deleted"',
+    breaks=IndexRows.a_deleted_index_is_empty,
+    budgets={IndexRows.writes: 0},
+)
+class EntriesOutliveTheirIndex(IndexRows):
+    """The index is taken out of the catalog, and what its table stores is left."""
+
+    def _delete_entries(self) -> None:
+        """Nothing is deleted."""
+
+
+@known_bug(
+    "002-9",
+    "design document 002: entries are as old as their rows, or as the scan",
+    breaks=IndexRows.entries_are_backfilled_in_the_past,
+    budgets=NO_WRITE,
+)
+class EntriesAreAsNewAsWhatFollows(IndexRows):
+    """Backfilled entries have the time after the scan's, like the first update that runs beside it."""
+
+    def _backfill_time(self) -> Term[HybridTime]:
+        time = Term.of(TIMES[-1])
+        for now, following in pairwise(TIMES):
+            time = choose(self.t_read == now, following, time)
+        return time
+
+
+@known_bug(
+    "002-10",
+    'design document 002: "using the current hybrid timestamp"',
+    breaks=IndexRows.rows_change_at_later_times,
+    budgets=ONE_WRITE,
+)
+class DeletesHaveNoTime(IndexRows):
+    """A delete leaves nothing behind, and so no time: the row changes as if it was of before."""
+
+    @action
+    def commit(self, s: Term[Server], time: Term[HybridTime]) -> None:
+        """Rows that are there after it get its time."""
+        require(self._is_pending(s), "a transaction has written a row")
+        require(self._is_later(s, time), "the time is later than what it saw")
+        require(self._is_next(s, time), "no time is left out")
+        for r in Row:
+            write = self.transaction[s][r]
+            for t in HybridTime:
+                after = write.pending & (number_of(time) <= number_of(Term.of(t)))
+                self.visible[r][t] = choose(after, write.new, self.visible[r][t])
+            for v in Value:
+                self._maintain(s, r, v, time)
+            stays = write.pending & write.new.is_some()
+            self.updated[r] = choose(stays, time, self.updated[r])
+        self.clock[s] = time
+        self._end(s)
+
+
+@known_bug(
+    "002-11",
+    'design document 002: once READ_WRITE_AND_DELETE, "the index is completely rebuilt"',
+    breaks=IndexRows.no_missing_entry,
+    budgets=NO_WRITE,
+)
+class PublishedBeforeItIsBuilt(IndexRows):
+    """The index is published with the time of its scan; rows are backfilled afterwards, and queries wait for that."""
+
+    @action(by=MASTER, fair=WEAK)
+    def finish_backfill(self) -> None:
+        """The time of the scan is chosen."""
+        self._t_read_is_chosen()
+        self.index.finish_backfill()
+
+    @action(fair=WEAK)
+    def backfill_row(self, r: Term[Row]) -> None:
+        """A row is backfilled, whether or not the index is published."""
+        self._t_read_is_chosen()
+        require(self.index.permission.column(lambda p: p.kept), "the index is there")
+        require(every(self._past_t_read(s) for s in Server), "safe times are past t_read")
+        self._write_in_the_past(r)
+        self.backfilled.add(r)
+
+    @action(by=CLIENT)
+    def read_index(self, s: Term[Server], r: Term[Row], value: Term[Value]) -> None:
+        """A client looks a value up in an index that has all rows."""
+        super().read_index(s, r, value)
+        require(every(self.backfilled.has(q) for q in Row), "every row is backfilled")
+
+
+@known_bug(
+    "002-12",
+    'design document 002: "subsequent writes do not affect the values read by this scan"',
+    breaks=IndexRows.writes_do_not_affect_the_scan,
+    budgets=ONE_WRITE,
+)
+class ScansBeginATickTooSoon(IndexRows):
+    """A server begins when its clock is about to come to `t_read`, at which a transaction may still commit."""
+
+    def _past_t_read(self, s: Term[Server]) -> Bool:
+        return number_of(self.clock[s]) + 1 >= number_of(self.t_read)
+
+
+@known_bug(
+    "002-13",
+    'design document 002: markers stay "until the index is in READ_WRITE_AND_DELETE state"',
+    breaks=IndexRows.delete_markers_do_not_stay,
+    budgets=ONE_WRITE,
+)
+class MarkersMayGoSometimeLater(IndexRows):
+    """The index is published first, and by and by compactions are told that delete markers may go."""
+
+    @action(by=MASTER, fair=WEAK)
+    def allow_to_reclaim_delete_markers(self) -> None:
+        """The index is published: compactions of it may reclaim delete markers."""
+        published = self.index.permission == Permission.read_write_and_delete
+        require(published, "the index is published")
+        require(self.retains_delete_markers, "they are retained")
+        self.retains_delete_markers = False
+
+    @action(by=MASTER, fair=WEAK)
+    def publish(self) -> None:
+        """The index becomes READ_WRITE_AND_DELETE."""
+        self.index.publish()
+
+
+@known_bug(
+    "002-14",
+    "design document 002, Waiting for pending transactions",
+    breaks=IndexRows.transactions_write_several_rows,
+    sizes={Row: 2, Server: 1},
+    budgets={IndexRows.drops: 0},
+)
+class TransactionsPlanByTheirFirstStatement(IndexRows):
+    """All statements of a transaction are planned by the permission that the first one knew."""
+
+    def _begin(self, s: Term[Server], r: Term[Row]) -> None:
+        require(~self._is_held(r), "no transaction holds the row's lock")
+        write, known = self.transaction[s][r], self._plans_by(s)
+        for p in Permission:
+            first = some(
+                self.transaction[s][o].pending & (self.transaction[s][o].under == p) for o in Row
+            )
+            known = choose(first, p, known)
+        write.pending = True
+        write.old = self._now(r)
+        write.under = known
+
+
+BUGS = known_bugs_in(globals())
