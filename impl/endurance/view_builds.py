@@ -9,7 +9,12 @@ from pathlib import Path
 from random import Random
 
 from stagewright.impl.endurance.broken import PATIENCE, BrokenError, refuse
-from stagewright.impl.endurance.writers import Writer, all_is_there, kills
+from stagewright.impl.endurance.writers import (
+    Writer,
+    all_is_there,
+    decommission_oldest,
+    kills,
+)
 from stagewright.impl.node.messages import Level
 from stagewright.impl.processes.builds import Build
 from stagewright.impl.processes.client import Session, ViewRow
@@ -112,8 +117,7 @@ def build_one(
     count = 1 + chance.randrange(3)
     kills(supervisor, chance, count)
     if moves:
-        layout = supervisor.layout
-        supervisor.decommission(next(n for n in layout.names() if not layout.stopped(n)))
+        decommission_oldest(supervisor)
     built(session)
     at_once(session, writers)
     all_is_there(supervisor, [writer])

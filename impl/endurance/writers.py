@@ -6,9 +6,9 @@ import time
 from random import Random
 from threading import Event, Thread
 
-from stagewright.impl.endurance.broken import BrokenError, refuse
+from stagewright.impl.endurance.broken import PATIENCE, BrokenError, refuse
 from stagewright.impl.processes.client import Session
-from stagewright.impl.processes.errors import ClusterError
+from stagewright.impl.processes.errors import ClusterError, OperationFailedError
 from stagewright.impl.processes.supervisor import TABLE, Supervisor
 
 
@@ -77,3 +77,22 @@ def kills(supervisor: Supervisor, chance: Random, count: int) -> None:
         supervisor.kill(chance.choice([n for n in names if not supervisor.layout.stopped(n)]))
         time.sleep(chance.random() * 0.2)
         supervisor.start()
+
+
+def decommission_oldest(supervisor: Supervisor) -> None:
+    """The node that has been there longest leaves; as an operator would, ask again while killed nodes seem down.
+
+    Raises:
+        BrokenError: it cannot leave, although nobody has been killed for a while.
+    """
+    layout, until = supervisor.layout, time.monotonic() + PATIENCE
+    name = next(n for n in layout.names() if not layout.stopped(n))
+    while True:
+        try:
+            supervisor.decommission(name)
+        except OperationFailedError as error:
+            if time.monotonic() > until:
+                raise BrokenError(f"{name} cannot leave: {error}") from error
+            time.sleep(0.2)
+        else:
+            return

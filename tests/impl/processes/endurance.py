@@ -19,7 +19,12 @@ from random import Random
 
 from tests.impl.processes.clusters import cluster
 
-from stagewright.impl.endurance.writers import all_is_there, kills, writing
+from stagewright.impl.endurance.writers import (
+    all_is_there,
+    decommission_oldest,
+    kills,
+    writing,
+)
 from stagewright.impl.group0.etcd_process import EtcdCluster
 from stagewright.impl.processes.layout import Settings
 from stagewright.impl.processes.supervisor import Supervisor
@@ -58,8 +63,7 @@ def endure(
             supervisor.add()
             done["joined"] += 1
         if wanted.changes and done["kills"] % 10 == 5 and done["joined"]:
-            layout = supervisor.layout
-            supervisor.decommission(next(n for n in layout.names() if not layout.stopped(n)))
+            decommission_oldest(supervisor)
             done["left"] += 1
     return done
 

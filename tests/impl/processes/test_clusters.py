@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -26,7 +28,12 @@ from tests.impl.processes.strangers import besiege
 from tests.patience import PATIENCE
 from tests.traces.databases.scylladb.scylla_evaluated import read, violations
 
-from stagewright.impl.endurance.writers import all_is_there, kills, writing
+from stagewright.impl.endurance.writers import (
+    all_is_there,
+    decommission_oldest,
+    kills,
+    writing,
+)
 from stagewright.impl.group0.etcd_process import EtcdCluster, find_etcd
 from stagewright.impl.node.messages import (
     ClientRead,
@@ -107,6 +114,25 @@ def test_so_it_does_for_a_hundred_kills(tmp_path: Path) -> None:
         writers = writing(supervisor, 2)
         kills(supervisor, Random(2), 100)
         all_is_there(supervisor, writers)
+
+
+@pytest.mark.long
+def test_a_node_that_seemed_down_is_asked_to_leave_again(tmp_path: Path) -> None:
+    """`endure` ended at its 13th view, when a node that had just been killed was asked to leave too early."""
+    with cluster(tmp_path / "c", 4) as supervisor:
+        process = supervisor.running("n1")
+        assert process is not None
+        os.kill(process, signal.SIGSTOP)
+        wakes = Timer(6, os.kill, (process, signal.SIGCONT))
+        wakes.start()
+        decommission_oldest(supervisor)
+        wakes.join()
+        status = supervisor.status()
+        assert [n.name for n in status.nodes if n.said and n.said.state == "normal"] == [
+            "n2",
+            "n3",
+            "n4",
+        ]
 
 
 def _lags(patch: pytest.MonkeyPatch, stale: StatusReply, answers: int) -> None:
