@@ -72,7 +72,9 @@ SHIPPED = {
     # what the executable system records of itself
     "recorded-node-barrier": "stagewright.machines.recorded.barriers:NodeBarrier",
     "recorded-replica": "stagewright.machines.recorded.replicas:RecordedReplica",
+    "recorded-resize": "stagewright.machines.recorded.resizes:RecordedResize",
     "recorded-session": "stagewright.machines.recorded.replicas:RecordedSession",
+    "recorded-shard": "stagewright.machines.recorded.resizes:RecordedShard",
     "recorded-write": "stagewright.machines.recorded.writes:RecordedWrite",
 }
 """What the command line calls a machine, and where its class is: those of one room stand together."""

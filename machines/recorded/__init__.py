@@ -10,6 +10,7 @@ OF_NODES = {
     "sessions": "stagewright.machines.recorded.replicas:RecordedSession",
     "repairs": "stagewright.machines.recorded.repairs:RecordedRepair",
     "resizes": "stagewright.machines.recorded.resizes:RecordedResize",
+    "shards": "stagewright.machines.recorded.resizes:RecordedShard",
     "writes": "stagewright.machines.recorded.writes:RecordedWrite",
     "lives": "stagewright.machines.recorded.lives:RecordedLife",
 }

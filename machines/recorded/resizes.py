@@ -1,12 +1,14 @@
-"""Resizes as they are recorded: one tablet that is to be split, or two that are to be merged, since that was decided.
+"""Resizes and plans of the load balancer as they are recorded: tablets that are to be split or merged, and what streams.
 
 What `tablet-resize` promises, as far as a run records it: what a split or merge waits for, and where the new tablets lie.
+And what `load-balancer` does: a plan begins no migration that its shards have no room for.
 """
 
 from __future__ import annotations
 
 from enum import Enum, auto
 
+from stagewright.machines.scylladb.tablets.load_balancer import MOST_READS, MOST_WRITES
 from stagewright.spec import (
     ANY,
     Bool,
@@ -16,6 +18,9 @@ from stagewright.spec import (
     action,
     bounded,
     constant,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     final,
     flag,
     invariant,
@@ -25,6 +30,8 @@ from stagewright.spec import (
 )
 
 REPLICAS_MAX = 8
+STREAMS_MAX = 64
+MOST = max(MOST_READS, MOST_WRITES)
 
 
 class Way(Enum):
@@ -109,3 +116,82 @@ class RecordedResize(Machine):
     def over(self) -> Bool:
         """A decision is carried out once, or not at all."""
         return self.done | self.withdrawn
+
+    harmless = equivalents(
+        equivalent_loss(
+            prepare, awaited, early, because="it is done when nobody is awaited, however that came"
+        ),
+        equivalent_loss(
+            release, awaited, because="a replica that is awaited for ever lets nothing be done"
+        ),
+        equivalent_loss(hold_up, awaited, because="who is to be awaited is for the trace to say"),
+        equivalent_loss(
+            start_move, moving, because="whether a tablet moves is for the trace to say"
+        ),
+        equivalent_loss(end_move, moving, because="what moves for ever lets nothing be done"),
+        equivalent_loss(
+            finish, early, astray, done, because="nothing is let through that is either"
+        ),
+        equivalent_loss(withdraw, withdrawn, because="it may stay undone"),
+        equivalent_drop(withdraw, "it is not done", because="what is done stays so"),
+    )
+
+
+class RecordedShard(Machine):
+    """The migrations that stream from one shard, or those that stream to one; a parameter says what was so as one began.
+
+    Operators and merges may ask for more than the balancer would plan: that counts, too.
+    """
+
+    streams: NumberVar = number(0, STREAMS_MAX)
+    crowded: FlagVar = flag()  # a plan began more than there was room for
+    pointless: FlagVar = flag()  # it moved what it should have left
+
+    @action
+    def plan(self, helps: Bool) -> None:
+        """A migration of this shard begins that the balancer planned; `helps`: loads come closer, or a node empties."""
+        require(helps, "the migration improves the balance")
+        require(self.streams < MOST, "the shard streams less than it may")
+        self.crowded = self.crowded | (self.streams >= MOST)
+        self.pointless = self.pointless | ~helps
+        self._begin()
+
+    @action
+    def ask(self) -> None:
+        """One begins that an operator asked for, or that two tablets which are to be merged need."""
+        self._begin()
+
+    def _begin(self) -> None:
+        bounded(self.streams < STREAMS_MAX, "so many are not asked for at once")
+        self.streams = self.streams + 1
+
+    @action
+    def end(self) -> None:
+        """One of them has streamed, or is undone."""
+        require(self.streams > 0, "one streams")
+        self.streams = self.streams - 1
+
+    @invariant
+    def plans_leave_shards_room(self) -> Bool:
+        """The balancer "takes concurrency limit into account when producing new migrations"."""
+        return ~self.crowded
+
+    @invariant
+    def plans_improve_the_balance(self) -> Bool:
+        """A plan is made of what is committed, of active migrations as if they were done."""
+        return ~self.pointless
+
+    @final
+    def over(self) -> Bool:
+        """A run may end at any time."""
+        return self.streams >= 0
+
+    harmless = equivalents(
+        equivalent_loss(plan, crowded, pointless, because="no plan is let through that is either"),
+        equivalent_loss(
+            _begin,
+            streams,
+            because="if nothing streams, there is room, and the guard lets all through",
+        ),
+        equivalent_loss(end, streams, because="what streams for ever leaves less room"),
+    )

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from stagewright.machines.recorded.barriers import NodeBarrier
 from stagewright.machines.recorded.replicas import Known, RecordedReplica, RecordedSession
+from stagewright.machines.recorded.resizes import RecordedResize, RecordedShard
 from stagewright.machines.recorded.writes import RecordedWrite
 from stagewright.machines.scylladb.cluster import Node, Tablet
+from stagewright.machines.scylladb.tablets.load_balancer import (
+    LoadBalancer,
+    Shard,
+    Tablet as MovedTablet,
+)
+from stagewright.machines.scylladb.tablets.resize_layout import Half
 from stagewright.machines.scylladb.tablets.tablet import TabletCluster
+from stagewright.machines.scylladb.tablets.tablet_resize import (
+    Node as ResizedNode,
+    Resize,
+    TabletResize,
+)
+from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 from stagewright.machines.scylladb.topology.fencing import Fencing, Node as SeenNode, Phase
-from stagewright.spec import Term, alike, refinement
+from stagewright.spec import Term, alike, choose, count, refinement, some
 from stagewright.spec.declarations.exercised import Choice
 
 WRITES: Choice = {TabletCluster.reads: 0, TabletCluster.crashes: 0}
@@ -78,3 +91,50 @@ def a_barrier_at_a_node(barrier: NodeBarrier, seen: Fencing) -> None:
     """
     alike(seen.phase.any_of(Phase.fencing, Phase.done), barrier.drain_answered)
     alike(seen.phase == Phase.done, barrier.passed)
+
+
+PLANS = {LoadBalancer.persist_plan: (RecordedShard.plan, None)}
+
+
+@refinement(steps=PLANS)
+def what_streams_from_a_shard(balancer: LoadBalancer, seen: RecordedShard, s: Term[Shard]) -> None:
+    """A plan begins one migration that streams from a shard, and none while another one does."""
+    seen.streams = count(
+        (balancer.stage[t] == Stage.streaming) & (balancer.leaving[t] == s) for t in MovedTablet
+    )
+
+
+@refinement(steps=PLANS)
+def what_streams_to_a_shard(balancer: LoadBalancer, seen: RecordedShard, s: Term[Shard]) -> None:
+    """The same of those that stream to it."""
+    seen.streams = count(
+        (balancer.stage[t] == Stage.streaming) & (balancer.pending[t] == s) for t in MovedTablet
+    )
+
+
+@refinement(
+    from_start=False,
+    steps={
+        TabletResize.finalize_split: RecordedResize.finish,
+        TabletResize.finalize_merge: RecordedResize.finish,
+        TabletResize.finish_migration: [
+            (RecordedResize.release, RecordedResize.hold_up, None),
+            (RecordedResize.release, RecordedResize.hold_up, None),
+            (RecordedResize.end_move, None),
+        ],
+    },
+    anew=(
+        TabletResize.decide_split,
+        TabletResize.decide_merge,
+        TabletResize.revoke,
+        TabletResize.fail_over,
+    ),
+)
+def a_resize_of_a_tablet(table: TabletResize, seen: RecordedResize) -> None:
+    """What holds up a decision: replicas that have not reported, or lie where the other tablet has none."""
+    left, right = table.replicas[Half.left], table.replicas[Half.right]
+    unready = count(left.has(n) & (table.reported[n] != table.sequence) for n in ResizedNode)
+    apart = count(left.has(n) != right.has(n) for n in ResizedNode)
+    merges = choose(table.decision == Resize.merge, apart, 0)
+    seen.awaited = choose(table.decision == Resize.split, unready, merges)
+    seen.moving = some(table.pending[half].is_some() for half in list(Half))

@@ -37,7 +37,9 @@ SEEN = {
     "BackfillTablet",
     "PromptIndex",
     "RecordedReplica",
+    "RecordedResize",
     "RecordedSession",
+    "RecordedShard",
     "RecordedWrite",
     "TabletMigration",
     "Fencing",  # of which a recorded barrier is one

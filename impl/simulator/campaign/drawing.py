@@ -94,6 +94,7 @@ SCANNED, SCANS = 0.3, 0.3  # share of the swarm in which clients scan, and of th
 OLDER = 0.08  # share of the new nodes of an older release, which are rejected
 SMALL_SKEW = 100.0  # milliseconds
 ODD, ODDS = 0.2, 0.05  # share of the runs with change logs that have odd timestamps, and of these
+UNAWARE = 0.6  # share of the nodes that are cut off, if there are change logs, that do not hear of the newest streams
 OF_LOGS = {"images": 0.4, "expires": 0.4}
 TTLS = (
     2_000,
@@ -145,13 +146,14 @@ def draw(seed: int) -> Scenario:
     directed = next((d for d in DIRECTED if d.name == found.strategy), DIRECTED[0])
     # A clock that is far off lets nearly no change into the log.
     cdc = found.faults.skew <= SMALL_SKEW and dice.chance(0.35, "cdc")
-    script = _script(dice, found, directed.often)
+    script = _script(dice, found, directed.often, cdc=cdc)
     if has_tablets(seed) or directed.tablets:
         few, busy = directed.few, found.strategy == "busy"
         always = ON_REQUEST.get(found.strategy.rpartition("@")[2], ())
         views = VIEWED if few else VIEWS
+        undone = any(kind == "dead" for kind, _ in found.faults.aimed)
         script = with_tables(
-            dice, script, found.nodes, busy=busy, few=few, always=always, views=views
+            dice, script, found.nodes, busy=busy, few=few, always=always, views=views, undone=undone
         )
     images, expires = (cdc and dice.chance(share, kind) for kind, share in OF_LOGS.items())
     ttl = TTLS[dice.between(0, len(TTLS) - 1, "ttl")] if expires else 0
@@ -225,7 +227,9 @@ def _lacks(dice: Dice, number: int) -> str:
     return FEATURES[dice.between(0, len(FEATURES) - 1, "lacks", str(number))]
 
 
-def _script(dice: Dice, of: Scenario, often: Mapping[str, int]) -> tuple[Operation, ...]:
+def _script(
+    dice: Dice, of: Scenario, often: Mapping[str, int], *, cdc: bool
+) -> tuple[Operation, ...]:
     """Operations one after the other; of the nodes that begin the cluster two stay at least."""
     here = [f"n{i + 1}" for i in range(of.nodes)]
     founders, last = of.nodes, of.nodes
@@ -246,10 +250,7 @@ def _script(dice: Dice, of: Scenario, often: Mapping[str, int]) -> tuple[Operati
                     last += 1
                 found.append(Operation("replace", node, f"n{last}"))
             case "isolate":
-                found.append(Operation("isolate", node))
-                if dice.chance(0.5, "cut off"):
-                    found.append(Operation("write", number=dice.between(20, 60, "cut off writes")))
-                    found.append(Operation("wait", number=dice.between(50, 600, "cut off for")))
+                found += _cut_off(dice, node, cdc=cdc)
                 found.append(Operation("replace", node, f"n{last}"))
             case "restart":
                 wait = Operation("wait", number=dice.between(20, 400, "apart"))
@@ -271,3 +272,20 @@ def _script(dice: Dice, of: Scenario, often: Mapping[str, int]) -> tuple[Operati
         if dice.chance(0.4, "more"):
             found.append(Operation("write", number=dice.between(20, 80, "more writes")))
     return tuple(found)
+
+
+def _cut_off(dice: Dice, node: str, *, cdc: bool) -> list[Operation]:
+    """A node is cut off for a while, or just after streams were committed, until these operate."""
+    if cdc and dice.chance(UNAWARE, "unaware"):
+        return [
+            Operation("generation"),
+            Operation("isolate", node),
+            Operation("write", number=dice.between(60, 120, "unaware writes")),
+            Operation("wait", number=dice.between(800, 1300, "unaware for")),
+            Operation("write", number=dice.between(20, 60, "later writes")),
+        ]
+    found = [Operation("isolate", node)]
+    if dice.chance(0.5, "cut off"):
+        found.append(Operation("write", number=dice.between(20, 60, "cut off writes")))
+        found.append(Operation("wait", number=dice.between(50, 600, "cut off for")))
+    return found

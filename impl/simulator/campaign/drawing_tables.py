@@ -12,6 +12,7 @@ SECOND_TABLE = 0.2
 VIEWS = 0.65  # share of these that have views
 VIEWED = 0.9  # of those whose number of replicas comes down to one
 SECOND_VIEW = 0.4
+TOGETHER = 0.5  # share of the second views that come while the first one is built
 CHANGES = ("repair", "alter", "split", "merge")
 CHANGED = 0.3  # share of the tables to which each of these is done
 ASKED = 0.3  # share of the splits and merges before which repairs are asked for that nobody awaits
@@ -37,11 +38,12 @@ def with_tables(
     few: bool = False,
     always: tuple[str, ...] = (),
     views: float = VIEWS,
+    undone: bool = False,
 ) -> tuple[Operation, ...]:
     """The script with tablet tables before it, and maybe views of them between its operations.
 
     Where clients are busy and messages get lost, tables get more replicas and fewer again; `few`: one, and more again.
-    `always` is done to each table whatever else is.
+    `always` is done to each table whatever else is. `undone`: somebody dies as the first tablets move, while a view is built.
     """
     names = ["t", "u"] if dice.chance(SECOND_TABLE, "second table") else ["t"]
     tables = [_table(dice, name, nodes) for name in names]
@@ -49,7 +51,13 @@ def with_tables(
     if dice.chance(views, "views"):
         for name in ["v", "w"] if dice.chance(SECOND_VIEW, "second view") else ["v"]:
             base = names[dice.between(0, len(names) - 1, "base")]
-            _put_in(dice, found, _life(dice, name, base))
+            life = _life(dice, name, base)
+            if name == "w" and dice.chance(TOGETHER, "together"):
+                _put_after(dice, found, life)
+            else:
+                _put_in(dice, found, life)
+    if undone:
+        _view_what_moves(dice, found, tables[0])
     for name in names:
         changes = [
             Operation(v, name, replicas=dice.between(2, min(4, nodes), "rf") if v == "alter" else 0)
@@ -137,6 +145,23 @@ def _view(dice: Dice, name: str, base: str) -> Operation:
         bound = dice.between(5, 100, "bound")
         return replace(found, comparison=("<", ">=")[bound % 2], bound=bound)
     return found
+
+
+def _put_after(dice: Dice, script: list[Operation], life: list[Operation]) -> None:
+    """Put a view right behind another one of the same table, which is about to be built."""
+    first = next(i for i, o in enumerate(script) if o.verb == "create")
+    created = replace(life[0], by=script[first].by)
+    life = [created if o == life[0] else o for o in life]
+    script[first + 1 : first + 1] = [
+        Operation("wait", number=dice.between(1, 40, "between views")),
+        *life,
+    ]
+
+
+def _view_what_moves(dice: Dice, script: list[Operation], table: Operation) -> None:
+    """Create a view, and move the tablet that is built last, before anything else is done."""
+    move = Operation("move", table.node, number=table.number - 1)
+    script[1:1] = [_view(dice, "x", table.node), move]
 
 
 def _put_in(

@@ -15,7 +15,7 @@ from stagewright.machines.scylladb.topology.topology_states import NodeState, Tr
 
 AIMED_MS = 40  # until what is aimed at a state strikes, at most
 DEAD_MS = 5  # the same of a node that dies for good: many stages are over soon
-CUT_MS = 15  # and of one that is cut off, maybe between its answers to the two rounds of a barrier
+CUT_MS = 30  # and of one that is cut off, maybe between its answers to the two rounds of a barrier
 MUTE_MS = 1_000  # a node's answers to barriers are lost: longer than the coordinator asks for them
 EXCLUDED_AFTER_MS = (200, 500)
 AGAIN_MS = 600  # until an operator asks once more

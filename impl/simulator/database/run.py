@@ -186,8 +186,7 @@ class _Run:
             trace = f"run-{self.plan.seed}"
             self.log_check.write_records(directory, trace)
             self.watcher.recording.write(directory, trace)
-            if self.views.check.used:
-                self.views.check.write(directory, trace)
+            self.views.check.write(directory, trace)
         if self.oracle.breaches or self._refused():
             self.world.story.end()
         counted = self.world.counted

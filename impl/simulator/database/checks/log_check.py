@@ -105,8 +105,10 @@ class LogCheck:
         """The traces of the topology and of tablets, if there are any, and the dumps."""
         directory.mkdir(parents=True, exist_ok=True)
         self.write(directory / "topology.jsonl", trace)
+        tablets = directory / "tablets.jsonl"
+        tablets.unlink(missing_ok=True)  # of an earlier run
         if self.catalog.view.tablets:
-            self.tablets.write(directory / "tablets.jsonl", trace)
+            self.tablets.write(tablets, trace)
         self.write_dumps(directory / "dumps")
 
     def write_dumps(self, directory: Path) -> None:

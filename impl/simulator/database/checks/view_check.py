@@ -223,17 +223,19 @@ class ViewCheck:
     # -- the traces ----------------------------------------------------------------------------------------
 
     def write(self, directory: Path, trace: str) -> None:
-        """The traces of tasks and of choices."""
-        with TraceWriter(
-            directory / "view-tasks.jsonl", task_program().definition, trace
-        ) as writer:
+        """The traces of tasks and of choices; without views, what an earlier run has left of them is deleted."""
+        tasks, choices = (directory / f"view-{kind}.jsonl" for kind in ("tasks", "choices"))
+        if not self.used:
+            tasks.unlink(missing_ok=True)
+            choices.unlink(missing_ok=True)
+            return
+        with TraceWriter(tasks, task_program().definition, trace) as writer:
             for name, action, state, node, now in self._events:
                 if action:
                     step = Step(action, FrozenMap({}))
                     writer.record(name, step, observation(state), node=node, time=now)
                 else:
                     writer.start(name, state, node=node, time=now)
-        choices = coordinator_program().definition
-        with TraceWriter(directory / "view-choices.jsonl", choices, trace) as writer:
+        with TraceWriter(choices, coordinator_program().definition, trace) as writer:
             for choice in self._choices.values():
                 choice.write(writer)

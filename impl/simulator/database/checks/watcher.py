@@ -48,6 +48,7 @@ from stagewright.impl.simulator.database.checks.view_check import ViewCheck
 from stagewright.impl.simulator.database.checks.view_watcher import ViewWatcher
 from stagewright.impl.simulator.database.checks.work.order_watcher import OrderWatcher
 from stagewright.impl.simulator.database.checks.work.reply_watcher import ReplyWatcher
+from stagewright.impl.simulator.database.checks.work.shard_watcher import ShardWatcher
 from stagewright.impl.simulator.database.checks.work.stream_watcher import StreamWatcher
 from stagewright.impl.simulator.database.hosts import Host, life_of
 from stagewright.impl.views.building.records import Record
@@ -102,6 +103,7 @@ class Watcher:
         self._resizes = ResizeWatcher(self.recording)
         self._given = OrderWatcher(self._take, now)
         self._replies = ReplyWatcher(self._take)
+        self._shards = ShardWatcher(self._take)
         self._passed_at = 0
         self._entered: dict[str, tuple[Stage, int]] = {}  # stages of tablets, and in which versions
         self._absent: dict[str, frozenset[str]] = {}  # given up since a tablet's session is open
@@ -404,6 +406,7 @@ class Watcher:
         steps = entry.command.steps
         actions = {step.action for step in steps}
         self._given.committed(entry, before)
+        self._shards.committed(entry, before, after)
         for name in [s.instance for s in steps if (s.machine, s.action) == PASSES]:
             self._passed(name, before, hosts)
         self._end_repairs(before, after)

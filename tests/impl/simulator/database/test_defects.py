@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -179,3 +180,23 @@ def test_validate_refuses_the_records_of_a_wrong_build_and_accepts_those_of_a_so
         assert run_command_line(["validate", *records, "--engine", "embedded"]) == code
         printed = capsys.readouterr().out
         assert ("each range came from enough replicas" in printed) == bool(defects)
+
+
+def test_validate_refuses_a_plan_that_a_shard_has_no_room_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a run records of its plans is accepted; with one plan twice it is not."""
+    run(TABLETS, tmp_path)
+    shards = tmp_path / "shards.jsonl"
+    assert run_command_line(["validate", str(shards), "--engine", "embedded"]) == 0
+    events = [json.loads(line) for line in shards.read_text().splitlines()]
+    planned = next(e for e in events if e["action"] == "plan")
+    assert planned["entity"].startswith("reads from ")
+    later = (e for e in events if e["entity"] == planned["entity"] and e["seq"] >= planned["seq"])
+    events.append({**planned})
+    for event in later:
+        event["seq"] += 1
+    shards.write_text("\n".join(map(json.dumps, events)))
+    capsys.readouterr()
+    assert run_command_line(["validate", str(shards), "--engine", "embedded"]) == 1
+    assert "the shard streams less than it may" in capsys.readouterr().out

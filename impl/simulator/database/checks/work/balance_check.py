@@ -9,6 +9,7 @@ from typing import Any
 from stagewright.impl.catalog.view import View
 from stagewright.impl.group0 import Entry
 from stagewright.impl.node.messages.tables import Resize
+from stagewright.impl.ring.tablets import TabletReplica
 from stagewright.impl.runtime import Instance, Program
 from stagewright.impl.tablets.balancer import HostState, LoadSketch
 from stagewright.impl.tablets.balancer.sketch import Phase
@@ -28,6 +29,9 @@ _PLANNED = re.compile(
 """A move of the balancer, as commands say it; what operators and merges move has other reasons."""
 
 
+Move = tuple[TabletReplica, TabletReplica]
+
+
 class BalanceCheck:
     """The plans of a run; `problems` is where it says what is wrong."""
 
@@ -36,13 +40,12 @@ class BalanceCheck:
 
     def committed(self, entry: Entry, before: View) -> None:
         """An entry is committed; it may hold a plan, of which nothing was left out."""
-        moves = [*moves_of(entry.command.description, entry.command.steps)]
-        planned = [found.groups() for m in moves if (found := _PLANNED.search(m)) is not None]
-        if not planned or len(planned) < len(moves) or decided(before, Resize.merge):
+        planned = planned_in(entry)
+        if not planned or not is_whole(entry, before):
             return
         instance = Instance(_program(), _state(sketch_of(before)), name="balancer")
-        for tablet, leaving, pending in planned:
-            source, target = machine.Shard(leaving), machine.Shard(pending)
+        for tablet, move in planned.items():
+            source, target = (machine.Shard(f"{r.host}:{r.shard}") for r in move)
             try:
                 instance.fire(
                     "plan_migration", t=machine.Tablet(tablet), leaving=source, pending=target
@@ -50,6 +53,24 @@ class BalanceCheck:
             except RefusedError as error:
                 self._problems.append(f"{entry.id.position}: {error.problem}")
                 return
+
+
+def planned_in(entry: Entry) -> dict[str, Move]:
+    """The migrations that the balancer planned and a command begins, in their order, by tablet."""
+    moves = moves_of(entry.command.description, entry.command.steps)
+    found = (_PLANNED.search(m) for m in moves)
+    return {m[1]: (_replica(m[2]), _replica(m[3])) for m in found if m is not None}
+
+
+def is_whole(entry: Entry, before: View) -> bool:
+    """Whether nothing was left out of the plan that a command has: nobody else begins moves, and no merge waits for some."""
+    moves = [*moves_of(entry.command.description, entry.command.steps)]
+    return len(planned_in(entry)) == len(moves) and not decided(before, Resize.merge)
+
+
+def _replica(text: str) -> TabletReplica:
+    host, _, shard = text.partition(":")
+    return TabletReplica(host, int(shard))
 
 
 @cache
