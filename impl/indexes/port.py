@@ -68,8 +68,8 @@ class Port(Protocol):
         """Where messages reach it, and its successors."""
         ...
 
-    def send(self, to: str, message: Message) -> None:
-        """Maybe it gets there."""
+    def send(self, to: str, message: Message, *, early: bool = False) -> None:
+        """Maybe it gets there; what was synced before is on the disk by then, unless it is sent `early`."""
         ...
 
     def after(self, milliseconds: int, action: Callable[..., None], *arguments: Any) -> None:

@@ -367,8 +367,9 @@ class TableTablet(Tablet):
             return
         if self.has_ended(write.transaction) or self.division.split is not None:
             return
-        for place, asked in statement.missing.items():
-            self.port.send(place, Prepare(write.transaction, write.statement, asked))
+        for place, asked in statement.missing.items():  # who commits waits for this disk, too
+            prepare = Prepare(write.transaction, write.statement, asked)
+            self.port.send(place, prepare, early=True)
         self.port.after(self.settings.retry, self._retry, statement)
 
     def are_gone(self, asked: tuple[EntryChange, ...]) -> bool:

@@ -32,6 +32,10 @@ class ModelledDisk:
         self.log: list[Batch | Dropped] = []
         self.synced = 0  # so many are on the disk for certain
 
+    def sync(self) -> None:
+        """All that was written is on the disk."""
+        self.synced = len(self.log)
+
     def crash(self, kept: int = 0) -> None:
         """The machine fails; of the batches that were not synced the first ones may have been written."""
         del self.log[self.synced + kept :]
@@ -55,7 +59,7 @@ class MemoryRows:
         self._redo(record)
 
     def sync(self) -> None:
-        self.disk.synced = len(self.disk.log)
+        self.disk.sync()
 
     def load(self, family: str, time: int) -> MemoryLoad:
         return MemoryLoad(self, family, time)
@@ -193,7 +197,7 @@ class MemoryLoad:
 
     def finish(self) -> None:
         self._rows.write(self._batch)
-        self._rows.sync()
+        self._rows.disk.sync()
 
     def abandon(self) -> None:
         self._batch.clear()

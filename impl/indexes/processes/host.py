@@ -156,13 +156,15 @@ class Host:
         assert isinstance(life, Led)
         return None if self._layout.has_tablet(address) else MadeTablet(life, self._layout, address)
 
-    def deliver(self, life: Life, to: str, at: int, message: Message) -> None:
-        """Send what a life says at a hybrid time, when all that it has written before is on the disk."""
+    def deliver(self, life: Life, to: str, at: int, message: Message, *, early: bool) -> None:
+        """Send what a life says at a hybrid time: when all that it has synced before is on the disk, or `early`."""
         post = partial(self._post, life.address, to, at, message)
         if life.address == MASTER:
             self._of_master.append(post)
         elif isinstance(life, Led) and life.has_unsynced:
-            life.post_when_synced(post)
+            if early:
+                post()
+            life.post_when_synced(_nothing if early else post)
         else:
             post()
 
@@ -346,6 +348,10 @@ class Host:
             places += (index_tablet(index.number, t) for t in tablets)
         self._places.grow(there)
         self._places.shrink(gone)
+
+
+def _nothing() -> None:
+    """The sync begins while others do what was sent before it."""
 
 
 def _unasked(peer: str, said: Any) -> None:

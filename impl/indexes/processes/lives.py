@@ -55,8 +55,8 @@ class Surroundings(Protocol):
         """Begin to make a tablet of what a life has written; None: it is there. May be called from any thread."""
         ...
 
-    def deliver(self, life: Life, to: str, at: int, message: Message) -> None:
-        """Send what a life says at a hybrid time, when all that it has written before is on the disk."""
+    def deliver(self, life: Life, to: str, at: int, message: Message, *, early: bool) -> None:
+        """Send what a life says at a hybrid time: when all that it has synced before is on the disk, or `early`."""
         ...
 
     def fail(self, error: BaseException) -> None:
@@ -85,9 +85,9 @@ class Life:
         self._listener = listener
         self._slots = 0
 
-    def send(self, to: str, message: Message) -> None:
+    def send(self, to: str, message: Message, *, early: bool = False) -> None:
         assert self.process is not None, "it sends while it is being made"
-        self.host.deliver(self, to, self.process.clock.now(), message)
+        self.host.deliver(self, to, self.process.clock.now(), message, early=early)
 
     def after(self, milliseconds: int, action: Callable[..., None], *arguments: Any) -> None:
         loop = asyncio.get_running_loop()

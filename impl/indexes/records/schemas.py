@@ -8,6 +8,7 @@ from collections.abc import Callable
 from stagewright.impl.indexes.records.notes import (
     IntentsEnded,
     Note,
+    Opened,
     SchemaApplied,
     StatementHeld,
 )
@@ -94,6 +95,11 @@ class Schemas:
                 self._recording.take(SCHEMAS, place, place, "apply", newer=newer, near=near)
             case StatementHeld(tablet, transaction):
                 self._plans[table_tablet(tablet)].setdefault(transaction, set()).add(note)
+            case Opened(address, held):  # what was planned and is not there was not answered
+                plans, there = self._plans[address], {*held.values()}
+                for transaction in [t for t in plans if t not in there]:
+                    left = {p for p in plans.pop(transaction) if p.until is not None}
+                    plans |= {transaction: left} if left else {}
             case IntentsEnded(address, transaction):
                 self._plans[address].pop(transaction, None)
             case _:

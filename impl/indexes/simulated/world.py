@@ -68,13 +68,16 @@ class _Life:
         self.server = server
         self.slots = 0
         self.process: Process | None = None
+        self.store: _Rows | None = None
 
     @property
     def is_over(self) -> bool:
         return self.world.lives.get(self.address) is not self
 
-    def send(self, to: str, message: Message) -> None:
+    def send(self, to: str, message: Message, *, early: bool = False) -> None:
         assert self.process is not None
+        if self.store is not None and not early:
+            self.store.settle()
         self.world.send(self.address, to, message, self.process.clock.now())
 
     def after(self, milliseconds: int, action: Callable[..., None], *arguments: Any) -> None:
@@ -99,7 +102,9 @@ class _Life:
         self.after(DISK, then, *arguments, refused)
 
     def make_tablet(self, address: str) -> NewTablet | None:
-        return None if address in self.world.disks else _New(self.world.disks, address)
+        assert self.store is not None
+        there = address in self.world.disks
+        return None if there else _New(self.world.disks, address, self.store)
 
     def is_led(self, address: str) -> bool:
         return address in self.world.disks
@@ -121,16 +126,33 @@ class _Life:
         self.slots -= 1
 
 
+class _Rows(MemoryRows):
+    """Its syncs are done when something is sent that waits for them: what crashes before has not synced."""
+
+    def __init__(self, disk: ModelledDisk) -> None:
+        super().__init__(disk)
+        self._wanted = 0
+
+    def sync(self) -> None:
+        self._wanted = len(self.disk.log)
+
+    def settle(self) -> None:
+        """All that was to be synced is on the disk."""
+        self.disk.synced = max(self.disk.synced, self._wanted)
+
+
 class _New:
     """A tablet that is made: its disk is one of the world's when it is there."""
 
-    def __init__(self, disks: dict[str, ModelledDisk], address: str) -> None:
+    def __init__(self, disks: dict[str, ModelledDisk], address: str, parent: _Rows) -> None:
+        self._parent = parent
         self._disks = disks
         self._address = address
         self._disk = ModelledDisk()
         self.store = MemoryRows(self._disk)
 
     def finish(self) -> None:
+        self._parent.settle()
         self.store.sync()
         self._disks[self._address] = self._disk
 
@@ -186,7 +208,8 @@ class World:
         server = self.dice.choice(sorted(self.up) or self.servers)
         life = _Life(self, address, server)
         self.lives[address] = life
-        life.process = self._kinds[address](life, MemoryRows(self.disks[address]))
+        life.store = _Rows(self.disks[address])
+        life.process = self._kinds[address](life, life.store)
 
     def _open_master(self) -> None:
         if MASTER in self.lives:

@@ -1,18 +1,33 @@
-"""Intents become versions without a sync: what a crash takes back of it is done again by the next leader."""
+"""Who waits for a disk: not intents that become versions, nor requests for more intents, but all that is answered."""
 
 from __future__ import annotations
 
 import pytest
 from tests.impl.indexes.bulk.test_loading import Turns
 
-from stagewright.impl.indexes.messages import AlterTable, Apply, AskFate, Fate, Write
+from stagewright.impl.indexes.campaign.drawing import draw
+from stagewright.impl.indexes.messages import (
+    Altered,
+    AlterTable,
+    Answer,
+    Apply,
+    AskFate,
+    Fate,
+    Message,
+    Prepare,
+    Prepared,
+    Write,
+    Written,
+)
 from stagewright.impl.indexes.port import Settings
 from stagewright.impl.indexes.records.known import KnownVersions
 from stagewright.impl.indexes.records.notes import IntentsEnded, IntentsHeld, Opened, Stored
-from stagewright.impl.indexes.schema import Schema, row_key
+from stagewright.impl.indexes.schema import IndexInfo, Schema, row_key
+from stagewright.impl.indexes.simulated.run import run
 from stagewright.impl.indexes.table_tablet import TableTablet
 from stagewright.impl.indexes.tablet import ROWS
 from stagewright.impl.storage.memory import MemoryRows, ModelledDisk
+from stagewright.machines.yugabytedb.indexes.index_states import Permission
 
 
 def applied(disk: ModelledDisk) -> tuple[TableTablet, Turns]:
@@ -61,3 +76,42 @@ def test_what_a_crash_takes_back_is_held_and_no_version() -> None:
     known.hear(Opened("table/0", {row_key(5): "t"}))
     assert known.counts("table/0") == (1, 1)
     assert known.holder_of("table/0", row_key(5)) == "t"
+
+
+def test_what_an_index_is_to_hold_is_asked_for_before_the_sync_and_nothing_is_answered_before() -> (
+    None
+):
+    index = IndexInfo(0, "i", "v", False, Permission.write_and_delete)
+    disk, port = ModelledDisk(), Early()
+    tablet = TableTablet(0, port, MemoryRows(disk), Settings())
+    tablet.receive("master", AlterTable(Schema(1, (index,))))
+    tablet.receive("client", Write("t", 0, 5, {"v": 1}, Schema(1, (index,))))
+    tablet.receive(port.asked, Prepared("t", 0, Answer.done))
+    assert [(type(message), early) for message, early in port.sent_early] == [
+        (Altered, False),
+        (Prepare, True),
+        (Written, False),
+    ]
+
+
+class Early(Turns):
+    """It remembers what may be sent before it is on the disk."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = ""
+        self.sent_early: list[tuple[Message, bool]] = []
+
+    def send(self, to: str, message: Message, *, early: bool = False) -> None:
+        self.asked = to
+        self.sent_early.append((message, early))
+
+
+def test_what_is_acknowledged_and_not_synced_is_lost_with_its_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The simulator's disks keep what was synced when something was sent that waits for it, and no more."""
+    scenario = draw(773_053)
+    assert run(scenario.plan()).kept
+    monkeypatch.setattr("stagewright.impl.indexes.simulated.world._Rows.settle", lambda _: None)
+    assert not run(scenario.plan()).kept

@@ -27,7 +27,7 @@ class Alone:
         self.later: list[tuple[int, Callable[..., None], tuple[Any, ...]]] = []
         self.reclaimed: list[int] = []
 
-    def send(self, to: str, message: Message) -> None:
+    def send(self, to: str, message: Message, *, early: bool = False) -> None:
         """Nobody is there."""
 
     def after(self, milliseconds: int, action: Callable[..., None], *arguments: Any) -> None:

@@ -27,7 +27,7 @@ class Office:
         self.time = 0
         self._due: list[tuple[int, Callable[[], None]]] = []
 
-    def send(self, to: str, message: Message) -> None:
+    def send(self, to: str, message: Message, *, early: bool = False) -> None:
         self.sent.append((to, message))
 
     def after(self, milliseconds: int, action: Callable[..., None], *arguments: Any) -> None:

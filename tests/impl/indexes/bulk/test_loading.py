@@ -50,7 +50,7 @@ class Turns:
         self.builder = Builder()
         self.works: list[Work] = []
 
-    def send(self, to: str, message: Message) -> None:
+    def send(self, to: str, message: Message, *, early: bool = False) -> None:
         self.sent.append(message)
 
     def after(self, milliseconds: int, action: Callable[..., None], *arguments: Any) -> None:

@@ -62,7 +62,7 @@ class Heard:
         self.places: list[str] = []
         self.later: list[Callable[[], None]] = []
 
-    def send(self, to: str, message: Message) -> None:
+    def send(self, to: str, message: Message, *, early: bool = False) -> None:
         self.sent.append(message)
         self.places.append(to)
 
