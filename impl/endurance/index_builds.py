@@ -23,7 +23,6 @@ from stagewright.impl.indexes.messages import Build
 from stagewright.impl.indexes.processes.client import IndexClient
 from stagewright.impl.indexes.processes.layout import MASTER, REAL, IndexLayout
 from stagewright.impl.indexes.processes.supervisor import IndexSupervisor
-from stagewright.impl.indexes.schema import table_tablet
 from stagewright.impl.processes.errors import ClusterError
 from stagewright.machines.yugabytedb.indexes.index_states import Status
 
@@ -156,21 +155,24 @@ def kill_one(supervisor: IndexSupervisor, chance: Random) -> str:
 # -- builds ------------------------------------------------------------------------------------------------------------
 
 
-def split_one(supervisor: IndexSupervisor, client: IndexClient, chance: Random) -> str:
-    """Have a tablet split, and maybe kill the process that does it; what became of it."""
+def split_one(
+    supervisor: IndexSupervisor, client: IndexClient, chance: Random, index: str = ""
+) -> str:
+    """Have a tablet of the table, or of an index, split, and maybe kill the process that does it; what became of it."""
+    what = "splits of indexes" if index else "splits"
     with suppress(ClusterError):
-        numbers = client.tablets().numbers
-        if len(numbers) >= _MOST_TABLETS:
-            return "splits not asked for"
-        tablet = chance.choice(numbers)
-        place = table_tablet(tablet)
+        tablets = client.tablets(index)
+        if len(tablets.numbers) >= _MOST_TABLETS:
+            return f"{what} not asked for"
+        tablet = chance.choice(tablets.numbers)
+        place = tablets.place(tablet)
         name = next((n for n in supervisor.names if place in (supervisor.leads(n) or ())), None)
-        client.split(tablet)
+        client.split(tablet, index)
         if name is not None and chance.random() < 0.5:
             kill(supervisor, name, chance)
-            return "splits with a kill"
-        return "splits"
-    return "splits refused or not answered"
+            return f"{what} with a kill"
+        return what
+    return f"{what} refused or not answered"
 
 
 def begin(client: IndexClient, name: str, kind: str, chance: Random) -> None:
@@ -196,8 +198,8 @@ def build_one(
         done["kills"] += 1
         if chance.random() < 0.5:
             done["kills of builders"] += kill_builders(supervisor)
-        if chance.random() < 0.3:
-            done[split_one(supervisor, client, chance)] += 1
+        if chance.random() < 0.5:
+            done[split_one(supervisor, client, chance, chance.choice(("", name)))] += 1
     dropped = chance.random() < 0.15
     if dropped:
         client.drop(name)

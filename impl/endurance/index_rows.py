@@ -11,8 +11,8 @@ from stagewright.impl.indexes.processes.layout import IndexLayout
 from stagewright.impl.indexes.processes.stored_catalog import catalog_in, steps_in
 from stagewright.impl.indexes.processes.traces import watched
 from stagewright.impl.indexes.records.notes import Note, Stepped, Stored
-from stagewright.impl.indexes.schema import table_tablet
 from stagewright.impl.indexes.simulated.oracle import Ended, Oracle
+from stagewright.impl.indexes.splits.tablet_map import TABLE, TabletMap, index_table
 from stagewright.impl.indexes.tablet import INTENTS, ROWS, Intent, stored_value
 from stagewright.impl.indexes.transactions import ADDRESS as RECORDS, RECORD
 from stagewright.impl.storage.port import Snapshot
@@ -30,8 +30,8 @@ class Held:
         self._layout = layout
         self.oracle = Oracle()
         records = dict(_records(layout))
-        tablets = self.catalog.tablets
-        gone = {table_tablet(s.parent) for s in tablets.splits} if tablets is not None else set()
+        serving, gone = self._maps()
+        self._misplaced: list[str] = []
         for place in layout.places():
             if place == RECORDS or layout.is_deleted(place) or place in gone:
                 continue
@@ -39,11 +39,26 @@ class Held:
                 snapshot = rows.snapshot()
                 for note in _stored(place, snapshot, records):
                     self.oracle.hear(note)
+                    others = (
+                        {serving[place].place_of(k) for k in note.versions}
+                        if place in serving
+                        else {place}
+                    )
+                    self._misplaced += [
+                        f"{place} has what {o} is to have" for o in others - {place}
+                    ]
                 snapshot.close()
+
+    def _maps(self) -> tuple[dict[str, TabletMap], set[str]]:
+        """The map of each tablet that serves, and the tablets that have split."""
+        tables = (TABLE, *(index_table(i.number) for i in self.catalog.indexes))
+        maps = list(map(self.catalog.map_of, tables)) if self.catalog.tablets is not None else []
+        gone = {split.place for tablets in maps for split in tablets.splits}
+        return {place: tablets for tablets in maps for place in tablets.places}, gone
 
     def breaches(self) -> list[str]:
         """Where an index is not its table at some time from its scan on, or its constraint is not as it ended."""
-        end, found = max((*self.oracle.rows, 0)) + 1, list[str]()
+        end, found = max((*self.oracle.rows, 0)) + 1, self._misplaced[:3]
         for row in self.catalog.indexes:
             ended = self._ended(row.number)
             if row.status is Status.in_progress and not row.dropped:

@@ -23,7 +23,8 @@ from stagewright.impl.indexes.records.notes import (
     JobBegun,
     ReadTimeChosen,
 )
-from stagewright.impl.indexes.schema import index_tablet, table_tablet
+from stagewright.impl.indexes.schema import table_tablet
+from stagewright.impl.indexes.splits.tablet_map import index_table
 from stagewright.machines.yugabytedb.backfill.backfill_states import Checkpoint, Step
 from stagewright.machines.yugabytedb.backfill.backfill_table import Tablet
 from stagewright.machines.yugabytedb.backfill.backfill_tablet import Begin, Scan
@@ -134,7 +135,7 @@ class JobOfMaster:
                 return
             case Step.wait_for_splits:
                 careless = Defect.splits_do_not_wait_for_jobs in master.settings.defects
-                if master.catalog.split is not None and not careless:
+                if master.splits.is_going_on(TABLE) and not careless:
                     return
                 recorded = self._row.read_time is not None
                 self._take("take_recorded_time" if recorded else "find_no_splits")
@@ -344,15 +345,15 @@ class JobOfMaster:
     # -- the end -------------------------------------------------------------------------------------------------
 
     def _allow_gc(self) -> None:
-        catalog, tablets = self._master.catalog, range(self._master.settings.tablets)
+        catalog = self._master.catalog
         there = [i for i in self._row.left if not _is_gone(catalog.indexes[i].permission)]
-        places = {index_tablet(i, t) for i in there for t in tablets}
+        index_of_place = {p: i for i in there for p in catalog.map_of(index_table(i)).places}
+        places = index_of_place.keys()
         if places <= self.gc_allowed:
             self._take("allow_gc")
         elif self._is_time():
             for place in sorted(places - self.gc_allowed):
-                index = int(place.removeprefix("index").partition("/")[0])
-                self._master.port.send(place, AllowGc(index))
+                self._master.port.send(place, AllowGc(index_of_place[place]))
 
     def _write_permissions(self) -> None:
         catalog, row, calls = self._master.catalog, self._row, list[Call]()

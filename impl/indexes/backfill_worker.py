@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from stagewright.impl.indexes.bulk.columns import TURN, EntryColumns
+from stagewright.impl.indexes.bulk.columns import TURN, EntryColumns, by_place
 from stagewright.impl.indexes.bulk.numbers import Entries, keys_of
 from stagewright.impl.indexes.bulk.work import Answer, RefusedWork, ScannedRows, ScanRows
 from stagewright.impl.indexes.defects import Defect
@@ -19,6 +19,7 @@ from stagewright.impl.indexes.messages import (
 )
 from stagewright.impl.indexes.records.notes import ChunkBegun, ChunkEnded, RowsScanned
 from stagewright.impl.indexes.schema import IndexInfo, index_tablet
+from stagewright.impl.indexes.splits.tablet_map import index_table, place_parts
 from stagewright.impl.indexes.tablet import ROWS
 from stagewright.impl.storage.port import Page
 from stagewright.machines.yugabytedb.indexes.index_states import Permission
@@ -229,15 +230,51 @@ class BackfillWorker:
         now = Defect.entries_are_written_now in tablet.settings.defects
         time = tablet.clock.now() if now else asked.read_time
         known = {i.number for i in tablet.schema.indexes}
-        for place, entries in found:
-            if entries.index in known:
+        for created, entries in found:
+            for place, some in self._by_place(created, entries) if entries.index in known else ():
                 self._number += 1
-                message = BackfillBatch(asked.job, self._number, time, asked.read_time, entries)
+                message = BackfillBatch(asked.job, self._number, time, asked.read_time, some)
                 chunk.batches[place, self._number] = message
         chunk.entries = EntryColumns(0)
         self._send(chunk)
         if not chunk.batches:
             self._advance(chunk)
+
+    def _by_place(self, created: str, entries: Entries) -> Iterator[tuple[str, Entries]]:
+        """Entries of a tablet that an index was created with, by those that have them now."""
+        tablets = self._tablet.maps.of(index_table(entries.index))
+        wrong = Defect.entries_follow_the_first_child in self._tablet.settings.defects
+        if wrong:
+            yield tablets.place(tablets.heirs(place_parts(created)[1])[0]), entries
+        elif tablets.splits:
+            yield from by_place(entries, tablets)
+        else:
+            yield created, entries
+
+    def on_refused(self, place: str) -> None:
+        """A tablet of an index has split: what it was sent is for others, which the master knows."""
+        chunk = self._chunk
+        wrong = Defect.refused_entries_count_as_written in self._tablet.settings.defects
+        if chunk is not None and wrong:
+            for at, number in list(chunk.batches):
+                if at == place:
+                    job = chunk.batches[at, number].job
+                    self.on_batch_done(at, BatchDone(job, number))
+
+    def send_elsewhere(self) -> None:
+        """Tablets of indexes have split: their batches go to those that serve now."""
+        chunk = self._chunk
+        if chunk is None:
+            return
+        for (place, number), batch in list(chunk.batches.items()):
+            found = list(self._by_place(place, batch.entries))
+            if [at for at, _ in found] != [place]:
+                del chunk.batches[place, number]
+                for at, some in found:
+                    self._number += 1
+                    new = replace(batch, number=self._number, entries=some)
+                    chunk.batches[at, self._number] = new
+                    self._tablet.port.send(at, new)
 
     def _send(self, chunk: _Chunk) -> None:
         if chunk.over or not chunk.batches:

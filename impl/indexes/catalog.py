@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from stagewright.impl.indexes.schema import IndexInfo, Schema
-from stagewright.impl.indexes.splits.tablet_map import Split, TabletMap
+from stagewright.impl.indexes.splits.tablet_map import TABLE, Split, TabletMap
 from stagewright.impl.runtime import Instance
 from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
 
@@ -63,6 +63,7 @@ class Catalog:
     job: JobRow | None = None
     jobs: int = 0
     tablets: TabletMap | None = None  # None: no master has lived yet
+    index_tablets: tuple[TabletMap, ...] = ()  # of indexes of which some tablet has split
     split: Split | None = None  # one that is going on
     machines: Mapping[tuple[str, str], Instance] = field(
         default_factory=dict[tuple[str, str], Instance]
@@ -72,6 +73,22 @@ class Catalog:
         """The table's schema as its servers are to have it."""
         there = tuple(i.info() for i in self.indexes if i.permission is not Permission.absent)
         return Schema(self.version, there)
+
+    def map_of(self, table: str) -> TabletMap:
+        """The tablets of the table, or of an index."""
+        assert self.tablets is not None
+        if table == TABLE:
+            return self.tablets
+        found = (t for t in self.index_tablets if t.table == table)
+        return next(found, TabletMap(self.tablets.created, (), table))
+
+    def set_map(self, tablets: TabletMap) -> None:
+        """The next version of one."""
+        if tablets.table == TABLE:
+            self.tablets = tablets
+            return
+        others = (t for t in self.index_tablets if t.table != tablets.table)
+        self.index_tablets = (*others, tablets)
 
     def change(self, number: int, **new: Any) -> None:
         """Some columns of an index."""

@@ -18,20 +18,14 @@ from stagewright.impl.indexes.messages import (
     Plan,
     ReadIndex,
     SplitBegun,
+    TabletHasSplit,
     Tablets,
     Write,
     Written,
 )
 from stagewright.impl.indexes.port import Port, Settings
-from stagewright.impl.indexes.schema import (
-    Schema,
-    Values,
-    index_tablet,
-    row_key,
-    table_tablet,
-    tablet_of,
-)
-from stagewright.impl.indexes.splits.tablet_map import TabletMap
+from stagewright.impl.indexes.schema import Schema, Values, row_key
+from stagewright.impl.indexes.splits.tablet_map import TabletMap, TabletMaps, place_parts
 from stagewright.impl.indexes.times import COUNTS, HybridClock
 
 Change = tuple[int, Values | None]
@@ -66,9 +60,9 @@ class IndexRead:
 
 @dataclass
 class KnownSchema:
-    """The newest schema and map of tablets that some clients have heard of; those of one server share it."""
+    """The newest schema and maps of tablets that some clients have heard of; those of one server share them."""
 
-    tablets: TabletMap
+    maps: TabletMaps
     newest: Schema = field(default_factory=Schema)
 
 
@@ -80,11 +74,11 @@ class Client:
     ) -> None:
         self.port = port
         self.clock = HybridClock(port.now)
-        self._known = known or KnownSchema(TabletMap(settings.tablets))
+        self._known = known or KnownSchema(TabletMaps(settings.tablets))
         self.transactions: list[Transaction] = []
         self.reads: list[IndexRead] = []
         self.builds: dict[str, Build] = {}
-        self.splits: dict[int, SplitBegun] = {}
+        self.splits: dict[str, SplitBegun] = {}
         self._settings = settings
         self._name = name
         self._count = 0
@@ -109,8 +103,13 @@ class Client:
 
     @property
     def tablets(self) -> TabletMap:
-        """As this client knows them."""
-        return self._known.tablets
+        """Those of the table, as this client knows them."""
+        return self.maps.of()
+
+    @property
+    def maps(self) -> TabletMaps:
+        """Those of indexes, too."""
+        return self._known.maps
 
     @property
     def is_idle(self) -> bool:
@@ -145,7 +144,7 @@ class Client:
             self._end(commit=False)
             return
         key, values = current.changes[self._at]
-        place = table_tablet(self._known.tablets.of(row_key(key)))
+        place = self.tablets.place_of(row_key(key))
         self._participants.add(place)
         if self._plan is not None:
             self.port.send(place, Finish(current.name, self._at, key, values, self._plan))
@@ -168,7 +167,7 @@ class Client:
         self.port.send("transactions", End(current.name, self._commit, places))
         self.port.after(self._settings.resend, self._send_end, number)
 
-    def receive(self, sender: str, message: Message) -> None:  # noqa: ARG002
+    def receive(self, sender: str, message: Message) -> None:
         """Handle a message."""
         current = self._current
         match message:
@@ -192,11 +191,14 @@ class Client:
                 if asked is not None:
                     self.reads.append(IndexRead(*asked, rows))
             case Tablets(tablets):
-                self._on_tablets(tablets)
+                self.maps.learn(tablets)  # what was refused is sent to whom it is for before long
+            case TabletHasSplit(request) if request in self._asked:
+                self.port.send("master", AskTablets(place_parts(sender)[0]))
+                self.port.after(_SOON, self._ask_index, request)
             case Build(name):
                 self.builds[name] = message
-            case SplitBegun(tablet):
-                self.splits[tablet] = message
+            case SplitBegun(place):
+                self.splits[place] = message
             case _:
                 pass
 
@@ -233,11 +235,6 @@ class Client:
                 current.refused = answer
                 self._end(commit=False)
 
-    def _on_tablets(self, tablets: TabletMap) -> None:
-        """What was refused is sent to whom it is for before long."""
-        if tablets.version > self._known.tablets.version:
-            self._known.tablets = tablets
-
     def _on_planned(self, current: Transaction, plan: Plan) -> None:
         """A user-enforced write goes on after its pause; when it is planned again, it makes none."""
         if self._plan is None:
@@ -267,9 +264,14 @@ class Client:
             return False
         request = f"{self._name}-r{len(self._asked) + len(self.reads)}-{at}"
         self._asked[request] = (index.number, value, at)
-        tablet = tablet_of(row_key(value), self._settings.tablets)
-        self.port.send(index_tablet(index.number, tablet), ReadIndex(request, value, at))
+        self._ask_index(request)
         return True
+
+    def _ask_index(self, request: str) -> None:
+        if request in self._asked:
+            index, value, at = self._asked[request]
+            place = self.maps.place_of(index, row_key(value))
+            self.port.send(place, ReadIndex(request, value, at))
 
     # -- statements about indexes --------------------------------------------------------------------------------
 

@@ -51,6 +51,24 @@ class Defect(Enum):
         "what is written while a tablet's children are filled is not given to them"
     )
     splits_do_not_wait_for_jobs = "tablets split while a job reads, and one child answers (#6704)"
+    parents_take_entries = "a tablet of an index that has split still takes entries"
+    pending_entries_stay_with_the_parent = (
+        "entries that are pending when a tablet of an index splits are not given to its children"
+    )
+    late_entries_stay_with_the_parent = "entries that are written while the children of an index's tablet are filled are not given to them"
+    children_have_all_entries = "each child has all entries of its parent"
+    splits_reclaim_markers = (
+        "a tablet of an index that splits gives its children no delete markers, nor what they hide"
+    )
+    children_do_not_know_values = (
+        "the children of an index's tablet check keys without the values that it had"
+    )
+    entries_follow_the_first_child = (
+        "of an index's tablet that has split, the first child is sent all, and checks all keys"
+    )
+    refused_entries_count_as_written = (
+        "entries of a scan that a tablet of an index has refused, as it has split, count as written"
+    )
     checkpoints_count_for_children = "a tablet that had a checkpoint and has split counts as done"
 
 

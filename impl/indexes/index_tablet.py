@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
 from stagewright.impl.indexes.bulk.loading import EntryLoader, row_in
@@ -12,6 +12,7 @@ from stagewright.impl.indexes.messages import (
     Answer,
     Apply,
     BackfillBatch,
+    Divide,
     EntriesWritten,
     Fate,
     Found,
@@ -30,7 +31,8 @@ from stagewright.impl.indexes.records.notes import (
     Stored,
 )
 from stagewright.impl.indexes.schema import EntryChange, row_key, value_of
-from stagewright.impl.indexes.tablet import META, ROWS, Intent, Tablet
+from stagewright.impl.indexes.splits.divisible import DivisibleTablet
+from stagewright.impl.indexes.tablet import META, ROWS, Intent
 from stagewright.impl.indexes.times import COUNTS
 from stagewright.impl.indexes.user_enforced import entry_versions
 from stagewright.impl.storage.port import LAST_TIME, Put, RowStore, Version, live
@@ -40,18 +42,20 @@ _SLICE = 2_000  # versions that a compaction looks at at once
 _PAUSE = 20
 
 
-class IndexTablet(Tablet):
+class IndexTablet(DivisibleTablet):
     """An entry's value is the key of its row. Delete markers stay until the backfill is over."""
 
     def __init__(self, index: int, port: Port, store: RowStore, settings: Settings) -> None:
+        self._loader = EntryLoader(self)
         super().__init__(port, store, settings)
         self.index = index
-        self._loader = EntryLoader(self)
         self._compacted = b""  # up to this key
         port.after(settings.compaction, self._compact)
 
     def receive(self, sender: str, message: Message) -> None:
         """Handle a message."""
+        if self.division.split is not None and self.division.answer(sender, message):
+            return
         match message:
             case Prepare():
                 self._prepare(sender, message)
@@ -63,6 +67,8 @@ class IndexTablet(Tablet):
                 self._store(sender, message)
             case BackfillBatch() if not self._is_over:  # else a former leader's, late
                 self._loader.ask(sender, message)
+            case Divide(split, tablets):
+                self.division.begin(split, tablets)
             case AllowGc() if not self._loader.is_busy:  # else the master asks again
                 self._loader.close()
                 self.put([Put(META, Version(_OVER, 1, b"1"))])
@@ -83,7 +89,22 @@ class IndexTablet(Tablet):
         return self.store.get(META, _OVER) is not None
 
     def close(self) -> None:
+        super().close()
         self._loader.close()
+
+    def is_at_rest(self) -> bool:
+        """Entries of scans are put in beside the log: the batch that is under way ends, and others wait."""
+        self._loader.hold()
+        return not self._loader.is_busy
+
+    def freeze(self) -> None:
+        super().freeze()
+        self._loader.close()
+
+    def inherited(self) -> Iterator[Put]:
+        over = self.store.get(META, _OVER)
+        if over is not None:
+            yield Put(META, over)
 
     def versions(self, time: int, versions: Mapping[bytes, bytes | None]) -> list[Put]:
         self._loader.know(versions)
@@ -99,9 +120,17 @@ class IndexTablet(Tablet):
     def _store(self, sender: str, message: StoreEntries) -> None:
         """A user-enforced write: its client tries until all of it is stored."""
         versions = entry_versions(message.changes)
-        self.put(self.versions(message.time, versions))
-        self.port.note(Stored(self.port.address, message.time, versions))
+        if not self._has_all(versions, message.time):
+            self.put(self.versions(message.time, versions))
+            self.port.note(Stored(self.port.address, message.time, versions))
         self.port.send(sender, EntriesWritten(message.transaction, message.time))
+
+    def _has_all(self, keys: Iterable[bytes], time: int) -> bool:
+        """Whether there are versions of a time: they were asked for before."""
+        snapshot = self.store.snapshot()
+        found = [snapshot.get(ROWS, key, time) for key in keys]
+        snapshot.close()
+        return all(version is not None and version.time == time for version in found)
 
     def _hold_all(self, message: Prepare) -> Answer:
         held: dict[bytes, Intent] = {}
@@ -143,6 +172,8 @@ class IndexTablet(Tablet):
 
     def _compact(self) -> None:
         """Reclaim delete markers, and what they hide, unless entries may still be written in the past."""
+        if self.division.split is not None:
+            return
         early = Defect.markers_are_reclaimed_early in self.settings.defects
         high: bytes | None = None
         if early or self._is_over:

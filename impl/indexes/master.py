@@ -39,9 +39,9 @@ from stagewright.impl.indexes.messages import (
 )
 from stagewright.impl.indexes.port import Port, Settings
 from stagewright.impl.indexes.records.notes import StatusReported
-from stagewright.impl.indexes.schema import index_tablet, table_tablet
+from stagewright.impl.indexes.schema import table_tablet
 from stagewright.impl.indexes.splits.splitting import SplitsOfMaster
-from stagewright.impl.indexes.splits.tablet_map import TabletMap
+from stagewright.impl.indexes.splits.tablet_map import TabletMap, index_table
 from stagewright.impl.indexes.times import HybridClock
 from stagewright.machines.yugabytedb.backfill.backfill_states import Step
 from stagewright.machines.yugabytedb.backfill.backfill_table import (
@@ -135,12 +135,12 @@ class Master:
                 self.job.on_chunk_done(message)
             case GcAllowed(address):
                 self.job.gc_allowed.add(address)
-            case SplitTablet(tablet):
-                self.splits.ask(sender, tablet)
-            case Divided(tablet):
-                self.splits.on_divided(tablet)
-            case AskTablets():
-                self.port.send(sender, Tablets(self.tablets))
+            case SplitTablet(place):
+                self.splits.ask(sender, place)
+            case Divided(place):
+                self.splits.on_divided(place)
+            case AskTablets(table):
+                self.port.send(sender, Tablets(self.catalog.map_of(table)))
             case _:
                 pass
 
@@ -265,7 +265,7 @@ class Master:
             self.port.is_led(place)
             for row in self.catalog.indexes
             if row.permission is Permission.delete_only
-            for place in tablets_of(row.number, self.settings)
+            for place in self.catalog.map_of(index_table(row.number)).places
         )
 
     def _has_converged(self) -> bool:
@@ -286,6 +286,8 @@ class Master:
             for row in moved:
                 self.catalog.change(row.number, permission=next_permission(row.permission))
             self._new_version()
+        elif unused and self.splits.is_going_on(index_table(unused[0].number)):
+            return  # its tablets are deleted together
         elif unused:
             number = unused[0].number
             self.control.take(
@@ -324,8 +326,3 @@ class Master:
 def message_entity(number: int) -> str:
     """What an index is called in traces."""
     return f"index{number}"
-
-
-def tablets_of(index: int, settings: Settings) -> tuple[str, ...]:
-    """The addresses of an index's tablets."""
-    return tuple(index_tablet(index, t) for t in range(settings.tablets))

@@ -7,7 +7,7 @@ from enum import Enum, auto
 
 from stagewright.impl.indexes.bulk.numbers import Entries
 from stagewright.impl.indexes.schema import EntryChange, Schema, Values
-from stagewright.impl.indexes.splits.tablet_map import Split, TabletMap
+from stagewright.impl.indexes.splits.tablet_map import TABLE, Split, TabletMap
 from stagewright.machines.yugabytedb.indexes.index_states import Status
 
 
@@ -207,17 +207,17 @@ class RowsFound(Message):
 
 @dataclass(frozen=True)
 class SplitTablet(Message):
-    """A tablet of the table is to split."""
+    """A tablet of the table, or of an index, is to split."""
 
-    tablet: int
+    place: str
 
 
 @dataclass(frozen=True)
 class SplitBegun(Message):
     """It is splitting, or has split, into these; or it does not, and why."""
 
-    tablet: int
-    children: tuple[int, ...]
+    place: str
+    children: tuple[str, ...]
     refused: str = ""
 
 
@@ -233,19 +233,21 @@ class Divide(Message):
 class Divided(Message):
     """The stores of its children have what they are to have, and it takes no more."""
 
-    tablet: int
+    place: str
 
 
 @dataclass(frozen=True)
 class TabletHasSplit(Message):
-    """A request reaches a tablet that has split."""
+    """A request reaches a tablet that has split; what is not a read has no name."""
 
-    request: str
+    request: str = ""
 
 
 @dataclass(frozen=True)
 class AskTablets(Message):
-    """Which tablets the table has now."""
+    """Which tablets the table has now, or that of an index."""
+
+    table: str = TABLE
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from zlib import crc32
 
+from stagewright.impl.indexes.splits.tablet_map import TABLE, TabletMaps, index_table
 from stagewright.machines.yugabytedb.indexes.index_states import Permission
 
 Values = Mapping[str, int]
@@ -116,24 +117,25 @@ def changes(schema: Schema, row: int, old: Values, new: Values) -> Iterator[Entr
 
 
 def tablet_of(stored: bytes, tablets: int) -> int:
-    """The tablet of a row by its key, or of an entry by its value."""
+    """The tablet of a row by its key, or of an entry by its value, as long as none has split."""
     return crc32(stored[:8]) % tablets
 
 
 def table_tablet(tablet: int) -> str:
     """The address of a tablet of the table."""
-    return f"table/{tablet}"
+    return f"{TABLE}/{tablet}"
 
 
 def index_tablet(index: int, tablet: int) -> str:
     """The address of a tablet of an index."""
-    return f"index{index}/{tablet}"
+    return f"{index_table(index)}/{tablet}"
 
 
-def by_tablet(entries: Iterable[EntryChange], tablets: int) -> dict[str, tuple[EntryChange, ...]]:
+def by_tablet(
+    entries: Iterable[EntryChange], tablets: TabletMaps
+) -> dict[str, tuple[EntryChange, ...]]:
     """Changes of entries by the tablet that they are for, in their order."""
-    found: dict[tuple[int, int], list[EntryChange]] = {}
+    found: dict[str, list[EntryChange]] = {}
     for change in entries:
-        place = change.index, tablet_of(change.entry, tablets)
-        found.setdefault(place, []).append(change)
-    return {index_tablet(*place): tuple(some) for place, some in found.items()}
+        found.setdefault(tablets.place_of(change.index, change.entry), []).append(change)
+    return {place: tuple(some) for place, some in found.items()}

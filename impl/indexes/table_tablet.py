@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -18,6 +18,7 @@ from stagewright.impl.indexes.messages import (
     Apply,
     AskFate,
     AskSchema,
+    AskTablets,
     BackfillChunk,
     BatchDone,
     Divide,
@@ -32,7 +33,8 @@ from stagewright.impl.indexes.messages import (
     RowsFound,
     SafeTime,
     SchemaKnown,
-    SplitTablet,
+    TabletHasSplit,
+    Tablets,
     Write,
     Written,
 )
@@ -41,6 +43,7 @@ from stagewright.impl.indexes.records.notes import (
     LockAwaited,
     SafeTimeGiven,
     SchemaApplied,
+    SplitAwaited,
     StatementCame,
     StatementHeld,
     StatementWaits,
@@ -55,16 +58,16 @@ from stagewright.impl.indexes.schema import (
     row_key,
     stored_row,
 )
-from stagewright.impl.indexes.splits.copying import COUNT, SCHEMA
-from stagewright.impl.indexes.splits.division import Division
-from stagewright.impl.indexes.tablet import META, ROWS, Intent, Tablet
+from stagewright.impl.indexes.splits.divisible import DivisibleTablet
+from stagewright.impl.indexes.splits.tablet_map import TabletMap, TabletMaps, place_parts
+from stagewright.impl.indexes.tablet import META, ROWS, Intent
 from stagewright.impl.indexes.transactions import ADDRESS as RECORDS
 from stagewright.impl.indexes.user_enforced import UserEnforced
-from stagewright.impl.storage.port import LAST_TIME, Put, RowStore, Version, live
+from stagewright.impl.storage.port import Put, RowStore, Version, live
 from stagewright.machines.yugabytedb.indexes.index_states import Permission
 
 _MASTER = "master"
-_PAGE = 1_000
+_SCHEMA = b"schema"
 _BUILDING = (Permission.delete_only, Permission.write_and_delete, Permission.do_backfill)
 
 
@@ -79,25 +82,23 @@ class _Statement:
         default_factory=dict[str, tuple[EntryChange, ...]]
     )
     answer: Answer | None = None
+    refused: int | None = None  # since when, as tablets of indexes have split
 
 
-class TableTablet(Tablet):
+class TableTablet(DivisibleTablet):
     """Its rows are versions by hybrid time; the values are the columns, as JSON."""
 
     def __init__(self, number: int, port: Port, store: RowStore, settings: Settings) -> None:
         super().__init__(port, store, settings)
         self.number = number
         self.schema = self._stored_schema()
-        self.rows = self._stored_count()
+        self.maps = TabletMaps(settings.tablets)  # of indexes
         self._statements: dict[str, dict[int, _Statement]] = defaultdict(dict)
         self._waiting: dict[bytes, list[tuple[str, Write, int]]] = {}
         self._safe_times: dict[int, int] = {}  # since when a job waits
         self.worker = BackfillWorker(self)
         self._enforced = UserEnforced(self)
-        self.division = Division(self)
-        if self.division.split is not None:
-            self.forget()
-        elif self.is_bulk:
+        if self.is_bulk and self.division.split is None:
             self._get_builder_ready()
 
     def receive(self, sender: str, message: Message) -> None:
@@ -124,6 +125,12 @@ class TableTablet(Tablet):
                 self.port.send(sender, SchemaKnown(request, self.schema))
             case ReadRows(_, _, _, at):
                 self.when_decided(at, lambda: self._read(sender, message))
+            case _:
+                self._receive_more(sender, message)
+
+    def _receive_more(self, sender: str, message: Message) -> None:
+        """Of backfills, and of splits."""
+        match message:
             case GetSafeTime(job, indexes):
                 self._safe_times.setdefault(job, self.port.now())
                 self._answer_safe_time(job, indexes)
@@ -133,20 +140,17 @@ class TableTablet(Tablet):
                 self.worker.on_batch_done(sender, message)
             case Divide(split, tablets):
                 self.division.begin(split, tablets)
+            case TabletHasSplit():
+                self._on_refused(sender)
+            case Tablets(tablets):
+                self._on_tablets(tablets)
             case _:
                 pass
 
-    def sweep(self) -> None:
-        super().sweep()
-        large = 0 < self.settings.split_rows <= self.rows
-        if large and self.division.split is None:  # the master may refuse it for now
-            self.port.send(_MASTER, SplitTablet(self.number))
-
     def freeze(self) -> None:
-        """It has split: nothing that is under way goes on here, and who waits for an answer asks another tablet."""
+        super().freeze()
         self.worker.leave()
         self._enforced.forget()
-        self.forget()
         under_way = [one for some in self._statements.values() for one in some.values()]
         self._statements.clear()
         for statement in under_way:
@@ -158,15 +162,64 @@ class TableTablet(Tablet):
                 self.port.note(LockAwaited(write.transaction, self.port.now() - since))
                 self._refuse(sender, write, Answer.tablet_has_split)
 
+    def inherited(self) -> Iterator[Put]:
+        schema = self.store.get(META, _SCHEMA)
+        if schema is not None:
+            yield Put(META, schema)
+
+    # -- tablets of indexes that split -----------------------------------------------------------------------
+
+    def _on_refused(self, place: str) -> None:
+        """A tablet of an index has split: the master knows who has its entries, as soon as they are served."""
+        for some in self._statements.values():
+            for statement in some.values():
+                if place in statement.missing and statement.refused is None:
+                    statement.refused = self.port.now()
+        self.worker.on_refused(place)
+        table, _ = place_parts(place)
+        self.port.send(_MASTER, AskTablets(table))
+
+    def _on_tablets(self, tablets: TabletMap) -> None:
+        """What is under way goes to those that serve now."""
+        if not self.maps.learn(tablets):
+            return
+        for some in self._statements.values():
+            for statement in list(some.values()):
+                self._send_elsewhere(statement)
+        self._enforced.send_elsewhere()
+        self.worker.send_elsewhere()
+
+    def _send_elsewhere(self, statement: _Statement) -> None:
+        changed = [c for asked in statement.missing.values() for c in asked]
+        missing = self.by_tablet(changed)
+        if statement.answer is not None or missing.keys() == statement.missing.keys():
+            return
+        statement.missing = missing
+        statement.participants = tuple(dict.fromkeys((*statement.participants, *missing)))
+        waited = self.port.now() - (statement.refused or self.port.now())
+        self.port.note(SplitAwaited(statement.write.transaction, waited))
+        statement.refused = None
+        self._prepare(statement)
+
+    def by_tablet(self, changed: Iterable[EntryChange]) -> dict[str, tuple[EntryChange, ...]]:
+        """Changes of entries by the tablet that they are for, as far as this one knows."""
+        if Defect.entries_follow_the_first_child not in self.settings.defects:
+            return by_tablet(changed, self.maps)
+        found = defaultdict[str, tuple[EntryChange, ...]](tuple)
+        for change in changed:
+            place = self.maps.first_place_of(change.index, change.entry)
+            found[place] += (change,)
+        return found
+
     # -- schemas -------------------------------------------------------------------------------------------
 
     def _stored_schema(self) -> Schema:
-        found = self.store.get(META, SCHEMA)
+        found = self.store.get(META, _SCHEMA)
         return Schema() if found is None else Schema.decoded(found.value or b"[0, []]")
 
     def _alter(self, schema: Schema) -> None:
         if schema.version > self.schema.version:
-            self.put([Put(META, Version(SCHEMA, schema.version, schema.encoded()))])
+            self.put([Put(META, Version(_SCHEMA, schema.version, schema.encoded()))])
             before, self.schema = self.schema, schema
             self.port.note(SchemaApplied(self.number, before, schema))
             known = {index.number for index in before.indexes}
@@ -188,28 +241,6 @@ class TableTablet(Tablet):
         return not self.settings.rows_per_second and self.rows >= self.settings.bulk
 
     # -- rows ------------------------------------------------------------------------------------------------
-
-    def _stored_count(self) -> int:
-        """How many rows there are; a tablet that was filled from elsewhere counts them once."""
-        found = self.store.get(META, COUNT)
-        if found is not None:
-            return int(found.value or b"0")
-        page = self.store.page(ROWS, b"", LAST_TIME, _PAGE)
-        count = len(page.values)
-        while page.following is not None:
-            page = self.store.page(ROWS, page.following, LAST_TIME, _PAGE)
-            count += len(page.values)
-        return count
-
-    def versions(self, time: int, versions: Mapping[bytes, bytes | None]) -> list[Put]:
-        for key, value in versions.items():
-            before = self.store.get(ROWS, key)
-            was = before is not None and before.value is not None
-            more = (value is not None) - was
-            self.rows += more
-            self.division.count(key, more)
-        count = Put(META, Version(COUNT, 1, str(self.rows).encode()))
-        return [*super().versions(time, versions), count]
 
     def _read(self, sender: str, message: ReadRows) -> None:
         low = b"" if message.first is None else row_key(message.first)
@@ -233,13 +264,9 @@ class TableTablet(Tablet):
         pending = {i.transaction for i in self.intents.values()}
         self._enforced.when_stored(at, lambda: self.resolve(pending, at, then))
 
-    def write(self, puts: list[Put]) -> None:
-        super().write(puts)
-        self.division.keep(puts)
-
     def close(self) -> None:
+        super().close()
         self.worker.close()
-        self.division.close()
 
     # -- statements ------------------------------------------------------------------------------------------
 
@@ -337,7 +364,7 @@ class TableTablet(Tablet):
         intent = Intent(write.transaction, statements, value, before=before, planned=tuple(planned))
         self.hold({key: intent})
         old: Values = json.loads(before)
-        asked = by_tablet(self._changes(write, old), self.settings.tablets)
+        asked = self.by_tablet(self._changes(write, old))
         statement = _Statement(sender, write, (self.port.address, *asked), dict(asked))
         self._statements[write.transaction][write.statement] = statement
         self._prepare(statement)

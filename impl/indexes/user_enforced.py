@@ -25,7 +25,6 @@ from stagewright.impl.indexes.records.notes import Decided, IntentsEnded, Stored
 from stagewright.impl.indexes.schema import (
     EntryChange,
     Values,
-    by_tablet,
     changes,
     row_key,
     stored_row,
@@ -95,7 +94,7 @@ class UserEnforced:
         elif other is not None or (0 if found is None else found.time) != asked.plan.found:
             answer = Answer.changed
         else:
-            missing = by_tablet(asked.plan.changes, tablet.settings.tablets)
+            missing = tablet.by_tablet(asked.plan.changes)
             self._writes[key] = _Write(sender, asked, now, missing)
             self._go_on(key, self._writes[key])
             return
@@ -124,6 +123,14 @@ class UserEnforced:
                 if not write.missing:
                     self._store(key, write)
                 return
+
+    def send_elsewhere(self) -> None:
+        """Tablets of indexes have split: what is to be stored there goes to those that serve now."""
+        for key, write in list(self._writes.items()):
+            missing = self._tablet.by_tablet(c for asked in write.missing.values() for c in asked)
+            if missing.keys() != write.missing.keys():
+                write.missing = missing
+                self._go_on(key, write)
 
     def _store(self, key: bytes, write: _Write) -> None:
         tablet, time, name = self._tablet, write.time, write.asked.transaction

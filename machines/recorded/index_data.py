@@ -212,7 +212,7 @@ class RecordedSchema(Machine):
 
 
 class RecordedSplit(Machine):
-    """One tablet of a table that is to split.
+    """One tablet that is to split, of a table or of an index, which is a table of its own: jobs read the former alone.
 
     The document does not speak of splits. Source: yugabyte-db #6704 and #7108, and what a split is there: the children
     begin with all that their parent has, which takes no more.
@@ -234,7 +234,7 @@ class RecordedSplit(Machine):
 
     @action(by=TABLET)
     def hold(self) -> None:
-        """A statement is held there."""
+        """A statement is held there, or entries are."""
         require(~self.divided, "a tablet that has split takes no writes")
         self.late = self.late | self.divided
 
@@ -242,7 +242,7 @@ class RecordedSplit(Machine):
     def divide(self, awaited: Bool, rows: Bool, intents: Bool) -> None:
         """Its children get what it has.
 
-        `awaited`: no job goes past waiting for splits before; `rows`: each has all versions of its rows, and of no others;
+        `awaited`: no job goes past waiting for splits before; `rows`: each has all versions of its rows or entries, and of no others;
         `intents`: all that is pending is at one of them.
         """
         require(self.registered, "the tablet is to split")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from stagewright.impl.indexes.bulk.numbers import Entries, Numbers, byte_sums, ordered
 from stagewright.impl.indexes.schema import EntryChange, IndexInfo, entry_key, index_tablet
+from stagewright.impl.indexes.splits.tablet_map import ALL, TabletMap
 
 TURN = 500  # rows that are handled at once, in less than a millisecond
 
@@ -105,10 +106,30 @@ def _decoded(text: bytes, names: tuple[str, ...]) -> list[list[int | None]]:
 # -- tablets ------------------------------------------------------------------------------------------------------
 
 
+def by_place(entries: Entries, tablets: TabletMap) -> Iterator[tuple[str, Entries]]:
+    """Entries by the address of the tablet that has them, in the order that they have."""
+    values, rows = entries.columns()
+    found = np.searchsorted(tablets.starts, _hashes(values, tablets.created), "right") - 1
+    for n in np.unique(found).tolist():
+        here = found == n
+        some = Entries(entries.index, entries.unique, values[here].tobytes(), rows[here].tobytes())
+        yield tablets.places[n], some
+
+
+def _hashes(values: Numbers, created: int) -> NDArray[np.int64]:
+    """`TabletMap.hash_of` of many."""
+    sums = _sums(values).astype(np.int64)
+    return (sums % created) * ALL + sums // created
+
+
 def tablets_of(values: Numbers, tablets: int) -> NDArray[np.uint32]:
     """`tablet_of` of many."""
+    return _sums(values) % np.uint32(tablets)
+
+
+def _sums(values: Numbers) -> NDArray[np.uint32]:
     stored, tables = ordered(values), byte_sums()
     found = np.full(len(values), crc32(bytes(8)), np.uint32)
     for place in range(8):
         found ^= tables[7 - place][stored[:, place]]
-    return found % np.uint32(tablets)
+    return found

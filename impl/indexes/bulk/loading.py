@@ -69,6 +69,7 @@ class EntryLoader:
         self._batch: _Batch | None = None
         self._done: dict[str, tuple[BackfillBatch, BatchDone]] = {}  # the last of each sender
         self._load: Load | None = None
+        self._is_held = False  # no batch begins any more
         self._stored_values = StoredValues(tablet)  # if keys are to be unique
 
     @property
@@ -87,6 +88,10 @@ class EntryLoader:
         if (sender, message) not in self._waiting:
             self._waiting.append((sender, message))
         self._begin()
+
+    def hold(self) -> None:
+        """Begin no other batch: the tablet is to split, and its children take them."""
+        self._is_held = True
 
     def close(self) -> None:
         """Give up what is under way."""
@@ -112,7 +117,7 @@ class EntryLoader:
     # -- checking ----------------------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        if self._batch is not None or not self._waiting:
+        if self._batch is not None or not self._waiting or self._is_held:
             return
         sender, message = self._waiting.popleft()
         self._tablet.clock.observe(message.read_time)
@@ -255,6 +260,7 @@ class EntryLoader:
 
     def _put_in(self, batch: _Batch) -> None:
         assert self._load is not None
+        self._tablet.rows += len(batch.values)
         self._tablet.know_time(batch.message.time)
         self._tablet.port.aside(self._load.finish, self._stored, batch)
 

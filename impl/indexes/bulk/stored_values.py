@@ -17,7 +17,9 @@ from stagewright.impl.indexes.bulk.work import (
     SiftedValues,
     SiftValues,
 )
+from stagewright.impl.indexes.defects import Defect
 from stagewright.impl.indexes.schema import value_of
+from stagewright.impl.indexes.splits.tablet_map import place_parts
 from stagewright.impl.indexes.tablet import ROWS
 
 if TYPE_CHECKING:
@@ -53,6 +55,9 @@ class StoredValues:
         if self._sieve is None and not self._is_there:
             self._is_there = self._is_new = len(values) >= self._tablet.settings.bulk
             self._sieve = None if self._is_there else Sieve()
+            if self._forgets():
+                self._sift(values, is_wanted, then)
+                return
             self._fill(b"", is_wanted, lambda: self._sift(values, is_wanted, then))
         else:
             self._sift(values, is_wanted, then)
@@ -62,6 +67,12 @@ class StoredValues:
         if self._is_there and not self._is_new:
             self._tablet.port.elsewhere(DropSieve(self._tablet.port.address), lambda _: None)
         self._is_there, self._sieve, self._known = False, None, []
+
+    def _forgets(self) -> bool:
+        """Whether this build is wrong, and the tablet a child of another."""
+        settings = self._tablet.settings
+        is_child = place_parts(self._tablet.port.address)[1] >= settings.tablets
+        return is_child and Defect.children_do_not_know_values in settings.defects
 
     def _fill(self, low: bytes, is_wanted: Callable[[], bool], then: Callable[[], None]) -> None:
         """The first values that this leader sees: learn which there are."""

@@ -15,7 +15,8 @@ _USUAL = {"loss": 0.03, "delay": 0.06, "duplicate": 0.04, "crash": 20.0, "failov
 _LESS_OR_MORE = (0.5, 1.0, 2.0, 4.0)
 _LATE = (1.0, 4.0, 8.0)
 ENFORCED = 0.15  # share of the runs whose transactions are user-enforced
-SPLIT = 0.35  # share of the runs in which tablets are told to split
+SPLIT = 0.35  # share of the runs in which tablets of the table are told to split
+INDEX_SPLIT = 0.4  # share of the runs in which those of indexes are
 GROWN = 0.1  # share of the runs in which those that have grown split by themselves
 _STEPS = ("get_safe_time", "backfill_tablets", "backfill_tablets", "allow_gc", "write_permissions")
 
@@ -48,6 +49,7 @@ def draw(seed: int) -> Scenario:
     servers = dice.choice((1, 3, 3, 4))
     changes = _changes(dice) if strategy == "changing" else _builds(dice, keys, servers)
     changes = _with_splits(Random(f"halves {seed}"), changes, settings.tablets)
+    changes = _with_index_splits(Random(f"entries {seed}"), changes, settings.tablets)
     rows = dice.choice((keys // 2, keys))
     enforced = Random(f"kind of table {seed}").random() < ENFORCED
     if enforced:
@@ -165,4 +167,20 @@ def _with_splits(dice: Random, changes: list[str], tablets: int) -> list[str]:
         else:
             at = dice.randint(0, len(found))
             found[at:at] = [split, *dice.choice(([], [f"wait {dice.randint(5, 80)}"]))]
+    return found
+
+
+def _with_index_splits(dice: Random, changes: list[str], tablets: int) -> list[str]:
+    """Tablets of an index split at any time after it was created, most while it is built."""
+    if dice.random() >= INDEX_SPLIT:
+        return changes
+    found = list(changes)
+    for number in range(dice.choice((1, 2, 2, 3))):
+        created = [i for i, change in enumerate(found) if change.startswith("create")]
+        first = dice.choice(created)
+        index = found[first].partition(" index ")[2].split()[0]
+        split = f"split {index} {dice.randrange(tablets + 2 * number)}"
+        at = first + 1 if dice.random() < 0.5 else dice.randint(first + 1, len(found))
+        before = dice.choice(([], [f"wait {dice.randint(5, 160)}"], ["await job backfill_tablets"]))
+        found[at:at] = [*before, split]
     return found

@@ -51,7 +51,8 @@ def whole(script: Iterable[Operation]) -> tuple[Operation, ...]:
     for one in script:
         if one.verb == "create":
             made.add(one.name)
-        if one.verb not in _OF_INDEXES or one.name in made:
+        of_index = one.verb in _OF_INDEXES or (one.verb == "split" and one.name)
+        if not of_index or one.name in made:
             found.append(one)
     return tuple(found)
 

@@ -23,6 +23,7 @@ WANTED = (
     "indexes: FAILED",
     "indexes dropped",
     "tablets split",
+    "tablets of indexes split",
     "servers killed",
     "masters failed over",
     "messages lost",

@@ -13,6 +13,7 @@ from stagewright.impl.indexes.processes.wire import (
     RemoveIndex,
     Scan,
     Transact,
+    WhichTablets,
 )
 from stagewright.impl.processes.errors import WireError
 from stagewright.spec.text.counting import counted
@@ -50,8 +51,10 @@ def _wrong(question: Question, latest: int) -> str:
             if not 0 < limit <= MOST_ROWS:
                 return f"a scan of {counted(limit, 'row')}: from 1 to {MOST_ROWS} at a time"
             return _wrong_number(first or 0) or _wrong_time(at, latest)
-        case HalveTablet(_, tablet):
-            return _wrong_tablet(tablet)
+        case HalveTablet(_, tablet, index):
+            return _wrong_tablet(tablet) or (_wrong_name(index) if index else "")
+        case WhichTablets(_, index) if index:
+            return _wrong_name(index)
         case _:
             return ""
 

@@ -108,18 +108,25 @@ class IndexClient(Asking):
 
     # -- tablets -----------------------------------------------------------------------------------------------
 
-    def tablets(self) -> TabletMap:
-        """The tablets of the table."""
-        self._tablets = self._ask(WhichTablets(self._numbered()), TabletsNow).tablets
-        return self._tablets
-
-    def split(self, tablet: int) -> tuple[int, ...]:
-        """Have a tablet split; returns at once, with those that it splits into.
+    def tablets(self, index: str = "") -> TabletMap:
+        """The tablets of the table, or of an index.
 
         Raises:
-            ClusterError: also if a backfill is going on, another tablet is splitting, or there is no such tablet.
+            ClusterError: also if there is no such index.
         """
-        return self._ask(HalveTablet(self._numbered(), tablet), Halved).children
+        found = self._ask(WhichTablets(self._numbered(), index), TabletsNow).tablets
+        if not index:
+            self._tablets = found
+        return found
+
+    def split(self, tablet: int, index: str = "") -> tuple[int, ...]:
+        """Have a tablet of the table, or of an index, split; returns at once, with those that it splits into.
+
+        Raises:
+            ClusterError: also if a backfill is going on (of the table), another tablet is splitting, or there is no such
+                tablet.
+        """
+        return self._ask(HalveTablet(self._numbered(), tablet, index), Halved).children
 
     # -- indexes -----------------------------------------------------------------------------------------------
 

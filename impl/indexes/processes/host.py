@@ -40,8 +40,8 @@ from stagewright.impl.indexes.processes.wire import (
 )
 from stagewright.impl.indexes.records.notes import Note
 from stagewright.impl.indexes.records.server_lines import MasterLines, TabletServerLines
-from stagewright.impl.indexes.schema import index_tablet, table_tablet
-from stagewright.impl.indexes.splits.tablet_map import TabletMap
+from stagewright.impl.indexes.schema import table_tablet
+from stagewright.impl.indexes.splits.tablet_map import TABLE, TabletMaps, index_table
 from stagewright.impl.indexes.table_tablet import TableTablet
 from stagewright.impl.indexes.times import COUNTS
 from stagewright.impl.indexes.transactions import ADDRESS as RECORDS
@@ -76,7 +76,7 @@ class Host:
         count = each if name in self._file.servers else 0
         self._spares = Spares(layout.stores, name, count, layout.rows_of_all())
         self._lives: dict[str, Life] = {}
-        self._schema = KnownSchema(TabletMap(self._settings.tablets))  # of all its sessions
+        self._schema = KnownSchema(TabletMaps(self._settings.tablets))  # of all its sessions
         self._log = Log(name, "master" if name in self._file.masters else "tablet server")
         self._lines = TabletServerLines(self._log.say, name)
         self._catalog: StoredCatalog | None = None
@@ -339,13 +339,13 @@ class Host:
         self._of_master.append(partial(self._log.say, message))
 
     def _place_tablets(self, catalog: Catalog) -> None:
-        tablets = range(self._settings.tablets)
-        there, gone = list[str](), list[str]()
-        if catalog.tablets is not None:
-            there += map(table_tablet, catalog.tablets.numbers)
+        there, gone = list(catalog.map_of(TABLE).places), list[str]()
         for index in catalog.indexes:
-            places = gone if index.permission is Permission.absent else there
-            places += (index_tablet(index.number, t) for t in tablets)
+            tablets = catalog.map_of(index_table(index.number))
+            if index.permission is Permission.absent:
+                gone += tablets.ever
+            else:
+                there += tablets.places
         self._places.grow(there)
         self._places.shrink(gone)
 

@@ -49,7 +49,8 @@ from stagewright.impl.indexes.processes.wire import (
     Transacted,
     WhichTablets,
 )
-from stagewright.impl.indexes.schema import index_tablet, row_key, table_tablet, tablet_of
+from stagewright.impl.indexes.schema import row_key, table_tablet
+from stagewright.impl.indexes.splits.tablet_map import TABLE, TabletMap, index_table, place_parts
 from stagewright.impl.indexes.times import COUNTS, HybridClock
 from stagewright.machines.yugabytedb.indexes.index_states import Status
 
@@ -113,19 +114,22 @@ class Session:
             case AskHowFar():
                 self._send(question, MASTER, AskBuilds())
             case LookUp(at=at):
-                self._ask_schema(question, at or self._now())
+                self._ask_schema(question, row_key(question.value), at or self._now())
             case Scan(at=at):
                 self._scan(question, at or self._now())
-            case HalveTablet(_, tablet):
-                self._send(question, MASTER, SplitTablet(tablet))
-            case WhichTablets():
+            case HalveTablet(_, tablet, ""):
+                self._send(question, MASTER, SplitTablet(table_tablet(tablet)))
+            case WhichTablets(_, ""):
                 self._send(question, MASTER, AskTablets())
+            case HalveTablet() | WhichTablets():
+                self._ask_schema(question, row_key(0))
             case _:
                 self._answer(Failed(question.number, "a session has no answer to that"))
 
-    def _ask_schema(self, question: LookUp, at: int) -> None:
-        tablet = self._client.tablets.of(row_key(question.value))
-        self._send(question, table_tablet(tablet), AskSchema(str(question.number)), at)
+    def _ask_schema(self, question: Question, key: bytes, at: int = 0) -> None:
+        """Of the tablet that has a key: any will do."""
+        place = self._client.tablets.place_of(key)
+        self._send(question, place, AskSchema(str(question.number)), at)
 
     def _scan(self, question: Scan, at: int) -> None:
         """Of a tablet that this server does not know, or knows to have split, the master knows more."""
@@ -185,21 +189,28 @@ class Session:
             case Found(request, rows), LookUp(number) if request == str(number):
                 assert asked is not None
                 self._end(RowKeys(number, rows, asked.at))
-            case TabletHasSplit(request), (LookUp() | Scan()) as question if request == str(
-                question.number
+            case SchemaKnown(request), (HalveTablet() | WhichTablets()) as question if (
+                request == str(question.number)
             ):
+                self._ask_of_index(message, question)
+            case TabletHasSplit(request), (
+                LookUp() | Scan() | HalveTablet() | WhichTablets()
+            ) as question if request == str(question.number):
                 assert asked is not None
-                self._send(question, MASTER, AskTablets(), asked.at)
-            case Tablets(), LookUp() | Scan() | WhichTablets():
+                self._send(question, MASTER, AskTablets(place_parts(sender)[0]), asked.at)
+            case Tablets(), LookUp() | Scan() | WhichTablets() | HalveTablet():
                 assert asked is not None
                 self._client.receive(sender, message)
-                self._on_tablets(asked)
-            case SplitBegun(), HalveTablet(number, tablet) if message.tablet == tablet:
-                known = tablet in self._client.tablets.ranges
+                self._on_tablets(asked, message.tablets)
+            case SplitBegun(place), HalveTablet(number, tablet) if (
+                asked is not None and asked.message == SplitTablet(place)
+            ):
+                known = tablet in self._client.maps.of(place_parts(place)[0]).ranges
+                children = tuple(place_parts(child)[1] for child in message.children)
                 self._end(
                     Failed(number, message.refused, help=_SPLIT_LATER if known else _LISTED)
                     if message.refused
-                    else Halved(number, message.children)
+                    else Halved(number, children)
                 )
             case RowsFound(request, rows), Scan(number) if request == str(number):
                 assert asked is not None
@@ -207,20 +218,33 @@ class Session:
             case _:
                 self._client.receive(sender, message)
 
-    def _on_tablets(self, asked: _Asked) -> None:
+    def _ask_of_index(self, known: SchemaKnown, question: HalveTablet | WhichTablets) -> None:
+        index = known.schema.named(question.index)
+        if index is None:
+            reason = f"there is no index {question.index}, or it is being removed"
+            self._end(Failed(question.number, reason))
+            return
+        table = index_table(index.number)
+        if isinstance(question, HalveTablet):
+            self._send(question, MASTER, SplitTablet(f"{table}/{question.tablet}"))
+        else:
+            self._send(question, MASTER, AskTablets(table))
+
+    def _on_tablets(self, asked: _Asked, tablets: TabletMap) -> None:
         """The newest map; a tablet that has split may be before its children in it."""
-        tablets = self._client.tablets
 
         def again() -> None:
             if self._asked is asked:
                 match asked.question:
-                    case LookUp() as question:
-                        self._ask_schema(question, asked.at)
+                    case LookUp(value=value) as question:
+                        self._ask_schema(question, row_key(value), asked.at)
                     case Scan() as question:
                         self._scan(question, asked.at)
+                    case question:
+                        self._ask_schema(question, row_key(0))
 
         match asked.question:
-            case WhichTablets(number):
+            case WhichTablets(number, index) if bool(index) is (tablets.table != TABLE):
                 self._end(TabletsNow(number, tablets))
             case Scan(number, tablet) if tablet not in tablets.ranges:
                 known = tablets.heirs(tablet)
@@ -242,9 +266,8 @@ class Session:
             reason = f"{question.index} has nothing from before {there.read_from}"
             self._end(Failed(question.number, reason, help=_READ_LATER))
             return
-        tablet = tablet_of(row_key(question.value), self._settings.tablets)
-        message = ReadIndex(known.request, question.value, at)
-        self._send(question, index_tablet(index.number, tablet), message, at)
+        place = self._client.maps.place_of(index.number, row_key(question.value))
+        self._send(question, place, ReadIndex(known.request, question.value, at), at)
 
     def _look_up_later(self, build: Build, asked: _Asked) -> None:
         """A tablet says that an index cannot be read. If it is built, the tablet has not heard of it yet."""
@@ -256,7 +279,7 @@ class Session:
 
         def again() -> None:
             if self._asked is asked:
-                self._ask_schema(question, asked.at)
+                self._ask_schema(question, row_key(question.value), asked.at)
 
         self.port.after(_SOON, again)
 

@@ -94,6 +94,7 @@ class StoredCatalog:
             "job": catalog.job,
             "jobs": catalog.jobs,
             "tablets": catalog.tablets,
+            "index_tablets": catalog.index_tablets,
             "split": catalog.split,
         }
         parts |= {f"{kind} {entity}": i for (kind, entity), i in catalog.machines.items()}
@@ -162,7 +163,9 @@ def _as_text(part: Any) -> str:
             return json.dumps(part)
 
 
-def _row_as_json(row: IndexRow) -> Row:
+def _row_as_json(row: IndexRow | TabletMap) -> Row | tuple[Any, ...]:
+    if isinstance(row, TabletMap):
+        return astuple(row)
     return {**asdict(row), "permission": row.permission.name, "status": row.status.name}
 
 
@@ -177,6 +180,8 @@ def _catalog(kept: Mapping[str, str]) -> Catalog:
                 catalog.indexes = tuple(map(_index_row, read))
             case "tablets":
                 catalog.tablets = None if read is None else _tablet_map(read)
+            case "index_tablets":
+                catalog.index_tablets = tuple(map(_tablet_map, read))
             case "split":
                 catalog.split = None if read is None else Split(*read)
             case "job":
@@ -188,8 +193,8 @@ def _catalog(kept: Mapping[str, str]) -> Catalog:
 
 
 def _tablet_map(read: list[Any]) -> TabletMap:
-    created, splits = read
-    return TabletMap(created, tuple(Split(*split) for split in splits))
+    created, splits, *table = read
+    return TabletMap(created, tuple(Split(*split) for split in splits), *table)
 
 
 def _index_row(read: Row) -> IndexRow:

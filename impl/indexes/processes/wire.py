@@ -91,17 +91,19 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class HalveTablet:
-    """A tablet of the table is to split."""
+    """A tablet of the table is to split, or of an index, if one is named."""
 
     number: int
     tablet: int
+    index: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class WhichTablets:
-    """Which tablets the table has."""
+    """Which tablets the table has, or an index, if one is named."""
 
     number: int
+    index: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +161,7 @@ class Halved:
 
 @dataclass(frozen=True, slots=True)
 class TabletsNow:
-    """The tablets of the table; to a scan: the one that was asked has split."""
+    """The tablets that were asked for; to a scan: the one that was asked has split."""
 
     number: int
     tablets: TabletMap

@@ -24,12 +24,11 @@ from stagewright.impl.indexes.records.schemas import Schemas
 from stagewright.impl.indexes.schema import (
     EntryChange,
     entry_key,
-    index_tablet,
     key_of,
     table_tablet,
-    tablet_of,
     value_of,
 )
+from stagewright.impl.indexes.splits.tablet_map import Split
 from stagewright.impl.recording.recording import Recording
 
 STATEMENTS, TRANSACTIONS = "index-statements", "index-transactions"
@@ -39,10 +38,8 @@ ENTRIES, KEYS = "index-entries", "index-keys"
 class DataRecords:
     """Makes steps of what tablets and records of transactions say."""
 
-    def __init__(
-        self, recording: Recording, known: KnownVersions, schemas: Schemas, tablets: int
-    ) -> None:
-        self._tablets = tablets
+    def __init__(self, recording: Recording, known: KnownVersions, schemas: Schemas) -> None:
+        self._over = set[str]()  # tablets of indexes that know that the backfill is over
         self._ending: dict[str, tuple[str, set[int]]] = {}  # by tablet of the table
         self._recording = recording
         self._known = known
@@ -75,18 +72,27 @@ class DataRecords:
                 rivals = self._rivals(address, entry, read_time)
                 self._key(address, entry, "report", rival=any(rivals))
             case BackfillOver(address):
-                self._recording.take(ENTRIES, address, address, "end_backfill")
+                self._end_backfill(address)
             case Compacted(address):
                 self._recording.take(ENTRIES, address, address, "compact")
             case _:
                 pass
+
+    def divide(self, split: Split) -> None:
+        """A tablet of an index has split: its children know what it has heard."""
+        for place in split.places if split.place in self._over else ():
+            self._end_backfill(place)
+
+    def _end_backfill(self, address: str) -> None:
+        self._over.add(address)
+        self._recording.take(ENTRIES, address, address, "end_backfill")
 
     def _rows(self, address: str, time: int, versions: Mapping[bytes, bytes | None]) -> None:
         """The rows of a transaction are stored: their entries are, too, or are held for it."""
         transaction, written = self._ending.pop(address)
         schema = self._schemas.of(int(address.removeprefix("table/")))
         places = [
-            (index_tablet(index.number, tablet_of(entry, self._tablets)), entry, key_of(key))
+            (self._known.maps.place_of(index.number, entry), entry, key_of(key))
             for key, stored in versions.items()
             for index in schema.indexes
             if index.number in written
@@ -95,7 +101,7 @@ class DataRecords:
         ]
         maintained = all(
             self._known.holder_of(place, entry) == transaction
-            or self._known.has(place, entry, time, row)
+            or self._known.has_entry(place, entry, time, row)
             for place, entry, row in places
         )
         self._recording.take(

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from stagewright.impl.indexes.records.notes import (
+    Compacted,
     EntriesStored,
     IntentsEnded,
     IntentsHeld,
@@ -14,8 +15,9 @@ from stagewright.impl.indexes.records.notes import (
     Opened,
     Stored,
 )
-from stagewright.impl.indexes.schema import Values, table_tablet
-from stagewright.impl.indexes.splits.tablet_map import Split, TabletMap
+from stagewright.impl.indexes.schema import Values
+from stagewright.impl.indexes.splits.tablet_map import Split, TabletMaps
+from stagewright.impl.storage.port import LAST_TIME
 
 
 class KnownVersions:
@@ -25,7 +27,8 @@ class KnownVersions:
     """
 
     def __init__(self, tablets: int = 1) -> None:
-        self.tablets = TabletMap(tablets)  # of the table
+        self.maps = TabletMaps(tablets)
+        self._compacted = set[str]()  # tablets of indexes that may have reclaimed versions
         self._versions: dict[str, dict[bytes, dict[int, bytes | None]]] = defaultdict(
             lambda: defaultdict(dict)
         )
@@ -52,6 +55,8 @@ class KnownVersions:
                         self._versions[address][key].pop(time, None)
             case IntentsHeld(address, transaction, keys):
                 self._held[address] |= dict.fromkeys(keys, transaction)
+            case Compacted(address):
+                self._compacted.add(address)
             case IntentsEnded(address, transaction, time):
                 self._ended[address, transaction] = time
                 held = self._held[address]
@@ -62,18 +67,26 @@ class KnownVersions:
 
     def divide(self, split: Split) -> None:
         """A tablet has split: its children have what it had."""
-        parent = table_tablet(split.parent)
-        versions, held = self._versions.pop(parent, {}), self._held.pop(parent, {})
-        self.tablets = self.tablets.after(split)
+        versions = self._versions.pop(split.place, {})
+        held = self._held.pop(split.place, {})
+        tablets = self.maps.of(split.table).after(split)
+        self.maps.learn(tablets)
         for key, some in versions.items():
-            self._versions[table_tablet(self.tablets.of(key))][key] = some
+            self._versions[tablets.place_of(key)][key] = some
         for key, transaction in held.items():
-            self._held[table_tablet(self.tablets.of(key))][key] = transaction
+            self._held[tablets.place_of(key)][key] = transaction
+        if split.place in self._compacted:
+            self._compacted |= {*split.places}
 
-    def counts(self, address: str) -> tuple[int, int]:
-        """How many versions a tablet has, and how many intents."""
-        versions = sum(map(len, self._versions[address].values()))
-        return versions, len(self._held[address])
+    def has(self, address: str, versions: int, rows: int) -> bool:
+        """Whether a tablet has so many versions, and rows or entries that there are; compactions reclaim none of these."""
+        known = self._versions[address].values()
+        whole = address in self._compacted or sum(map(len, known)) == versions
+        return whole and sum(_as_of(some, LAST_TIME) is not None for some in known) == rows
+
+    def intents(self, address: str) -> int:
+        """How many are held there."""
+        return len(self._held[address])
 
     def holder_of(self, address: str, key: bytes) -> str | None:
         """The transaction that holds a key."""
@@ -87,7 +100,7 @@ class KnownVersions:
             if value is not None:
                 yield key, json.loads(value)
 
-    def has(self, address: str, key: bytes, at: int, row: int) -> bool:
+    def has_entry(self, address: str, key: bytes, at: int, row: int) -> bool:
         """Whether an entry of a row was written with a time."""
         value = self._versions[address].get(key, {}).get(at)
         return value is not None and _row(value) == row

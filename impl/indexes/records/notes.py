@@ -122,15 +122,6 @@ class SplitRegistered(Note):
 
 
 @dataclass(frozen=True)
-class TabletDivided(Note):
-    """A tablet has split: so many versions of rows, and intents, were given to each of the two."""
-
-    split: Split
-    versions: tuple[int, int]
-    intents: tuple[int, int]
-
-
-@dataclass(frozen=True)
 class SchemaApplied(Note):
     """A tablet of the table has applied another schema."""
 
@@ -167,6 +158,14 @@ class StatementHeld(StatementNote):
 @dataclass(frozen=True)
 class LockAwaited(Note):
     """A statement has waited for another transaction's lock, so long."""
+
+    transaction: str
+    milliseconds: int
+
+
+@dataclass(frozen=True)
+class SplitAwaited(Note):
+    """A statement has waited until it was known which tablets of an index have what one had that has split, so long."""
 
     transaction: str
     milliseconds: int
@@ -222,6 +221,16 @@ class Opened(Note):
 
 
 # -- all tablets ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TabletDivided(Note):
+    """A tablet has split: so many versions, intents, and rows or entries that there are, were given to each of the two."""
+
+    split: Split
+    versions: tuple[int, int]
+    intents: tuple[int, int]
+    rows: tuple[int, int]
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from stagewright.impl.indexes.records.scans import ScanRecords
 from stagewright.impl.indexes.records.schemas import Schemas
 from stagewright.impl.indexes.records.splits import SplitRecords
 from stagewright.impl.indexes.schema import Values, row_key
+from stagewright.impl.indexes.splits.tablet_map import TABLE
 from stagewright.impl.recording.recording import Recording
 from stagewright.impl.recording.transition_table import TransitionTable, tables_of
 from stagewright.machines.recorded import OF_INDEXES
@@ -37,10 +38,10 @@ class IndexRecorder:
         self._recording = Recording(tables(), now)
         self._known = KnownVersions(settings.tablets)
         self._schemas = Schemas(self._recording, settings.tablets)
-        self._data = DataRecords(self._recording, self._known, self._schemas, settings.tablets)
+        self._data = DataRecords(self._recording, self._known, self._schemas)
         self._scans = ScanRecords(self._recording, self._known, self._schemas, settings)
         self._splits = SplitRecords(self._recording, self._known)
-        self._divided: set[int] = set()  # tablets that have split
+        self._divided: set[str] = set()  # tablets that have split
 
     def __len__(self) -> int:
         """How many steps were recorded."""
@@ -58,12 +59,16 @@ class IndexRecorder:
     def hear(self, note: Note) -> None:
         """A process has done something."""
         if isinstance(note, TabletDivided):
-            if note.split.parent in self._divided:
+            split = note.split
+            if split.place in self._divided:
                 return  # its next leader, which does not know that the children are there
-            self._divided.add(note.split.parent)
-            self._known.divide(note.split)
-            self._schemas.divide(note.split, lambda key: self._known.tablets.of(row_key(key)))
-            self._scans.divide(note.split)
+            self._divided.add(split.place)
+            self._known.divide(split)
+            if split.table == TABLE:
+                self._schemas.divide(split, lambda key: self._known.maps.of().of(row_key(key)))
+                self._scans.divide(split)
+            else:
+                self._data.divide(split)
         self._splits.hear(note)
         self._data.hear(note)
         self._scans.hear(note)

@@ -25,11 +25,9 @@ from stagewright.impl.indexes.records.notes import (
 from stagewright.impl.indexes.records.schemas import Schemas
 from stagewright.impl.indexes.schema import (
     entry_key,
-    index_tablet,
     key_of,
     row_key,
     table_tablet,
-    tablet_of,
 )
 from stagewright.impl.indexes.splits.tablet_map import Split
 from stagewright.impl.recording.recording import Recording
@@ -217,8 +215,8 @@ class ScanRecords:
                 if value is None:
                     continue
                 entry = entry_key(index.unique, value, row)
-                place = index_tablet(index.number, tablet_of(entry, self._settings.tablets))
-                if not self._known.has(place, entry, begun.read_time, row):
+                place = self._known.maps.place_of(index.number, entry)
+                if not self._known.has_entry(place, entry, begun.read_time, row):
                     return False
         return True
 
@@ -235,7 +233,7 @@ class ScanRecords:
 
     def _choose(self, note: ReadTimeChosen) -> None:
         self._chosen[note.job] = note.read_time
-        given = [self._of(note.job, t).safe for t in self._known.tablets.numbers]
+        given = [self._of(note.job, t).safe for t in self._known.maps.of().numbers]
         covers = all(safe is not None and safe <= note.read_time for safe in given)
         for index in note.indexes:
             self._jobs[index] = note.job
@@ -255,7 +253,7 @@ class ScanRecords:
             case "drop_index":
                 self._build(index, "drop")
             case "publish":
-                job, tablets = self._jobs.get(index, 0), self._known.tablets.numbers
+                job, tablets = self._jobs.get(index, 0), self._known.maps.of().numbers
                 complete = all(self._of(job, t).done for t in tablets)
                 self._build(index, "publish", complete=complete)
             case _:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from stagewright.impl.indexes.control import JOB
 from stagewright.impl.indexes.records.known import KnownVersions
 from stagewright.impl.indexes.records.notes import (
+    EntriesBackfilled,
+    IntentsHeld,
     Note,
     SplitRegistered,
     StatementHeld,
@@ -12,6 +14,7 @@ from stagewright.impl.indexes.records.notes import (
     TabletDivided,
 )
 from stagewright.impl.indexes.schema import table_tablet
+from stagewright.impl.indexes.splits.tablet_map import TABLE
 from stagewright.impl.recording.recording import Recording
 
 SPLITS = "index-splits"
@@ -27,7 +30,7 @@ class SplitRecords:
         self._known = known
         self._is_backfilling = False
         self._is_reading = False  # a job does not wait for splits any more
-        self._registered: set[int] = set()
+        self._registered: set[str] = set()
 
     def hear(self, note: Note) -> None:
         """A process has done something; a split is known already."""
@@ -38,23 +41,34 @@ class SplitRecords:
                 if note.action in _END:
                     self._is_backfilling = self._is_reading = False
             case SplitRegistered(split):
-                self._registered.add(split.parent)
-                self._take(split.parent, "register", "master", idle=not self._is_backfilling)
-            case TabletDivided(split, versions, intents):
-                told = tuple(zip(versions, intents, strict=True))
-                known = tuple(self._known.counts(table_tablet(c)) for c in split.children)
-                self._take(
-                    split.parent,
-                    "divide",
-                    table_tablet(split.parent),
-                    awaited=not self._is_reading,
-                    rows=[v for v, _ in told] == [v for v, _ in known],
-                    intents=[i for _, i in told] == [i for _, i in known],
-                )
-            case StatementHeld(tablet) if tablet in self._registered:
-                self._take(tablet, "hold", table_tablet(tablet))
+                self._registered.add(split.place)
+                idle = split.table != TABLE or not self._is_backfilling
+                self._take(split.place, "register", "master", idle=idle)
+            case TabletDivided(split):
+                self._divide(note)
+            case StatementHeld(tablet):
+                self._hold(table_tablet(tablet))
+            case EntriesBackfilled(address) | IntentsHeld(address):
+                if not address.startswith(f"{TABLE}/"):  # of a statement, that it is held
+                    self._hold(address)
             case _:
                 pass
 
-    def _take(self, tablet: int, action: str, node: str, **arguments: bool) -> None:
-        self._recording.take(SPLITS, table_tablet(tablet), node, action, **arguments)
+    def _hold(self, place: str) -> None:
+        if place in self._registered:
+            self._take(place, "hold", place)
+
+    def _divide(self, note: TabletDivided) -> None:
+        split, known = note.split, self._known
+        given = list(zip(split.places, note.versions, note.rows, strict=True))
+        self._take(
+            split.place,
+            "divide",
+            split.place,
+            awaited=split.table != TABLE or not self._is_reading,
+            rows=all(known.has(place, versions, rows) for place, versions, rows in given),
+            intents=note.intents == tuple(map(known.intents, split.places)),
+        )
+
+    def _take(self, place: str, action: str, node: str, **arguments: bool) -> None:
+        self._recording.take(SPLITS, place, node, action, **arguments)

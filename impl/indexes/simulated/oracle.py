@@ -15,6 +15,7 @@ from stagewright.impl.indexes.records.notes import (
     Note,
     RowsScanned,
     SchemaApplied,
+    SplitAwaited,
     StatusReported,
     Stored,
     TabletDivided,
@@ -28,6 +29,7 @@ from stagewright.impl.indexes.schema import (
     tablet_of,
     value_of,
 )
+from stagewright.impl.indexes.splits.tablet_map import TABLE, TabletMap
 from stagewright.impl.indexes.times import COUNTS, shown
 from stagewright.impl.storage.port import LAST_TIME
 from stagewright.machines.yugabytedb.indexes.index_states import Status
@@ -96,11 +98,11 @@ class Oracle:
                 self.hear(note.stored())
             case RowsScanned():
                 self.scanned.append((self.now, note))
-            case LockAwaited(transaction, milliseconds):
+            case LockAwaited(transaction, milliseconds) | SplitAwaited(transaction, milliseconds):
                 self.locked[transaction] += milliseconds
             case SchemaApplied(tablet, _, schema):
                 self._schemas[tablet] = schema
-            case TabletDivided(split) if split.parent in self._schemas:
+            case TabletDivided(split) if split.table == TABLE and split.parent in self._schemas:
                 schema = self._schemas.pop(split.parent)
                 self._schemas |= dict.fromkeys(split.children, schema)
             case StatusReported(index, status):
@@ -216,6 +218,27 @@ class Oracle:
             yield (
                 f"{row.name} as stored: (value, row) {_few(found - expected)} without a row, "
                 f"{_few(expected - found)} without an entry"
+            )
+
+    def placed(
+        self, row: IndexRow, tablets: TabletMap, held: Iterable[tuple[int, bytes, int]], since: int
+    ) -> Iterator[str]:
+        """The tablets that serve have every entry that was written since a time, each one once: (tablet, key, time).
+
+        Of those before, compactions may have reclaimed some.
+        """
+        noted = {(t, k) for t, some in self.entries.get(row.number, {}).items() for k in some}
+        found = set[tuple[int, bytes]]()
+        for tablet, key, time in held:
+            what = f"tablet {tablet} of {row.name} has an entry of {value_of(key)} at {shown(time)}"
+            if (time, key) not in noted:
+                yield f"{what} that nobody has written"
+            elif tablets.of(key) != tablet:
+                yield f"{what} that tablet {tablets.of(key)} is to have"
+            found.add((time, key))
+        for time, key in sorted((t, k) for t, k in noted - found if t > since)[:3]:
+            yield (
+                f"no tablet of {row.name} that serves has the entry of {value_of(key)} at {shown(time)}"
             )
 
     def shares(self, row: IndexRow, until: int) -> tuple[int, int, set[int]] | None:

@@ -22,18 +22,23 @@ from stagewright.impl.indexes.port import Settings
 from stagewright.impl.indexes.records.notes import Note, Stepped
 from stagewright.impl.indexes.records.recorder import IndexRecorder
 from stagewright.impl.indexes.records.server_logs import ServerLogs
-from stagewright.impl.indexes.schema import (
-    Values,
-    row_key,
-    table_tablet,
-)
-from stagewright.impl.indexes.simulated.oracle import Ended, Oracle, by_tablet
+from stagewright.impl.indexes.schema import Values, row_key, table_tablet
+from stagewright.impl.indexes.simulated.oracle import APART, Ended, Oracle, by_tablet
 from stagewright.impl.indexes.simulated.script import Operation
-from stagewright.impl.indexes.simulated.stored import entries_in, versions_in
+from stagewright.impl.indexes.simulated.stored import entries_in, entry_versions_in, versions_in
 from stagewright.impl.indexes.simulated.watcher import Watcher
-from stagewright.impl.indexes.simulated.words import differs, is_settled, said_of, why_not_read
+from stagewright.impl.indexes.simulated.words import (
+    differs,
+    is_settled,
+    place_of,
+    said_of,
+    split_as_text,
+    status_of,
+    why_not_read,
+)
 from stagewright.impl.indexes.simulated.workload import Workload
 from stagewright.impl.indexes.simulated.world import World
+from stagewright.impl.indexes.splits.tablet_map import index_table
 from stagewright.impl.indexes.tablet import ROWS
 from stagewright.impl.indexes.times import COUNTS
 from stagewright.impl.simulator.database.report import Outcome
@@ -41,7 +46,6 @@ from stagewright.impl.simulator.database.weather import NONE, Faults
 from stagewright.impl.storage.memory import MemoryRows
 from stagewright.impl.storage.port import Put, Version
 from stagewright.machines.yugabytedb.backfill.backfill_states import Step
-from stagewright.machines.yugabytedb.indexes.index_states import Status
 from stagewright.spec.errors import InputError
 
 AWAIT_MS, HEAL_MS, SETTLE_MS = 60_000, 60_000, 2_500
@@ -200,6 +204,7 @@ class Run:
             "reads through indexes": sum(len(c.reads) for c in (*self.clients, self.user)),
             "steps": self.watcher.steps + len(self.recorder),
             "tablets split": len(self.world.tablets.splits),
+            "tablets of indexes split": len(self.world.index_splits),
             **dict(sorted(self.world.counted.items())),
         }
         return Report(
@@ -334,7 +339,7 @@ class Run:
                 self._pass(operation.number)
                 return ""
             case "split":
-                return self._split(operation.number)
+                return self._split(operation)
             case "await splits":
                 over = self._until(lambda: self.world.catalog.split is None, AWAIT_MS)
                 return f"tablets: {', '.join(map(str, self.world.tablets.numbers))}" if over else ""
@@ -384,25 +389,20 @@ class Run:
                 return True
         return False
 
-    def _split(self, tablet: int) -> str:
+    def _split(self, operation: Operation) -> str:
         """Asked for again and again, so that a master that is elected hears of it at once."""
-        self.user.splits.pop(tablet, None)
+        place = place_of(operation, self.world.catalog)
+        if not place:
+            return "there is no such index"
+        self.user.splits.pop(place, None)
         for _ in range(AWAIT_JOB_MS // SOON_MS):
-            self.user.ask(SplitTablet(tablet))
-            if self._until(lambda: tablet in self.user.splits, SOON_MS):
-                begun = self.user.splits[tablet]
-                children = " and ".join(map(str, begun.children))
-                return f"refused: {begun.refused}" if begun.refused else f"into {children}"
+            self.user.ask(SplitTablet(place))
+            if self._until(lambda: place in self.user.splits, SOON_MS):
+                return split_as_text(self.user.splits[place])
         return "not answered"
 
     def _status(self, name: str) -> str:
-        build = self.user.builds[name]
-        if build.status is None:
-            return "there is none"
-        text = build.status.name.replace("_", "-").upper()
-        if build.status is Status.in_progress and build.tablets_done:
-            text += f", {build.tablets_done} of {self.plan.settings.tablets} tablets"
-        return ", ".join(filter(None, (text, build.error, "deleted" if build.gone else "")))
+        return status_of(self.user.builds[name], self.plan.settings.tablets)
 
     def _transact(self, key: int, values: Values | None) -> str:
         self.user.begin([(key, values)], 0, lambda: self._learn(self.user))
@@ -458,13 +458,14 @@ class Run:
 
     def _unsettled(self) -> list[str]:
         rows, split = self.world.catalog.indexes, self.world.catalog.split
-        held = [] if split is None else [f"tablet {split.parent}"]
+        held = [] if split is None else [f"tablet {split.place}"]
         return held + [r.name for r in rows if not (r.deferred or is_settled(r))]
 
     def _look(self) -> list[str]:
         oracle, settings = self.oracle, self.plan.settings
         clients = (*self.clients, self.user)
         end = (self.events.now + 1_000) * COUNTS
+        kept = (self.events.now - settings.history + APART) * COUNTS  # no compaction reclaims these
         found = [*oracle.acknowledged(clients), *oracle.wrongly_reported]
         found += oracle.kept(versions_in(self.world))
         if settings.user_enforced:
@@ -482,6 +483,10 @@ class Run:
                         found += oracle.read(row, read)
             if ended.dropped is None:
                 found += oracle.stored(row, frozenset(entries_in(self.world, row.number)), end)
+                tablets = self.world.catalog.map_of(index_table(row.number))
+                found += oracle.placed(
+                    row, tablets, entry_versions_in(self.world, row.number), kept
+                )
         in_a_chunk = settings.chunk_rows + settings.batch - 1  # its last batch may pass the bound
         found += oracle.scans(self._chunks, in_a_chunk)
         if settings.rows_per_second:

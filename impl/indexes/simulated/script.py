@@ -24,7 +24,7 @@ FORMS = (
     "kill SERVER",
     "restart SERVER",
     "fail over",
-    "split TABLET",
+    "split [INDEX] TABLET",
     "await splits",
     "wait MILLISECONDS",
 )
@@ -88,6 +88,8 @@ def _parse(words: list[str]) -> Operation:
             return Operation("put", number=int(key), values=_values(values, text), text=text)
         case ["delete", key] if _is_number(key):
             return Operation("delete", number=int(key), text=text)
+        case ["split", name, number] if _NAME.fullmatch(name) and _is_number(number):
+            return Operation("split", name, number=int(number), text=text)
         case ["write" | "split" | "wait" as verb, number] if _is_number(number):
             return Operation(verb, number=int(number), text=text)
         case ["read", name, value] if _is_number(value):

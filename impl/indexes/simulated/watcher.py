@@ -67,7 +67,7 @@ class Watcher:
             case SchemaApplied():
                 self._apply(note)
             case TabletDivided(split) if (
-                split.parent in self._map.ranges
+                split.table == TABLE and split.parent in self._map.ranges
             ):  # its next leader says it, too
                 self._map = self._map.after(split)
                 schema = self._applied.pop(split.parent, Schema())

@@ -15,8 +15,8 @@ from stagewright.impl.indexes.master import Master
 from stagewright.impl.indexes.messages import AskBuilds, Message
 from stagewright.impl.indexes.port import NewTablet, Port, Settings
 from stagewright.impl.indexes.records.notes import Note, Stored
-from stagewright.impl.indexes.schema import index_tablet, table_tablet
-from stagewright.impl.indexes.splits.tablet_map import TabletMap
+from stagewright.impl.indexes.schema import table_tablet
+from stagewright.impl.indexes.splits.tablet_map import Split, TabletMap, index_table
 from stagewright.impl.indexes.table_tablet import TableTablet
 from stagewright.impl.indexes.tablet import INTENTS, Intent, stored_value
 from stagewright.impl.indexes.times import HybridClock
@@ -25,6 +25,7 @@ from stagewright.impl.simulator.database.events import Events
 from stagewright.impl.simulator.database.weather import Faults
 from stagewright.impl.storage.memory import MemoryRows, ModelledDisk
 from stagewright.impl.storage.port import RowStore
+from stagewright.machines.yugabytedb.indexes.index_states import Permission
 
 MASTER = "master"
 ONLOOKER = "onlooker"  # its line to the master is its own: what it asks shifts nothing else
@@ -177,7 +178,6 @@ class World:
         self.lives: dict[str, _Life] = {}
         self.disks: dict[str, ModelledDisk] = {}
         self.catalog = Catalog(tablets=TabletMap(settings.tablets))
-        self._indexes = 0
         self._kinds: dict[str, _Open] = {}
         self._add(RECORDS, partial(_records, settings))
         for t in range(settings.tablets):
@@ -194,6 +194,11 @@ class World:
         """Those of the table, as the catalog has them."""
         assert self.catalog.tablets is not None
         return self.catalog.tablets
+
+    @property
+    def index_splits(self) -> list[Split]:
+        """Of all indexes."""
+        return [split for tablets in self.catalog.index_tablets for split in tablets.splits]
 
     def start(self) -> None:
         """Let all processes begin."""
@@ -235,20 +240,19 @@ class World:
             if table_tablet(tablet) not in self._kinds:
                 self._add(table_tablet(tablet), partial(_table, self.settings, tablet))
                 self._open(table_tablet(tablet))
-        while self._indexes < len(self.catalog.indexes):
-            number = self._indexes
-            self._indexes += 1
-            for t in range(self.settings.tablets):
-                address = index_tablet(number, t)
-                self._add(address, partial(_index, self.settings, number))
-                self._open(address)
+        for index in self.catalog.indexes:
+            if index.permission is Permission.absent:
+                continue
+            for address in self.catalog.map_of(index_table(index.number)).places:
+                if address not in self._kinds:
+                    self._add(address, partial(_index, self.settings, index.number))
+                    self._open(address)
 
     def left_to_apply(self, number: int) -> Iterator[Stored]:
         """What an index has of committed transactions that its tablets have not heard of yet."""
         records = MemoryRows(self.disks[RECORDS]).snapshot()
         times = {v.key.decode(): int(v.value or b"0") for v in records.versions(RECORD, b"", None)}
-        for t in range(self.settings.tablets):
-            address = index_tablet(number, t)
+        for address in self.catalog.map_of(index_table(number)).places:
             held = MemoryRows(self.disks[address]).snapshot()
             seen = set[bytes]()
             for version in held.versions(INTENTS, b"", None):
@@ -262,8 +266,7 @@ class World:
 
     def delete_index(self, number: int) -> None:
         """Its table is deleted."""
-        for t in range(self.settings.tablets):
-            address = index_tablet(number, t)
+        for address in self.catalog.map_of(index_table(number)).ever:
             self.lives.pop(address, None)
             self._kinds.pop(address, None)
 

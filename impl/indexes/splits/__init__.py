@@ -1,1 +1,1 @@
-"""Tablets of the table split: which tablet has a key, what a tablet does that splits, and what the master does."""
+"""Tablets of the table and of indexes split: which tablet has a key, what one does that splits, and what the master does."""

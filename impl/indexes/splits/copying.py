@@ -11,31 +11,41 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from stagewright.impl.indexes.defects import Defect
-from stagewright.impl.indexes.schema import table_tablet
-from stagewright.impl.indexes.splits.tablet_map import Split, TabletMap
+from stagewright.impl.indexes.splits.tablet_map import TABLE, Split, TabletMap
 from stagewright.impl.indexes.tablet import ENDED, INTENTS, META, NEWEST, ROWS
 from stagewright.impl.storage.port import Put, Version
 
 if TYPE_CHECKING:
     from stagewright.impl.indexes.port import NewTablet
-    from stagewright.impl.indexes.table_tablet import TableTablet
+    from stagewright.impl.indexes.splits.divisible import DivisibleTablet
 
-COUNT, SCHEMA = b"rows", b"schema"
+COUNT = b"rows"
 _AT_ONCE = 1_000
 _SHORT = 500  # writes that clients may wait for
+Wrong = tuple[Defect | None, Defect | None]  # of tablets of the table, and of an index
+_LATE = Defect.late_writes_stay_with_the_parent, Defect.late_entries_stay_with_the_parent
+_PENDING = Defect.intents_stay_with_the_parent, Defect.pending_entries_stay_with_the_parent
+_ALL = Defect.children_have_all_rows, Defect.children_have_all_entries
+_HISTORY = Defect.children_have_no_history, None
+_MARKERS = None, Defect.splits_reclaim_markers
 
 
 @dataclass
 class Child:
     """One of the two, and what it got."""
 
-    number: int
+    place: str
     new: NewTablet | None = None  # None: it is there already
-    found: int = 0  # rows
-    added: int = 0  # rows since then
+    found: int = 0  # rows or entries
+    added: int = 0  # since then
     versions: int = 0
     intents: int = 0
     puts: list[Put] = field(default_factory=list[Put])
+
+    @property
+    def rows(self) -> int:
+        """How many it has."""
+        return self.found + self.added
 
     def put(self, put: Put) -> None:
         """Have it written with others."""
@@ -58,10 +68,10 @@ class Child:
 class Copying:
     """Of one tablet, as it splits."""
 
-    def __init__(self, tablet: TableTablet, split: Split, tablets: TabletMap) -> None:
+    def __init__(self, tablet: DivisibleTablet, split: Split, tablets: TabletMap) -> None:
         self.split = split
         self.is_short = False  # nothing is left but what was written last
-        self.lower, self.upper = self.children = Child(split.lower), Child(split.upper)
+        self.lower, self.upper = self.children = Child(split.places[0]), Child(split.places[1])
         self._tablet = tablet
         self._tablets = tablets
         self._snapshot = tablet.store.snapshot()
@@ -71,11 +81,11 @@ class Copying:
 
     def keep(self, puts: Iterable[Put]) -> None:
         """The tablet has written this."""
-        if Defect.late_writes_stay_with_the_parent not in self._tablet.settings.defects:
+        if not self._has(_LATE):
             self._written += (p for p in puts if p.family in (ROWS, ENDED))
 
     def count(self, key: bytes, more: int) -> None:
-        """There are more rows, or fewer, by what it has written."""
+        """There are more rows or entries, or fewer, by what it has written."""
         self._of(key).added += more
 
     def written(self) -> list[Put]:
@@ -88,7 +98,7 @@ class Copying:
         if not self._is_begun:
             self._is_begun = True
             for child in self.children:
-                child.new = self._tablet.port.make_tablet(table_tablet(child.number))
+                child.new = self._tablet.port.make_tablet(child.place)
         some = list(islice(self._stored, self._tablet.settings.chunk_rows))
         for put in chain(some, written):
             self._give(put)
@@ -103,18 +113,17 @@ class Copying:
         """The tablet takes no more: give them the rest, and they are there."""
         for put in self._written:
             self._give(put)
-        tablet, schema = self._tablet, self._tablet.store.get(META, SCHEMA)
-        if Defect.intents_stay_with_the_parent not in tablet.settings.defects:
+        tablet, inherited = self._tablet, list(self._tablet.inherited())
+        if not self._has(_PENDING):
             for key, intent in tablet.intents.items():
                 child = self._of(key)
                 child.intents += 1
                 child.put(Put(INTENTS, Version(key, 1, intent.encoded())))
         for child in self.children:
-            if schema is not None:
-                child.put(Put(META, schema))
+            for put in inherited:
+                child.put(put)
             child.put(Put(META, Version(NEWEST, 1, str(until).encode())))
-            rows = child.found + child.added
-            child.put(Put(META, Version(COUNT, 1, str(rows).encode())))
+            child.put(Put(META, Version(COUNT, 1, str(child.rows).encode())))
             child.write()
             child.sync()
         for child in self.children:
@@ -131,8 +140,12 @@ class Copying:
     def _of(self, key: bytes) -> Child:
         return self.lower if self._tablets.hash_of(key) < self.split.at else self.upper
 
+    def _has(self, wrong: Wrong) -> bool:
+        """Whether this build is wrong so."""
+        return wrong[self.split.table != TABLE] in self._tablet.settings.defects
+
     def _give(self, put: Put) -> None:
-        all_rows = Defect.children_have_all_rows in self._tablet.settings.defects
+        all_rows = self._has(_ALL)
         if put.family != ROWS:
             self.lower.put(put)
             self.upper.put(put)
@@ -142,14 +155,16 @@ class Copying:
             child.put(put)
 
     def _all(self) -> Iterator[Put]:
-        """Rows and ends of transactions as they were."""
-        history = Defect.children_have_no_history not in self._tablet.settings.defects
-        last = b""
+        """Rows or entries, and ends of transactions, as they were."""
+        history = not self._has(_HISTORY)
+        last, reclaimed = b"", False
         for version in self._snapshot.versions(ROWS, b"", None):
             if version.key != last:
-                last = version.key
+                last, reclaimed = version.key, version.value is None and self._has(_MARKERS)
+                if reclaimed:
+                    continue
                 self._of(last).found += version.value is not None
                 yield Put(ROWS, version)
-            elif history:
+            elif history and not reclaimed:
                 yield Put(ROWS, version)
         yield from (Put(ENDED, v) for v in self._snapshot.versions(ENDED, b"", None))

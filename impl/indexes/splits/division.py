@@ -1,8 +1,8 @@
-"""How a tablet of the table splits at its leader: it fills two stores, then it takes no more, and says so.
+"""How a tablet splits at its leader: it fills two stores, then it takes no more, and says so.
 
 While they are filled it is served (`copying.py`). From then on it only says that it has split. What it was told of before is in
-the stores of its children: all versions of their rows, intents that are pending, which transactions have ended, its schema,
-and a time that it has not passed.
+the stores of its children: all versions of their rows or entries, intents that are pending, which transactions have ended, of the
+table its schema, of an index whether its backfill is over, and a time that it has not passed.
 """
 
 from __future__ import annotations
@@ -19,40 +19,52 @@ from stagewright.impl.indexes.messages import (
     Applied,
     Apply,
     AskSchema,
+    BackfillBatch,
     Divide,
     Divided,
     Fate,
     Finish,
     Message,
+    Prepare,
     Prepared,
+    ReadIndex,
     ReadRows,
+    StoreEntries,
     TabletHasSplit,
     Write,
     Written,
 )
 from stagewright.impl.indexes.records.notes import TabletDivided
-from stagewright.impl.indexes.schema import table_tablet
 from stagewright.impl.indexes.splits.copying import Copying
-from stagewright.impl.indexes.splits.tablet_map import Split, TabletMap
+from stagewright.impl.indexes.splits.tablet_map import TABLE, Split, TabletMap
 from stagewright.impl.indexes.tablet import META
 from stagewright.impl.storage.port import Put, Version
 
 if TYPE_CHECKING:
-    from stagewright.impl.indexes.table_tablet import TableTablet
+    from stagewright.impl.indexes.splits.divisible import DivisibleTablet
 
 _MASTER = "master"
 _SPLIT = b"split"
+_TAKEN = {  # by wrong builds
+    Defect.parents_take_writes: (Write, Prepared, Apply, Fate),
+    Defect.parents_take_entries: (Prepare, StoreEntries, BackfillBatch, Apply, Fate),
+}
 
 
 class Division:
     """Of one tablet. `split` is there from when on it has split."""
 
-    def __init__(self, tablet: TableTablet) -> None:
+    def __init__(self, tablet: DivisibleTablet) -> None:
         self._tablet = tablet
         stored = tablet.store.get(META, _SPLIT)
         self.split = None if stored is None else Split(*json.loads(stored.value or b"[]"))
         self._is_made = False
         self._copying: Copying | None = None
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether its children are being filled."""
+        return self._copying is not None
 
     def keep(self, puts: Iterable[Put]) -> None:
         """The tablet has written this."""
@@ -73,21 +85,21 @@ class Division:
     def answer(self, sender: str, message: Message) -> bool:
         """What a tablet says that has split; False if it takes the message as others do."""
         assert self.split is not None
-        port, defects = self._tablet.port, self._tablet.settings.defects
-        if Defect.parents_take_writes in defects and isinstance(
-            message, Write | Prepared | Apply | Fate
-        ):
+        port, of_table = self._tablet.port, self.split.table == TABLE
+        wrong = Defect.parents_take_writes if of_table else Defect.parents_take_entries
+        if wrong in self._tablet.settings.defects and isinstance(message, _TAKEN[wrong]):
             return False
         match message:
             case Divide(split, tablets):
                 self.begin(split, tablets)
             case Write(transaction, statement) | Finish(transaction, statement):
                 port.send(sender, Written(transaction, statement, Answer.tablet_has_split))
-            case ReadRows(request) | AskSchema(request):
+            case ReadRows(request) | AskSchema(request) | ReadIndex(request):
                 port.send(sender, TabletHasSplit(request))
+            case Prepare() | StoreEntries() | BackfillBatch():
+                port.send(sender, TabletHasSplit())
             case Apply(transaction):
-                places = tuple(map(table_tablet, self.split.children))
-                port.send(sender, Applied(transaction, places))
+                port.send(sender, Applied(transaction, self.split.places))
             case _:
                 pass
         return True
@@ -95,8 +107,8 @@ class Division:
     def begin(self, split: Split, tablets: TabletMap) -> None:
         """Fill the children, unless they are there."""
         if self._is_made:
-            self._tablet.port.send(_MASTER, Divided(self._tablet.number))
-        elif self._copying is None:
+            self._tablet.port.send(_MASTER, Divided(self._tablet.port.address))
+        elif self._copying is None and self._tablet.is_at_rest():  # else the master asks again
             self._copying = Copying(self._tablet, split, tablets)
             self._fill(self._copying)
 
@@ -121,5 +133,6 @@ class Division:
         self._is_made = True
         tablet, (lower, upper) = self._tablet, copying.children
         versions, intents = (lower.versions, upper.versions), (lower.intents, upper.intents)
-        tablet.port.note(TabletDivided(copying.split, versions, intents))
-        tablet.port.send(_MASTER, Divided(tablet.number))
+        rows = lower.rows, upper.rows
+        tablet.port.note(TabletDivided(copying.split, versions, intents, rows))
+        tablet.port.send(_MASTER, Divided(tablet.port.address))

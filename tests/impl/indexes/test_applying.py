@@ -72,9 +72,11 @@ def test_what_a_crash_takes_back_is_held_and_no_version() -> None:
     known.hear(IntentsHeld("table/0", "t", (row_key(5),)))
     known.hear(IntentsEnded("table/0", "t", 70))
     known.hear(Stored("table/0", 70, {row_key(5): b'{"v": 2}'}))
-    assert known.counts("table/0") == (2, 0)
+    assert known.has("table/0", versions=2, rows=1)
+    assert known.intents("table/0") == 0
     known.hear(Opened("table/0", {row_key(5): "t"}))
-    assert known.counts("table/0") == (1, 1)
+    assert known.has("table/0", versions=1, rows=1)
+    assert known.intents("table/0") == 1
     assert known.holder_of("table/0", row_key(5)) == "t"
 
 

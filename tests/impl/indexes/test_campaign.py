@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.thorough import examples
 
+from stagewright.impl.indexes.campaign import drawing
 from stagewright.impl.indexes.campaign.drawing import STRATEGIES, draw
 from stagewright.impl.indexes.campaign.scenario import Scenario
 from stagewright.impl.indexes.campaign.shrinking import shrink, whole
@@ -39,8 +40,8 @@ def test_no_seed_of_many_breaks_a_promise() -> None:
 
 
 def test_a_late_copy_of_an_older_request_is_left_alone() -> None:
-    assert attempt(draw(5)).failures == ()
-    refused = attempt(draw(5), frozenset({Defect.late_requests_count})).failures
+    assert attempt(draw(81)).failures == ()
+    refused = attempt(draw(81), frozenset({Defect.late_requests_count})).failures
     assert {f.by for f in refused} == {BY_TRACE}  # rows that are read again harm no index
 
 
@@ -56,7 +57,8 @@ def test_a_late_copy_of_an_older_request_is_left_alone() -> None:
         24000048,  # the same, when the index is being removed: it was written to by the first plan alone
     ],
 )
-def test_a_run_that_was_wrong_once_is_right(seed: int) -> None:
+def test_a_run_that_was_wrong_once_is_right(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drawing, "INDEX_SPLIT", 0)
     scenario = draw(seed)
     settings = replace(scenario.settings, split_rows=0)  # as it was then
     assert attempt(replace(scenario, settings=settings)).failures == ()

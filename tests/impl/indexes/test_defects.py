@@ -22,6 +22,10 @@ SHARED = (
     "create table 30 rows; create deferred index i on v; create deferred index j on w; wait 200; "
     "backfill; await i; await j"
 )
+HANDED = (  # the second row of a value is read when the tablet that has the first one's entry has split
+    "create table 30 rows; put 900 v=10000; wait 100; create unique index i on v; await job backfill_tablets; "
+    "wait 400; split i 0; await i; wait 200"
+)
 ALONE = "create table 60 rows; create index i on v; await i"
 
 
@@ -56,12 +60,19 @@ DRAWN = {  # seeds of campaigns at which rows and answers alone show it
     Defect.unchanged_entries_are_left: (2, "has no entry of row"),
     Defect.batches_are_not_checked_within: (48, "SUCCEEDED; at"),
     Defect.parents_take_writes: (10, "no tablet that serves has the row"),
-    Defect.intents_stay_with_the_parent: (2, "clients committed"),
+    Defect.intents_stay_with_the_parent: (10, "clients committed"),
     Defect.children_have_no_history: (2, "no tablet that serves has the row"),
     Defect.children_have_all_rows: (2, "that it is not to have"),
     Defect.late_writes_stay_with_the_parent: (10, "no tablet that serves has the row"),
     Defect.splits_do_not_wait_for_jobs: (12, "without an entry"),
     Defect.checkpoints_count_for_children: (43, "without an entry"),
+    Defect.parents_take_entries: (0, "as stored: (value, row)"),
+    Defect.pending_entries_stay_with_the_parent: (0, "without an entry"),
+    Defect.late_entries_stay_with_the_parent: (0, "that serves has the entry of"),
+    Defect.children_have_all_entries: (0, "is to have"),
+    Defect.splits_reclaim_markers: (0, "that serves has the entry of"),
+    Defect.entries_follow_the_first_child: (0, "is to have"),
+    Defect.refused_entries_count_as_written: (1, "without an entry"),
 }
 HUNTS = (
     Hunt(Defect.old_transactions_are_not_awaited, "without a row"),
@@ -102,6 +113,14 @@ HUNTS = (
     ),
     Hunt(Defect.old_reads_are_served, "found rows []", FEWER, 1),
     Hunt(Defect.requests_are_not_checked, "SUCCEEDED; at", FEWER),
+    Hunt(
+        Defect.children_do_not_know_values,
+        "SUCCEEDED; at",
+        HANDED,
+        0,
+        "",
+        {"rows_per_second": 20, "tablets": 1},
+    ),
     Hunt(Defect.safe_time_is_the_least, "SUCCEEDED; at", FEWER, 2),
 )
 BY_RECORDS = {
@@ -136,7 +155,7 @@ ONE_EACH = {  # what one promise says, which one wrong build breaks at a seed, a
     "reads find what the table has": (Defect.old_reads_are_served, 6, "found rows"),
     "an index is its table at every time": (Defect.requests_are_not_checked, 5, " without a"),
     "entries have the times of rows": (Defect.unchanged_entries_are_left, 2, "has no entry of"),
-    "markers stay": (Defect.markers_are_reclaimed_early, 0, " as stored: "),
+    "markers stay": (Defect.markers_are_reclaimed_early, 4, " as stored: "),
     "no failure is invented": (Defect.row_itself_is_a_duplicate, 1, "no two rows ever shared"),
     "SUCCESS means that all read": (Defect.success_is_reported_early, 0, "SUCCESS is reported of"),
     "rows are read once": (Defect.one_scan_an_index, 2, "more than once"),

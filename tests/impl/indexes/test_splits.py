@@ -157,7 +157,74 @@ def test_what_is_pending_when_a_tablet_splits_is_committed_by_its_children() -> 
     assert sum(sum(note.intents) for note in divided) > 0
 
 
+INDEXES = (
+    "create table 40 rows; write 120; wait 60; create unique index i on v; create index j on w; "
+    "await job backfill_tablets; split i 0; wait 60; split j 1; await i; await j; wait 300; split i 3; wait 100; "
+    "split j 2; write 40; wait 50; split 1; wait 60; split i 6; await splits; wait 300"
+)
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("faults", ["", "all"])
+def test_every_promise_is_kept_while_tablets_of_indexes_split(faults: str, seed: int) -> None:
+    _, report = made(INDEXES, faults, seed)
+    assert report.breaches + report.refused == []
+    assert report.counted["tablets of indexes split"] >= 4
+    assert report.counted["reads through indexes"] > 5
+
+
+def test_tablets_of_an_index_split_while_a_backfill_writes_to_it_and_then_those_of_the_table() -> (
+    None
+):
+    _, report = made(
+        "create table 40 rows; create index i on v; await job backfill_tablets; split i 1; split 1; wait 40; split i 4; "
+        "await i; wait 200; split i 1; split i 9; split k 0; drop index i; split i 0"
+    )
+    assert report.kept, report.breaches + report.refused
+    assert results(report, "split i 1") == ["into 3 and 4"] * 2
+    assert results(report, "split 1") == ["refused: tablet index0/1 is splitting"]
+    assert results(report, "split i 4") == ["into 5 and 6"]
+    assert results(report, "split i 9") == ["refused: there is no tablet 9"]
+    assert results(report, "split k 0") == ["there is no such index"]
+    assert results(report, "split i 0") == ["refused: the index is gone, or is being removed"]
+
+
+def test_an_index_that_is_dropped_while_a_tablet_of_it_splits_is_deleted_with_what_it_splits_into() -> (
+    None
+):
+    run, report = made(
+        "create table 40 rows; write 60; create index i on v; await i; split i 0; drop index i; wait 600"
+    )
+    assert report.kept, report.breaches + report.refused
+    assert report.indexes == {"i": "SUCCESS, dropped"}
+    assert not [place for place in run.world.lives if place.startswith("index0/")]
+
+
+def test_tablets_of_indexes_that_have_grown_split_by_themselves() -> None:
+    plan = Plan(
+        script=parse_script(
+            "create table 60 rows; create index i on v; await i; wait 4000; await splits"
+        ),
+        settings=Settings(tablets=1, batch=2, chunk_rows=4, split_rows=32),
+    )
+    run = Run(plan)
+    report = run.report()
+    assert report.kept, report.breaches + report.refused
+    entries = run.world.catalog.map_of("index0")
+    assert len(entries.numbers) > 1
+
+
+OF_INDEXES = [
+    Defect.parents_take_entries,
+    Defect.pending_entries_stay_with_the_parent,
+    Defect.late_entries_stay_with_the_parent,
+    Defect.children_have_all_entries,
+    Defect.splits_reclaim_markers,
+    Defect.entries_follow_the_first_child,
+    Defect.refused_entries_count_as_written,
+]
 WRONG = [
+    *OF_INDEXES,
     Defect.parents_take_writes,
     Defect.intents_stay_with_the_parent,
     Defect.children_have_no_history,

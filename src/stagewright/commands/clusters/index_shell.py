@@ -28,7 +28,8 @@ commands, one per line or separated by semicolons; keys and values are whole num
   drop index NAME      drop it, at any time
   read NAME VALUE [at TIME]   read the rows that an index has for a value
   split TABLET         make two of a tablet of the table; refused while a backfill is going on
-  tablets              which tablets the table has now, and which have split into them
+  split INDEX TABLET   make two of a tablet of an index, at any time
+  tablets [INDEX]      which tablets the table has now, or an index, and which have split into them
   help, exit
 """
 AWAIT = 3600.0  # seconds
@@ -99,12 +100,12 @@ class IndexShell:
                     self._show(build)
             case ["await", name]:
                 self._await(name)
-            case ["split", tablet] if tablet.isdecimal():
-                children = self._client.split(_number(tablet))
+            case ["split", *index, tablet] if tablet.isdecimal() and len(index) <= 1:
+                children = self._client.split(_number(tablet), *index)
                 text = f"tablet {tablet} splits into {' and '.join(map(str, children))}"
                 self._say({"tablet": int(tablet), "children": list(children)}, text)
-            case ["tablets"]:
-                self._tablets()
+            case ["tablets", *index] if len(index) <= 1:
+                self._tablets(*index)
             case ["merge" | "move" | "repair" | "alter", *_] | ["cdc", *_]:
                 raise InputError(
                     f"a cluster with `--indexes` has no `{words[0]}`: one table, whose tablets only split",
@@ -146,9 +147,9 @@ class IndexShell:
         what = {"index": name, "value": value, "rows": list(found.rows), "time": found.at}
         self._say(what, keys)
 
-    def _tablets(self) -> None:
+    def _tablets(self, index: str = "") -> None:
         """The tablets that serve, with the one that each was in the beginning."""
-        known = self._client.tablets()
+        known = self._client.tablets(index)
         for tablet in known.numbers:
             root = known.root(tablet)
             text = f"tablet {tablet}" + (

@@ -26,6 +26,7 @@ from stagewright.impl.indexes.schema import (
     row_key,
     tablet_of,
 )
+from stagewright.impl.indexes.splits.tablet_map import TabletMaps
 from stagewright.machines.yugabytedb.indexes.index_states import Permission
 
 numbers = st.integers(-3, 3) | st.integers(-LARGEST, LARGEST)
@@ -58,7 +59,7 @@ def test_entries_of_pages_are_those_of_their_rows(
             for i in INDEXES
             if i.column in rows[k]
         ),
-        tablets,
+        TabletMaps(tablets),
     )
     said = {(place, e.index): tuple(changes_of(e)) for place, e in found.entries()}
     assert {place: some for (place, _), some in said.items()} == expected

@@ -46,7 +46,7 @@ from stagewright.impl.indexes.processes.wire import (
 )
 from stagewright.impl.indexes.records.notes import Note
 from stagewright.impl.indexes.schema import IndexInfo, Schema, row_key, table_tablet
-from stagewright.impl.indexes.splits.tablet_map import TabletMap
+from stagewright.impl.indexes.splits.tablet_map import TabletMap, TabletMaps
 from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
 
 NOW = 1_000
@@ -229,7 +229,7 @@ def test_an_index_is_looked_up_though_the_tablet_that_is_asked_for_its_schema_ha
 
 
 def test_what_one_session_of_a_server_hears_of_a_schema_the_others_know() -> None:
-    port, server = Heard(), KnownSchema(TabletMap(3))
+    port, server = Heard(), KnownSchema(TabletMaps(3))
     first, second = (Session(port, Settings(), list[Reply]().append, server) for _ in range(2))
     first.ask(Transact(1, ((7, {"v": 1}),)))
     write = port.sent[-1]
