@@ -14,9 +14,11 @@ from tests.impl.indexes.processes.clusters import WRONG
 
 from stagewright.commands import run_command_line
 from stagewright.commands.console.exit_codes import ExitCode
-from stagewright.impl.endurance import index_builds
+from stagewright.impl.endurance import index_builds, topology
 from stagewright.impl.endurance.broken import BrokenError, refuse
+from stagewright.impl.endurance.writers import Writer, writing
 from stagewright.impl.indexes.processes.supervisor import IndexSupervisor
+from stagewright.impl.processes.supervisor import Supervisor
 
 
 def test_a_directory_that_is_not_empty_is_refused(
@@ -31,6 +33,47 @@ def test_of_many_problems_the_first_ones_are_told_and_of_none_nothing() -> None:
     refuse([])
     with pytest.raises(BrokenError, match="a\nb"):
         refuse(["a", "b"])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--kills", "3"], ["--of", "views", "--etcd", "0"], ["--of", "topology", "--builds", "2"]],
+    ids=" ".join,
+)
+def test_options_of_another_kind_are_refused(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command_line(["endure", *words]) == ExitCode.BAD_INPUT
+    assert words[-2] in capsys.readouterr().err
+
+
+@pytest.mark.long
+def test_nodes_are_killed_and_come_and_go_and_nothing_is_lost(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["endure", "--of", "topology", "--kills", "8", "--etcd", "0", "--json"]
+    assert run_command_line(words) == ExitCode.HOLDS
+    found = capsys.readouterr()
+    done = json.loads(found.out)["done"]
+    assert (done["kills"], done["nodes joined"], done["nodes left"]) == (8, 1, 1)
+    assert done["writes acknowledged"] > 0
+    assert "8 kills, 1 nodes joined" in found.err
+
+
+@pytest.mark.long
+def test_a_write_that_is_lost_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def forgetful(supervisor: Supervisor, count: int, table: str) -> list[Writer]:
+        writers = writing(supervisor, count, table)
+        writers[0].acknowledged[b"never"] = [b"1"]  # it counts as acknowledged, and no node has it
+        return writers
+
+    monkeypatch.setattr(topology, "writing", forgetful)
+    words = ["endure", "--of", "topology", "--kills", "1", "--nodes", "3", "--etcd", "0"]
+    assert run_command_line([*words, "--dir", str(tmp_path / "d")]) == ExitCode.VIOLATED
+    assert "BROKEN b'never' is None" in capsys.readouterr().out
+    assert (tmp_path / "d" / "c").exists()
 
 
 @pytest.mark.long

@@ -1,4 +1,4 @@
-"""`stagewright endure`: builds in clusters of real processes, which are killed at random while clients write."""
+"""`stagewright endure`: clusters of real processes, which are killed at random while clients write."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ examples:
   stagewright endure                          # three builds of each kind
   stagewright endure --builds 100 --seed 7
   stagewright endure --of views --builds 20
+  stagewright endure --of topology --nodes 24 --kills 200 --etcd 3
   stagewright endure --builds 1000 --seconds 1200 --json
 
 Indexes: non-unique, unique and deferred ones are built one after the other in clusters of three tablet servers and two
@@ -28,6 +29,10 @@ steps of the definitions.
 
 Views: a view of a table of tablets is built again and again while a client writes and nodes are killed; each third time a node
 joins and another one leaves.
+
+Topology: nodes of a cluster with a table of tablets are killed while two clients write; every ten kills a node joins and another
+one leaves. If there is an etcd (on the path, or named by STAGEWRIGHT_ETCD), the log of commands is in three members of it,
+and its leader is killed, too. At the end, and again after a restart, every acknowledged write is looked for.
 """
 
 
@@ -36,21 +41,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
     from stagewright.commands.console.machine_flags import positive
 
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.description = "Build indexes or views in real processes that are killed at random."
+    parser.description = "Build indexes or views, or change the topology, in real processes that are killed at random."
     parser.epilog = f"{_EXAMPLE}\n{parser.epilog or ''}"
     add = parser.add_argument
     add(
         "--of",
-        choices=["indexes", "views"],
+        choices=["indexes", "views", "topology"],
         default="indexes",
-        help="what to build (default: indexes)",
+        help="what is done meanwhile (default: indexes)",
     )
-    add("--builds", type=positive, default=3, metavar="N", help="builds of each kind (default: 3)")
+    add("--builds", type=positive, metavar="N", help="builds of each kind (default: 3)")
     add(
         "--seconds",
         type=positive,
         metavar="N",
-        help="begin no cluster, or no view, after N seconds",
+        help="begin no cluster, no view, no kill after N seconds",
+    )
+    add("--kills", type=positive, metavar="N", help="kills, of topology (default: 20)")
+    add("--nodes", type=positive, metavar="N", help="nodes, of topology (default: 4)")
+    add(
+        "--etcd",
+        type=int,
+        metavar="MEMBERS",
+        help="members of etcd, of topology; 0: none (default: 3 if there is an etcd)",
     )
     add("--seed", type=int, default=0, metavar="N", help="of what happens when (default: 0)")
     add("--dir", type=Path, metavar="DIR", help="keep the clusters there (default: nowhere)")
@@ -61,19 +74,29 @@ def execute(args: argparse.Namespace) -> int:
     """Endure, and say what was done."""
     from stagewright.impl.endurance.broken import BrokenError
     from stagewright.impl.endurance.index_builds import endure as build_indexes
+    from stagewright.impl.endurance.topology import endure as change_topology
     from stagewright.impl.endurance.view_builds import endure as build_views
     from stagewright.spec.errors import InputError
 
+    _refuse_options(args)
     directory = args.dir or Path(tempfile.mkdtemp(prefix="endure-"))
     if args.dir is not None and directory.exists() and any(directory.iterdir()):
         raise InputError(f"--dir {directory}: it is not empty", help="name a new directory")
     began, done, broken = time.monotonic(), Counter[str](), ""
     seconds = float("inf") if args.seconds is None else args.seconds
     try:
-        if args.of == "views":
-            build_views(directory, args.builds, args.seed, done, seconds, _report)
+        if args.of == "topology":
+            nodes, wanted = args.nodes or 4, args.kills or 20
+            members = _members(args.etcd)
+            change_topology(
+                directory, nodes, wanted, members, args.seed, done, seconds, _report_kills
+            )
+        elif args.of == "views":
+            build_views(directory, args.builds or 3, args.seed, done, seconds, _report)
         else:
-            build_indexes(directory, args.builds, args.seed, done, seconds, _check_logs, _report)
+            build_indexes(
+                directory, args.builds or 3, args.seed, done, seconds, _check_logs, _report
+            )
     except BrokenError as error:
         broken = str(error)
     finally:
@@ -98,6 +121,27 @@ def execute(args: argparse.Namespace) -> int:
     return ExitCode.VIOLATED if broken else ExitCode.HOLDS
 
 
+def _refuse_options(args: argparse.Namespace) -> None:
+    from stagewright.spec.errors import InputError
+
+    of_topology = [n for n in ("kills", "nodes", "etcd") if getattr(args, n) is not None]
+    if args.of != "topology" and of_topology:
+        raise InputError(f"--{of_topology[0]}: nothing but `--of topology` takes it")
+    if args.of == "topology" and args.builds is not None:
+        raise InputError("--builds: nothing is built", help="`--kills N`: so many kills")
+    if args.etcd is not None and args.etcd < 0:
+        raise InputError(f"--etcd {args.etcd}: from 0 on")
+
+
+def _members(wanted: int | None) -> int:
+    """Of etcd."""
+    from stagewright.impl.group0.etcd_process import find_etcd
+
+    if wanted is not None:
+        return wanted
+    return 3 if find_etcd() is not None else 0
+
+
 def _check_logs(logs: Sequence[Path]) -> str:
     from stagewright.commands.campaigning.logs import YUGABYTE, check_logs
 
@@ -110,6 +154,11 @@ def _report(done: Counter[str]) -> None:
         file=sys.stderr,
         flush=True,
     )
+
+
+def _report_kills(done: Counter[str]) -> None:
+    words = ", ".join(f"{count} {what}" for what, count in sorted(done.items()) if count)
+    print(words, file=sys.stderr, flush=True)
 
 
 def _remove(directory: Path) -> None:
