@@ -32,6 +32,7 @@ VIEW_BUILDING = Document(
                 ViewCoordinator.tasks_are_of_views,
                 ViewCoordinator.views_are_created_at_any_time,
                 ViewCoordinator.batches_run_where_the_tablet_is,
+                ViewBuilding.views_are_created_at_any_time,
                 ViewBuilding.tasks_are_of_replicas,
                 ViewBuilding.one_task_for_a_replica,
                 ViewDestinations.processed_sstables_are_in_the_views,
@@ -56,6 +57,7 @@ VIEW_BUILDING = Document(
                 ViewWorker.finished_tasks_are_removed_once,
                 ViewBuilding.missing_rows_have_a_task,
                 ViewBuilding.aborted_tasks_are_of_tablets_in_transition,
+                ViewBuilding.views_are_dropped_at_any_time,
                 ViewBuilding.dropped_views_have_no_tasks,
                 ViewStaging.tasks_are_finished_or_deleted,
                 ViewTask.finished_tasks_were_worked_on,
@@ -121,6 +123,7 @@ VIEW_BUILDING = Document(
         Section(
             "Tablet operations",
             (
+                ViewBuilding.tablets_are_moved_at_any_time,
                 ViewBuilding.tasks_under_way_are_aborted,
                 ViewResize.missing_ranges_have_a_task,
                 ViewResize.splits_do_not_wait_for_views,

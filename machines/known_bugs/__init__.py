@@ -41,6 +41,7 @@ from stagewright.machines.known_bugs.scylladb.alone import (
     tablet_invariants,
     topology_operations,
     topology_ranges,
+    view_operations,
     view_tasks,
 )
 from stagewright.machines.known_bugs.yugabytedb import (
@@ -89,6 +90,7 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *topology_operations.BUGS,
     *topology_ranges.BUGS,
     *view_coordinator.BUGS,
+    *view_operations.BUGS,
     *view_server.BUGS,
     *view_tasks.BUGS,
     *views.BUGS,

@@ -1137,6 +1137,33 @@ class TopologyControl(TopologyProperties):
         free = self.topology_request[n].is_none() & ~self.down.has(n)
         return free & self.stays(n) & some((m != n) & self.stays(m) for m in Node)
 
+    @accepts(ask_to_join)
+    def nodes_ask_to_join_at_any_time(self, n: Term[Node]) -> Bool:
+        """The same of a node that is new, while others join or leave."""
+        return self._is(n, NodeState.absent)
+
+    @accepts(ask_to_replace)
+    def dead_nodes_can_be_replaced_at_any_time(self, n: Term[Node], dead: Term[Node]) -> Bool:
+        """The same of a new node in the place of a dead one, for which nothing else is asked."""
+        free = self.stays(dead) & self.topology_request[dead].is_none()
+        return self._is(n, NodeState.absent) & self.down.has(dead) & free
+
+    @accepts(ask_to_remove)
+    def dead_nodes_can_be_removed_at_any_time(self, n: Term[Node]) -> Bool:
+        """The same of a dead node, if another one stays."""
+        free = self.topology_request[n].is_none() & self.down.has(n)
+        return free & self.stays(n) & some((m != n) & self.stays(m) for m in Node)
+
+    @accepts(ask_to_rebuild)
+    def nodes_can_be_rebuilt_at_any_time(self, n: Term[Node]) -> Bool:
+        """The same of a node that is to stream its data anew."""
+        return self.topology_request[n].is_none() & ~self.down.has(n) & self.stays(n)
+
+    @accepts(start_balancing)
+    def tablets_are_balanced_where_there_is_no_work(self) -> Bool:
+        """001: "If there is no work for the state machine, tablet load balancer is invoked"."""
+        return self.is_at_rest() & ~self._pending() & self.global_request.is_none()
+
     @accepts(ask_globally)
     def global_requests_are_issued_at_any_time(self) -> Bool:
         """001: "Separately from the per-node requests, there is also a 'global' request field": nodes need not be done."""

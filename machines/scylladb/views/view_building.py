@@ -36,6 +36,7 @@ from stagewright.spec import (
     Profile,
     SetVar,
     Term,
+    accepts,
     action,
     budget,
     choose,
@@ -436,6 +437,23 @@ class ViewBuilding(Machine):
         require(~running, "no other batch runs on the shard")
 
     # -- promises --------------------------------------------------------------------------------------
+
+    @accepts(create_view)
+    def views_are_created_at_any_time(self, t: Term[Task], n: Term[Node]) -> Bool:
+        """000: tasks are created when "a view/index is created", also while the tablet is in transition."""
+        one = self.replicas.has(n) & (self.replicas.size() == 1)
+        return (self.status == ViewStatus.none) & one & (self.tasks[t].life == Life.absent)
+
+    @accepts(drop_view)
+    def views_are_dropped_at_any_time(self) -> Bool:
+        """000: "we simply delete relevant view building tasks", also while the tablet is in transition."""
+        return self.status.any_of(ViewStatus.started, ViewStatus.success)
+
+    @accepts(migrate)
+    def tablets_are_moved_at_any_time(self, leaving: Term[Node], pending: Term[Node]) -> Bool:
+        """000: it is for the coordinator "to react to following tablet operations": they do not wait for it."""
+        moves = self.replicas.has(leaving) & ~self.replicas.has(pending)
+        return (self.stage == Stage.none) & moves
 
     @invariant
     def built_views_are_complete(self) -> Bool:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from stagewright.machines.scylladb.cluster import Node
-from stagewright.machines.scylladb.topology.control.topology_record import COORDINATOR, OPERATOR
+from stagewright.machines.scylladb.topology.control.topology_record import (
+    BALANCER,
+    COORDINATOR,
+    NODE,
+    OPERATOR,
+)
 from stagewright.machines.scylladb.topology.topology_control import TopologyControl
 from stagewright.machines.scylladb.topology.topology_states import (
     NodeState,
@@ -19,6 +24,10 @@ WEAK = Fairness.WEAK
 ONE: dict[BudgetName, int | None] = {TopologyControl.requests: 1, TopologyControl.faults: 0}
 ONE_FAULT: dict[BudgetName, int | None] = {TopologyControl.requests: 1, TopologyControl.faults: 1}
 TWO: dict[BudgetName, int | None] = {TopologyControl.requests: 2, TopologyControl.faults: 0}
+TWO_AND_A_FAULT: dict[BudgetName, int | None] = {
+    TopologyControl.requests: 2,
+    TopologyControl.faults: 1,
+}
 
 
 @known_bug(
@@ -140,6 +149,90 @@ class TheBalancerDoesNotLookAtRequests(TopologyControl):
         self.transition_state = TransitionState.tablet_migration
         self.tablet_work = work
         self._enter()
+
+
+ISSUED = 'design document 001: "When a request is issued to a node the entry is added to the map"'
+
+
+@known_bug("001-48", ISSUED, breaks=TopologyControl.nodes_ask_to_join_at_any_time, budgets=TWO)
+class JoiningWaitsForRest(TopologyControl):
+    """JOIN_NODE_REQUEST is refused while another node joins or leaves."""
+
+    @action(by=NODE, spends=TopologyControl.requests)
+    def ask_to_join(self, n: Term[Node]) -> None:
+        """A node asks to join a topology at rest."""
+        require(self.is_at_rest(), "the topology is at rest")
+        super().ask_to_join(n)
+
+
+@known_bug(
+    "001-49",
+    ISSUED,
+    breaks=TopologyControl.dead_nodes_can_be_replaced_at_any_time,
+    budgets=TWO_AND_A_FAULT,
+)
+class ReplacingWaitsForRest(TopologyControl):
+    """The same of a node that is to take a dead one's place."""
+
+    @action(by=NODE, spends=TopologyControl.requests)
+    def ask_to_replace(self, n: Term[Node], dead: Term[Node]) -> None:
+        """A node asks to replace another in a topology at rest."""
+        require(self.is_at_rest(), "the topology is at rest")
+        super().ask_to_replace(n, dead)
+
+
+@known_bug(
+    "001-50",
+    ISSUED,
+    breaks=TopologyControl.dead_nodes_can_be_removed_at_any_time,
+    budgets=TWO_AND_A_FAULT,
+)
+class RemovingWaitsForRest(TopologyControl):
+    """The operator is refused a removal while something else goes on, which may wait for that dead node."""
+
+    @action(by=OPERATOR, spends=TopologyControl.requests)
+    def ask_to_remove(self, n: Term[Node]) -> None:
+        """The operator removes a dead node from a topology at rest."""
+        require(self.is_at_rest(), "the topology is at rest")
+        super().ask_to_remove(n)
+
+
+@known_bug("001-51", ISSUED, breaks=TopologyControl.nodes_can_be_rebuilt_at_any_time, budgets=TWO)
+class RebuildingWaitsForRest(TopologyControl):
+    """The operator is refused a rebuild while something else goes on."""
+
+    @action(by=OPERATOR, spends=TopologyControl.requests)
+    def ask_to_rebuild(self, n: Term[Node]) -> None:
+        """The operator has a node rebuilt in a topology at rest."""
+        require(self.is_at_rest(), "the topology is at rest")
+        super().ask_to_rebuild(n)
+
+
+@known_bug("001-53", ISSUED, breaks=TopologyControl.requests_are_issued_at_any_time, budgets=TWO)
+class LeavingWaitsForRest(TopologyControl):
+    """The operator is refused a decommission while another node joins or leaves."""
+
+    @action(by=OPERATOR, spends=TopologyControl.requests)
+    def ask_to_leave(self, n: Term[Node]) -> None:
+        """The operator decommissions a node of a topology at rest."""
+        require(self.is_at_rest(), "the topology is at rest")
+        super().ask_to_leave(n)
+
+
+@known_bug(
+    "001-52",
+    'design document 001: "If there is no work for the state machine, tablet load balancer is invoked"',
+    breaks=TopologyControl.tablets_are_balanced_where_there_is_no_work,
+    budgets=TWO,
+)
+class TabletsMoveOnlyToDrain(TopologyControl):
+    """The balancer is invoked for nodes that are to leave, and for nothing else."""
+
+    @action(by=BALANCER, spends=TopologyControl.requests)
+    def start_balancing(self) -> None:
+        """A node that is to leave has tablets."""
+        require(some(self._paused(n) for n in Node), "a request is paused")
+        super().start_balancing()
 
 
 BUGS = known_bugs_in(globals())
