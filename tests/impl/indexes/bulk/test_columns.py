@@ -11,6 +11,7 @@ from hypothesis import given, strategies as st
 from stagewright.impl.indexes.bulk import columns
 from stagewright.impl.indexes.bulk.columns import (
     EntryColumns,
+    by_place,
     changes_of,
     keys_of_entries,
     tablets_of,
@@ -26,7 +27,7 @@ from stagewright.impl.indexes.schema import (
     row_key,
     tablet_of,
 )
-from stagewright.impl.indexes.splits.tablet_map import TabletMaps
+from stagewright.impl.indexes.splits.tablet_map import TabletMap, TabletMaps
 from stagewright.machines.yugabytedb.indexes.index_states import Permission
 
 numbers = st.integers(-3, 3) | st.integers(-LARGEST, LARGEST)
@@ -75,6 +76,22 @@ def test_keys_and_tablets_are_those_of_one_entry(
     assert keys_of_entries(unique, array, array[::-1].copy()) == expected
     assert tablets_of(array, tablets).tolist() == [tablet_of(row_key(v), tablets) for v in values]
     assert len(Entries(0, unique, array.tobytes(), array.tobytes())) == len(values)
+
+
+@given(values=st.lists(numbers, min_size=1), halved=st.lists(st.integers(0, 9), max_size=4))
+def test_entries_go_to_the_tablets_that_others_have_split_into(
+    values: list[int], halved: list[int]
+) -> None:
+    tablets = TabletMap(2, (), "index3")
+    for number in halved:
+        split = tablets.halves(number) if number in tablets.ranges else None
+        tablets = tablets if split is None else tablets.after(split)
+    array = np.array(values, np.int64)
+    found = dict(by_place(Entries(3, True, array.tobytes(), array.tobytes()), tablets))
+    assert {p: e.columns()[0].tolist() for p, e in found.items()} == {
+        place: [v for v in values if tablets.place_of(row_key(v)) == place]
+        for place in {tablets.place_of(row_key(v)) for v in values}
+    }
 
 
 @given(batches=st.lists(st.lists(numbers), max_size=4), others=st.lists(numbers, max_size=20))

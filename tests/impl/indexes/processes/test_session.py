@@ -25,6 +25,8 @@ from stagewright.impl.indexes.messages import (
     ReadIndex,
     ReadRows,
     SchemaKnown,
+    SplitBegun,
+    SplitTablet,
     TabletHasSplit,
     Tablets,
     Write,
@@ -34,6 +36,8 @@ from stagewright.impl.indexes.port import Settings
 from stagewright.impl.indexes.processes.session import Session
 from stagewright.impl.indexes.processes.wire import (
     Failed,
+    Halved,
+    HalveTablet,
     LookUp,
     MakeIndex,
     Question,
@@ -43,6 +47,7 @@ from stagewright.impl.indexes.processes.wire import (
     TabletsNow,
     Transact,
     Transacted,
+    WhichTablets,
 )
 from stagewright.impl.indexes.records.notes import Note
 from stagewright.impl.indexes.schema import IndexInfo, Schema, row_key, table_tablet
@@ -226,6 +231,39 @@ def test_an_index_is_looked_up_though_the_tablet_that_is_asked_for_its_schema_ha
     assert port.places[-1] in map(table_tablet, split.children)
     session.receive("table/3", known(Permission.read_write_and_delete))
     assert isinstance(port.sent[-1], ReadIndex)
+
+
+def test_a_read_through_an_index_follows_a_tablet_of_it_that_has_split() -> None:
+    port, session, replies = asked(7)
+    tablets = TabletMap(3, (), "index0")
+    split = tablets.halves(tablets.of(row_key(7)))
+    assert split is not None
+    serves = known(Permission.read_write_and_delete)
+    session.receive("table/0", serves)
+    assert port.places[-1] == split.place
+    session.receive(split.place, TabletHasSplit("1"))
+    assert port.sent[-1] == AskTablets("index0")
+    session.receive("master", Tablets(tablets.after(split)))
+    port.later.pop()()
+    session.receive("table/0", serves)
+    assert isinstance(port.sent[-1], ReadIndex)
+    assert port.places[-1] == tablets.after(split).place_of(row_key(7))
+    assert replies == []
+
+
+def test_a_tablet_of_an_index_is_split_by_the_number_that_the_schema_has_for_its_name() -> None:
+    port, replies = Heard(), list[Reply]()
+    session = Session(port, Settings(), replies.append)
+    session.ask(HalveTablet(1, 2, "i"))
+    session.receive("table/0", known(Permission.do_backfill))
+    assert port.sent[-1] == SplitTablet("index0/2")
+    session.receive("master", SplitBegun("table/2", ("table/3", "table/4")))  # of another question
+    session.receive("master", SplitBegun("index0/2", ("index0/3", "index0/4")))
+    assert replies == [Halved(1, (3, 4))]
+    session.ask(WhichTablets(1, "j"))
+    session.receive("table/0", known(Permission.do_backfill))
+    assert isinstance(replies[-1], Failed)
+    assert replies[-1].reason == "there is no index j, or it is being removed"
 
 
 def test_what_one_session_of_a_server_hears_of_a_schema_the_others_know() -> None:
