@@ -10,7 +10,13 @@ from pathlib import Path
 from random import Random
 
 from stagewright.impl.endurance.broken import PATIENCE, refuse
-from stagewright.impl.endurance.writers import all_is_there, decommission_oldest, kills, writing
+from stagewright.impl.endurance.writers import (
+    add_node,
+    all_is_there,
+    decommission_oldest,
+    kills,
+    writing,
+)
 from stagewright.impl.group0.etcd_process import EtcdCluster
 from stagewright.impl.processes.layout import Layout, Settings
 from stagewright.impl.processes.supervisor import Supervisor
@@ -88,10 +94,10 @@ def _kill(
         if etcd is not None and done["kills"] % _OF_ETCD == 0:
             done["kills of etcd's leader"] += kill_the_leader(etcd, chance)
         if done["kills"] % 10 == _JOINS:
-            supervisor.add()
+            done["asked again"] += add_node(supervisor)
             done["nodes joined"] += 1
         if done["kills"] % 10 == _LEAVES:
-            decommission_oldest(supervisor)
+            done["asked again"] += decommission_oldest(supervisor)
             done["nodes left"] += 1
         report(done)
 

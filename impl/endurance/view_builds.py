@@ -11,6 +11,7 @@ from random import Random
 from stagewright.impl.endurance.broken import PATIENCE, BrokenError, refuse
 from stagewright.impl.endurance.writers import (
     Writer,
+    add_node,
     all_is_there,
     decommission_oldest,
     kills,
@@ -105,26 +106,29 @@ def at_once(session: Session, writers: list[Writer]) -> None:
 
 def build_one(
     supervisor: Supervisor, session: Session, number: int, chance: Random, writers: list[Writer]
-) -> int:
-    """Build the view with kills, look at it, and drop it; how many kills."""
+) -> Counter[str]:
+    """Build the view with kills, look at it, and drop it; what was done."""
+    done = Counter[str]()
     writer = Writer(supervisor.session(T), f"w{number}")
     writers.append(writer)
     writer.start()
     session.create_view(V, T, MODULUS)
     moves = number % 3 == 0
     if moves:
-        supervisor.add()
-    count = 1 + chance.randrange(3)
-    kills(supervisor, chance, count)
+        done["asked again"] += add_node(supervisor)
+    done["kills"] += 1 + chance.randrange(3)
+    kills(supervisor, chance, done["kills"])
     if moves:
-        decommission_oldest(supervisor)
+        done["asked again"] += decommission_oldest(supervisor)
+        done["nodes replaced"] += 1
     built(session)
     at_once(session, writers)
     all_is_there(supervisor, [writer])
     is_its_base(session, writers)
     session.level = Level.quorum
     session.drop_view(V)
-    return count
+    done["views: SUCCESS"] += 1
+    return done
 
 
 def endure(
@@ -151,9 +155,7 @@ def endure(
         for number in range(builds):
             if time.monotonic() > end:
                 break
-            done["kills"] += build_one(supervisor, session, number, chance, writers)
-            done["views: SUCCESS"] += 1
-            done["nodes replaced"] += number % 3 == 0
+            done.update(build_one(supervisor, session, number, chance, writers))
             report(done)
         refuse([] if supervisor.status().is_well else ["the cluster is not well at its end"])
         session.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from random import Random
 from threading import Event, Thread
 
@@ -11,14 +12,20 @@ from stagewright.impl.processes.client import Session
 from stagewright.impl.processes.errors import ClusterError, OperationFailedError
 from stagewright.impl.processes.supervisor import TABLE, Supervisor
 
+_KEEPS = 20
+
 
 class Writer(Thread):
-    """A client that writes to keys of its own and knows what was acknowledged."""
+    """A client that writes to keys of its own and knows what was acknowledged.
 
-    def __init__(self, session: Session, name: str) -> None:
+    Of so many writes, one `keeps` its row: nobody writes it again, so that a loss is seen however late one looks.
+    """
+
+    def __init__(self, session: Session, name: str, keeps: int = 0) -> None:
         super().__init__(daemon=True)  # a check that fails ends, though it writes
         self.session = session
         self.key_prefix = name
+        self.keeps = keeps
         self.acknowledged: dict[bytes, list[bytes | None]] = {}  # what a key may hold
         self.count = 0
         self.stop = Event()
@@ -26,8 +33,10 @@ class Writer(Thread):
     def run(self) -> None:
         chance = Random(self.key_prefix)
         while not self.stop.is_set():
-            key = f"{self.key_prefix}/{chance.randrange(30)}".encode()
-            value = None if chance.random() < 0.1 else b"%d" % self.count
+            kept = self.keeps > 0 and self.count % self.keeps == 0
+            place = f"kept{self.count}" if kept else chance.randrange(30)
+            key = f"{self.key_prefix}/{place}".encode()
+            value = None if chance.random() < 0.1 and not kept else b"%d" % self.count
             before = self.acknowledged.get(key, [None])
             self.acknowledged[key] = [*before, value]  # until it is known
             try:
@@ -42,7 +51,7 @@ class Writer(Thread):
 
 def writing(supervisor: Supervisor, count: int, table: str = TABLE) -> list[Writer]:
     """So many clients, each with keys of its own."""
-    writers = [Writer(supervisor.session(table), f"w{i}") for i in range(count)]
+    writers = [Writer(supervisor.session(table), f"w{i}", _KEEPS) for i in range(count)]
     for writer in writers:
         writer.start()
     return writers
@@ -79,20 +88,36 @@ def kills(supervisor: Supervisor, chance: Random, count: int) -> None:
         supervisor.start()
 
 
-def decommission_oldest(supervisor: Supervisor) -> None:
-    """The node that has been there longest leaves; as an operator would, ask again while killed nodes seem down.
+def add_node(supervisor: Supervisor) -> int:
+    """A node joins; where one seemed down, its joining is undone, and another one is added; how often that was so.
+
+    Raises:
+        BrokenError: none can join, although nobody has been killed for a while.
+    """
+    return _asked_again(supervisor.add, "no node can join")
+
+
+def decommission_oldest(supervisor: Supervisor) -> int:
+    """The node that has been there longest leaves; asked again while it seems down; how often that was so.
 
     Raises:
         BrokenError: it cannot leave, although nobody has been killed for a while.
     """
-    layout, until = supervisor.layout, time.monotonic() + PATIENCE
+    layout = supervisor.layout
     name = next(n for n in layout.names() if not layout.stopped(n))
+    return _asked_again(lambda: supervisor.decommission(name), f"{name} cannot leave")
+
+
+def _asked_again(ask: Callable[[], object], problem: str) -> int:
+    """Ask as an operator would, who looks for who is down and asks again; how often it was refused before."""
+    until, refused = time.monotonic() + PATIENCE, 0
     while True:
         try:
-            supervisor.decommission(name)
+            ask()
         except OperationFailedError as error:
             if time.monotonic() > until:
-                raise BrokenError(f"{name} cannot leave: {error}") from error
+                raise BrokenError(f"{problem}: {error}") from error
+            refused += 1
             time.sleep(0.2)
         else:
-            return
+            return refused

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -16,8 +21,9 @@ from stagewright.commands import run_command_line
 from stagewright.commands.console.exit_codes import ExitCode
 from stagewright.impl.endurance import index_builds, topology
 from stagewright.impl.endurance.broken import BrokenError, refuse
-from stagewright.impl.endurance.writers import Writer, writing
+from stagewright.impl.endurance.writers import kills
 from stagewright.impl.indexes.processes.supervisor import IndexSupervisor
+from stagewright.impl.processes.layout import Layout
 from stagewright.impl.processes.supervisor import Supervisor
 
 
@@ -29,7 +35,7 @@ def test_a_directory_that_is_not_empty_is_refused(
     assert "it is not empty" in capsys.readouterr().err
 
 
-def test_of_many_problems_the_first_ones_are_told_and_of_none_nothing() -> None:
+def test_of_many_problems_the_first_ones_are_reported_and_of_none_nothing() -> None:
     refuse([])
     with pytest.raises(BrokenError, match="a\nb"):
         refuse(["a", "b"])
@@ -61,19 +67,70 @@ def test_nodes_are_killed_and_come_and_go_and_nothing_is_lost(
 
 
 @pytest.mark.long
-def test_a_write_that_is_lost_is_found(
+def test_rows_that_are_lost_with_a_disk_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def forgetful(supervisor: Supervisor, count: int, table: str) -> list[Writer]:
-        writers = writing(supervisor, count, table)
-        writers[0].acknowledged[b"never"] = [b"1"]  # it counts as acknowledged, and no node has it
-        return writers
+    def loses_its_disk(supervisor: Supervisor, chance: Random, count: int) -> None:
+        time.sleep(0.5)
+        supervisor.layout.node("n1").joinpath("rows").rename(tmp_path / "rows")
+        kills(supervisor, chance, count)
 
-    monkeypatch.setattr(topology, "writing", forgetful)
-    words = ["endure", "--of", "topology", "--kills", "1", "--nodes", "3", "--etcd", "0"]
+    monkeypatch.setattr(topology, "kills", loses_its_disk)
+    words = ["endure", "--of", "topology", "--kills", "1", "--nodes", "1", "--etcd", "0"]
     assert run_command_line([*words, "--dir", str(tmp_path / "d")]) == ExitCode.VIOLATED
-    assert "BROKEN b'never' is None" in capsys.readouterr().out
+    assert "BROKEN b'w0/kept0' is None, which is none of [b'0']" in capsys.readouterr().out
     assert (tmp_path / "d" / "c").exists()
+
+
+@pytest.mark.long
+def test_fewer_kills_than_were_asked_for_leave_it_undecided(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["endure", "--of", "topology", "--kills", "500", "--etcd", "0", "--seconds", "1"]
+    assert run_command_line(words) == ExitCode.UNDECIDED
+    assert "UNDECIDED the time was over before 49" in capsys.readouterr().out
+
+
+@pytest.mark.long
+def test_a_cluster_that_cannot_go_on_is_broken_and_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def cannot_store(supervisor: Supervisor, chance: Random, count: int) -> None:
+        rows = supervisor.layout.node("n1") / "rows"
+        rows.rename(tmp_path / "rows")
+        rows.touch()  # where a directory is to be
+        kills(supervisor, chance, count)
+
+    monkeypatch.setattr(topology, "kills", cannot_store)
+    words = ["endure", "--of", "topology", "--kills", "1", "--nodes", "1", "--etcd", "0", "--json"]
+    assert run_command_line([*words, "--dir", str(tmp_path / "d")]) == ExitCode.VIOLATED
+    found = json.loads(capsys.readouterr().out)
+    assert "n1 has ended" in found["broken"]
+    assert (Path(found["dir"]) / "c").exists()
+
+
+@pytest.mark.long
+def test_whoever_ends_it_ends_its_processes(tmp_path: Path) -> None:
+    words = [
+        "endure",
+        "--of",
+        "topology",
+        "--kills",
+        "500",
+        "--etcd",
+        "0",
+        "--dir",
+        str(tmp_path / "d"),
+    ]
+    command = [sys.executable, "-m", "stagewright", *words]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        assert process.stderr is not None
+        process.stderr.readline()  # somebody was killed
+        process.terminate()
+        process.stderr.read()
+    assert process.returncode == 128 + signal.SIGTERM
+    layout = Layout(tmp_path / "d" / "c")
+    assert [n for n in layout.names() if layout.running(n) is not None] == []
 
 
 @pytest.mark.long

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import tempfile
 import time
@@ -73,9 +74,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Endure, and say what was done."""
     from stagewright.impl.endurance.broken import BrokenError
-    from stagewright.impl.endurance.index_builds import endure as build_indexes
-    from stagewright.impl.endurance.topology import endure as change_topology
-    from stagewright.impl.endurance.view_builds import endure as build_views
+    from stagewright.impl.processes.errors import ClusterError
     from stagewright.spec.errors import InputError
 
     _refuse_options(args)
@@ -83,42 +82,63 @@ def execute(args: argparse.Namespace) -> int:
     if args.dir is not None and directory.exists() and any(directory.iterdir()):
         raise InputError(f"--dir {directory}: it is not empty", help="name a new directory")
     began, done, broken = time.monotonic(), Counter[str](), ""
-    seconds = float("inf") if args.seconds is None else args.seconds
-    try:
-        if args.of == "topology":
-            nodes, wanted = args.nodes or 4, args.kills or 20
-            members = _members(args.etcd)
-            change_topology(
-                directory, nodes, wanted, members, args.seed, done, seconds, _report_kills
-            )
-        elif args.of == "views":
-            build_views(directory, args.builds or 3, args.seed, done, seconds, _report)
-        else:
-            build_indexes(
-                directory, args.builds or 3, args.seed, done, seconds, _check_logs, _report
-            )
-    except BrokenError as error:
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:  # whoever ends this ends its processes, too
+        _endure(args, directory, done)
+    except (BrokenError, ClusterError) as error:
         broken = str(error)
     finally:
+        signal.signal(signal.SIGTERM, before)
         if args.dir is None and not broken:
             _remove(directory)
-    took = round(time.monotonic() - began)
+    took, counts = round(time.monotonic() - began), dict(sorted((+done).items()))
+    missing = _wanted(args) - _of_wanted(args, done)
     if args.json:
         kept = str(directory) if broken or args.dir else None
-        print(
-            json.dumps(
-                {"done": dict(sorted(done.items())), "broken": broken, "seconds": took, "dir": kept}
-            )
-        )
+        found = {"done": counts, "broken": broken, "missing": missing, "seconds": took, "dir": kept}
+        print(json.dumps(found))
     else:
-        for what, count in sorted(done.items()):
+        for what, count in counts.items():
             print(f"{count:>8,}  {what}")
-        print(
-            f"BROKEN {broken}\nthe clusters: {directory}"
-            if broken
-            else f"nothing was lost or wrong in {took} s"
-        )
-    return ExitCode.VIOLATED if broken else ExitCode.HOLDS
+        if broken:
+            print(f"BROKEN {broken}\nthe clusters: {directory}")
+        else:
+            print(f"nothing was lost or wrong in {took} s")
+            if missing > 0:
+                what = "kills" if args.of == "topology" else "builds"
+                print(f"UNDECIDED the time was over before {missing:,} more {what}")
+    if broken:
+        return ExitCode.VIOLATED
+    return ExitCode.UNDECIDED if missing > 0 else ExitCode.HOLDS
+
+
+def _endure(args: argparse.Namespace, directory: Path, done: Counter[str]) -> None:
+    from stagewright.impl.endurance.index_builds import endure as build_indexes
+    from stagewright.impl.endurance.topology import endure as change_topology
+    from stagewright.impl.endurance.view_builds import endure as build_views
+
+    seconds = float("inf") if args.seconds is None else args.seconds
+    if args.of == "topology":
+        nodes, members = args.nodes or 4, _members(args.etcd)
+        kills = _wanted(args)
+        change_topology(directory, nodes, kills, members, args.seed, done, seconds, _report_kills)
+    elif args.of == "views":
+        build_views(directory, args.builds or 3, args.seed, done, seconds, _report)
+    else:
+        build_indexes(directory, args.builds or 3, args.seed, done, seconds, _check_logs, _report)
+
+
+def _wanted(args: argparse.Namespace) -> int:
+    """How many kills, or builds of all kinds together."""
+    from stagewright.impl.endurance.index_builds import KINDS
+
+    if args.of == "topology":
+        return args.kills or 20
+    return (args.builds or 3) * (len(KINDS) if args.of == "indexes" else 1)
+
+
+def _of_wanted(args: argparse.Namespace, done: Counter[str]) -> int:
+    return done["kills"] if args.of == "topology" else _builds(done)
 
 
 def _refuse_options(args: argparse.Namespace) -> None:
@@ -148,9 +168,14 @@ def _check_logs(logs: Sequence[Path]) -> str:
     return check_logs(logs, YUGABYTE)[1]
 
 
+def _builds(done: Counter[str]) -> int:
+    """Whatever became of them: `unique: SUCCESS`."""
+    return sum(count for what, count in done.items() if ": " in what)
+
+
 def _report(done: Counter[str]) -> None:
     print(
-        f"{sum(done[k] for k in done if ': ' in k)} builds, {done['kills']} kills",
+        f"{_builds(done)} builds, {done['kills']} kills",
         file=sys.stderr,
         flush=True,
     )
