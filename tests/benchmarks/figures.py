@@ -101,9 +101,9 @@ MEASURED = (
     Figures(
         "docs/language/online-indexes.md",
         (
-            "took 1.4 s (unique: 1.8 s; PostgreSQL 1.0 and 0.7 s) at 0.77 of PostgreSQL's rows per CPU second",
-            "waited 107 ms or more (unique: 61 ms), against 5 ms without a build",
-            "together took 317 MiB of memory (unique: 358)",
+            "took 1.2 s (unique: 1.3 s; PostgreSQL 1.1 and 0.8 s) at 1.05 of PostgreSQL's rows per CPU second",
+            "waited 78 ms or more (unique: 54 ms), against 5 ms without a build",
+            "together took 280 MiB of memory (unique: 320)",
             "it took 3.0 s, at 0.28 of PostgreSQL's rows",
         ),
         "-m tests.benchmarks.indexes --rows 1000000 --rate 400",
