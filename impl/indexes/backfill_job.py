@@ -41,6 +41,7 @@ class _Asked:
 
     number: tuple[int, int]
     start: bytes
+    indexes: tuple[int, ...]
     at: int
     sent: int = 0
 
@@ -231,7 +232,7 @@ class JobOfMaster:
         if asked is None:
             start = self._reached.get(tablet) or row.until.get(tablet) or b""
             self._asks += 1
-            asked = _Asked((self._master.term, self._asks), start, now)
+            asked = _Asked((self._master.term, self._asks), start, row.left, now)
             self._asked[tablet] = asked
             self._note_asked(tablet)
         elif (
@@ -239,6 +240,9 @@ class JobOfMaster:
             or Defect.lost_chunks_are_not_retried in settings.defects
         ):
             return
+        elif asked.indexes != row.left:  # a late copy of what was asked for all of them is older
+            self._asks += 1
+            asked.number, asked.indexes = (self._master.term, self._asks), row.left
         asked.sent = now
         assert row.read_time is not None
         message = BackfillChunk(row.number, asked.number, asked.start, row.left, row.read_time)

@@ -65,7 +65,7 @@ class MasterLines:
         self._say = say
         self._catalog = catalog
         self._job = JobRow(0, ())  # the last one
-        self._asked: set[tuple[int, int]] = set()
+        self._asked: dict[int, tuple[int, int, bytes]] = {}  # job, term and start, by tablet
 
     def hear(self, note: Note) -> None:
         """It has done something."""
@@ -82,19 +82,23 @@ class MasterLines:
                 self._task(
                     f"Completed fetching SafeTime for the table {_TABLE} will be using {_time(time)}"
                 )
-            case ChunkAsked(tablet=tablet, ask=ask, start=start, indexes=indexes):
-                if ask not in self._asked:  # the others are retries of its RPC
-                    self._asked.add(ask)
+            case ChunkAsked(job, tablet, (term, _), start, indexes):
+                chunk = job, term, start
+                if self._asked.get(tablet) != chunk:  # else it is a retry of its RPC
+                    self._asked[tablet] = chunk
                     names = self._listed(indexes)
                     self._say(
                         f"Started BackfillChunk : Backfilling indexes {{ {names} }} for tablet "
                         f"{_tablet(tablet)} from key '{start.hex()}'"
                     )
             case ChunkFailed(tablet=tablet):
+                self._asked.pop(tablet, None)
                 failed = f"{_tablet(tablet)} (table {_TABLE}): duplicate key"
                 self._say(f"Failed to backfill the tablet {failed}")
-            case AnswerTaken(tablet=tablet, until=None):
-                self._say(f"Done backfilling the tablet {_tablet(tablet)} (table {_TABLE})")
+            case AnswerTaken(tablet=tablet, until=until):
+                self._asked.pop(tablet, None)
+                if until is None:
+                    self._say(f"Done backfilling the tablet {_tablet(tablet)} (table {_TABLE})")
             case _:
                 pass
 

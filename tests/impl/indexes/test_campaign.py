@@ -45,6 +45,10 @@ def test_a_late_copy_of_an_older_request_is_left_alone() -> None:
     assert {f.by for f in refused} == {BY_TRACE}  # rows that are read again harm no index
 
 
+def test_a_late_copy_of_a_request_for_an_index_that_has_failed_since_is_left_alone() -> None:
+    assert attempt(draw(43002496)).failures == ()
+
+
 @pytest.mark.parametrize(
     "seed",
     [
