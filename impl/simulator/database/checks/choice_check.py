@@ -36,6 +36,9 @@ class ChoiceCheck:
         self._term = 0
         self._restarts: set[machine.Shard] = set()  # after an answer that is on its way
         self._given_up: set[machine.Shard] = set()  # of which the coordinator has heard nothing
+        self._answered: set[machine.Shard] = (
+            set()
+        )  # of which it has heard, and that are to be removed
         self._events: list[tuple[Step, State, int]] = []
 
     def end(self) -> None:
@@ -58,6 +61,7 @@ class ChoiceCheck:
         if term > self._term:
             if self._term:
                 self._fire("change_leader", now)
+                self._answered.clear()
                 for shard in sorted(self._restarts, key=str):
                     self._restart_late(shard, now)
             self._term = term
@@ -72,6 +76,7 @@ class ChoiceCheck:
         if action == "remove_finished":
             self._restarts.discard(machine.Shard(arguments["s"]))
             self._given_up.discard(machine.Shard(arguments["s"]))
+            self._answered.discard(machine.Shard(arguments["s"]))
         self._fire(action, now, **{n: _KINDS[n](v) for n, v in arguments.items()})
 
     def _names(self) -> set[str]:
@@ -127,11 +132,15 @@ class ChoiceCheck:
         shard, tablet = shard_entity(place.replica), tablet_entity(place)
         where = {"s": shard, "t": tablet, "b": machine.Base(self._base)}
         held = self._batch(shard)
+        if record.what is What.give_up and shard in self._answered:
+            return  # what the answer did not speak of is asked for again
         if record.what is What.give_up and record.term == self._term:
             self._given_up.add(shard)
         elif record.what is What.attach:
             self._given_up.discard(shard)
         match record.what:
+            case What.answer if record.term == self._term:
+                self._answered.add(shard)
             case What.start:
                 self._begin(record, where, now)
             case What.attach if not self._stored(record):
@@ -148,6 +157,8 @@ class ChoiceCheck:
     def _begin(self, record: Record, where: dict[str, Any], now: int) -> None:
         """A batch starts: one that is for nothing any more has been given up before."""
         shard = where["s"]
+        if shard in self._answered:
+            self._over = True  # the tasks of the answer are still to be removed
         self._restart_late(shard, now)
         held = self._batch(shard)
         if held["done"] and (shard not in self._called() or shard in self._given_up):

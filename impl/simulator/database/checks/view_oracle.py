@@ -19,9 +19,10 @@ from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.tables import table_of
 from stagewright.impl.simulator.database.world import World
 from stagewright.impl.storage.memory import MemoryRows
-from stagewright.impl.storage.port import RowStore
+from stagewright.impl.storage.port import RowStore, Version
 from stagewright.impl.views.maintenance.hints import stored_hints
 from stagewright.impl.views.maintenance.names import name_of
+from stagewright.impl.views.maintenance.staged import is_staged
 from stagewright.machines.scylladb.tablets.tablet_stages import Replicas
 
 Row = tuple[bytes, bytes]
@@ -69,7 +70,10 @@ class ViewOracle:
     # -- when a view is built --------------------------------------------------------------------------------
 
     def built(self, name: str) -> None:
-        """SUCCESS: what was acknowledged by now is in the view of as many replicas as a quorum has, or comes there."""
+        """SUCCESS: what was acknowledged by now is in the view of as many replicas as a quorum has, or comes there.
+
+        A later version that nobody acknowledged may have come by a repair, and wait in staging.
+        """
         expected = self.views.get(name_of(name))
         view = self._catalog.view
         if expected is None or name not in view.tables:
@@ -106,7 +110,10 @@ class ViewOracle:
                     or self._has(disks, name, there, (place, len(_places(row))), found.time)
                     or (
                         (key, found.time) not in self._rows.acknowledged
-                        and self._was_lost(disks, name, there, found.time)
+                        and (
+                            _is_staged(disks[host], expected.base, found)
+                            or self._was_lost(disks, name, there, found.time)
+                        )
                     )
                 )
             if good < len(_places(row)) // 2 + 1:
@@ -208,6 +215,14 @@ def _newest(
         found.setdefault(version.key, (version.time, version.value))
     snapshot.close()
     return {key: cell for key, cell in found.items() if cell[1] is not None}
+
+
+def _is_staged(rows: RowStore, base: str, version: Version) -> bool:
+    """Whether a base row came by a stream, and waits on the disk for its view updates."""
+    snapshot = rows.snapshot()
+    found = is_staged(snapshot, base, version.key, version.time)
+    snapshot.close()
+    return found
 
 
 def _places(row: TabletRow) -> tuple[str, ...]:

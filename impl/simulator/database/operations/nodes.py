@@ -121,8 +121,20 @@ class NodeOperations:
         tablets = self._catalog.view.tablets.values()
         return any(r.host == name for rows in tablets for row in rows for r in row.tablet.replicas)
 
+    def _only_replica_of(self, name: str) -> str:
+        """A tablet all of whose other replicas are given up: if this node were, too, nobody would have its rows."""
+        view = self._catalog.view
+        given_up = view.given_up | {name}
+        for row in (row for rows in view.tablets.values() for row in rows):
+            hosts = {r.host for r in row.tablet.replicas}
+            if name in hosts and hosts <= given_up:
+                return f"{row.table}#{row.number}"
+        return ""
+
     def _ask(self, verb: str, node: str, *, wait: bool = True) -> str:
         if verb == "remove":
+            if tablet := self._only_replica_of(node):
+                return f"not asked: nobody else has {tablet}"
             self._kill(node)
         refusal, known = "", self._request_id(node)
         deadline = self._world.events.now + OPERATION_MS

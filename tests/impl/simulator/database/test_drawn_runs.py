@@ -170,8 +170,49 @@ def test_a_node_that_has_not_learned_that_a_tablet_comes_refuses_its_rows(tmp_pa
 
 
 @pytest.mark.long
+def test_what_an_answer_did_not_speak_of_is_asked_for_again_and_the_rest_is_removed() -> None:
+    report = run(draw(44000787).plan())
+    assert (report.breaches, report.refused) == ([], [])
+
+
+def test_nobody_asks_to_remove_the_last_node_that_has_a_tablet() -> None:
+    report = run(
+        Plan(
+            nodes=5,
+            seed=44000562,
+            faults=parse_faults("delay=0.05,crash=80"),
+            workload=Workload(clients=4, keys=12, gap=(0, 2), deletes=0.0),
+            timing=Timing(compact_after=COMPACT_AFTER, chunk=3),
+            script=parse_script(
+                "table t tablets 1 rf 3; write 23; write 92; move t 0; alter t rf 2; remove n4; remove n2; remove n1"
+            ),
+        )
+    )
+    assert (report.breaches, report.refused) == ([], [])
+    assert report.outcomes[-1].result == "not asked: nobody else has ks.t#0"
+
+
+@pytest.mark.long
 def test_who_stays_may_be_read_alone_when_others_only_leave() -> None:
     report = run(draw(30000179).plan())
+    assert (report.breaches, report.refused) == ([], [])
+
+
+def test_rows_that_a_repair_brings_while_a_view_is_built_may_wait_in_staging() -> None:
+    report = run(
+        Plan(
+            nodes=4,
+            seed=44000367,
+            faults=parse_faults("delay=0.4,duplicate=0.2"),
+            workload=Workload(clients=4, keys=60, gap=(0, 2), deletes=0.0),
+            timing=Timing(compact_after=COMPACT_AFTER, chunk=3),
+            cdc=True,
+            script=parse_script(
+                "table t tablets 2 rf 3; write 5; create view v on t by value; wait 1; "
+                "create view w on t by value mod 1; repair t"
+            ),
+        )
+    )
     assert (report.breaches, report.refused) == ([], [])
 
 
