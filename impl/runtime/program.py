@@ -50,7 +50,7 @@ class Program:
         self.scope = scope
         self.running = living(definition) if scope is None else within_budgets(definition, scope)
         self.variables = {v.name: v for v in self.running.variables}
-        self.history = frozenset(v.name for v in definition.variables) - self.variables.keys()
+        self.history = frozenset(v.name for v in definition.variables).difference(self.variables)
         self.compiler = Compiler(self.running)
         self.columns = self.compiler.columns
         self.layout = Layout(self.running, self.columns, self.compiler.indexed)

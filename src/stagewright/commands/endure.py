@@ -56,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--seconds",
         type=positive,
         metavar="N",
-        help="begin no cluster, no view, no kill after N seconds",
+        help="begin no cluster, no view, no kill after N seconds; what is left is undecided",
     )
     add("--kills", type=positive, metavar="N", help="kills, of topology (default: 20)")
     add("--nodes", type=positive, metavar="N", help="nodes, of topology (default: 4)")

@@ -36,9 +36,7 @@ class ChoiceCheck:
         self._term = 0
         self._restarts: set[machine.Shard] = set()  # after an answer that is on its way
         self._given_up: set[machine.Shard] = set()  # of which the coordinator has heard nothing
-        self._answered: set[machine.Shard] = (
-            set()
-        )  # of which it has heard, and that are to be removed
+        self._answered: set[machine.Shard] = set()  # whose tasks are still to be removed
         self._events: list[tuple[Step, State, int]] = []
 
     def end(self) -> None:
@@ -158,7 +156,7 @@ class ChoiceCheck:
         """A batch starts: one that is for nothing any more has been given up before."""
         shard = where["s"]
         if shard in self._answered:
-            self._over = True  # the tasks of the answer are still to be removed
+            self._over = True  # the machine's coordinator removes them first
         self._restart_late(shard, now)
         held = self._batch(shard)
         if held["done"] and (shard not in self._called() or shard in self._given_up):
