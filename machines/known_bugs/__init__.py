@@ -1,7 +1,7 @@
 """Bugs that the real systems had, and mistakes that a document rules out, each put back into a machine.
 
-A file for each machine, in the room of its database, and one for those by which somebody waits who need not. Every row of the list of 77 historical bugs is here, found or
-with the reason why not.
+A folder for each database, with a file for each machine or subject, and one for those by which somebody waits who need
+not. Every row of the list of 77 historical bugs is here, found or with the reason why not.
 """
 
 from __future__ import annotations
@@ -19,30 +19,34 @@ from stagewright.machines.known_bugs.couchbase import (
     partitions,
     view_server,
 )
-from stagewright.machines.known_bugs.scylladb import (
+from stagewright.machines.known_bugs.scylladb import locked_out
+from stagewright.machines.known_bugs.scylladb.cdc import (
     cdc,
-    fencing,
-    group0,
+    cdc_generations,
+)
+from stagewright.machines.known_bugs.scylladb.tablets import (
     load_balancer,
-    locked_out,
     resize,
     stream_session,
+    tablet_invariants,
     tablet_repair,
     tablet_replicas,
     tablets,
+)
+from stagewright.machines.known_bugs.scylladb.topology import (
+    fencing,
+    group0,
     topology,
     topology_change,
-    view_coordinator,
-    views,
-    views_of_tablets,
-)
-from stagewright.machines.known_bugs.scylladb.alone import (
-    cdc_generations,
-    tablet_invariants,
     topology_operations,
     topology_ranges,
+)
+from stagewright.machines.known_bugs.scylladb.views import (
+    view_coordinator,
     view_operations,
     view_tasks,
+    views,
+    views_of_tablets,
 )
 from stagewright.machines.known_bugs.yugabytedb import (
     backfill,

@@ -1,4 +1,4 @@
-"""Mistakes about the owners of a range that design document 001 rules out, each caught by one promise alone."""
+"""Mistakes about the owners of a range that design document 001 rules out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes in the operations on nodes that design document 001 rules out, each caught by one promise alone."""
+"""Mistakes in the operations on nodes that design document 001 rules out."""
 
 from __future__ import annotations
 

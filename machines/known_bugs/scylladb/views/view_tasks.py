@@ -1,4 +1,4 @@
-"""Mistakes about the tasks of a tablet that moves (design document 000), each caught by one promise alone."""
+"""Mistakes about the tasks of a tablet that moves (design document 000)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes against one invariant of a tablet's stages (design document 001) each, which no other promise notices."""
+"""Mistakes against one invariant of a tablet's stages (design document 001)."""
 
 from __future__ import annotations
 

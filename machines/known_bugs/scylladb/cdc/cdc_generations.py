@@ -1,4 +1,4 @@
-"""Mistakes about CDC generations that design documents 001 and 003 rule out, each caught by one promise alone."""
+"""Mistakes about CDC generations that design documents 001 and 003 rule out."""
 
 from __future__ import annotations
 

@@ -1,1 +1,0 @@
-"""Mistakes that one promise alone notices, a file for each subject."""

@@ -1,0 +1,1 @@
+"""Known bugs of CDC generations, their streams and log."""

@@ -1,0 +1,1 @@
+"""Known bugs of tablets: migration, replicas, requests, resize and balance."""

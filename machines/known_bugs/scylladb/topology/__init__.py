@@ -1,0 +1,1 @@
+"""Known bugs of the topology: nodes, ranges, fences and group0."""
