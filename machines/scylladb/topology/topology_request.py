@@ -14,6 +14,9 @@ from stagewright.spec import (
     FlagVar,
     Machine,
     action,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     final,
     flag,
     invariant,
@@ -99,6 +102,15 @@ class TopologyRequest(Machine):
     def may_rest(self) -> Bool:
         """A request may wait for ever, for a node that does not come back."""
         return ~self.asked | self.done
+
+    # A row does not say who wrote it, nor why.
+    harmless = equivalents(
+        equivalent_drop(
+            refuse, "it has not failed yet", because="what has failed is done by `finish`, alike"
+        ),
+        equivalent_loss(refuse, error, because="a request may be done without an error, too"),
+        equivalent_loss(refuse, done, because="a request may be bound to fail, and be done later"),
+    )
 
     nothing_follows = unexercised(
         vacuous(requests_end_once, because="no step is left once a request is done"),

@@ -29,6 +29,7 @@ from stagewright.spec import (
     budget,
     choose,
     equivalent_drop,
+    equivalent_loss,
     equivalent_weakening,
     equivalents,
     every,
@@ -357,6 +358,17 @@ class UniqueIndex(Machine):
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
+        equivalent_drop(
+            insert, "there is no such row", because="an insert of a row that is there updates it"
+        ),
+        equivalent_drop(
+            update,
+            "the row has the old key",
+            because="an update of a row that is not there inserts it",
+        ),
+        equivalent_loss(
+            insert, Versions.delete_marker, because="a row that is new has no entry to delete"
+        ),
         equivalent_drop(
             read, "the row is there", because="a row that is not there may be asked for, too"
         ),
