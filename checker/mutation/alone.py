@@ -1,8 +1,8 @@
 """Which properties are needed: for each, a mutant that it alone catches, if there is one.
 
 A property is taken away and the mutants that it catches are searched again. One that now survives at every scope
-is caught by that property alone. A property without such a mutant says nothing that the others do not say
-of these mutants: a lemma, a restatement, or a sentence that wants a bug of its own.
+is caught by that property alone; lemmas are left out, as nobody relies on them. A property without such a mutant says
+nothing that the others do not say of these mutants: a lemma, a restatement, or a sentence that wants a bug of its own.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ def needed(
 ) -> Mapping[str, Needed]:
     """By property that is no lemma: whether it is needed. The budget's seconds are shared by all, evenly."""
     asked = [p for p in definition.properties if p.role is not Role.LEMMA]
+    lemmas = tuple(p.name for p in definition.properties if p.role is Role.LEMMA)
+    originals = [replace(o, broken=(*o.broken, *lemmas)) for o in originals]
     slice_of = None if budget.seconds is None else budget.seconds * workers / max(1, len(asked))
     elsewhere = tuple(
         alone.part

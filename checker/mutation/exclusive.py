@@ -3,6 +3,7 @@
 That a property alone catches a mutant is shown where the mutant, searched to its end, breaks nothing else. So scopes
 are taken one by one, the smallest first; at each, mutants are searched until one is caught by a chosen property and by
 nothing at the same depth, which is then looked at without it. A property that has its mutant is not looked at again.
+Lemmas are left out, as nobody relies on them: a mutant that one of them notices, too, is caught by the property alone.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from stagewright.checker.mutation.processes import in_processes, possible
 from stagewright.checker.mutation.report import Need
 from stagewright.checker.mutation.run import Budget, OnEvaluated
 from stagewright.checker.verdicts import IN_BOUNDS
-from stagewright.spec.definition import NO_DEADLOCK, Definition, PropertyKind
+from stagewright.spec.definition import NO_DEADLOCK, Definition, PropertyKind, Role
 from stagewright.spec.known_bugs import KnownBug
 from stagewright.spec.verdict import Outcome
 
@@ -54,15 +55,21 @@ def at_any_scope(definition: Definition) -> Definition:
     return replace(definition, properties=tuple(replace(p, at=None) for p in definition.properties))
 
 
+def lemmas_beside(definition: Definition, names: Sequence[str]) -> tuple[str, ...]:
+    """What is stated to help proofs, and is not asked about: it is no other property that catches the same."""
+    lemmas = (p.name for p in definition.properties if p.role is Role.LEMMA)
+    return tuple(name for name in lemmas if name not in names)
+
+
 def bugs_alone(
     definition: Definition, bugs: Sequence[KnownBug], names: Sequence[str], limits: Limits
 ) -> Mapping[str, Sought]:
     """By property, of those named: a known bug that it alone catches, where there is one.
 
-    A bug counts if its machine, searched to its end, keeps everything else that the right machine keeps there.
+    A bug counts if its machine, searched to its end, keeps everything else that the right machine keeps there, lemmas aside.
     """
     found: dict[str, Sought] = {}
-    ours = {p.name for p in definition.properties}
+    ours = {p.name for p in definition.properties} - set(lemmas_beside(definition, names))
     for bug in bugs:
         lacking = [n for n in names if n in bug.breaks and n not in found]
         if not lacking or bug.right_definition().fingerprint() != definition.fingerprint():

@@ -42,6 +42,7 @@ INDEX_BACKFILL = Document(
                 BackfillJob.tablets_are_backfilled_in_parallel,
                 BackfillJob.violated_constraints_fail_the_index,
                 BackfillJob.abandoned_indexes_are_not_published,
+                BackfillJob.only_what_failed_is_removed,
                 BackfillJob.checkpoints_are_kept,
                 BackfillJob.every_index_can_be_usable_or_gone,
                 BackfillJob.every_index_becomes_usable_or_is_deleted,
@@ -68,8 +69,6 @@ INDEX_BACKFILL = Document(
                 IndexBuild.rows_are_deleted_while_the_index_is_built,
                 IndexBuild.the_status_is_told_at_any_time,
                 BackfillJobs.jobs_run_at_once,
-                BackfillJobs.a_failure_is_of_its_table,
-                BackfillJobs.every_build_ends,
                 BackfillVersions.reads_through_the_index_find_the_rows,
             ),
         ),
@@ -134,7 +133,6 @@ INDEX_BACKFILL = Document(
             (
                 BackfillJob.tablets_are_independent,
                 BackfillSafeTime.tablets_are_independent,
-                BackfillSplit.jobs_know_the_tablets_that_serve,
             ),
         ),
         Section(
@@ -152,7 +150,6 @@ INDEX_BACKFILL = Document(
                 BackfillTablet.tablets_are_scanned_from_their_start,
                 BackfillVersions.the_scan_sees_t_read,
                 BackfillVersions.history_can_go,
-                BackfillJobs.a_job_keeps_its_read_time,
             ),
         ),
         Section(

@@ -19,7 +19,6 @@ from stagewright.spec import (
     ANY,
     Bool,
     Entity,
-    LeadsTo,
     Machine,
     Profile,
     Term,
@@ -29,9 +28,6 @@ from stagewright.spec import (
     checked_alone,
     constant,
     every,
-    invariant,
-    leads_to,
-    liveness,
     many,
     one_of,
     profiles,
@@ -115,7 +111,7 @@ class BackfillJobs(Machine):
 
     def _is_left(self, b: Term[BaseTable]) -> Bool:
         recorded = some(self.jobs[b].job[i] == Status.in_progress for i in Index)
-        return (self.jobs[b].step == Step.none) & recorded & self.jobs[b].read_time.is_some()
+        return (self.jobs[b].step == Step.none) & recorded
 
     @step_property
     def a_step_is_of_one_job(self, after: Self, b: Term[BaseTable], c: Term[BaseTable]) -> Bool:
@@ -123,30 +119,6 @@ class BackfillJobs(Machine):
         both = (self.jobs[b].step != after.jobs[b].step) & (self.jobs[c].step != after.jobs[c].step)
         idle = (after.jobs[b].step == Step.none) & (after.jobs[c].step == Step.none)
         return ((b != c) & both).implies(idle)
-
-    @step_property
-    def a_job_keeps_its_read_time(self, after: Self, b: Term[BaseTable]) -> Bool:
-        """002: "the scan is performed at a fixed timestamp": that of the table, whatever is chosen for another one."""
-        stays = (self.jobs[b].step == Step.backfill_tablets) & (
-            after.jobs[b].step == Step.backfill_tablets
-        )
-        return stays.implies(after.jobs[b].chosen_time == self.jobs[b].chosen_time)
-
-    @invariant
-    def a_failure_is_of_its_table(self, b: Term[BaseTable], i: Term[Index]) -> Bool:
-        """002: "if a problem arises while scanning the table", the index of that table fails, and no other."""
-        removed = self.jobs[b].permission[i].any_of(*REMOVED)
-        failed = (self.jobs[b].job[i] == Status.failed) | removed
-        return failed.implies(self.jobs[b].unbuildable == i)
-
-    @liveness
-    def every_build_ends(self, b: Term[BaseTable], i: Term[Index]) -> LeadsTo:
-        """Whatever becomes of the other table, and whoever leads: the index can be read, or is deleted."""
-        permission = self.jobs[b].permission[i]
-        begun = permission == Permission.delete_only
-        return leads_to(
-            begun, permission.any_of(Permission.read_write_and_delete, Permission.absent)
-        )
 
     # -- what no promise can tell --------------------------------------------------------------------------
 

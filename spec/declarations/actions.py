@@ -36,6 +36,7 @@ A = TypeVar("A", bound=Callable[..., None])
 B = TypeVar("B", bound=Callable[..., object])
 P = TypeVar("P", bound=Callable[..., Bool])
 L = TypeVar("L", bound="Callable[..., LeadsTo | Eventually]")
+Q = TypeVar("Q", bound="Callable[..., Bool | LeadsTo | Eventually]")
 MARK = "__stagewright_member__"
 
 
@@ -246,8 +247,8 @@ def accepts(accepted: Callable[..., None]) -> Callable[[P], P]:
     return decorate
 
 
-def lemma(body: P) -> P:
-    """An invariant (or, above @step_property, a step property) that is stated to help proofs.
+def lemma(body: Q) -> Q:
+    """An invariant that is stated to help proofs or, above another decorator, a property that follows from others.
 
     It is decided like every other, and listed apart: nobody relies on it, and what it alone notices when the
     definition is mutated is counted apart.
@@ -280,7 +281,7 @@ def wording(citation: str) -> Callable[[P], P]:
     return decorate
 
 
-def _with_role(body: P, role: Role, citation: str, names: Mapping[str, object]) -> P:
+def _with_role(body: Q, role: Role, citation: str, names: Mapping[str, object]) -> Q:
     known = member_of(body)
     if known is None:
         return _mark(body, MemberKind.INVARIANT, names, role=role)

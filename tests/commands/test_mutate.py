@@ -207,6 +207,19 @@ def test_a_property_can_be_asked_what_it_alone_catches(
     assert " / " in needs["it_moves_or_is_stuck"]["mutant"]
 
 
+@pytest.mark.parametrize(
+    ("above", "code"), [("", ExitCode.VIOLATED), ("@lemma\n    ", ExitCode.HOLDS)]
+)
+def test_a_lemma_is_no_other_property(toggle: Path, above: str, code: ExitCode) -> None:
+    own = toggle.read_text("utf-8")
+    at, end = own.index("    @step_property\n    def it_moves"), own.index("    @final")
+    again = own[at:end].replace("it_moves_or_is_stuck", "it_does").replace("@", f"{above}@", 1)
+    toggle.write_text(
+        own.replace("    @final", f"{again}    @final").replace(" flag,", " flag, lemma,")
+    )
+    assert run(toggle, "--property", "it_moves_or_is_stuck") == code
+
+
 def test_of_a_system_the_parts_own_mutants_are_tried_if_that_is_asked_for() -> None:
     asked = (f"{SYSTEM}:Signals", "--property", "crossing.cars_enter_one_by_one")
     assert run(*asked) == ExitCode.VIOLATED

@@ -221,7 +221,7 @@ class ChunksRunAnyTime(BackfillRpcs):
 @known_bug(
     "Y03",
     "design document 002",
-    breaks=(BackfillJob.tablets_are_independent, BackfillJob.tablets_are_backfilled_in_parallel),
+    breaks=BackfillJob.tablets_are_independent,
     sizes={Index: 1},
     budgets={BackfillJob.aborts: 0, BackfillJob.faults: 0},
 )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from stagewright.machines.systems.backfill_jobs import BackfillJobs, BaseTable
-from stagewright.machines.yugabytedb.backfill.backfill_states import Step
+from stagewright.machines.yugabytedb.backfill.backfill_states import Checkpoint, Step
 from stagewright.machines.yugabytedb.backfill.backfill_table import MASTER, WEAK, Index, Tablet
-from stagewright.spec import ANY, Term, action, constant, one_of, require, some
+from stagewright.machines.yugabytedb.indexes.index_states import Status
+from stagewright.spec import ANY, Term, action, choose, constant, one_of, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 
@@ -16,20 +17,20 @@ from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
     sizes={Index: 1, Tablet: 1},
     budgets={BackfillJobs.faults: 0},
 )
-class LeaderHasOneJob(BackfillJobs):
-    """`is_backfilling` is kept for the leader, not for each table: a table waits for the scan of another one."""
+class LeaderScansOneTable(BackfillJobs):
+    """The leader has one read time: a table whose tablets are to be scanned waits for the scan of another one."""
 
     @action(by=MASTER, fair=WEAK)
-    def launch(self, b: Term[BaseTable], i: Term[Index]) -> None:
-        busy = some(self.jobs[c].is_backfilling for c in BaseTable)
-        require(~busy, "the leader has no job")
-        self.jobs[b].launch(i)
+    def choose_read_time(self, b: Term[BaseTable]) -> None:
+        scans = some(self.jobs[c].step == Step.backfill_tablets for c in BaseTable)
+        require(~scans, "no other table is scanned")
+        self.jobs[b].choose_read_time()
 
 
 @known_bug(
     "Y24",
     "design document 002, fault tolerance using checkpointing",
-    breaks=BackfillJobs.every_build_ends,
+    breaks="jobs.every_index_becomes_usable_or_is_deleted",
     sizes={Index: 1, Tablet: 1},
 )
 class NewLeaderTakesUpOneJob(BackfillJobs):
@@ -50,7 +51,7 @@ class NewLeaderTakesUpOneJob(BackfillJobs):
 @known_bug(
     "Y25",
     "design document 002, index backfill on a single tablet",
-    breaks=BackfillJobs.a_job_keeps_its_read_time,
+    breaks="jobs.rows_are_read_at_the_recorded_time",
     sizes={Index: 1, Tablet: 1},
     budgets={BackfillJobs.faults: 0},
 )
@@ -64,6 +65,28 @@ class ReadTimeIsTheLeaders(BackfillJobs):
         self.jobs[b].is_backfilling = False
         for c in BaseTable:
             self.jobs[c].chosen_time = None
+
+
+@known_bug(
+    "002-42",
+    'design document 002: "the CREATE INDEX command should abort", of one table',
+    breaks="jobs.only_what_failed_is_removed",
+    sizes={Index: 1, Tablet: 1},
+    budgets={BackfillJobs.faults: 0},
+)
+class FailuresAreTheLeaders(BackfillJobs):
+    """An index cannot be built, and the leader fails what it has under way, of other tables, too."""
+
+    @action(by=MASTER, fair=WEAK)
+    def fail_index(self, b: Term[BaseTable], t: Term[Tablet], i: Term[Index]) -> None:
+        require(self.jobs[b].step == Step.backfill_tablets, "tablets are being backfilled")
+        rest = self.jobs[b].checkpoint[t][i] == Checkpoint.in_the_middle
+        violates = rest & (self.jobs[b].unbuildable == i)
+        require((self.jobs[b].job[i] == Status.in_progress) & violates, "index cannot be built")
+        for c in BaseTable:
+            status = self.jobs[c].job[i]
+            fails = status == Status.in_progress
+            self.jobs[c].job[i] = choose(fails, Status.failed, status)
 
 
 BUGS = known_bugs_in(globals())

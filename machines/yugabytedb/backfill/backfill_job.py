@@ -451,10 +451,11 @@ class BackfillJob(Machine):
         )
         return asked & needed & ~duplicate
 
+    @lemma
     @sometimes(at={aborts: 0, faults: 0})
     def tablets_are_backfilled_in_parallel(self) -> Bool:
         """002, Design Goals: an index is built "in a distributed manner (utilizing multiple/all nodes in the
-        cluster)": all tablets are in the middle of it at once.
+        cluster)": all tablets are in the middle of it at once. A lemma: `tablets_are_independent` lets each begin.
         """
         return every(
             some(self.checkpoint[t][i] == Checkpoint.in_the_middle for i in Index) for t in Tablet
@@ -716,16 +717,21 @@ class BackfillJob(Machine):
         """A table whose indexes are usable or gone may stay as it is."""
         return self._is_clean()
 
+    @lemma
     @always_reachable
     def every_index_can_be_usable_or_gone(self) -> Bool:
         """002: indexes are consistent "after the index builds are completed", and "an aborted index will be
-        cleaned up and deleted": whatever happened, nothing of a job need be left.
+        cleaned up and deleted": whatever happened, nothing of a job need be left. A lemma: no run comes to a state
+        again, and none ends but in `nothing_is_going_on`, which says the same.
         """
         return self._is_clean()
 
+    @lemma
     @liveness
     def every_index_becomes_usable_or_is_deleted(self, i: Term[Index]) -> LeadsTo:
-        """002: "An aborted index will be cleaned up and deleted"; all others are built."""
+        """002: "An aborted index will be cleaned up and deleted"; all others are built. A lemma: till then the table is
+        ALTERING (`unfinished_work_is_recorded`), and `every_alter_ends`.
+        """
         return leads_to(self.created.has(i), self._is_settled(i))
 
     @liveness
@@ -733,10 +739,12 @@ class BackfillJob(Machine):
         """DROP INDEX takes effect, whether a job is running or not (yugabyte-db #20041)."""
         return leads_to(self.dropped.has(i), self.permission[i] == Permission.absent)
 
+    @lemma
     @liveness
     def every_job_ends(self) -> LeadsTo:
         """002: it is possible "to query and determine the status (IN-PROGRESS, SUCCESS, FAILED)": the first of
-        them does not last.
+        them does not last. A lemma: till then the table is ALTERING (`unfinished_work_is_recorded`), and
+        `every_alter_ends`.
         """
         return leads_to(self._job_exists(), ~self._job_exists())
 

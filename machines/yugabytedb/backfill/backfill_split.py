@@ -34,6 +34,7 @@ from stagewright.spec import (
     invariant,
     known_violations,
     leads_to,
+    lemma,
     liveness,
     one_of,
     per,
@@ -217,9 +218,9 @@ class BackfillSplit(Machine):
         """
         return (self.index == Status.success).implies(self.scanned[t].has(half))
 
-    @invariant
+    @lemma
     def jobs_know_the_tablets_that_serve(self, t: Term[Tablet]) -> Bool:
-        """002: "each row belongs to exactly one tablet": the job has asked just those that have rows."""
+        """The leader's list of tablets has just those that have rows."""
         running = self.step == Step.backfill_tablets
         parent = self.tasks[t].has(Piece.parent)
         serves = parent == (self.shape[t] == Shape.whole)

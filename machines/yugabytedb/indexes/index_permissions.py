@@ -156,9 +156,12 @@ class IndexPermissions(IndexLife):
         """002: "The CREATE INDEX command is asynchronous, it does not wait for the index backfill to complete"."""
         return (self.told == Status.in_progress) & (self.job == Job.running)
 
+    @lemma
     @sometimes
     def clients_hear_of_failures(self) -> Bool:
-        """002, Design Goals: "CREATE INDEX command should abort and result in a failure"; the client hears so."""
+        """002, Design Goals: "CREATE INDEX command should abort and result in a failure"; the client hears so. A lemma:
+        `clients_learn_the_result`, and SUCCESS, when every server reads the index, is not that of one which violates.
+        """
         return (self.told == Status.failed) & self.violates_constraint
 
     @invariant

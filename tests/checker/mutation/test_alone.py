@@ -14,7 +14,7 @@ from stagewright.checker.mutation.changes.mutants import evaluated_here
 from stagewright.checker.mutation.evaluation import Fate, evaluate
 from stagewright.checker.mutation.report import MutationReport, Need
 from stagewright.checker.mutation.run import Budget
-from stagewright.spec import Bool, invariant, step_property
+from stagewright.spec import Bool, invariant, lemma, step_property
 from stagewright.spec.define import define
 
 FREELY = Budget()
@@ -24,6 +24,14 @@ class SaidTwice(Crossing):
     """What the first property says is said once more, in other words."""
 
     @invariant
+    def red_means_empty(self) -> Bool:
+        return super().nobody_crosses_at_red()
+
+
+class SaidByALemma(Crossing):
+    """The same is said to help a proof."""
+
+    @lemma
     def red_means_empty(self) -> Bool:
         return super().nobody_crosses_at_red()
 
@@ -64,6 +72,13 @@ def test_of_two_properties_that_say_the_same_neither_is_needed() -> None:
     assert needs["red_means_empty"].need is Need.SHARED
     assert needs["nobody_crosses_at_red"].need is Need.SHARED
     assert needs["cars_enter_one_by_one"].need is Need.ALONE
+
+
+def test_a_lemma_that_says_the_same_does_not_count() -> None:
+    report = mutated(SaidByALemma)
+    needs = needed(report.definition, report.originals, report.findings, FREELY)
+    assert needs["nobody_crosses_at_red"].need is Need.ALONE
+    assert "red_means_empty" not in needs
 
 
 def test_a_property_that_catches_nothing_is_named() -> None:

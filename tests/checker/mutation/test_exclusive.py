@@ -9,7 +9,7 @@ from typing import Self
 
 import pytest
 from tests.checker.mutation.machines import Crossing, Hasty, Light, mutants_of
-from tests.checker.mutation.test_alone import SaidOfNothing, SaidTwice
+from tests.checker.mutation.test_alone import SaidByALemma, SaidOfNothing, SaidTwice
 
 from stagewright.checker.limits import Limits
 from stagewright.checker.mutation.changes.mutants import Mutant
@@ -37,6 +37,12 @@ HASTY = KnownBug("X1", "crossing #1", Hasty, Crossing, (RED,), "It is hasty.")
 
 class HastyTwice(SaidTwice):
     """The same mistake where two properties forbid it."""
+
+    close = Hasty.close
+
+
+class HastyByALemma(SaidByALemma):
+    """The same mistake where a property and a lemma forbid it."""
 
     close = Hasty.close
 
@@ -163,6 +169,12 @@ def test_a_known_bug_that_two_properties_find_is_not_of_one_alone() -> None:
     assert not bugs_alone(define(SaidTwice), [bug], [RED, "red_means_empty"], Limits())
     of_another = KnownBug("X1", "crossing #1", Hasty, Crossing, (RED,), "It is hasty.")
     assert not bugs_alone(define(SaidTwice), [of_another], [RED], Limits())
+
+
+def test_a_lemma_that_finds_it_too_is_left_out_unless_it_is_asked_about() -> None:
+    bug = KnownBug("X6", "crossing #6", HastyByALemma, SaidByALemma, (RED,), "It is hasty.")
+    assert set(bugs_alone(define(SaidByALemma), [bug], [RED], Limits())) == {RED}
+    assert not bugs_alone(define(SaidByALemma), [bug], [RED, "red_means_empty"], Limits())
 
 
 def test_a_witness_with_a_scope_of_its_own_is_sought_at_every_scope() -> None:

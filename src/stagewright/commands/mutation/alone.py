@@ -13,6 +13,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -96,20 +97,24 @@ def _searched(
     from stagewright.checker.engines import cores
     from stagewright.checker.limits import Limits
     from stagewright.checker.mutation.checkpoint import Checkpoint
-    from stagewright.checker.mutation.exclusive import mutants_alone
+    from stagewright.checker.mutation.exclusive import lemmas_beside, mutants_alone
     from stagewright.checker.mutation.original import original_at
     from stagewright.checker.mutation.run import Budget
     from stagewright.commands.mutation.progress import progress_on
 
     limits = Limits(states=args.max_states, seconds=args.per_mutant)
+    lemmas = lemmas_beside(widely, names)
+    promises = tuple(p for p in widely.properties if p.name not in lemmas)
+    searched = replace(widely, properties=promises)
     originals: list[Original] = []
     with progress_on(sys.stderr, widely, len(mutants)) as lines:
         for scope in scopes:
-            originals.append(original_at(widely, scope, limits))
-            lines.original(originals[-1])
+            original = original_at(searched, scope, limits)
+            originals.append(replace(original, broken=(*original.broken, *lemmas)))
+            lines.original(original)
         originals.sort(key=lambda original: original.count)
         kept = [
-            args.checkpoint and Checkpoint(args.checkpoint, widely, [o.scope], mutants)
+            args.checkpoint and Checkpoint(args.checkpoint, searched, [o.scope], mutants)
             for o in originals
         ]
         spent = time.monotonic() - started

@@ -1,0 +1,57 @@
+"""Mistakes in what a client hears of its index that design document 002 rules out, each caught by one promise alone."""
+
+from __future__ import annotations
+
+from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, MASTER, WEAK
+from stagewright.machines.yugabytedb.indexes.index_life import Job
+from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions
+from stagewright.machines.yugabytedb.indexes.index_states import Status
+from stagewright.spec import Term, action, choose, require
+from stagewright.spec.known_bugs import known_bug, known_bugs_in
+
+
+@known_bug(
+    "002-39",
+    "design document 002, Design Goals: constraint violations",
+    breaks=IndexPermissions.a_published_index_violates_nothing,
+)
+class ViolationsAreLogged(IndexPermissions):
+    """A row that violates a constraint is found in the logs, and the index is published without it."""
+
+    @action(by=MASTER, fair=WEAK)
+    def finish_backfill(self) -> None:
+        """The rows of all tablets were read."""
+        require(self.job == Job.running, "the job is running")
+        self.job = Job.success
+
+
+@known_bug(
+    "002-40",
+    'design document 002: "An aborted index will be cleaned up and deleted"',
+    breaks=IndexPermissions.failure_means_that_the_index_goes,
+)
+class TheStatusIsThatOfTheJob(IndexPermissions):
+    """FAILED is reported of the job, while its index is maintained, and the way back is still to be written."""
+
+    def _status(self) -> Term[Status]:
+        return choose(self.job == Job.failed, Status.failed, super()._status())
+
+
+@known_bug(
+    "002-41",
+    'design document 002: "it does not wait for the index backfill to complete"',
+    breaks=IndexPermissions.create_index_does_not_wait,
+)
+class TheStatusIsTheResult(IndexPermissions):
+    """A client that asks is answered when there is a result: nobody ever hears IN-PROGRESS."""
+
+    @action(by=CLIENT, fair=WEAK)
+    def ask_for_status(self) -> None:
+        """A client asks, and hears something if the build is over."""
+        require(self.version > 0, "CREATE INDEX was executed")
+        require(~self.drop_requested, "no client has dropped the index")
+        status = self._status()
+        self.told = choose(status == Status.in_progress, self.told, status)
+
+
+BUGS = known_bugs_in(globals())
