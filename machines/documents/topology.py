@@ -37,7 +37,7 @@ TOPOLOGY = Document(
         Section(
             'The change itself: "Balance tablets concurrently with active migrations"',
             (
-                LoadBalancer.what_helps_and_has_room_is_planned,
+                LoadBalancer.a_shard_streams_again_before_a_migration_ends,
                 LoadBalancer.shards_are_not_overloaded,
                 LoadBalancer.migrations_do_not_overshoot,
                 LoadBalancer.balance_is_reached,

@@ -25,6 +25,8 @@ from stagewright.machines.known_bugs.scylladb import locked_out
 from stagewright.machines.known_bugs.scylladb.cdc import (
     cdc,
     cdc_generations,
+    cdc_mapping,
+    cdc_publication,
 )
 from stagewright.machines.known_bugs.scylladb.tablets import (
     load_balancer,
@@ -40,13 +42,16 @@ from stagewright.machines.known_bugs.scylladb.topology import (
     group0,
     topology,
     topology_change,
+    topology_coordinator,
     topology_operations,
     topology_ranges,
 )
 from stagewright.machines.known_bugs.scylladb.views import (
     view_coordinator,
     view_operations,
+    view_staging,
     view_tasks,
+    view_workers,
     views,
     views_of_tablets,
 )
@@ -69,6 +74,8 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *backfill_jobs.BUGS,
     *cdc.BUGS,
     *cdc_generations.BUGS,
+    *cdc_mapping.BUGS,
+    *cdc_publication.BUGS,
     *fencing.BUGS,
     *group0.BUGS,
     *index_compaction.BUGS,
@@ -101,12 +108,15 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *tablets.BUGS,
     *topology.BUGS,
     *topology_change.BUGS,
+    *topology_coordinator.BUGS,
     *topology_operations.BUGS,
     *topology_ranges.BUGS,
     *view_coordinator.BUGS,
     *view_operations.BUGS,
+    *view_staging.BUGS,
     *view_server.BUGS,
     *view_tasks.BUGS,
+    *view_workers.BUGS,
     *views.BUGS,
     *views_of_tablets.BUGS,
 )

@@ -18,6 +18,7 @@ from stagewright.spec import (
     Bool,
     DefinitionError,
     FlagVar,
+    LeadsTo,
     Machine,
     OneVar,
     Term,
@@ -26,7 +27,9 @@ from stagewright.spec import (
     define,
     flag,
     invariant,
+    leads_to,
     lemma,
+    liveness,
     one_of,
     require,
     scope_of,
@@ -217,7 +220,7 @@ def test_a_parameter_of_another_sort_than_the_actions_is_refused() -> None:
         define(Mistaken)
 
 
-def test_lemmas_may_be_step_properties() -> None:
+def test_lemmas_may_be_properties_of_any_kind() -> None:
     class Stated(Worker):
         @lemma
         @step_property
@@ -229,6 +232,17 @@ def test_lemmas_may_be_step_properties() -> None:
         def down_is_idle(self) -> Bool:
             return self.down.implies(self.busy.is_empty())
 
+        @lemma
+        @liveness
+        def down_for_a_while(self) -> LeadsTo:
+            return leads_to(self.down, ~self.down)
+
+        @lemma
+        @sometimes
+        def goes_down(self) -> Bool:
+            return self.down
+
     roles = {p.name: (p.kind.value, p.role) for p in define(Stated).properties}
     assert roles["up_or_down"] == ("step property", Role.LEMMA)
     assert roles["down_is_idle"] == ("invariant", Role.LEMMA)
+    assert roles["down_for_a_while"][1] == roles["goes_down"][1] == Role.LEMMA

@@ -12,6 +12,11 @@ from stagewright.machines.scylladb.tablets.intranode_migration import (
 )
 from stagewright.machines.scylladb.tablets.tablet import TabletCluster
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
+from stagewright.machines.scylladb.tablets.tablet_repair import (
+    OPERATOR as REPAIR_OPERATOR,
+    Stage as RepairStage,
+    TabletRepair,
+)
 from stagewright.machines.scylladb.tablets.tablet_replica_stages import Stage as ReplicaStage
 from stagewright.machines.scylladb.tablets.tablet_replicas import Client, TabletReplicas
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
@@ -124,6 +129,36 @@ class TheBaseTableIsLocked(ViewWorker):
         """A row is written when no view is built."""
         super().write(r)
         require(self.batch.is_empty(), "no batch is executed")
+
+
+@known_bug(
+    "000-50",
+    "design document 000: tasks are created when a view or index is created",
+    breaks=ViewWorker.views_are_created_at_any_time,
+)
+class CreatingWaitsForTheBatch(ViewWorker):
+    """CREATE MATERIALIZED VIEW waits until the worker has no batch of the table."""
+
+    @action(by=CLIENT)
+    def create_view(self, v: Term[WorkerView]) -> None:
+        """A view is created when no batch is executed."""
+        super().create_view(v)
+        require(self.batch.is_empty(), "no batch is executed")
+
+
+@known_bug(
+    "001-55",
+    "design document 001: a request is pending until it is its turn",
+    breaks=TabletRepair.repairs_are_asked_for_at_any_time,
+)
+class RepairIsRefusedUntilTheTabletRests(TabletRepair):
+    """A repair is refused while the last one of the tablet has not ended, instead of waiting for it."""
+
+    @action(by=REPAIR_OPERATOR, spends=TabletRepair.requests)
+    def request_repair(self) -> None:
+        """The operator asks for a repair of a tablet at rest."""
+        super().request_repair()
+        require(self.stage == RepairStage.none, "the tablet is at rest")
 
 
 @known_bug(

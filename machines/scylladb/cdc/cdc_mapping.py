@@ -104,14 +104,7 @@ class CdcMapping(Machine):
         require(self.ring[t].is_none(), "the token is free")
         self.joining = t
         self.joining_node = n
-        vnodes = self._vnodes_with(t)
-        for end in Token:
-            two = choose(t == end, self.two_shards[n], self._owner_has_two_shards(end))
-            self.range_ends.put(end, vnodes[end])
-            for shard in Shard:
-                stream = self._first_token(vnodes, end, shard, two)
-                exists = vnodes[end] & self._has_stream(shard, two)
-                self.streams[end][shard] = choose(exists, stream, None)
+        self._make(n, t)
 
     @action(by=COORDINATOR, fair=Fairness.WEAK)
     def insert_token(self, n: Term[Node], t: Term[Token]) -> None:
@@ -123,6 +116,16 @@ class CdcMapping(Machine):
 
     # -- how a generation is made ------------------------------------------------------------------------
 
+    def _make(self, n: Term[Node], t: Term[Token]) -> None:
+        vnodes = self._vnodes_with(t)
+        for end in Token:
+            two = choose(t == end, self.two_shards[n], self._owner_has_two_shards(end))
+            self.range_ends.put(end, vnodes[end])
+            for shard in Shard:
+                stream = self._first_token(vnodes, end, shard, two)
+                exists = vnodes[end] & self._has_stream(shard, two)
+                self.streams[end][shard] = choose(exists, stream, None)
+
     def _vnodes_with(self, t: Term[Token], /) -> Ends:
         """The vnodes that there will be with one token more."""
         return {end: self.ring[end].is_some() | (t == end) for end in Token}
@@ -131,7 +134,9 @@ class CdcMapping(Machine):
         """A range has a stream for each shard of the node that owns its end."""
         return two_shards | (shard is Shard.first)
 
-    def _first_token(self, ends: Ends, end: Token, shard: Shard, two_shards: Bool) -> Term[Token]:
+    def _first_token(
+        self, ends: Ends, end: Token, shard: Shard, two_shards: Bool, /
+    ) -> Term[Token]:
         """The first token of the shard in the range that ends at `end`; else that end."""
         first = Term.of(end)
         others = end.around()[1:]
@@ -200,7 +205,10 @@ class CdcMapping(Machine):
         second = Shard.second
         return every(
             (self.streams[end][Shard.first].is_some() == self.range_ends.has(end))
-            & (self.streams[end][second].is_some() == self._was_made_for_two_shards(end))
+            & (
+                self.streams[end][second].is_some()
+                == (self.range_ends.has(end) & self._was_made_for_two_shards(end))
+            )
             for end in list(Token)
         )
 

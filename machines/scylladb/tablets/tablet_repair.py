@@ -24,6 +24,7 @@ from stagewright.spec import (
     Record,
     SetVar,
     Term,
+    accepts,
     action,
     budget,
     choose,
@@ -253,6 +254,11 @@ class TabletRepair(Machine):
         return self.replica[n].session == self._open_session()
 
     # -- promises --------------------------------------------------------------------------------------
+
+    @accepts(request_repair)
+    def repairs_are_asked_for_at_any_time(self) -> Bool:
+        """Facts, 1a: the request is a field of its own beside the tablet's stage: it waits for the last repair to end."""
+        return ~self.requested
 
     @invariant
     def locks_are_released(self, n: Term[Node]) -> Bool:

@@ -7,6 +7,7 @@ topology state machine. The guards with which requests hold a tablet across a re
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum, auto
 from typing import Annotated, Self
 
@@ -313,7 +314,7 @@ class TabletResize(Machine):
             stays = {half: ~(moves[half] & (n == leaving)) for half in Half}
             comes = {half: moves[half] & (n == pending) for half in Half}
             replicas = {x: (self.replicas[x].has(n) & stays[x]) | comes[x] for x in Half}
-            rows = {x: (self.rows[x].has(n) & stays[x]) | comes[x] for x in Half}
+            rows = {x: (self.rows[x].has(n) & self._keeps(n, x, stays)) | comes[x] for x in Half}
             for half in list(Half):
                 self.replicas[half].put(n, replicas[half])
                 self.rows[half].put(n, rows[half])
@@ -404,6 +405,10 @@ class TabletResize(Machine):
         self.leaving[h] = leaving
         self.pending[h] = pending
         self.track = MIGRATION
+
+    def _keeps(self, _n: Node | Term[Node], half: Half, stays: Mapping[Half, Bool]) -> Bool:
+        """Who leaves a tablet is cleaned up: it keeps the rows of which it stays a replica."""
+        return stays[half]
 
     def _is_split_everywhere(self) -> Bool:
         """Every replica has reported that it is ready for this split."""

@@ -274,7 +274,7 @@ class ViewResize(Machine):
         return last
 
     def _start(self, t: Term[Tablet], kind: Type) -> None:
-        require(self.batch == Work.none, "the shard has no batch")
+        self._is_idle()
         self.batch = Work.executing
         self.type = kind
         self.tablet = t
@@ -285,6 +285,9 @@ class ViewResize(Machine):
         for s in (Slot.b, Slot.c, Slot.d):
             token = choose(own[s], s, token)
         self.token = token
+
+    def _is_idle(self) -> None:
+        require(self.batch == Work.none, "the shard has no batch")
 
     def _executes(self, kind: Type) -> None:
         require(self.batch == Work.executing, "a batch is executed")

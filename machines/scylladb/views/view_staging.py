@@ -346,12 +346,6 @@ class ViewStaging(Machine):
         return goes_on.implies(same) & ~again
 
     @step_property
-    def batches_start_at_rest(self, after: Self) -> Bool:
-        """000: not before "the writes are directed to the new replica": no batch starts in transition."""
-        starts = (self.batch == Work.none) & (after.batch == Work.executing)
-        return starts.implies(self.standing.any_of(Standing.replica, Standing.absent))
-
-    @step_property
     def batches_start_with_tasks(self, after: Self) -> Bool:
         """000: the worker executes tasks, and nothing of its own accord."""
         starts = (self.batch == Work.none) & (after.batch == Work.executing)

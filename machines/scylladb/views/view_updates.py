@@ -38,6 +38,7 @@ from stagewright.spec import (
     invariant,
     leads_to,
     least,
+    lemma,
     liveness,
     number,
     numbers,
@@ -185,9 +186,12 @@ class ViewUpdates(Machine):
         at_rest = (self.work == Work.done) & self._nothing_is_under_way()
         return at_rest.implies(self._is_there(k) == (self.value == k))
 
+    @lemma
     @liveness
     def rows_come_into_the_view(self, k: Term[Key]) -> LeadsTo:
-        """000, build_range: every row of the base table reaches the view that is built."""
+        """000, build_range: every row of the base table reaches the view that is built. A lemma: tasks and updates
+        end, and where they have, the view is what the base row says.
+        """
         lacks = self.created & (self.value == k)
         return leads_to(lacks, self._is_there(k) | (self.value != k))
 

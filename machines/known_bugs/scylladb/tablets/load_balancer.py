@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from stagewright.machines.scylladb.cluster import Track
 from stagewright.machines.scylladb.tablets.load_balancer import (
+    BALANCER,
     COORDINATOR,
+    OPERATOR,
     WEAK,
     LoadBalancer,
+    Node,
     Shard,
     Tablet,
 )
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
-from stagewright.spec import Bool, Number, Term, action, count, every, require
+from stagewright.spec import Bool, Number, Term, action, count, every, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 QUIET = {LoadBalancer.disturbances: 0}
@@ -164,6 +168,147 @@ class AMigrationDropsTheOthers(LoadBalancer):
         for s in Shard:
             self.replicas[t].put(s, self.pending[t] == s)
         self._end(t)
+
+
+@known_bug(
+    "B10",
+    'design document 001: active migrations are treated "as if they were already completed"',
+    breaks=LoadBalancer.migrations_do_not_overshoot,
+    sizes={Tablet: 2},
+    budgets={LoadBalancer.disturbances: 2},
+)
+class APlanOutlivesAStage(LoadBalancer):
+    """A plan whose guard was out of date was committed under a new one where no request had come: migrations, it was
+    said, do not stand in each other's way. But one that had been counted as done was undone meanwhile.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def persist_plan(self) -> None:
+        """All migrations of the plan start, whichever stage was committed since it was begun."""
+        require(~self._plan_is_empty(), "something is planned")
+        require(~self.outdated | self._may_plan(), "no topology change is pending or goes on")
+        self._start_what_is_planned()
+        self._forget_plan()
+        self.outdated = False
+
+
+@known_bug(
+    "B11",
+    "design document 001: plans which when executed will produce the desired result",
+    breaks=LoadBalancer.balance_is_reached,
+    sizes={Tablet: 2},
+    budgets=QUIET,
+)
+class StatisticsEndThePlan(LoadBalancer):
+    """The plan was begun anew whenever new statistics of the load came, though they might say the same: with many nodes
+    that was before it could be committed.
+    """
+
+    @action(by=BALANCER)
+    def refresh_statistics(self) -> None:
+        """The load of the shards is read once more."""
+        require(~self._plan_is_empty(), "something is planned")
+        self._forget_plan()
+        self.outdated = False
+
+
+@known_bug(
+    "B12",
+    "design document 001, before fe181b3bac",
+    breaks=LoadBalancer.one_starts_while_another_streams,
+    sizes={Tablet: 2},
+)
+class ThePlanWaitsForTheStreams(LoadBalancer):
+    """The load balancer was asked again and again, but planned only when no tablet was being streamed."""
+
+    @action(by=BALANCER, fair=WEAK)
+    def plan_migration(self, t: Term[Tablet], leaving: Term[Shard], pending: Term[Shard]) -> None:
+        """A migration is planned when nothing streams."""
+        super().plan_migration(t, leaving, pending)
+        require(every(~self._streams(other) for other in Tablet), "nothing streams")
+
+
+@known_bug(
+    "B13",
+    "design document 001: if there is a pending request, the load balancer will not be invoked",
+    breaks=LoadBalancer.nothing_starts_while_a_request_is_pending,
+    sizes={Tablet: 2},
+)
+class APlanOutlivesARequest(LoadBalancer):
+    """A plan that had been made when a topology change was requested was still committed, and the request waited."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def persist_plan(self) -> None:
+        """All migrations of the plan start; one that a request has overtaken, too."""
+        require(~self._plan_is_empty(), "something is planned")
+        require(~self.outdated | self.request_pending, "nothing but a request was committed since")
+        require(self.track != Track.topology_change, "no topology change goes on")
+        self._start_what_is_planned()
+        self._forget_plan()
+        self.outdated = False
+
+
+@known_bug(
+    "B14",
+    "design document 001: the tablet migration track excludes with other topology changes",
+    breaks=LoadBalancer.topology_changes_are_not_overtaken,
+    sizes={Tablet: 2},
+    budgets={LoadBalancer.disturbances: 2},
+)
+class DrainingEntersTheTrack(LoadBalancer):
+    """The request to drain a node put the state machine into the tablet migration track, whatever it was doing."""
+
+    @action(by=OPERATOR, spends=LoadBalancer.disturbances)
+    def drain(self, n: Term[Node]) -> None:
+        """A node is to leave: its tablets are to move at once."""
+        super().drain(n)
+        self.track = Track.tablet_migration
+
+
+@known_bug(
+    "B15",
+    "design document 001: node operations wait for the tablet migration track to finish",
+    breaks=LoadBalancer.topology_changes_happen,
+    sizes={Tablet: 1},
+)
+class RequestsWaitForTheBalancer(LoadBalancer):
+    """At rest the load balancer was asked again and again, and a request was looked at only if it was not: in the end
+    nobody took up the request.
+    """
+
+    @action(by=COORDINATOR)
+    def invoke_again(self) -> None:
+        """There is no work: the load balancer is asked whether there is."""
+        require(self.track == Track.idle, "the topology is at rest")
+        self.invoked = True
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def begin_topology_change(self) -> None:
+        """The load balancer has found nothing: the request is taken up."""
+        super().begin_topology_change()
+        require(~self.invoked, "it is not invoked")
+
+
+@known_bug(
+    "B16",
+    "design document 001: new migrations are started as soon as tablets finish streaming",
+    breaks=LoadBalancer.a_shard_streams_again_before_a_migration_ends,
+    sizes={Tablet: 2},
+)
+class ThePlanWaitsForTheCleanup(LoadBalancer):
+    """The load balancer planned nothing from a shard until the migration that left it was over, and not until its tablet
+    had streamed.
+    """
+
+    @action(by=BALANCER, fair=WEAK)
+    def plan_migration(self, t: Term[Tablet], leaving: Term[Shard], pending: Term[Shard]) -> None:
+        """A migration is planned from a shard that no other one is about to leave."""
+        super().plan_migration(t, leaving, pending)
+        about = some(
+            (self.stage[other] == Stage.write_both_read_new) & (self.leaving[other] == leaving)
+            for other in Tablet
+        )
+        require(~about, "no other one is about to leave it")
 
 
 BUGS = known_bugs_in(globals())

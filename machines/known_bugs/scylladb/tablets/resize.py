@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from stagewright.machines.scylladb.tablets.resize_guards import Node as Coordinator, ResizeGuards
+from stagewright.machines.scylladb.tablets.resize_layout import Half, Layout
 from stagewright.machines.scylladb.tablets.tablet_resize import Node, TabletResize
-from stagewright.spec import Bool, Term
+from stagewright.spec import Bool, Term, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 
@@ -45,6 +48,21 @@ class GuardOutlivesItsTabletMap(ResizeGuards):
 
     def _names_the_same_tablet(self, n: Term[Coordinator]) -> Bool:
         return super()._names_the_same_tablet(n) | True
+
+
+@known_bug(
+    "001-62",
+    "design document 001: only if that shard is one of the current tablet replicas",
+    breaks=TabletResize.only_replicas_store_rows,
+    budgets={TabletResize.decisions: 1},
+)
+class TheCleanupSparesTheTable(TabletResize):
+    """A node that had left one tablet of a table kept its rows as long as it was a replica of another one."""
+
+    def _keeps(self, n: Node | Term[Node], half: Half, stays: Mapping[Half, Bool]) -> Bool:
+        one = (self.layout == Layout.one_tablet) & super()._keeps(n, half, stays)
+        of_another = some(self.replicas[other].has(n) & stays[other] for other in list(Half))
+        return one | ((self.layout == Layout.two_tablets) & of_another)
 
 
 BUGS = known_bugs_in(globals())

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from stagewright.machines.scylladb.tablets.stream_session import MASTER, Session, StreamSession
-from stagewright.spec import Fairness, action, only_when, require
+from stagewright.machines.scylladb.tablets.stream_session import (
+    MASTER,
+    ROWS,
+    Message,
+    Session,
+    StreamSession,
+)
+from stagewright.spec import Fairness, action, choose, only_when, require
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 
@@ -38,6 +44,34 @@ class AnyAnswerIsTakenForSuccess(StreamSession):
         """The master answers the coordinator, which does not look at the answer."""
         require(self.master.any_of(Session.complete, Session.failed), "the session has ended")
         self.wanted = False
+        self.waiting = False
+        self.master = Session.none
+
+
+@known_bug(
+    "001-61",
+    "design document 001, stage 4: all the writes which reached the leaving replicas",
+    breaks=StreamSession.complete_means_that_all_rows_arrived,
+    budgets={StreamSession.failures: 0, StreamSession.losses: 0},
+)
+class AnyPlanCompletesTheSession(StreamSession):
+    """The message `complete` of a session before was taken for that of this one; rows were counted at the end, and where
+    some were missing the whole was streamed once more.
+    """
+
+    @action(by=MASTER, fair=Fairness.WEAK)
+    def receive_complete(self) -> None:
+        """A follower has sent everything."""
+        self._arrives(Message.complete)
+        streams = self.master == Session.streaming
+        self.master = choose(streams, Session.complete, self.master)
+        self._take_off_the_wire()
+
+    @action(by=MASTER, fair=Fairness.WEAK)
+    def report(self) -> None:
+        """The master answers the coordinator: all is well if the rows are as many as they should be."""
+        require(self.master.any_of(Session.complete, Session.failed), "the session has ended")
+        self.wanted = (self.master == Session.failed) | (self.received < ROWS)
         self.waiting = False
         self.master = Session.none
 

@@ -10,6 +10,7 @@ from stagewright.machines.scylladb.topology.control.topology_record import (
     OPERATOR,
 )
 from stagewright.machines.scylladb.topology.topology_control import TopologyControl
+from stagewright.machines.scylladb.topology.topology_rebuild import TopologyRebuild
 from stagewright.machines.scylladb.topology.topology_states import (
     NodeState,
     Request,
@@ -233,6 +234,22 @@ class TabletsMoveOnlyToDrain(TopologyControl):
         """A node that is to leave has tablets."""
         require(some(self._paused(n) for n in Node), "a request is paused")
         super().start_balancing()
+
+
+@known_bug(
+    "001-63",
+    "design document 001: rebuild_option is used as a rebuild source",
+    breaks=TopologyRebuild.the_named_datacenter_is_the_source,
+    sizes={Node: 3},
+    budgets={TopologyRebuild.crashes: 0, TopologyRebuild.failovers: 0},
+)
+class TheNamedDatacenterIsForgotten(TopologyRebuild):
+    """A rebuild streamed from all datacenters, also where the operator had named a whole one: the rows are the same, but
+    they came over the slow link.
+    """
+
+    def _is_source(self, m: Term[Node], n: Term[Node]) -> Bool:
+        return m != n
 
 
 BUGS = known_bugs_in(globals())

@@ -7,10 +7,11 @@ from stagewright.machines.scylladb.views.view_coordinator import (
     Base,
     Shard,
     Tablet,
+    View,
     ViewCoordinator,
 )
 from stagewright.machines.scylladb.views.view_task import COORDINATOR, WORKER
-from stagewright.spec import Term, action, require
+from stagewright.spec import Bool, Term, action, choose, require, some
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 
@@ -58,6 +59,82 @@ class DeletionsAreNotObserved(ViewCoordinator):
     def observe_deletion(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> None:
         require(self.called.has(s), "a coordinator waits for it")
         super().observe_deletion(s, t, b)
+
+
+@known_bug(
+    "000-41",
+    "design document 000: at most only one base table at the time",
+    breaks=ViewCoordinator.one_base_at_a_time,
+    sizes={View: 1},
+)
+class WorkersProcessStagingByThemselves(ViewCoordinator):
+    """A worker processed a staging sstable as soon as it was registered, where its shard was idle and no range of the
+    tablet was to be built, whatever table the coordinator had chosen.
+    """
+
+    @action(by=WORKER, spends=ViewCoordinator.staging_sstables)
+    def register_staging(self, b: Term[Base], t: Term[Tablet]) -> None:
+        """A staging sstable is registered; its shard, where it is idle, begins with it."""
+        super().register_staging(b, t)
+        builds = some(self._is_to_build(v, t) for v in View)
+        for s in Shard:
+            begins = (self.shard[t] == s) & self.batch[s].tablet.is_none() & ~builds
+            self.batch[s].base = choose(begins, b, self.batch[s].base)
+            self.batch[s].tablet = choose(begins, t, self.batch[s].tablet)
+
+    @action(by=WORKER, fair=WEAK)
+    def forget(self, s: Term[Shard]) -> None:
+        """The worker is done with what nobody has called for."""
+        require(self.batch[s].done & ~self.called.has(s), "a batch is done, for nobody")
+        self._end_batch(s)
+
+
+@known_bug(
+    "000-42",
+    "design document 000: it can execute only one batch per shard",
+    breaks=ViewCoordinator.running_batches_are_not_replaced,
+    sizes={Base: 1},
+)
+class ACallReplacesTheBatch(ViewCoordinator):
+    """The call of a new coordinator for other tasks was not refused while a batch ran: it took the batch's place."""
+
+    def _may_send(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> None:
+        require(self.processed == b, "the table is processed")
+        require(self.shard[t] == s, "the tablet is on the shard")
+        require(~self.called.has(s), "no call to the shard is under way")
+        self.batch[s].base = b
+        self.batch[s].tablet = t
+        self.batch[s].done = False
+        self.called.add(s)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def send_process_staging(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> None:
+        """A shard gets the process_staging tasks of one tablet."""
+        super().send_process_staging(s, t, b)
+        self.batch[s].views = frozenset()
+
+
+@known_bug(
+    "000-43",
+    "design document 000: the worker observes the group0 state to notice when tasks are aborted",
+    breaks=ViewCoordinator.batches_end,
+)
+class TheNextCallEndsTheBatch(ViewCoordinator):
+    """The worker looked whether the tasks of its batch were still stored when the next call came: with none to come, it
+    stayed in the batch of a view that had been dropped.
+    """
+
+    @action(by=WORKER, fair=WEAK)
+    def observe_deletion(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> None:
+        """The coordinator waits for the batch, or has a task for the shard."""
+        waits = some((self.shard[other] == s) & self._waits(other) for other in Tablet)
+        require(self.called.has(s) | waits, "a call comes, or waits")
+        super().observe_deletion(s, t, b)
+
+    def _waits(self, t: Term[Tablet]) -> Bool:
+        """A task of the tablet is to be called for."""
+        builds = some(self._is_to_build(v, t) for v in View)
+        return builds | some(self.staging[b].has(t) for b in self.processed)
 
 
 BUGS = known_bugs_in(globals())

@@ -1,0 +1,96 @@
+"""Mistakes about streams of vnodes and shards, and writes to a log, which design document 003 rules out."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from stagewright.machines.scylladb.cdc.cdc_log import CLIENT, LAST_TIMESTAMP, CdcLog
+from stagewright.machines.scylladb.cdc.cdc_mapping import (
+    COORDINATOR,
+    CdcMapping,
+    Ends,
+    Node,
+    Shard,
+    Token,
+)
+from stagewright.machines.scylladb.cdc.cdc_publication import Generation
+from stagewright.spec import Bool, Fairness, Number, Term, action, between, choose, require
+from stagewright.spec.known_bugs import known_bug, known_bugs_in
+
+
+@known_bug(
+    "003-20",
+    "design document 003: a stream whose token falls into the same vnode",
+    breaks=CdcMapping.base_and_log_rows_are_in_one_vnode,
+)
+class StreamsAreOfTheShardAlone(CdcMapping):
+    """The token of a stream was the next one of its shard, whatever vnode that is in."""
+
+    def _first_token(
+        self, _ends: Ends, end: Token, shard: Shard, two_shards: Bool, /
+    ) -> Term[Token]:
+        first = Term.of(end)
+        for token in reversed(end.around()[1:]):
+            owns_of_two = two_shards & (token.shard(2) is shard)
+            first = choose(owns_of_two | (~two_shards & (token.shard(1) is shard)), token, first)
+        return first
+
+
+@known_bug(
+    "003-21",
+    "design document 003: log table entries are also written to the jth shard",
+    breaks=CdcMapping.base_and_log_rows_are_on_one_shard,
+)
+class StreamsAreOfTheVnodeAlone(CdcMapping):
+    """Each stream of a range had the token at which the range ends, whatever shard that is of."""
+
+    def _first_token(
+        self, _ends: Ends, end: Token, _shard: Shard, _two_shards: Bool, /
+    ) -> Term[Token]:
+        return Term.of(end)
+
+
+@known_bug(
+    "003-22",
+    "design document 003: before that, it will introduce a new CDC generation",
+    breaks=CdcMapping.ranges_refine_the_vnodes,
+)
+class TheGenerationFollowsTheToken(CdcMapping):
+    """A generation was made in the command that inserted the token of the node that joins, and not before: there was none
+    for writes that went to that node already.
+    """
+
+    @action(by=COORDINATOR, spends=CdcMapping.joins)
+    def make_generation(self, n: Term[Node], t: Term[Token]) -> None:
+        """A node is to join with a token."""
+        require(self.joining.is_none(), "nobody joins")
+        require(self.ring[t].is_none(), "the token is free")
+        self.joining = t
+        self.joining_node = n
+
+    @action(by=COORDINATOR, fair=Fairness.WEAK)
+    def insert_token(self, n: Term[Node], t: Term[Token]) -> None:
+        """The token becomes part of the ring, and a generation is made for it."""
+        self._make(n, t)
+        super().insert_token(n, t)
+
+
+@known_bug(
+    "003-23",
+    "design document 003: only writes with arbitrary timestamps are not allowed",
+    breaks=CdcLog.writes_are_accepted_while_nodes_join,
+    budgets={CdcLog.losses: 0},
+)
+class WritesWaitForTheJoin(CdcLog):
+    """A table with a log took no writes while a node joined, so that no log row could be in another vnode."""
+
+    @action(by=CLIENT)
+    def write_row(
+        self, g: Term[Generation], timestamp: Annotated[Number, between(0, LAST_TIMESTAMP)]
+    ) -> None:
+        """The row is changed while nobody joins."""
+        super().write_row(g, timestamp)
+        require(self.mapping.joining.is_none(), "nobody joins")
+
+
+BUGS = known_bugs_in(globals())

@@ -1,0 +1,96 @@
+"""Mistakes about generations that join the topology's way, or are shown to CDC clients (design documents 001 and 003)."""
+
+from __future__ import annotations
+
+from stagewright.machines.scylladb.cdc.cdc_publication import (
+    COMMIT,
+    COORDINATOR,
+    ROLLED_BACK,
+    WRITE_BOTH,
+    CdcPublication,
+    Generation,
+)
+from stagewright.spec import Term, action, require
+from stagewright.spec.known_bugs import known_bug, known_bugs_in
+
+
+@known_bug(
+    "001-56",
+    "design document 001, the transition diagram: what fails is left",
+    breaks=CdcPublication.a_topology_change_goes_one_way,
+)
+class ARollbackIsTriedAgain(CdcPublication):
+    """A coordinator that took over while a join was rolled back found the node bootstrapping, and went on with the join."""
+
+    @CdcPublication.transition.step(ROLLED_BACK, WRITE_BOTH, by=COORDINATOR)
+    def resume_join(self, g: Term[Generation]) -> None:
+        """The generation of the join is there: its tokens join the ring."""
+        require((self.new_generation == g) & self.committed.has(g), "it is committed")
+        self.tokens.add(g)
+
+
+@known_bug(
+    "001-57",
+    "design document 001: a new CDC generation was committed and now we need to publish it",
+    breaks=CdcPublication.clients_see_committed_generations_only,
+)
+class WhatIsWrittenIsPublished(CdcPublication):
+    """A publisher with nothing in its queue published the generation that was to come, whose data was written: the join
+    failed, and clients read from streams that no write ever goes to.
+    """
+
+    @action(by=COORDINATOR)
+    def describe_early(self, g: Term[Generation]) -> None:
+        """The generation whose data was written last is written to the tables for CDC clients."""
+        require((self.transition == COMMIT) & (self.new_generation == g), "its data is written")
+        require(self.unpublished.is_empty() & self.writable, "the publisher has time")
+        self.described.add(g)
+
+
+@known_bug(
+    "001-58",
+    "design document 001: a new CDC generation was committed and now we need to publish it",
+    breaks=CdcPublication.generations_are_described,
+)
+class AFailedJoinTakesItsGenerationAlong(CdcPublication):
+    """A join that failed gave up its generation, if that was not published yet: nodes had used it for their log writes,
+    and clients never heard of it.
+    """
+
+    @CdcPublication.transition.step(
+        WRITE_BOTH, ROLLED_BACK, by=COORDINATOR, spends=CdcPublication.failures
+    )
+    def fail_streaming(self, g: Term[Generation]) -> None:
+        """The join fails; its tokens leave the ring, and its generation the queue."""
+        require(self.new_generation == g, "the generation was made for it")
+        self.tokens.discard(g)
+        self.committed.put(g, self.described.has(g))
+        self.unpublished.put(g, self.unpublished.has(g) & self.described.has(g))
+
+
+@known_bug(
+    "003-19",
+    "design document 003: before that, it will introduce a new CDC generation",
+    breaks=CdcPublication.tokens_join_after_their_generation,
+)
+class TokensJoinWithTheData(CdcPublication):
+    """The tokens of a node joined the ring when the data of its generation was written, before that got its timestamp."""
+
+    @action(by=COORDINATOR)
+    def insert_tokens(self, g: Term[Generation]) -> None:
+        """The data is written: the tokens join the ring."""
+        require((self.transition == COMMIT) & (self.new_generation == g), "its data is written")
+        require(self.joins, "a node joins")
+        self.tokens.add(g)
+
+    @CdcPublication.transition.step(
+        COMMIT, ROLLED_BACK, by=COORDINATOR, spends=CdcPublication.failures
+    )
+    def fail_barrier(self) -> None:
+        """The join is undone, and its tokens leave the ring."""
+        require(self.joins, "a node joins")
+        for g in Generation:
+            self.tokens.put(g, self.tokens.has(g) & (self.new_generation != g))
+
+
+BUGS = known_bugs_in(globals())
