@@ -358,6 +358,16 @@ class CdcLog(Machine):
             "there is a cluster",
             because="the first node alone joins, and gets both writes",
         ),
+        equivalent_weakening(
+            write_row,
+            "the timestamp is in the window",
+            because="what the start of a later generation lets through, that of an earlier one does",
+        ),
+        equivalent_weakening(
+            write_row,
+            "the generation operates at the timestamp",
+            because="generations start more than one tick after each other",
+        ),
         equivalent_drop(
             receive, "a message is on its way to it", because="else nothing is received"
         ),
