@@ -8,6 +8,7 @@ nothing else is asked of the topology, and what is to be drained first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Protocol
 
 from stagewright.impl.catalog.tablet_rows import TabletRow, mutation_of
@@ -85,9 +86,13 @@ class TabletTrack:
 
     # -- steps of tablets ------------------------------------------------------------------------------
 
+    def _committed(self, row: TabletRow) -> dict[str, Any]:
+        """The state of a tablet's machine after what is committed."""
+        return {**row.state(), **self._volatile.get(row.name, UNKNOWN)}
+
     def _instance(self, row: TabletRow) -> Instance:
         """A tablet's machine after what is committed; inner steps are not taken yet."""
-        state = {**row.state(), **self._volatile.get(row.name, UNKNOWN)}
+        state = self._committed(row)
         key = tuple(state.values())
         if key not in self._made:
             self._made[key] = Instance(self._node.release.tablets, state)
@@ -128,28 +133,26 @@ class TabletTrack:
         moves: list[tuple[TabletRow, Step]] = []
         waits = False
         for row in view.moving:
-            instance = self._instance(row)
             if self._comes_back(view, row):
                 self._pending.pop(row.name, None)
-            pending = self._pending.setdefault(row.name, Uncommitted())
-            pending.replay(instance)
-            for step in self._inner(view, row, instance, effects):
-                pending.take(instance, step)
-            forward = (s for a in self._node.release.forward for s in instance.choices(a))
-            move = next(forward, None)
-            if move is not None and move.action == "end" and self._is_to_be_cleaned(row, instance):
+            machine = self._pending.setdefault(row.name, Uncommitted())
+            machine.resume(tuple(self._committed(row).values()), partial(self._instance, row))
+            for step in self._inner(view, row, machine, effects):
+                machine.take(step)
+            move = machine.first(self._node.release.forward)
+            if move is not None and move.action == "end" and self._is_to_be_cleaned(row, machine):
                 move = None
             if move is not None:
                 moves.append((row, move))
-            elif instance.can("pass_barrier"):
+            elif machine.can("pass_barrier"):
                 waits = True
         return moves, waits
 
-    def _is_to_be_cleaned(self, row: TabletRow, instance: Instance) -> bool:
+    def _is_to_be_cleaned(self, row: TabletRow, machine: Uncommitted) -> bool:
         """The definition knows by its kind whether a replica leaves a tablet, and none of those that have fewer then."""
         leaves = {*row.hosts[Role.leaving]} - self._node.view.given_up
         careless = self._node.has(Defect.removed_replicas_keep_rows)
-        return bool(leaves) and instance.read("operation") is not Progress.done and not careless
+        return bool(leaves) and machine.now.read("operation") is not Progress.done and not careless
 
     def _comes_back(self, view: View, row: TabletRow) -> bool:
         """Whether somebody was given up when a tablet was cleaned up, and is no more: it is asked, too."""
@@ -158,11 +161,11 @@ class TabletTrack:
         return cleans and not {*_cleaned(row)} - view.given_up <= asked
 
     def _inner(
-        self, view: View, row: TabletRow, instance: Instance, effects: list[Effect]
+        self, view: View, row: TabletRow, machine: Uncommitted, effects: list[Effect]
     ) -> Iterator[Step]:
         """The steps that only the coordinator's memory knows, each to be taken before the next is asked for."""
-        yield from self._found(view, row, instance)
-        if instance.read("operation") is Progress.running:
+        yield from self._found(view, row, machine)
+        if machine.now.read("operation") is Progress.running:
             job = self._job(row)
             if job is None or not job.over:
                 return
@@ -170,31 +173,31 @@ class TabletTrack:
             if not job.succeeded and row.kind is Kind.repair:
                 self._driver.rounds.round = None  # what passed before says nothing of what goes on
         leaves = any(view.nodes[h].asked == "leave" for h in row.hosts[Role.leaving])
-        failed = instance.read("operation") is Progress.failed
-        if failed and leaves and instance.can("make_unwanted"):
+        failed = machine.now.read("operation") is Progress.failed
+        if failed and leaves and machine.can("make_unwanted"):
             yield step_of("make_unwanted")
         for retry in ("retry_barrier", "retry_operation"):
             # A repair that failed is drained, ends, and begins anew.
-            if instance.can(retry) and (retry, row.kind) != ("retry_operation", Kind.repair):
+            if machine.can(retry) and (retry, row.kind) != ("retry_operation", Kind.repair):
                 if not self._has_waited(row, effects):
                     return
                 if self._has_failed(view):
                     self._driver.rounds.round = None
                 yield step_of(retry)
-                yield from self._found(view, row, instance)  # it may have passed meanwhile
-        if instance.can("start_operation"):
+                yield from self._found(view, row, machine)  # it may have passed meanwhile
+        if machine.can("start_operation"):
             effects += self._ask(view, row)
             yield step_of("start_operation")
             job = self._job(row)
             if job is not None and job.over:  # nobody was to be asked
                 yield _ended(job)
 
-    def _found(self, view: View, row: TabletRow, instance: Instance) -> Iterator[Step]:
+    def _found(self, view: View, row: TabletRow, machine: Uncommitted) -> Iterator[Step]:
         """What has become of nodes, and of the barrier."""
         for role, hosts in row.hosts.items():
-            if view.given_up & {*hosts} and instance.can("exclude", role=role):
+            if view.given_up & {*hosts} and machine.can("exclude", role=role):
                 yield step_of("exclude", role=role)
-        if instance.can("pass_barrier"):
+        if machine.can("pass_barrier"):
             if self._has_passed(view) or self._is_careless(row):
                 yield step_of("pass_barrier")
             elif self._has_failed(view):
