@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _AGAIN = 20
 _TRIES = 5  # of a builder that finds files gone
+_PATIENCE = 4  # times `retry`, after which a batch is sent again
+_BULK = 4  # times that, for one that a builder puts in where clients are served meanwhile
 _MASTER = "master"
 _SCALE = 1000
 
@@ -282,7 +284,8 @@ class BackfillWorker:
         for (place, _), batch in chunk.batches.items():
             self._tablet.port.send(place, batch)
         at = chunk.at
-        self._tablet.port.after(4 * self._tablet.settings.retry, self._send_again, chunk, at)
+        patience = _PATIENCE * (_BULK if chunk.is_bulk else 1)
+        self._tablet.port.after(patience * self._tablet.settings.retry, self._send_again, chunk, at)
 
     def _send_again(self, chunk: _Chunk, at: bytes) -> None:
         if chunk.at == at:

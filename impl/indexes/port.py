@@ -35,6 +35,7 @@ class Settings:
     bulk: int = (
         10_000  # rows of a tablet, or entries of a batch, from which on a builder handles them
     )
+    builder_share: int = 100  # percent of its time that a builder works while clients are served
     split_rows: int = 0  # of a tablet, from which on it is to split by itself; 0: never
     resend: int = 150  # a client's question that is not answered
     lag: int = 20  # of a tablet that has an older schema than a client, before it is asked again

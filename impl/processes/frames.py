@@ -33,16 +33,19 @@ class Frames:
         self._buffer += data
         found: list[bytes] = []
         start = 0
-        while len(self._buffer) - start >= _HEAD:
-            length = int.from_bytes(self._buffer[start : start + _HEAD], "big")
-            if length > (MOST if self.trusts else MOST_OF_A_STRANGER):
-                raise WireError(f"a frame of {length} bytes", help="speak this program's protocol")
-            if len(self._buffer) - start - _HEAD < length:
-                break
-            start += _HEAD
-            found.append(bytes(self._buffer[start : start + length]))
-            start += length
-            if not self.trusts:
-                break  # what follows is checked when the greeting is
+        with memoryview(self._buffer) as there:  # of a large frame there is one copy more, not two
+            while len(there) - start >= _HEAD:
+                length = int.from_bytes(there[start : start + _HEAD], "big")
+                if length > (MOST if self.trusts else MOST_OF_A_STRANGER):
+                    raise WireError(
+                        f"a frame of {length} bytes", help="speak this program's protocol"
+                    )
+                if len(there) - start - _HEAD < length:
+                    break
+                start += _HEAD
+                found.append(bytes(there[start : start + length]))
+                start += length
+                if not self.trusts:
+                    break  # what follows is checked when the greeting is
         del self._buffer[:start]
         return found

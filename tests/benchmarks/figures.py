@@ -111,7 +111,7 @@ MEASURED = (
     Figures(
         "docs/language/online-indexes.md",
         ("with fifty million rows, 421 (unique: 522)",),
-        "-m tests.benchmarks.indexes --rows 50000000 --rate 20 --only stagewright",
+        "-m tests.benchmarks.indexes --rows 50000000 --rate 20 --only stagewright --share 100",
     ),
     Figures(
         "CHANGELOG.md",

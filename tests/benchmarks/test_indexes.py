@@ -21,11 +21,12 @@ from tests.patience import PATIENCE
 @pytest.mark.long
 def test_figures_are_reported_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
     sizes = ["--rows", "300", "--rate", "40", "--idle", "0.6"]
-    main([*sizes, "--only", "stagewright,sqlite"])
+    main([*sizes, "--only", "stagewright,sqlite", "--share", "10,50"])
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("300 rows, 40 updates a second, ")
-    assert [line for line in said if not line.startswith(" ")][1:3] == ["stagewright", "SQLite"]
-    assert sum("rows/CPU s" in line for line in said) == 4
+    named = [line for line in said if not line.startswith(" ")][1:4]
+    assert named == ["stagewright", "stagewright, builders' share 50 %", "SQLite"]
+    assert sum("rows/CPU s" in line for line in said) == 6
     assert said[-2].startswith("stagewright / SQLite, rows a CPU second: ")
 
 

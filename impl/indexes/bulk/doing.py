@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from stagewright.impl.indexes.bulk.compiled_sieve import CompiledSieve
 from stagewright.impl.indexes.bulk.numbers import KEY, Entries, Numbers, keys_of, ordered
+from stagewright.impl.indexes.bulk.pace import Pace
 from stagewright.impl.indexes.bulk.sorting import by_tablet
 from stagewright.impl.indexes.bulk.work import (
     Answer,
@@ -30,10 +31,12 @@ from stagewright.impl.storage.sst.blocks import as_bytes, block_of
 from stagewright.impl.storage.sst.entries import entries_file
 from stagewright.impl.storage.sst.files import SstFile, UnreadableError
 from stagewright.impl.storage.sst.rows import rows_of
-from stagewright.impl.storage.sst.windows import FIRST, LATEST, Place, Sources
+from stagewright.impl.storage.sst.windows import FIRST, LATEST, ROOM, Place, Sources
 
 _OPEN = 256  # files whose blocks are known
 _PIECE = 1 << 18  # bytes
+_WINDOW = 1 << 16  # bytes of a file that are read at once where others are served meanwhile
+_PART = 4_096  # entries that are written then
 
 
 class Builder:
@@ -43,21 +46,22 @@ class Builder:
         self._files: OrderedDict[str, SstFile] = OrderedDict()
         self._sieves: dict[str, CompiledSieve] = {}
 
-    def do(self, work: Work) -> Answer:
-        """Do it, or say why it cannot be done."""
+    def do(self, work: Work, pace: Pace | None = None) -> Answer:
+        """Do it at a pace, or say why it cannot be done."""
+        pace = pace or Pace()
         try:
             match work:
                 case GetReady():
                     return _ready()
                 case ScanRows():
-                    return self._scan(work)
+                    return self._scan(work, pace)
                 case SiftValues():
                     return self._sift(work)
                 case DropSieve(sieve):
                     self._sieves.pop(sieve, None)
                     return DoneWork()
                 case WriteEntries():
-                    return _write(work)
+                    return _write(work, pace)
         except FileNotFoundError as error:
             return RefusedWork(f"a file is gone: {error}", again=True)
         except UnreadableError as error:
@@ -65,14 +69,20 @@ class Builder:
 
     # -- rows --------------------------------------------------------------------------------------------------
 
-    def _scan(self, work: ScanRows) -> Answer:
+    def _scan(self, work: ScanRows, pace: Pace) -> Answer:
         place = _place(work.low)
         if place is None:
             return RefusedWork("rows are to be read from a row's key on")
-        sources = Sources([self._opened(path) for path in work.files], work.family)
+        room = ROOM if pace.is_full else _WINDOW
+        sources = Sources([self._opened(path) for path in work.files], work.family, room)
         names = sorted({column for _, _, column in work.indexes})
         found = rows_of(
-            sources, place, work.at, work.most, tuple(json.dumps(n).encode() for n in names)
+            sources,
+            place,
+            work.at,
+            work.most,
+            tuple(json.dumps(n).encode() for n in names),
+            pace.rest,
         )
         entries = list[tuple[int, Entries]]()
         for number, unique, column in work.indexes:
@@ -82,6 +92,7 @@ class Builder:
             ):
                 some = Entries(number, unique, values.tobytes(), rows.tobytes())
                 entries.append((tablet, some))
+                pace.rest()
         following = None if found.following is None else _stored(found.following)
         return ScannedRows(len(found.keys), following, tuple(entries))
 
@@ -118,10 +129,11 @@ def _ready() -> Answer:
     return DoneWork()
 
 
-def _write(work: WriteEntries) -> Answer:
+def _write(work: WriteEntries, pace: Pace) -> Answer:
     """It is on the disk when this returns."""
     values, rows = _numbers(work.values), _numbers(work.rows)
-    file = entries_file(work.family, work.time, work.unique, values, rows)
+    part = 0 if pace.is_full else _PART
+    file = entries_file(work.family, work.time, work.unique, values, rows, part, pace.rest)
     if file is None:
         return RefusedWork("the entries are not in order")
     Path(work.path).unlink(missing_ok=True)  # a builder that died had begun it
@@ -130,6 +142,7 @@ def _write(work: WriteEntries) -> Answer:
         while file:  # little at once: who syncs anything meanwhile waits for what is unwritten
             file = file[out.write(file[:_PIECE]) :]
             os.fsync(out.fileno())
+            pace.rest()
     return DoneWork()
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stagewright.impl.indexes.bulk.columns import TURN, keys_of_entries
 from stagewright.impl.indexes.bulk.numbers import Entries, Numbers
@@ -40,17 +41,26 @@ class _Batch:
     values: Numbers
     rows: Numbers
     is_sorted: bool = False  # statements see what it has
+    is_as_sent: bool = True  # nothing has been moved or left for later
     rest: tuple[Numbers, Numbers] | None = None  # entries that come later
     has_come: bool = False  # they have
 
     def sort(self) -> None:
-        """By values; rows come in the order of their keys."""
-        order = np.argsort(self.values, kind="stable")
-        self.values, self.rows = self.values[order], self.rows[order]
+        """By values; rows come in the order of their keys. A builder has sorted what it sends."""
+        if (self.values[1:] < self.values[:-1]).any():
+            order = np.argsort(self.values, kind="stable")
+            self.take(order)
+
+    def take(self, which: NDArray[Any]) -> None:
+        """Go on with some, or in another order."""
+        self.values, self.rows = self.values[which], self.rows[which]
+        self.is_as_sent = False
 
     def entries(self) -> Entries:
         """Without those that come later."""
         said = self.message.entries
+        if self.is_as_sent:
+            return said
         return Entries(said.index, said.unique, self.values.tobytes(), self.rows.tobytes())
 
     def row_of(self, value: int) -> int | None:
@@ -149,7 +159,7 @@ class EntryLoader:
             later[1:] |= batch.values[1:] == batch.values[:-1]
         if later.any():
             batch.rest = batch.values[later], batch.rows[later]
-            batch.values, batch.rows = batch.values[~later], batch.rows[~later]
+            batch.take(~later)
         if taken:
             transactions = {values[value] for value in taken}
             self._tablet.resolve(transactions, batch.message.read_time, lambda: None)
@@ -163,7 +173,7 @@ class EntryLoader:
             self._answer(batch, BatchDone(batch.message.job, batch.message.number))
             return
         (batch.values, batch.rows), batch.rest = batch.rest, None
-        batch.has_come = True
+        batch.has_come, batch.is_as_sent = True, False
         self._tablet.port.after(_AGAIN, self._check, batch)
 
     def _look_up(self, batch: _Batch, places: list[int]) -> None:

@@ -29,12 +29,13 @@ def main(words: list[str] | None = None) -> int:
     modules: dict[str, Any] = sys.modules
     modules.setdefault("scipy", None)  # numba would load it, for linear algebra
     from stagewright.impl.indexes.bulk.doing import Builder
+    from stagewright.impl.indexes.bulk.pace import Pace
 
     builder, server = Builder(), Connection(args.fd)
     with suppress(EOFError, ConnectionError, KeyboardInterrupt):  # the server is gone
         while True:
-            work: Any = server.recv()
-            server.send(builder.do(work))
+            share, work = server.recv()
+            server.send(builder.do(work, Pace(share)))
     return 0
 
 

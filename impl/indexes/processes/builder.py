@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from stagewright.impl.indexes.bulk.pace import FULL
 from stagewright.impl.indexes.bulk.work import Answer, RefusedWork, Work
 from stagewright.impl.processes.frames import Frames, framed
 
@@ -28,7 +29,9 @@ Then = Callable[[Answer], None]
 class BuilderProcess:
     """Works are done one after the other; each is answered, be it with a refusal."""
 
-    def __init__(self) -> None:
+    def __init__(self, share: Callable[[], int] = lambda: FULL) -> None:
+        """`share`: the percentage of its time that it may work now."""
+        self._share = share
         self._works: deque[tuple[Work, Then]] = deque()
         self._process: subprocess.Popen[bytes] | None = None
         self._link: _Link | None = None
@@ -55,7 +58,7 @@ class BuilderProcess:
         if self._link is None:
             self._begin()
         assert self._link is not None
-        self._link.send(pickle.dumps(self._works[0][0], 5))
+        self._link.send(pickle.dumps((self._share(), self._works[0][0]), 5))
 
     def _begin(self) -> None:
         ours, theirs = socket.socketpair()

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
+from stagewright.impl.indexes.bulk.share import Share
 from stagewright.impl.indexes.catalog import Catalog
 from stagewright.impl.indexes.client import KnownSchema
 from stagewright.impl.indexes.defects import Defects
@@ -69,7 +70,8 @@ class Host:
         self.slots = self._settings.slots
         self.turns = Turns()
         self.syncs = Syncs()
-        self.builder = BuilderProcess()
+        self._share = Share(self._settings.builder_share)
+        self.builder = BuilderProcess(self._share)
         self._secret = layout.layout.secret()
         self._places = Places(layout, name, self._file.servers)
         each = -(-self._settings.tablets // len(self._file.servers))
@@ -179,8 +181,12 @@ class Host:
                 link.send(Delivery(sender, to, at, inner_codec().encode(message)))
 
     def _receive(self, sender: str, to: str, at: int, message: Message) -> None:
+        self._share.hear(message)
         life = self._lives.get(to)
-        if life is not None and life.process is not None:
+        if life is None or life.process is None:
+            return
+        again = partial(self._receive, sender, to, at, message)
+        if not (isinstance(life, Led) and life.puts_off(message, again)):
             life.process.clock.observe(at)
             self.act(life, life.process.receive, sender, message)
 

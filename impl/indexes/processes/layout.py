@@ -30,8 +30,9 @@ from stagewright.impl.processes.layout import Layout
 
 MASTER = "master"
 REAL = Settings(
-    batch=131_072,
+    batch=262_144,
     chunk_rows=262_144,
+    builder_share=10,
     retry=200,
     wait_for_old=2_000,
     rpc_timeout=3_000,

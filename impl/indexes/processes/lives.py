@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from stagewright.impl.indexes.bulk.work import Work
 from stagewright.impl.indexes.index_tablet import IndexTablet
-from stagewright.impl.indexes.messages import Message
+from stagewright.impl.indexes.messages import Apply, Message
 from stagewright.impl.indexes.port import NewTablet, Port, Settings
 from stagewright.impl.indexes.processes.builder import BuilderProcess
 from stagewright.impl.indexes.processes.layout import IndexLayout
@@ -20,7 +20,7 @@ from stagewright.impl.indexes.records.notes import Note
 from stagewright.impl.indexes.table_tablet import TableTablet
 from stagewright.impl.indexes.times import HybridClock
 from stagewright.impl.indexes.transactions import ADDRESS as RECORDS, TransactionRecords
-from stagewright.impl.storage.port import RowStore
+from stagewright.impl.storage.port import Load, RowStore
 from stagewright.impl.storage.rocks import RocksRows
 from stagewright.impl.storage.spares import MEMTABLE
 from stagewright.impl.storage.syncs import Syncs
@@ -106,9 +106,13 @@ class Life:
                 self.host.act(self, then, *arguments)
             finally:
                 self.asides.discard(task)
+                self.go_on()
 
         task = asyncio.get_running_loop().create_task(do())
         self.asides.add(task)
+
+    def go_on(self) -> None:
+        """Something aside is over."""
 
     def elsewhere(self, work: Work, then: Callable[..., None], *arguments: Any) -> None:
         self.host.builder.do(work, partial(self.host.act, self, then, *arguments))
@@ -160,6 +164,24 @@ class Led(Life):
         self._syncing: asyncio.Future[None] | None = None
         self._handle = handle
         self._outbox: list[Callable[[], None]] = []
+        self._put_off: list[Callable[[], None]] = []
+
+    def puts_off(self, message: Message, again: Callable[[], None]) -> bool:
+        """Whether what a message asks for is to be done `again`, later.
+
+        Versions that were written while a file is taken in would have to be put into a file of their own first, by a call that
+        holds the interpreter's lock for three syncs more. No client waits for what it has committed to be applied.
+        """
+        if not (self.store.is_loading and isinstance(message, Apply)):
+            return False
+        self._put_off.append(again)
+        return True
+
+    def go_on(self) -> None:
+        if not self.store.is_loading:
+            put_off, self._put_off = self._put_off, []
+            for again in put_off:
+                asyncio.get_running_loop().call_soon(again)
 
     def open(self, settings: Settings) -> None:
         """Let the tablet begin with what is stored."""
@@ -267,7 +289,6 @@ class SyncedStore:
     def __init__(self, rows: RowStore) -> None:
         self.rows = rows
         self.write = rows.write
-        self.load = rows.load
         self.page = rows.page
         self.spill = rows.spill
         self.files = rows.files
@@ -276,6 +297,11 @@ class SyncedStore:
         self.drop = rows.drop
         self.forget = rows.forget
         self.wanted = self.done = 0  # syncs
+        self.is_loading = False  # something is being put in beside the log
+
+    def load(self, family: str, time: int) -> Load:
+        """Begin to put in many versions of one time."""
+        return _StoredLoad(self, self.rows.load(family, time))
 
     def sync(self) -> None:
         """Have it done."""
@@ -285,3 +311,22 @@ class SyncedStore:
         """Give the directory back, with everything on the disk."""
         self.rows.sync()
         self.rows.close()
+
+
+class _StoredLoad:
+    """It lets its store be known to be loading, as long as it is."""
+
+    def __init__(self, store: SyncedStore, load: Load) -> None:
+        self._store = store
+        self._load = load
+        self.path = load.path
+        self.add = load.add
+        self.abandon = load.abandon
+
+    def finish(self) -> None:
+        """They are there, on the disk, when this returns. May be called from any thread."""
+        self._store.is_loading = True
+        try:
+            self._load.finish()
+        finally:
+            self._store.is_loading = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,22 @@ _MOST = 112  # bytes of an entry: three numbers, a key whose bytes are all escap
 _WRITTEN = bytes([1, *bytes(INNER - 1)])  # the kind of a write that has no number yet
 _LAST_TIME = (1 << 64) - 1
 _WHERE = 3  # of a block: its place, its size, and where its last key is
+_END, _BLOCKS, _RAW, _COUNT = range(4)  # so far: bytes, blocks, bytes of keys, entries
 
 
 def entries_file(
-    family: str, time: int, unique: bool, values: Numbers, rows: Numbers
+    family: str,
+    time: int,
+    unique: bool,
+    values: Numbers,
+    rows: Numbers,
+    part: int = 0,
+    rest: Callable[[], None] = lambda: None,
 ) -> memoryview | None:
-    """The file: keys are values (and rows, unless they are `unique`) in their order; None: they are not."""
+    """The file: keys are values (and rows, unless they are `unique`) in their order; None: they are not.
+
+    `rest` is called after each `part` of them, or a few more; 0: they are written in one go.
+    """
     count = len(values)
     name = family.encode()
     head = as_bytes(bytes([len(name)]) + name)
@@ -33,31 +44,33 @@ def entries_file(
     out = np.empty(count * most + (count * most // _BLOCK + 2) * 64, np.uint8)
     places = np.empty((count * most // _BLOCK + 2, _WHERE), np.int64)
     last = np.empty((len(places), most), np.uint8)
-    done = np.zeros(3, np.int64)
-    _write(read_only(values), read_only(rows), unique, head, tail, out, places, last, done)
-    end, blocks, raw = done.tolist()
-    if end < 0:
-        return None
+    columns, done = (read_only(values), read_only(rows)), np.zeros(4, np.int64)
+    while done[_COUNT] < count:
+        _write(*columns, unique, head, tail, out, places, last, done, part or count)
+        if done[_END] < 0:
+            return None
+        rest()
+    end, blocks, raw, _ = done.tolist()
     return _closed(out, end, places[:blocks], last, count, raw)
 
 
 @compiled
 def _write(
     values: Any, rows: Any, unique: bool, head: Any, tail: Any,
-    out: Any, places: Any, last: Any, done: Any,
+    out: Any, places: Any, last: Any, done: Any, part: int,
 ) -> None:  # fmt: skip
-    """Write the blocks of entries; `done`: the bytes, the blocks and the bytes of keys."""
+    """Go on with blocks of entries where `done` says, until so many are written and a block is full."""
     key, before = np.zeros(last.shape[1], np.uint8), np.zeros(last.shape[1], np.uint8)
     restarts = np.zeros(_BLOCK, np.int64)
     digits = np.zeros(24, np.uint8)
     copy_bytes(key, 0, head, 0, len(head))
-    start = at = blocks = raw = width = 0
-    entries = count = 0
-    for n in range(len(values)):
+    at, blocks, raw, begin = done[_END], done[_BLOCKS], done[_RAW], done[_COUNT]
+    start, width, entries, count = at, 0, 0, 0
+    for n in range(begin, len(values)):
         if n > 0:
             same = values[n] == values[n - 1]
             if values[n] < values[n - 1] or (same and (unique or rows[n] <= rows[n - 1])):
-                done[0] = -1
+                done[_END] = -1
                 return
         copy_bytes(before, 0, key, 0, width)
         size = _escape(values[n], key, len(head))
@@ -90,7 +103,9 @@ def _write(
             at = _close(out, start, at)
             start, entries, count = at, 0, 0
             blocks += 1
-    done[0], done[1], done[2] = at, blocks, raw
+            if n + 1 - begin >= part or n == len(values) - 1:
+                done[_END], done[_BLOCKS], done[_RAW], done[_COUNT] = at, blocks, raw, n + 1
+                return
 
 
 @compiled

@@ -6,6 +6,7 @@ bytes: the kind of the write, and its number. Keys of rows are numbers here, so 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,8 +50,17 @@ class Rows:
     following: int | None
 
 
-def rows_of(sources: Sources, low: Place, at: int, most: int, columns: tuple[bytes, ...]) -> Rows:
+def rows_of(
+    sources: Sources,
+    low: Place,
+    at: int,
+    most: int,
+    columns: tuple[bytes, ...],
+    rest: Callable[[], None] = lambda: None,
+) -> Rows:
     """Up to `most` rows from a place on as of a time, with the numbers that columns have, named as JSON names them.
+
+    `rest` is called after each window.
 
     Raises:
         UnreadableError: a file is damaged, or has what is not known here.
@@ -84,6 +94,7 @@ def rows_of(sources: Sources, low: Place, at: int, most: int, columns: tuple[byt
             raise UnreadableError("a block is damaged, or has what is not known here")
         elif found == _OVER:
             break
+        rest()
     count = min(int(state[_ROWS]), most)
     following = int(keys[most]) if state[_ROWS] > most else None
     return Rows(keys[:count], values[:, :count], there[:, :count], following)

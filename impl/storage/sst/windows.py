@@ -15,7 +15,7 @@ from stagewright.impl.storage.sst.files import SstFile
 Place = tuple[int, int]  # a key and a time: versions after it come next, the newest of a key first
 LATEST = (1 << 63) - 1
 FIRST: Place = (-(1 << 63), LATEST)
-_ROOM = 1 << 20  # bytes of the file that ends a window
+ROOM = 1 << 20  # bytes of the file that ends a window
 _OFFSET = 1 << 63
 
 
@@ -33,7 +33,7 @@ class Window:
 class Sources:
     """The files of a store, of which a family is read."""
 
-    def __init__(self, files: Sequence[SstFile], family: str, room: int = _ROOM) -> None:
+    def __init__(self, files: Sequence[SstFile], family: str, room: int = ROOM) -> None:
         name = family.encode()
         self.prefix = np.frombuffer(bytes([len(name)]) + name, np.uint8)
         self._files = files

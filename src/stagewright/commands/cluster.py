@@ -129,6 +129,12 @@ def _offer_indexes(start: argparse.ArgumentParser) -> None:
         help="with --indexes: a tablet of the table that has N rows splits by itself (default: none does)",
     )
     start.add_argument(
+        "--builder-share",
+        type=_percent,
+        metavar="PERCENT",
+        help="with --indexes: of its time that a builder works while clients are served (default: 10)",
+    )
+    start.add_argument(
         "--user-enforced",
         action="store_true",
         help="with --indexes: writes are of one row each and hold no intents; builds wait until old ones time out",
@@ -158,6 +164,12 @@ def execute(args: argparse.Namespace) -> int:
 def _rows(text: str) -> int:
     if not text.isdecimal() or int(text) < 2:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 2 on")
+    return int(text)
+
+
+def _percent(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 100:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a percentage from 1 to 100")
     return int(text)
 
 

@@ -5,7 +5,7 @@ due, so one that waits makes those behind it late. CPU seconds are of all proces
 updates cost without a build: before it, when there is no index, so that what updates do for the index counts as the
 build's; and after it, when there is one. Memory is that of all processes of a database together, at its most, without what
 they share or read from files. Servers are started before, with their builders (0.6 CPU seconds each) or
-whatever else they have. Compare ratios of one run.
+whatever else they have. Builders work a share of their time, or several shares in turn (`--share`). Compare ratios of one run.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from tests.benchmarks.indexes.contestants import Contestant, contestants
 from tests.benchmarks.indexes.memory import Memory
 from tests.benchmarks.indexes.writers import Latencies, Writers
 
+from stagewright.impl.indexes.bulk.pace import FULL
+from stagewright.impl.indexes.processes.layout import REAL
+
 
 @dataclass(frozen=True)
 class Built:
@@ -31,6 +34,7 @@ class Built:
     cpu: float  # less what updates cost when there is no index
     alone: float  # less what they cost when there is one
     waits: Latencies
+    after: Latencies  # when the index is there
     rows: int
     memory: int
 
@@ -41,7 +45,8 @@ class Built:
         return (
             f"  {kind:<11} {self.wall:>7.1f} s  {self.rows / self.cpu:>10,.0f} rows/CPU s "
             f"({self.rows / self.alone:,.0f} without updates of the index)   "
-            f"updates p50/p95/p99 {self.waits.text()} ms, p99 {ratio:.1f} x idle"
+            f"updates p50/p95/p99 {self.waits.text()} ms, p99 {ratio:.1f} x idle; "
+            f"of the index that is built {self.after.text()} ms"
             + (f"   memory {self.memory:,} MiB" if self.memory else "")
         )
 
@@ -88,10 +93,10 @@ def _built(
     with Memory(contestant.roots) as memory:
         waits = writers.during(build)
     used = contestant.cpu() - before
-    _, indexed = _idle(contestant, writers, wanted.idle / 2)
+    after, indexed = _idle(contestant, writers, wanted.idle / 2)
     contestant.drop()
     cpu, alone = (max(used - one * len(waits.found), 0.01) for one in (cost, indexed))
-    return Built(unique, walls[0], cpu, alone, waits, wanted.rows, memory.most)
+    return Built(unique, walls[0], cpu, alone, waits, after, wanted.rows, memory.most)
 
 
 def main(words: list[str] | None = None) -> None:
@@ -101,6 +106,12 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("--rate", type=int, default=400, help="updates a second")
     parser.add_argument("--idle", type=float, default=10.0, help="seconds without a build")
     parser.add_argument("--only", default="", help="such as stagewright,postgres")
+    parser.add_argument(
+        "--share",
+        type=lambda text: [int(one) for one in text.split(",")],
+        default=[REAL.builder_share, FULL],
+        help="percent of its time that a builder works while clients write, such as 5,10,100",
+    )
     wanted = parser.parse_args(words)
     print(
         f"{wanted.rows:,} rows, {wanted.rate} updates a second, {os.cpu_count()} cores, "
@@ -108,7 +119,8 @@ def main(words: list[str] | None = None) -> None:
     )
     found: dict[str, list[Built]] = {}
     with tempfile.TemporaryDirectory(prefix="indexes-") as scratch:
-        for one in contestants(Path(scratch), wanted.rows, {*filter(None, wanted.only.split(","))}):
+        chosen = {*filter(None, wanted.only.split(","))}
+        for one in contestants(Path(scratch), wanted.rows, chosen, wanted.share):
             try:
                 found[one.name] = measured(one, wanted)
             finally:

@@ -71,11 +71,12 @@ class Contestant(Protocol):
 class Stagewright:
     """Two tablet servers and a master, with the rows put into their stores before they start."""
 
-    name = "stagewright"
-
-    def __init__(self, directory: Path, rows: int) -> None:
-        self._supervisor = IndexSupervisor(IndexLayout(directory / "stagewright"))
-        self._supervisor.create(2, replace(REAL, tablets=TABLETS), masters=1)
+    def __init__(self, directory: Path, rows: int, share: int = REAL.builder_share) -> None:
+        is_usual = share == REAL.builder_share
+        self.name = "stagewright" if is_usual else f"stagewright, builders' share {share} %"
+        self._supervisor = IndexSupervisor(IndexLayout(directory / f"share{share}"))
+        settings = replace(REAL, tablets=TABLETS, builder_share=share)
+        self._supervisor.create(2, settings, masters=1)
         stores = dict[int, RocksRows]()
         for tablet in range(TABLETS):
             self._supervisor.layout.add_tablet(table_tablet(tablet))
@@ -332,10 +333,15 @@ class Sqlite:
         """Nothing runs."""
 
 
-def contestants(directory: Path, rows: int, chosen: set[str]) -> Iterator[Contestant]:
+def contestants(
+    directory: Path, rows: int, chosen: set[str], shares: list[int]
+) -> Iterator[Contestant]:
     """Those that are here, each when the one before it has ended."""
     for kind in (Stagewright, Postgres, Sqlite):
         if chosen and kind.__name__.lower() not in chosen:
+            continue
+        if kind is Stagewright:
+            yield from (Stagewright(directory, rows, share) for share in shares)
             continue
         if kind is Postgres and not any(POSTGRES.glob("*/bin")):
             print(f"skipped: there is no PostgreSQL in {POSTGRES}")

@@ -15,7 +15,9 @@ pytest.importorskip("rocksdict")
 from stagewright.commands import run_command_line
 from stagewright.commands.clusters.index_shell import build_as_text
 from stagewright.impl.indexes.messages import Build
+from stagewright.impl.indexes.processes.layout import IndexLayout
 from stagewright.impl.indexes.processes.progress import shown_build
+from stagewright.impl.indexes.processes.supervisor import IndexSupervisor
 from stagewright.impl.indexes.schema import row_key, tablet_of
 from stagewright.machines.yugabytedb.indexes.index_states import Status
 
@@ -115,9 +117,19 @@ def test_what_only_one_kind_of_cluster_has_is_refused_by_the_other(
         (["start", "--tablets", "4"], "a cluster of the database has no --tablets"),
         (["trace", "--out", str(tmp_path)], "there is no cluster in"),
         (["start", "--indexes", "--cdc"], "has no --cdc"),
+        (["start", "--builder-share", "20"], "a cluster of the database has no --builder-share"),
     ):
         assert run_command_line(["cluster", *words, *where]) == 2
         assert wrong in capsys.readouterr().err
+
+
+def test_the_share_of_builders_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(IndexSupervisor, "start", lambda _: [])
+    layout, where = IndexLayout(tmp_path / "c"), ["--dir", str(tmp_path / "c")]
+    assert run_command_line(["cluster", "start", "--indexes", "--builder-share", "20", *where]) == 0
+    assert layout.file().settings.builder_share == 20
+    for share, code in (("20", 0), ("30", 2), ("0", 2), ("101", 2)):
+        assert run_command_line(["cluster", "start", "--builder-share", share, *where]) == code
 
 
 def test_a_build_is_shown_with_its_progress_and_an_estimate() -> None:

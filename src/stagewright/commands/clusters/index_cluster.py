@@ -29,7 +29,7 @@ class IndexedTable(Kind[IndexSupervisor]):
     member = "process"
     serves = "the table is served"
     actions = ("trace",)
-    flags = ("tablets", "split_rows", "user_enforced")
+    flags = ("tablets", "split_rows", "builder_share", "user_enforced")
 
     def __init__(self, directory: Path) -> None:
         self.supervisor = IndexSupervisor(IndexLayout(directory), show)
@@ -45,6 +45,7 @@ class IndexedTable(Kind[IndexSupervisor]):
                 REAL,
                 tablets=tablets,
                 split_rows=args.split_rows or 0,
+                builder_share=args.builder_share or REAL.builder_share,
                 user_enforced=args.user_enforced,
             )
             supervisor.create(args.nodes or 3, settings)
@@ -53,6 +54,7 @@ class IndexedTable(Kind[IndexSupervisor]):
             ("--nodes", args.nodes, len(file.servers)),
             ("--tablets", args.tablets, file.settings.tablets),
             ("--split-rows", args.split_rows, file.settings.split_rows),
+            ("--builder-share", args.builder_share, file.settings.builder_share),
         ):
             if given not in (None, has):
                 raise InputError(

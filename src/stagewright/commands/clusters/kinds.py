@@ -25,6 +25,7 @@ FLAGS = (
     "images",
     "tablets",
     "split_rows",
+    "builder_share",
     "user_enforced",
 )  # of `start`
 

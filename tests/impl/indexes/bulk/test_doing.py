@@ -17,6 +17,7 @@ from stagewright.impl.indexes.bulk.columns import EntryColumns, keys_of_entries
 from stagewright.impl.indexes.bulk.compiled_sieve import CompiledSieve
 from stagewright.impl.indexes.bulk.doing import Builder
 from stagewright.impl.indexes.bulk.numbers import Numbers, keys_of
+from stagewright.impl.indexes.bulk.pace import FULL, Pace
 from stagewright.impl.indexes.bulk.sieve import Sieve
 from stagewright.impl.indexes.bulk.sorting import in_order
 from stagewright.impl.indexes.bulk.work import (
@@ -60,6 +61,7 @@ def directories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     tablets=st.integers(1, 4),
     at=st.integers(0, 5),
     most=st.integers(1, 20),
+    share=st.sampled_from([FULL, 50]),
 )
 def test_entries_of_files_are_those_of_pages(
     directories: Iterator[Path],
@@ -67,8 +69,9 @@ def test_entries_of_files_are_those_of_pages(
     tablets: int,
     at: int,
     most: int,
+    share: int,
 ) -> None:
-    store, builder = RocksRows(next(directories)), Builder()
+    store, builder, pace = RocksRows(next(directories)), Builder(), Pace(share)
     store.write(
         Put("rows", Version(row_key(key), time, None if v is None else json.dumps(v).encode()))
         for (key, time), v in rows.items()
@@ -79,7 +82,7 @@ def test_entries_of_files_are_those_of_pages(
         page, expected = store.page("rows", low, at, most), EntryColumns(tablets)
         expected.add(keys_of(page.keys), page.values, INDEXES)
         wanted = tuple((i.number, i.unique, i.column) for i in INDEXES)
-        found = builder.do(ScanRows(store.files(), "rows", low, at, most, tablets, wanted))
+        found = builder.do(ScanRows(store.files(), "rows", low, at, most, tablets, wanted), pace)
         assert isinstance(found, ScannedRows)
         assert (found.rows, found.following) == (len(page.values), page.following)
         here = {(index_tablet(e.index, t), e.index): e for t, e in found.entries}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +17,12 @@ pytest.importorskip("rocksdict")
 from tests.patience import PATIENCE
 
 from stagewright.impl.endurance.index_builds import children_of
+from stagewright.impl.indexes.bulk.pace import FULL
 from stagewright.impl.indexes.bulk.program import LEAST, LESS
 from stagewright.impl.indexes.bulk.work import (
     Answer,
     DoneWork,
+    GetReady,
     RefusedWork,
     ScanRows,
     SiftedValues,
@@ -87,6 +90,35 @@ def test_what_a_builder_dies_of_is_refused(
     asyncio.run(work())
     assert answers == [RefusedWork("the builder dies of it"), SiftedValues((0,))]
     assert capfd.readouterr().err.count("OSError: ") == 3
+
+
+def test_a_builder_rests_for_as_long_as_its_share_says(tmp_path: Path) -> None:
+    """Of some milliseconds' work at one percent, each part is followed by a rest of 99 times what it took."""
+    columns = np.arange(30_000, dtype=np.int64).tobytes()
+    files, began, ended = [str(tmp_path / f"file{n}") for n in range(2)], [0.0, 0.0], [0.0, 0.0]
+    shares = iter((FULL, FULL, 1))
+
+    async def work() -> None:
+        builder, over = BuilderProcess(lambda: next(shares)), asyncio.Event()
+
+        def write(n: int, answer: Answer) -> None:
+            assert answer == DoneWork()
+            ended[n - 1] = time.monotonic()
+            if n == len(files):
+                over.set()
+                return
+            began[n] = time.monotonic()
+            works = WriteEntries(files[n], "rows", 1, False, columns, columns)
+            builder.do(works, lambda done: write(n + 1, done))
+
+        builder.do(GetReady(), lambda done: write(0, done))
+        async with asyncio.timeout(PATIENCE):
+            await over.wait()
+        builder.close()
+
+    asyncio.run(work())
+    assert ended[1] - began[1] > 0.3
+    assert len({Path(file).read_bytes() for file in files}) == 1
 
 
 def test_a_builder_lets_all_others_go_first() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +19,16 @@ numbers = st.integers(-(2**63), 2**63 - 1) | st.integers(-300, 300)
 pairs = st.lists(st.tuples(numbers, numbers), min_size=1, max_size=60, unique=True)
 
 
-def _file(pairs: list[tuple[int, int]], time: int, unique: bool) -> bytes | None:
+def _file(
+    pairs: list[tuple[int, int]],
+    time: int,
+    unique: bool,
+    part: int = 0,
+    rest: Callable[[], None] = lambda: None,
+) -> bytes | None:
     values = np.array([value for value, _ in pairs], np.int64)
     rows = np.array([row for _, row in pairs], np.int64)
-    found = entries_file("rows", time, unique, values, rows)
+    found = entries_file("rows", time, unique, values, rows, part, rest)
     return None if found is None else bytes(found)
 
 
@@ -74,3 +82,15 @@ def test_entries_that_are_not_in_order_are_refused(
     is_in_order = pairs == ordered and (not unique or len({v for v, _ in pairs}) == len(pairs))
     assert (_file(pairs, 7, unique) is not None) is is_in_order
     assert _file([*ordered, ordered[0]], 7, unique) is None
+
+
+def test_a_file_that_is_written_in_parts_is_the_same() -> None:
+    """Each part ends with a block; whoever writes rests after it."""
+    entries, rests = [(value, -value) for value in range(-1_000, 2_000)], list[int]()
+    whole = _file(entries, 7, False)
+    assert whole is not None
+    for part, fewest in ((700, 3), (1, 20)):
+        assert _file(entries, 7, False, part, partial(rests.append, part)) == whole
+        assert rests.count(part) > fewest
+    entries[2_000:] = entries[1_999:-1]  # one comes again, in a later part
+    assert _file(entries, 7, False, 1) is None
