@@ -49,6 +49,7 @@ class StagingWatcher:
         self._has = has
         self._needed: set[bytes] = set()  # entries, of the chunk that is handled
         self._entries: dict[tuple[str, str, bytes], Staged] = {}  # by node and family
+        self._processed: set[tuple[str, str, bytes]] = set()  # a crash may bring them back
         self._comes_late = False  # the chunk that is handled: others have had its rows
         self._tasks: set[Where] = set()  # that group0 stores
         self._came: set[Where] = (
@@ -94,6 +95,7 @@ class StagingWatcher:
                 staged = staged_in(entry)
                 late = staged.repaired or self._comes_late
                 self._entries[node.name, put.family, entry.key] = replace(staged, repaired=late)
+                self._processed.discard((node.name, put.family, entry.key))
         rows = [put for put in batch if put.family in bases.values()]
         row = None
         if rows:
@@ -118,16 +120,22 @@ class StagingWatcher:
             return
         if not node.context.view.views_of(row.table):
             return
-        here = _staged(host, row)
+        here = self._waiting(host, row)
         where = row.table, row.range[1], node.name
         # A task that was there may have been finished since: what came after it gets one when the tablet rests.
         registered = not here or where in self._tasks or where in self._came
         moved = True
         if row.kind is Kind.migration and order.work is Work.stream_tablet:
             sources = (self._hosts[h] for h in row.hosts[Role.leaving])
-            moved = all(_staged(s, row) <= here for s in sources if s.node is not None)
+            moved = all(self._waiting(s, row) <= here for s in sources if s.node is not None)
         entity = _entity(host, row)
         self._take(KIND, entity, node.name, "end_stream", registered=registered, moved=moved)
+
+    def _waiting(self, host: Host, row: TabletRow) -> set[bytes]:
+        """The entries of a tablet whose rows were not processed: that one was removed may be lost with a crash."""
+        name, family = host.identity.name, staging_of(row.table)
+        found = {s.entry for s in staged_rows(host.rows, row.table, *bounds(*row.range))}
+        return {entry for entry in found if (name, family, entry) not in self._processed}
 
     # -- what leaves ---------------------------------------------------------------------------------------
 
@@ -152,6 +160,7 @@ class StagingWatcher:
         if row is None:
             return
         self.processed += 1
+        self._processed.add((node.name, drop.family, drop.low))
         has_place = node.name in (*now_of(row), *(r.host for r in row.tablet.replicas))
         known, updates = (
             self._begun.get(_entity(host, row)),
@@ -198,10 +207,6 @@ def _may_lack(node: DatabaseNode, base: str, *, repairs: bool) -> bool:
     ]
     started = any(words and "SUCCESS" not in words for words in said)
     return started or (repairs and any("SUCCESS" in words for words in said))
-
-
-def _staged(host: Host, row: TabletRow) -> set[bytes]:
-    return {s.entry for s in staged_rows(host.rows, row.table, *bounds(*row.range))}
 
 
 def _where(place: Place) -> Where:
