@@ -72,7 +72,7 @@ class ViewOracle:
     def built(self, name: str) -> None:
         """SUCCESS: what was acknowledged by now is in the view of as many replicas as a quorum has, or comes there.
 
-        A later version that nobody acknowledged may have come by a repair, and wait in staging.
+        It comes there by a hint, or from staging: a repair may bring a version before its own write comes, late.
         """
         expected = self.views.get(name_of(name))
         view = self._catalog.view
@@ -108,12 +108,10 @@ class ViewOracle:
                 good += (
                     hinted
                     or self._has(disks, name, there, (place, len(_places(row))), found.time)
+                    or _is_staged(disks[host], expected.base, found)
                     or (
                         (key, found.time) not in self._rows.acknowledged
-                        and (
-                            _is_staged(disks[host], expected.base, found)
-                            or self._was_lost(disks, name, there, found.time)
-                        )
+                        and self._was_lost(disks, name, there, found.time)
                     )
                 )
             if good < len(_places(row)) // 2 + 1:

@@ -216,25 +216,6 @@ def test_rows_that_a_repair_brings_while_a_view_is_built_may_wait_in_staging() -
     assert (report.breaches, report.refused) == ([], [])
 
 
-@pytest.mark.long
-def test_what_was_processed_and_comes_back_with_a_crash_is_not_staged_where_its_tablet_goes() -> None:
-    report = run(
-        Plan(
-            nodes=4,
-            seed=46000387,
-            faults=parse_faults("loss=0.25,delay=0.2,crash=40"),
-            workload=Workload(clients=4, keys=30, gap=(0, 2), reads=0.1, deletes=0.05),
-            timing=Timing(compact_after=COMPACT_AFTER, chunk=64),
-            cdc=True,
-            script=parse_script(
-                "table t tablets 4 rf 2; write 81; join n5; create view v on t by value mod 2 where value >= 65; "
-                "write 93; alter t rf 1; decommission n3"
-            ),
-        )
-    )
-    assert (report.breaches, report.refused) == ([], [])
-
-
 def test_a_copy_of_a_call_may_find_its_worker_restarted() -> None:
     report = run(
         Plan(

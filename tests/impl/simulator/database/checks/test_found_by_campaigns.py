@@ -1,0 +1,32 @@
+"""Runs that a check refused though nothing was wrong, as the campaigns that met them print them: by what is not wrong."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from stagewright.commands import run_command_line
+
+RIGHT = {
+    "an entry of staging that was processed comes back with a crash, and stays behind as its tablet goes": (
+        "run --nodes 4 --seed 46000387 --faults loss=0.25,delay=0.2,crash=40 "
+        "--workload clients=4,keys=30,gap=0-2,reads=0.1,deletes=0.05,chunk=64 --cdc "
+        "--script 'table t tablets 4 rf 2; write 81; join n5; "
+        "create view v on t by value mod 2 where value >= 65; write 93; alter t rf 1; decommission n3'"
+    ),
+    "a repair brings a version before its own write, which is acknowledged as the view is built": (
+        "run --nodes 4 --seed 50000207 --faults delay=0.4,duplicate=0.2,failover=120,action=0.4 "
+        "--workload clients=4,keys=60,gap=0-2,reads=0.5,deletes=0.05,chunk=3 "
+        "--script 'table t tablets 2 rf 2; write 139; ask decommission n2; wait 8; abort n2; decommission n1; "
+        "balancing off; generation; wait 301; create view w on t by value; write 72; move t 1; "
+        "create view v on t by value mod 2 where value >= 99; repair t'"
+    ),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("command", RIGHT.values(), ids=RIGHT)
+def test_what_is_right_is_not_refused(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code = run_command_line(shlex.split(command))
+    assert code == 0, capsys.readouterr().out
