@@ -39,6 +39,7 @@ class NodeOperations:
         self._catalog = catalog
         self._asks = asks
         self._killed = killed
+        self._never_came: set[str] = set()  # those in whose place nobody was asked for
 
     def work(self, operation: Operation) -> str:
         """Do what a script says, and report what became of it.
@@ -50,6 +51,8 @@ class NodeOperations:
         newcomer = by if verb == "replace" else node if verb == "join" else ""
         if newcomer in self._world.hosts:
             raise InputError(f"`{operation}`: {newcomer} was there already", help="use a new name")
+        if node in self._never_came:
+            return f"not asked: {node} did not come"
         if node and verb != "join" and node not in self._world.hosts:
             raise InputError(f"`{operation}`: there is no {node}", help="let it join first")
         match verb:
@@ -68,6 +71,9 @@ class NodeOperations:
                 return "done"
             case "ask":
                 return self._ask(by, node, wait=False)
+            case "replace" if tablet := self._only_replica_of(node):
+                self._never_came.add(by)
+                return self._spare(node, tablet)
             case "join" | "replace":
                 return self._join(newcomer, node if verb == "replace" else "", operation.lacks)
             case _:
@@ -122,19 +128,31 @@ class NodeOperations:
         return any(r.host == name for rows in tablets for row in rows for r in row.tablet.replicas)
 
     def _only_replica_of(self, name: str) -> str:
-        """A tablet all of whose other replicas are given up: if this node were, too, nobody would have its rows."""
+        """A tablet all of whose other replicas are given up: if this node were, too, nobody would have its rows.
+
+        While a tablet moves, those that it leaves may have removed their rows, and those to which it goes may lack some.
+        """
         view = self._catalog.view
         given_up = view.given_up | {name}
         for row in (row for rows in view.tablets.values() for row in rows):
-            hosts = {r.host for r in row.tablet.replicas}
-            if name in hosts and hosts <= given_up:
-                return f"{row.table}#{row.number}"
+            for replicas in (row.tablet.replicas, row.tablet.next or ()):
+                hosts = {r.host for r in replicas}
+                if name in hosts and hosts <= given_up:
+                    return f"{row.table}#{row.number}"
         return ""
+
+    def _spare(self, name: str, tablet: str) -> str:
+        """Do not give a node up; if it is cut off, it starts again, and hears of the others."""
+        if name in self._world.isolated:
+            self._world.isolated.discard(name)
+            self._world.crash(name)
+            self._world.start(name)
+        return f"not asked: nobody else has {tablet}"
 
     def _ask(self, verb: str, node: str, *, wait: bool = True) -> str:
         if verb == "remove":
             if tablet := self._only_replica_of(node):
-                return f"not asked: nobody else has {tablet}"
+                return self._spare(node, tablet)
             self._kill(node)
         refusal, known = "", self._request_id(node)
         deadline = self._world.events.now + OPERATION_MS

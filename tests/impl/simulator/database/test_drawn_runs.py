@@ -192,6 +192,18 @@ def test_nobody_asks_to_remove_the_last_node_that_has_a_tablet() -> None:
     assert report.outcomes[-1].result == "not asked: nobody else has ks.t#0"
 
 
+def test_nobody_asks_to_replace_the_last_node_that_has_a_tablet() -> None:
+    script = (
+        "table t tablets 1 rf 1; write 20; isolate n1; replace n1 by n4; isolate n2; replace n2 by n5; "
+        "isolate n3; replace n3 by n6; decommission n4; decommission n5; decommission n6"
+    )
+    report = run(Plan(seed=2, script=parse_script(script)))
+    results = [outcome.result for outcome in report.outcomes if "replace" in outcome.operation]
+    assert (report.breaches, report.refused) == ([], [])
+    assert results.count("not asked: nobody else has ks.t#0") == 1
+    assert sum("did not come" in outcome.result for outcome in report.outcomes) == 1
+
+
 @pytest.mark.long
 def test_who_stays_may_be_read_alone_when_others_only_leave() -> None:
     report = run(draw(30000179).plan())
