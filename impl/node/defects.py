@@ -73,7 +73,7 @@ class Defect(Enum):
     cleanup_does_not_wait = auto()  # the leaving replica is cleaned up while it is written to
     fence_skips_nodes_that_seem_down = (
         auto()
-    )  # of tablets' barriers: they may live, cut off, and know no fence
+    )  # in a barrier: they may live, cut off, and know no fence
     repairs_are_skipped = auto()  # a replica says that it has repaired a tablet, and has not
     repairs_ask_one_replica = auto()  # the others do not get what they lack
     repairs_fetch_from_one_replica = auto()  # which may lack what another one has

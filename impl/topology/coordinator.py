@@ -65,8 +65,7 @@ class TopologyCoordinator:
         self._pending: list[Step] = []  # inner steps since then
         self._board: Board | None = None
         self._position = -1  # of the board
-        # before what is pending
-        self._start: tuple[int, dict[str, Any] | None, Board] | None = None
+        self._start: tuple[int, dict[str, Any] | None, Board] | None = None  # before the pending
         self._waited: set[Key] = set()  # delays that are over
         self._waiting: set[Key] = set()
         self.track = TabletTrack(self)
@@ -300,14 +299,15 @@ class TopologyCoordinator:
         return self.rounds.begin(Phase.drain, self.node.view.participants)
 
     def knows_the_fence(self, _: Step) -> bool:
-        """No replica that takes part accepts what is older than the fence any more."""
+        """No replica that takes part accepts what is older than the fence any more; who seems to be down may live."""
         view = self.node.view
-        if view.fence_version < view.version or self.node.has(Defect.barrier_asks_nobody):
+        skipped = map(self.node.has, (Defect.barrier_asks_nobody, Defect.fence_is_not_spread))
+        if view.fence_version < view.version or any(skipped):
             return True  # the barrier of this version was put up with
-        if self.node.has(Defect.fence_is_not_spread):
-            return True
         found = self._round(Phase.fence)
-        return found is not None and found.missing <= self.node.down
+        careless = self.node.has(Defect.fence_skips_nodes_that_seem_down)
+        asked = {*view.participants} - (self.node.down if careless else set[str]())
+        return found is not None and found.missing.isdisjoint(asked)
 
     def spread_the_fence(self, _: Step) -> list[Effect]:
         """Have the fence learned, unless that goes on."""

@@ -60,6 +60,11 @@ CUT_OFF = Plan(
     workload=Workload(keys=3, gap=(0, 3), deletes=0.05),
     timing=Timing(compact_after=COMPACT_AFTER, chunk=64),
 )
+FENCED = Plan(  # n1 has drained what is older, and has not learned the fence
+    nodes=4,
+    seed=0,
+    script=parse_script("ask decommission n4; wait 85; isolate n1; wait 200"),
+)
 DROPPED_EARLY = Plan(
     seed=2,
     script=parse_script(
@@ -82,6 +87,7 @@ SHOWN = (
     Shown(D.a_call_joins_with_all_its_tasks, JOINED, "unmet: it is executed, or completed"),
     Shown(D.recreated_views_are_the_same, AGAIN, "the base table has it not"),
     Shown(D.fence_skips_nodes_that_seem_down, CUT_OFF, "the node has acknowledged the fence"),
+    Shown(D.fence_skips_nodes_that_seem_down, FENCED, "the node has acknowledged the fence"),
     Shown(D.tablets_that_come_are_counted, DROPPED_EARLY, "the node holds no tablets"),
     Shown(D.last_tablets_move_silently, EMPTIED, "the node holds no tablets"),
 )
