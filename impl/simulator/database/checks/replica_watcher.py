@@ -14,7 +14,7 @@ from stagewright.impl.catalog.view import View
 from stagewright.impl.node.keys import token_in
 from stagewright.impl.node.messages import Order, ReplicaRead, ReplicaScan, ReplicaWrite
 from stagewright.impl.node.node import DatabaseNode
-from stagewright.impl.simulator.database.hosts import Host, life_of
+from stagewright.impl.simulator.database.hosts import Host, life_of, rows_of
 
 KIND = "replicas"
 
@@ -58,6 +58,14 @@ class ReplicaWatcher:
         """The rows of a range are removed."""
         row = node.context.view.tablet_with(table, token_in(low))
         if row is not None:
+            self._take(KIND, self._entity(host, node, row), node.name, "delete_rows")
+
+    def expired(self, host: Host, node: DatabaseNode, log: str, low: bytes) -> None:
+        """Rows of a log that are older than it keeps them are removed, maybe the last ones of a tablet."""
+        view = node.context.view
+        table = next(t for t, its_log in view.logs.items() if its_log == log)
+        row = view.tablet_with(table, token_in(low))
+        if row is not None and not rows_of(host, row, view.families(table)):
             self._take(KIND, self._entity(host, node, row), node.name, "delete_rows")
 
     def cleaned(self, host: Host, node: DatabaseNode, order: Order) -> None:

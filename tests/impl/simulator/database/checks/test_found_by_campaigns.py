@@ -22,6 +22,12 @@ RIGHT = {
         "balancing off; generation; wait 301; create view w on t by value; write 72; move t 1; "
         "create view v on t by value mod 2 where value >= 99; repair t'"
     ),
+    "a tablet of which a node has rows of the log alone is cleaned up after these have expired": (
+        "run --nodes 5 --seed 62000050 --faults delay=0.2,storm "
+        "--workload clients=4,keys=12,gap=0-2,reads=0.5,scans=0.3,deletes=0.05,chunk=3 --cdc --ttl 20000 "
+        "--script 'table t tablets 8 rf 2; write 124; split t; create view v on t by value mod 7; remove n4; "
+        "drop view v; create view v on t by value mod 7; join n6; merge t; write 65; await v'"
+    ),
 }
 
 
