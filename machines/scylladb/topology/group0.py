@@ -94,7 +94,7 @@ class Group0(Machine):
     exercised_at = scopes(
         {elections: 1, changes: 1, repeats: 1},
         {elections: 1, changes: 1, voter_changes: 1},
-        {changes: 0, voter_changes: 1},
+        {changes: 0, voter_changes: 2},
         {elections: 1},
         {changes: 1},
         {changes: 1, restarts: 1},
@@ -158,13 +158,14 @@ class Group0(Machine):
 
     @action(by=LEADER)
     def replicate(self, leader: Term[Member], m: Term[Member]) -> None:
-        """A member takes over the leader's log, and what the leader knows to be committed."""
+        """A member takes over the leader's log, and what the leader knows to be committed; if it stood, it gives up."""
         require(self.leads.has(leader) & (leader != m), "the other one leads")
         require(self.term[m] <= self.term[leader], "it knows of no newer term")
         self.log[m] = self.log[leader]
         self.voted[m] = choose(self.term[m] < self.term[leader], None, self.voted[m])
         self.term[m] = self.term[leader]
         self.leads.discard(m)
+        self.votes[m] = frozenset()
         self.known[m] = self.known[leader]
 
     @action(by=LEADER)
@@ -423,11 +424,6 @@ class Group0(Machine):
         ),
         equivalent_weakening(
             win, "it stands for election", because="who leads may win its election again"
-        ),
-        equivalent_loss(
-            replicate,
-            term,
-            because="it takes five members to have a leader of an older term whom no voter of the newer one knows",
         ),
         equivalent_loss(
             replicate, voted, because="a member votes in no term that it has heard of already"

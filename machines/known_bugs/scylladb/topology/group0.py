@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stagewright.machines.scylladb.topology.group0 import Group0, Member
-from stagewright.spec import Bool, Number, Term, require
+from stagewright.machines.scylladb.topology.group0 import LEADER, LONGEST, Entry, Group0, Member
+from stagewright.spec import Bool, Number, Term, action, choose, count, least, require
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 
@@ -60,6 +60,65 @@ class VotesAreForgotten(Group0):
 
     def _has_not_voted(self, m: Term[Member], candidate: Term[Member]) -> None:
         require(self.term[m] <= self.term[candidate], "it knows of no newer term")
+
+
+@known_bug(
+    "G05",
+    "Raft, an entry is applied when it is committed",
+    breaks=Group0.members_apply_the_same,
+    budgets={Group0.changes: 0, Group0.voter_changes: 2},
+)
+class LeadersApplyWhatTheyTakeIn(Group0):
+    """A leader applied what it took into its log at once; another leader was elected without it, and others applied
+    something else in its place.
+    """
+
+    def _append(self, leader: Term[Member], entry: Entry) -> None:
+        self.known[leader] = least(self.log[leader].length + 1, LONGEST)
+        super()._append(leader, entry)
+
+
+@known_bug(
+    "G06",
+    "Raft, who stands for election and hears of the leader of its term gives up",
+    breaks=Group0.a_term_has_one_leader,
+    budgets={Group0.changes: 0, Group0.voter_changes: 2},
+)
+class CandidatesGoOn(Group0):
+    """A member that stood for election took over the log of the leader of its term, and went on counting its votes: by
+    the voters of that log they were enough.
+    """
+
+    @action(by=LEADER)
+    def replicate(self, leader: Term[Member], m: Term[Member]) -> None:
+        """A member takes over the leader's log, and still stands for election."""
+        require(self.leads.has(leader) & (leader != m), "the other one leads")
+        require(self.term[m] <= self.term[leader], "it knows of no newer term")
+        self.log[m] = self.log[leader]
+        self.voted[m] = choose(self.term[m] < self.term[leader], None, self.voted[m])
+        self.term[m] = self.term[leader]
+        self.leads.discard(m)
+        self.known[m] = self.known[leader]
+
+
+@known_bug(
+    "G07",
+    "Raft, what is committed is stored by a majority",
+    breaks=Group0.what_was_told_is_stored_by_a_quorum,
+    budgets={Group0.elections: 1, Group0.changes: 1},
+)
+class HalfIsAQuorum(Group0):
+    """Half of the voters were enough to commit a change."""
+
+    @action(by=LEADER)
+    def commit(self, leader: Term[Member]) -> None:
+        """Half of the voters have stored the leader's log."""
+        require(self.leads.has(leader), "it leads")
+        require(self.known[leader] < self.log[leader].length, "something is not committed yet")
+        self._ends_in_its_term(leader)
+        stored = count(self._counts(leader, v) & self._stores(leader, v) for v in Member)
+        require(stored * 2 >= count(self._is_voter(leader, v) for v in Member), "half has it")
+        self.known[leader] = self.log[leader].length
 
 
 BUGS = known_bugs_in(globals())

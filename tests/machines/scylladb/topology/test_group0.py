@@ -17,9 +17,10 @@ from stagewright.spec.scope import scope_of
     some_of(
         [
             ({"elections": 1}, 17_913),
-            ({"changes": 1, "restarts": 1}, 20_260),
+            ({"changes": 1, "restarts": 1}, 17_222),
             ({"elections": 1, "changes": 1, "repeats": 1}, 2_018),
             ({"elections": 1, "changes": 1, "voter_changes": 1}, 7_506),
+            ({"changes": 0, "voter_changes": 2}, 26_015),
         ]
     ),
     ids=str,
