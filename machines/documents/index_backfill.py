@@ -59,6 +59,10 @@ INDEX_BACKFILL = Document(
                 BackfillThrottle.servers_work_in_parallel,
                 BackfillThrottle.checkpoints_only_advance,
                 BackfillVersions.writes_are_not_locked_out,
+                BackfillVersions.deletes_are_not_locked_out,
+                BackfillSafeTime.transactions_commit_at_any_time,
+                UniqueIndex.deletes_are_not_locked_out,
+                UniqueIndex.updates_are_refused_only_if_the_key_is_taken,
                 BackfillVersions.no_orphan_entry,
                 IndexBuild.what_clients_are_told_is_so,
                 IndexBuild.clients_hear_of_success,
@@ -141,6 +145,7 @@ INDEX_BACKFILL = Document(
                 IndexRows.writes_do_not_affect_the_scan,
                 IndexRows.entries_are_backfilled_in_the_past,
                 IndexRows.delete_markers_do_not_stay,
+                IndexBuild.built_indexes_are_compacted,
                 BackfillChunks.a_page_is_read_once_for_all_indexes,
                 BackfillJob.rows_are_scanned_at_one_time,
                 BackfillJob.delete_markers_are_retained,
@@ -178,6 +183,7 @@ INDEX_BACKFILL = Document(
                 BackfillSafeTime.rows_have_entries,
                 BackfillSafeTime.every_scan_is_made,
                 IndexBuild.transactions_are_pending_over_the_scan,
+                IndexBuild.transactions_can_be_given_up,
             ),
         ),
         Section(
@@ -201,7 +207,10 @@ INDEX_BACKFILL = Document(
         ),
         Section(
             "Handling node restarts and leadership changes",
-            (BackfillLeaders.only_the_leader_gives_up,),
+            (
+                BackfillLeaders.only_the_leader_gives_up,
+                IndexBuild.a_peer_completes_its_chunk,
+            ),
         ),
         Section(
             "Future Work",

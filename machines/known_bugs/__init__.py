@@ -64,6 +64,7 @@ from stagewright.machines.known_bugs.yugabytedb import (
     index_statements,
     index_status,
     job_steps,
+    locked_out as locked_out_of_tables,
     tablet_scans,
     unique_index,
 )
@@ -94,6 +95,7 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *load_balancer.BUGS,
     *locked_out.BUGS,
     *locked_out_of_indexes.BUGS,
+    *locked_out_of_tables.BUGS,
     *unique_index.BUGS,
     *partition_data.BUGS,
     *partition_lists.BUGS,

@@ -416,6 +416,18 @@ class IndexBuild(Machine):
         """002: "It would be possible to query and determine the status": whatever the job does, and whoever leads."""
         return ~self.job.created.is_empty()
 
+    @accepts(roll_back)
+    def transactions_can_be_given_up(self) -> Bool:
+        """002, "Waiting for pending transactions to finish": they "commit or abort": who is refused a key waits for
+        nothing, whatever the job does.
+        """
+        return self.pending.is_some()
+
+    @accepts(compact)
+    def built_indexes_are_compacted(self, k: Term[Key]) -> Bool:  # noqa: ARG002
+        """002: delete markers are retained "until the index is in READ_WRITE_AND_DELETE state", and no longer."""
+        return some(self.job.permission[i] == Permission.read_write_and_delete for i in Index)
+
     @lemma
     def nothing_is_left_of_a_transaction(self) -> Bool:
         """Where none is pending, there is no key to write, and no permission that it was planned by."""
@@ -449,6 +461,18 @@ class IndexBuild(Machine):
         """002: "there is no need to restart": a job that is taken up has rows behind it."""
         begun = self.job.checkpoint[t][i] == Checkpoint.in_the_middle
         return (self.job.step == Step.none) & begun & ~self.recorded.is_empty()
+
+    @sometimes(at={Index: 1})
+    def a_peer_completes_its_chunk(self, after: Self, r: Term[Row]) -> Bool:
+        """002: "The peer that has already started doing the backfill may be allowed to complete": its entries are in
+        the index, and no checkpoint says so.
+        """
+        entered = some(
+            (after.rows.stored[k][Time.t_read].row == r)
+            & (self.rows.stored[k][Time.t_read].row != r)
+            for k in Key
+        )
+        return entered & ~after.recorded.has(r)
 
     @sometimes(at={Index: 1})
     def transactions_are_pending_over_the_scan(self, after: Self) -> Bool:

@@ -238,6 +238,11 @@ class DesignDocuments(Machine):
         """004: a "new index file can be created independently without affecting the running query request"."""
         return self.reading.is_some() & (self.definition[d] != definition)
 
+    @accepts(delete)
+    def definitions_are_deleted_under_queries(self, d: Term[DesignDocument]) -> Bool:
+        """The same of a design document that is deleted."""
+        return self.reading.is_some() & self.definition[d].is_some()
+
     @final
     def nothing_is_left_to_do(self) -> Bool:
         """A server may stay as it is when no query is going on."""

@@ -477,6 +477,17 @@ class IndexCompaction(Machine):
         """004: "While doing the compaction, new changes would be happening": no document waits for it."""
         return self.source[p] < LAST_SEQ
 
+    @accepts(set_active)
+    def partitions_are_added_while_it_compacts(self, p: Term[Partition]) -> Bool:
+        """004: the view engine "just performs such requests", also while a compaction is going on."""
+        return self.state[p] != PartitionState.cleanup
+
+    @accepts(set_cleanup)
+    def partitions_are_removed_while_it_compacts(self, p: Term[Partition]) -> Bool:
+        """The same of a partition that is to be removed, but for the moment in which the new file gets its number."""
+        there = self.state[p].any_of(PartitionState.active, PartitionState.passive)
+        return there & (self.compactor != Compactor.renamed)
+
     @accepts(start_updater)
     def updates_start_while_it_compacts(self, p: Term[Partition]) -> Bool:
         """004: "We cannot stop the view engine updates from happening": but for the switch itself."""

@@ -289,6 +289,11 @@ class IndexUpdate(Machine):
         """No document waits for the updater: it asks for "all updates since it last ran" once more."""
         return self.value[d] != city
 
+    @accepts(delete)
+    def documents_are_deleted_at_any_time(self, d: Term[Document]) -> Bool:
+        """The same of a document that is deleted."""
+        return self.value[d].is_some()
+
     @invariant
     def the_views_have_what_the_back_index_says(self, d: Term[Document]) -> Bool:
         """004: "documentId => [view0-key, view1-key, view2-key …]": each view has that row of the document, and

@@ -26,6 +26,7 @@ from stagewright.spec import (
     Record,
     SetVar,
     Term,
+    accepts,
     action,
     bounded,
     choose,
@@ -382,6 +383,26 @@ class PartitionStates(PartitionGroup):
         """There are mutations up to the last sequence number."""
         bounded(self.group[p].content.seq < LAST_SEQ, "a mutation is left")
         self.index(p)
+
+    @accepts(PartitionGroup.set_active)
+    def requests_to_be_active_are_performed(self, p: Term[Partition]) -> Bool:
+        """004: the view engine "just performs such requests": now or, if it has to clean up first, later."""
+        return ~self.paused.has(p)
+
+    @accepts(PartitionGroup.set_passive)
+    def requests_to_be_passive_are_performed(self, p: Term[Partition]) -> Bool:
+        """The same of a partition that is to be passive."""
+        return ~self.paused.has(p)
+
+    @accepts(PartitionGroup.set_cleanup)
+    def requests_to_clean_up_are_performed(self, p: Term[Partition]) -> Bool:
+        """The same of a partition that is to be removed."""
+        return ~self.paused.has(p)
+
+    @accepts(PartitionGroup.mark_unindexable)
+    def marks_are_made_in_every_state(self, p: Term[Partition]) -> Bool:
+        """004: indexable or unindexable is "independent of the state the partition is in": active, passive, or to be so."""
+        return self.requested[p] != Role.none
 
     @step_property
     def a_partition_starts_empty(self, after: Self, p: Term[Partition]) -> Bool:

@@ -5,6 +5,7 @@ Nothing goes wrong then but time, and what waits is done in the end: only a prom
 
 from __future__ import annotations
 
+from stagewright.machines.couchbase.indexes.design_documents import DesignDocument, DesignDocuments
 from stagewright.machines.couchbase.indexes.index_compaction import (
     CLIENT,
     WEAK,
@@ -20,10 +21,11 @@ from stagewright.machines.couchbase.partitions.partition_rebalance import (
     PartitionRebalance,
 )
 from stagewright.machines.couchbase.partitions.partition_replicas import PartitionReplicas
-from stagewright.machines.couchbase.partitions.partition_states import MANAGER
+from stagewright.machines.couchbase.partitions.partition_states import MANAGER, PartitionStates
 from stagewright.spec import Bool, Term, action, every, require
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
+REQUESTS = 'design document 004: the view engine "just performs such requests"'
 NO_CRASH = {IndexCompaction.crashes: 0, IndexCompaction.lost_headers: 0}
 
 
@@ -156,6 +158,133 @@ class PartitionsFailOverOneByOne(PartitionReplicas):
         """The replica is queried from now on, if no other one is."""
         require(self.on_transfer.is_empty(), "nothing is on transfer")
         super().fail_over(p)
+
+
+@known_bug(
+    "004-35",
+    REQUESTS,
+    breaks=PartitionStates.requests_to_be_active_are_performed,
+)
+class OnePendingTransitionAtATime(PartitionStates):
+    """While a partition waits for the cleaner no other one becomes active."""
+
+    @action(by=MANAGER)
+    def set_active(self, p: Term[Partition]) -> None:
+        """Nothing is pending."""
+        require(every(~self._is_pending(q) for q in Partition), "no partition is pending")
+        super().set_active(p)
+
+
+@known_bug(
+    "004-36",
+    REQUESTS,
+    breaks=PartitionStates.requests_to_be_passive_are_performed,
+    sizes={Partition: 1},
+)
+class PassiveOnesWaitForTheCleaner(PartitionStates):
+    """A request for a passive partition is refused while its rows are cleaned up: nobody queries it anyway."""
+
+    @action(by=MANAGER)
+    def set_passive(self, p: Term[Partition]) -> None:
+        """It is clean."""
+        require(~self.group[p].content.cbit, "partition is clean")
+        super().set_passive(p)
+
+
+@known_bug(
+    "004-37",
+    REQUESTS,
+    breaks=PartitionStates.requests_to_clean_up_are_performed,
+    sizes={Partition: 1},
+)
+class OnlyActiveOnesAreRemoved(PartitionStates):
+    """A passive partition has to become active before it can be removed."""
+
+    @action(by=MANAGER)
+    def set_cleanup(self, p: Term[Partition]) -> None:
+        """It is not passive."""
+        require(~self.group[p].pbit, "partition is not passive")
+        super().set_cleanup(p)
+
+
+@known_bug(
+    "004-38",
+    'design document 004: "independent of the state the partition is in"',
+    breaks=PartitionStates.marks_are_made_in_every_state,
+    sizes={Partition: 1},
+)
+class OnlyActiveOnesAreMarked(PartitionStates):
+    """A passive partition cannot be marked as unindexable."""
+
+    @action(by=MANAGER)
+    def mark_unindexable(self, p: Term[Partition]) -> None:
+        """It is not passive."""
+        require(~self.group[p].pbit, "partition is not passive")
+        super().mark_unindexable(p)
+
+
+@known_bug(
+    "004-39",
+    REQUESTS,
+    breaks=IndexCompaction.partitions_are_added_while_it_compacts,
+    sizes={Partition: 1},
+    budgets=NO_CRASH,
+)
+class AddedAfterTheCompaction(IndexCompaction):
+    """No partition is added to an index while that is compacted."""
+
+    @action(by=MANAGER, spends=IndexCompaction.requests)
+    def set_active(self, p: Term[Partition]) -> None:
+        """Nothing is compacted."""
+        require(self.compactor == Compactor.none, "compactor does not run")
+        super().set_active(p)
+
+
+@known_bug(
+    "004-40",
+    REQUESTS,
+    breaks=IndexCompaction.partitions_are_removed_while_it_compacts,
+    sizes={Partition: 1},
+    budgets=NO_CRASH,
+)
+class RemovedAfterTheCompaction(IndexCompaction):
+    """No partition is removed from an index while that is compacted."""
+
+    @action(by=MANAGER, spends=IndexCompaction.requests)
+    def set_cleanup(self, p: Term[Partition]) -> None:
+        """Nothing is compacted."""
+        require(self.compactor == Compactor.none, "compactor does not run")
+        super().set_cleanup(p)
+
+
+@known_bug(
+    "004-41",
+    "design document 004: several definitions are present at a time",
+    breaks=DesignDocuments.definitions_are_deleted_under_queries,
+)
+class DeletedWhenNobodyReads(DesignDocuments):
+    """A design document cannot be deleted while a query reads its index, or another one."""
+
+    @action(by=CLIENT, spends=DesignDocuments.changes)
+    def delete(self, d: Term[DesignDocument]) -> None:
+        """No query goes on."""
+        super().delete(d)
+        require(self.reading.is_none(), "no query goes on")
+
+
+@known_bug(
+    "004-42",
+    "design document 004, index updates",
+    breaks=IndexUpdate.documents_are_deleted_at_any_time,
+)
+class DeletesWaitForTheUpdater(IndexUpdate):
+    """A document that is on its way into the index is not deleted."""
+
+    @action(by=CLIENT, spends=IndexUpdate.mutations)
+    def delete(self, d: Term[Document]) -> None:
+        """It is indexed."""
+        require(~self._is_on_its_way(d), "the document is indexed")
+        super().delete(d)
 
 
 BUGS = known_bugs_in(globals())

@@ -108,13 +108,16 @@ class TheHeaderKeepsTheMark(PartitionStates):
         require(self.paused.has(p), "partition is unindexable")
         self.paused.discard(p)
 
-    def _may_change_its_role(self, p: Term[Partition]) -> None:
-        self._is_indexable(p)
+    def _forget_sequence_number(self, p: Term[Partition]) -> None:
+        super()._forget_sequence_number(p)
+        self.group[p].content.in_unindexable_seqs = False
 
-    def _is_indexable(self, p: Term[Partition]) -> None:
+    def _merge_into_pending_transition(
+        self, p: Term[Partition], *, active: Bool | bool = False, passive: Bool | bool = False
+    ) -> None:
         entry = self.group[p]
-        marked = entry.content.in_unindexable_seqs | entry.pending_unindexable
-        require(~marked, "partition is indexable")
+        super()._merge_into_pending_transition(p, active=active, passive=passive)
+        entry.pending_unindexable = entry.pending_unindexable & (active | passive)
 
 
 # -- with its updater and its cleaner --------------------------------------------------------------------

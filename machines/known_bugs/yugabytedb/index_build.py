@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from stagewright.machines.systems.index_build import STORAGE, IndexBuild
-from stagewright.machines.yugabytedb.backfill.backfill_states import Step
+from stagewright.machines.yugabytedb.backfill.backfill_states import Step, TableState
 from stagewright.machines.yugabytedb.backfill.backfill_table import Index, Tablet
 from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, MASTER
 from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
 from stagewright.machines.yugabytedb.indexes.unique_index import Key, Row, reclaim
-from stagewright.spec import Bool, Term, action, choose, require, some
+from stagewright.spec import Bool, Term, action, choose, only_when, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 
@@ -201,6 +201,56 @@ class TheScanWaitsForEveryTransaction(IndexBuild):
 
     def _is_old(self) -> Bool:
         return self.pending.is_some()
+
+
+@known_bug(
+    "002-43",
+    'design document 002, Waiting for pending transactions: they "commit or abort"',
+    breaks=IndexBuild.transactions_can_be_given_up,
+    sizes={Index: 1, Tablet: 1, Key: 1},
+    budgets={IndexBuild.faults: 0},
+)
+class TransactionsEndAfterTheScan(IndexBuild):
+    """A transaction that was planned for the index is not rolled back while the index is scanned: its row stays locked."""
+
+    @action
+    def roll_back(self) -> None:
+        """No chunk is on its way."""
+        super().roll_back()
+        require(self.job.step != Step.backfill_tablets, "the table is not scanned")
+
+
+@known_bug(
+    "002-44",
+    'design document 002: delete markers stay "until the index is in READ_WRITE_AND_DELETE state"',
+    breaks=IndexBuild.built_indexes_are_compacted,
+    sizes={Index: 1, Tablet: 1, Key: 1},
+    budgets={IndexBuild.faults: 0},
+)
+class CompactionsWaitForTheAlter(IndexBuild):
+    """An index that serves reads is not compacted before the last server has reported its version."""
+
+    @action(by=STORAGE)
+    def compact(self, k: Term[Key]) -> None:
+        """The table is altered everywhere."""
+        super().compact(k)
+        require(self.job.table == TableState.running, "the table is altered")
+
+
+@known_bug(
+    "002-45",
+    'design document 002: the peer that has started "may be allowed to complete"',
+    breaks=IndexBuild.a_peer_completes_its_chunk,
+    sizes={Index: 1, Tablet: 1, Key: 1},
+)
+class UnheardChunksAreUndone(IndexBuild):
+    """A tablet server whose answer nobody waits for takes back what it has written."""
+
+    @action
+    def write_entries(self, t: Term[Tablet], r: Term[Row], q: Term[Row]) -> None:
+        """Nothing is left of it."""
+        super().write_entries(t, r, q)
+        only_when(False)
 
 
 BUGS = known_bugs_in(globals())

@@ -206,6 +206,16 @@ class BackfillSafeTime(Machine):
         reached = self.clock[t] >= self.read_time
         return (self.read_time != NO_TIME) & ~self.scanned.has(t) & reached
 
+    @accepts(commit)
+    def transactions_commit_at_any_time(self, t: Term[Tablet]) -> Bool:
+        """002, Design Goals: "without locking out reads or writes": what is pending commits, whether tablets are asked
+        for their safe time, or scanned, while the model has times left.
+        """
+        in_time = self.clock[t] < BEGIN + RPC_TIMEOUT
+        waited_for = self.user_enforced & (self.change[t] == Change.old_insert)
+        pending = self.transaction[t] == Transaction.pending
+        return pending & (self.clock[t] < LAST) & waited_for.implies(in_time)
+
     @invariant
     def rows_have_entries(self, t: Term[Tablet]) -> Bool:
         """002: "GetSafeTime() [...] will wait for all 'pending transactions' to finish (i.e. commit or abort)", or

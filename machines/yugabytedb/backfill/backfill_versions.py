@@ -298,6 +298,11 @@ class BackfillVersions(Machine):
         del r, v
         return self.now != TIMES[-1]
 
+    @accepts(delete)
+    def deletes_are_not_locked_out(self, r: Term[Row]) -> Bool:
+        """The same for deletes."""
+        return (self.now != TIMES[-1]) & self._row_now(r).is_some()
+
     @invariant
     def no_orphan_entry(self, r: Term[Row], v: Term[Value]) -> Bool:
         """002, Design Goals: indexes are "consistent with the data in the primary table": no entry is left."""

@@ -311,6 +311,19 @@ class UniqueIndex(Machine):
         in_order = number_of(self.now) < number_of(time)
         return unused & in_order & (self.build != Status.failed)
 
+    @accepts(delete)
+    def deletes_are_not_locked_out(self, r: Term[Row], k: Term[Key], time: Term[Time]) -> Bool:
+        """002, Design Goals: "without locking out reads or writes": a row is deleted whatever the build does."""
+        return (self.key[r] == k) & may_commit(self, time)
+
+    @accepts(update)
+    def updates_are_refused_only_if_the_key_is_taken(
+        self, r: Term[Row], k: Term[Key], time: Term[Time]
+    ) -> Bool:
+        """002, Design Goals: "without locking out reads or writes": a row gets a key that no other row has."""
+        free = every((o == r) | (self.key[o] != k) for o in Row)
+        return self.key[r].is_some() & free & may_commit(self, time)
+
     @accepts(read)
     def reads_are_not_locked_out(self, r: Term[Row]) -> Bool:
         """002: "All the queries/updates continue against MyTable"."""

@@ -1,0 +1,82 @@
+"""Mistakes by which clients of a table wait for the build of its index, each caught by one promise alone."""
+
+from __future__ import annotations
+
+from stagewright.machines.yugabytedb.backfill.backfill_safe_time import (
+    NO_TIME,
+    TABLET,
+    BackfillSafeTime,
+)
+from stagewright.machines.yugabytedb.backfill.backfill_table import Tablet
+from stagewright.machines.yugabytedb.backfill.backfill_versions import BackfillVersions
+from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT
+from stagewright.machines.yugabytedb.indexes.index_rows import HybridTime, Row as TableRow
+from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
+from stagewright.machines.yugabytedb.indexes.unique_index import Key, Row, Time, UniqueIndex
+from stagewright.spec import Term, action, require
+from stagewright.spec.known_bugs import known_bug, known_bugs_in
+
+ONLINE = 'design document 002: "without locking out reads or writes"'
+
+
+@known_bug("002-46", ONLINE, breaks=BackfillSafeTime.transactions_commit_at_any_time)
+class CommitsWaitForTheScan(BackfillSafeTime):
+    """Once the read time is chosen nothing commits until the index is there: so every scan sees the same."""
+
+    @action(by=TABLET)
+    def commit(self, t: Term[Tablet]) -> None:
+        """The table is not scanned."""
+        super().commit(t)
+        require((self.read_time == NO_TIME) | self.published, "the table is not scanned")
+
+
+@known_bug(
+    "002-47",
+    ONLINE,
+    breaks=BackfillVersions.deletes_are_not_locked_out,
+    budgets={BackfillVersions.writes: 1},
+)
+class VersionsAreDeletedAfterTheScan(BackfillVersions):
+    """Rows may be written during the scan, and not deleted: a delete marker would be in its way."""
+
+    @action(by=CLIENT, spends=BackfillVersions.writes)
+    def delete(self, r: Term[TableRow], time: Term[HybridTime]) -> None:
+        """The table is not scanned."""
+        super().delete(r, time)
+        require(self.permission != Permission.do_backfill, "the table is not scanned")
+
+
+@known_bug(
+    "002-48",
+    ONLINE,
+    breaks=UniqueIndex.deletes_are_not_locked_out,
+    sizes={Key: 1},
+    budgets={UniqueIndex.writes: 1},
+)
+class KeysAreGivenUpAfterTheBuild(UniqueIndex):
+    """A row is not deleted before it is known whether its key is unique."""
+
+    @action(by=CLIENT, spends=UniqueIndex.writes)
+    def delete(self, r: Term[Row], k: Term[Key], time: Term[Time]) -> None:
+        """The index is built."""
+        super().delete(r, k, time)
+        require(self.build != Status.in_progress, "the index is built")
+
+
+@known_bug(
+    "002-49",
+    ONLINE,
+    breaks=UniqueIndex.updates_are_refused_only_if_the_key_is_taken,
+    budgets={UniqueIndex.writes: 1},
+)
+class KeysChangeAfterTheBuild(UniqueIndex):
+    """A row keeps its key until it is known whether that is unique."""
+
+    @action(by=CLIENT, spends=UniqueIndex.writes)
+    def update(self, r: Term[Row], old: Term[Key], k: Term[Key], time: Term[Time]) -> None:
+        """The index is built."""
+        super().update(r, old, k, time)
+        require(self.build != Status.in_progress, "the index is built")
+
+
+BUGS = known_bugs_in(globals())
