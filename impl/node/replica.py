@@ -78,13 +78,11 @@ class Replica:
         if refusal is not None:
             return ReplicaRows(request.number, refusal)
         cells: list[tuple[bytes, int, bytes | None]] = []
-        last, snapshot = b"", self._node.rows.snapshot()
-        for version in snapshot.versions(request.table, request.start, request.end):
-            if version.key != last:
-                if len(cells) == request.limit:
-                    break
-                cells.append((version.key, version.time, version.value))
-            last = version.key
+        snapshot = self._node.rows.snapshot()
+        for version in snapshot.newest(request.table, request.start, request.end):
+            if len(cells) == request.limit:
+                break
+            cells.append((version.key, version.time, version.value))
         snapshot.close()
         full = len(cells) == request.limit
         return ReplicaRows(request.number, Outcome.done, tuple(cells), full)

@@ -156,15 +156,11 @@ class Streams:
         cells: list[Cell] = []
         snapshot = self._node.rows.snapshot()
         following: bytes | None = None
-        last = b""
         for low, high in pull.ranges:
             first, end = bounds(low, high)
             if following is not None or (end is not None and end <= pull.start):
                 continue
-            for version in snapshot.versions(pull.table, max(first, pull.start), end):
-                if version.key == last:
-                    continue  # an older version
-                last = version.key
+            for version in snapshot.newest(pull.table, max(first, pull.start), end):
                 if len(cells) == self._node.timing.chunk:
                     following = version.key
                     break

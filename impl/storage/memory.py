@@ -175,6 +175,14 @@ class MemorySnapshot:
             for time in sorted(versions, reverse=True):
                 yield Version(key, time, versions[time])
 
+    def newest(self, family: str, low: bytes, high: bytes | None) -> Iterator[Version]:
+        keys = self._keys.get(family, [])
+        end = len(keys) if high is None else bisect_left(keys, high)
+        for key in keys[bisect_left(keys, low) : end]:
+            versions = self._families[family][key]
+            time = max(versions)
+            yield Version(key, time, versions[time])
+
     def close(self) -> None:
         if self._on_close is not None:
             self._on_close(self._families)

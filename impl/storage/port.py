@@ -60,6 +60,10 @@ class Snapshot(Protocol):
         """Every version of low <= key < high in the order of the keys, the newest first within one."""
         ...
 
+    def newest(self, family: str, low: bytes, high: bytes | None) -> Iterator[Version]:
+        """The newest version of each key, a tombstone too, however many older ones it has."""
+        ...
+
     def close(self) -> None:
         """Let the store drop what only this view held."""
         ...
@@ -143,7 +147,8 @@ def live(
 ) -> Iterator[Version]:
     """The rows of low <= key < high as of a time, in the order of the keys; without what is deleted."""
     last: bytes | None = None
-    for version in snapshot.versions(family, low, high):
+    found = snapshot.newest if at == LAST_TIME else snapshot.versions
+    for version in found(family, low, high):
         if version.time <= at and version.key != last:
             last = version.key
             if version.value is not None:

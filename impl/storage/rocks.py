@@ -28,6 +28,8 @@ from stagewright.spec.text.counting import counted
 
 _END = b"\0\0"
 _PAGE = 256
+_STEPS = 8  # over older versions of a key, before they are skipped: a seek costs more
+_OLDEST = b"\xff" * 8
 _FILES = 24  # that have not been merged, before they are
 _LIVE = ord("+")  # what a value begins with; that of a tombstone is a dash
 _LOAD = ".load"  # what a file ends with that is made to be put in
@@ -275,6 +277,43 @@ class RocksSnapshot:
             rows.append((stored, self._at.value()))
             self._at.next()
         return rows
+
+    def newest(self, family: str, low: bytes, high: bytes | None) -> Iterator[Version]:
+        prefix = _prefix(family)
+        end = None if high is None else prefix + _escaped(high)
+        start: bytes | None = prefix + _escaped(low)
+        while start is not None:
+            page, start = self._newest_page(start, prefix, end)
+            for stored, value in page:
+                yield _version(stored, value, len(prefix))
+
+    def _newest_page(
+        self, start: bytes, prefix: bytes, end: bytes | None
+    ) -> tuple[list[tuple[bytes, bytes]], bytes | None]:
+        """Some of them, and where the next one is; a few older versions are stepped over, many are skipped."""
+        rows: list[tuple[bytes, bytes]] = []
+        key, older = b"", 0
+        self._at.seek(start)
+        while True:
+            stored = self._at.key()
+            if (
+                stored is None
+                or not stored.startswith(prefix)
+                or (end is not None and stored >= end)
+            ):
+                self._check()
+                return rows, None
+            if stored[:-8] != key:
+                if len(rows) == _PAGE:
+                    return rows, stored
+                key, older = stored[:-8], 0
+                rows.append((stored, self._at.value()))
+            else:
+                older += 1
+            if older < _STEPS:
+                self._at.next()
+            else:
+                self._at.seek(key + _OLDEST + b"\0")
 
     def _check(self) -> None:
         """An iterator that meets an error looks as if it had come to the end."""

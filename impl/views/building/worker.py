@@ -16,6 +16,7 @@ from stagewright.impl.node.keys import bounds
 from stagewright.impl.node.messages import Cell
 from stagewright.impl.node.messages.tables import WorkedOnTasks, WorkOnTasks
 from stagewright.impl.node.port import Effect, Send, Wake
+from stagewright.impl.storage.port import Snapshot, Version
 from stagewright.impl.views.building.records import OnRecord, Record, What
 from stagewright.impl.views.building.tasks import BUILD, Place, Task, processed_in, tasks_in
 from stagewright.impl.views.maintenance.memtables import Memtables
@@ -173,23 +174,36 @@ class ViewBuildingWorker:
     def _rows(self, batch: Batch, start: bytes) -> list[Cell]:
         """Rows in sstables, as many as are read at once; the batch goes on behind them."""
         cells: list[Cell] = []
-        last, batch.start = b"", None
+        batch.start = None
         snapshot, base = self._node.rows.snapshot(), batch.place.base
         staged = has_staged(snapshot, base, start, batch.end)
-        for version in snapshot.versions(base, start, batch.end):
-            if version.key == last or self._memtables.has(base, version.key, version.time):
-                continue
-            if staged and is_staged(snapshot, base, version.key, version.time):
+        for newest in snapshot.newest(base, start, batch.end):
+            version = self._in_sstables(snapshot, base, newest, staged)
+            if version is None:
                 continue
             if len(cells) == self._node.timing.chunk:
                 batch.start = version.key
                 if self._node.has(Defect.view_building_skips_rows):
                     batch.start += b"\0"
                 break
-            last = version.key
             cells.append((version.key, version.time, version.value))
         snapshot.close()
         return cells
+
+    def _in_sstables(
+        self, snapshot: Snapshot, base: str, newest: Version, staged: bool
+    ) -> Version | None:
+        """The newest version of a row that is in an sstable of the base directory."""
+
+        def is_in(version: Version) -> bool:
+            held = self._memtables.has(base, version.key, version.time)
+            return not held and not (
+                staged and is_staged(snapshot, base, version.key, version.time)
+            )
+
+        if is_in(newest):
+            return newest
+        return next(filter(is_in, snapshot.versions(base, newest.key, newest.key + b"\0")), None)
 
     def _updates(self, batch: Batch, cell: Cell) -> Iterator[ViewUpdate]:
         key, time, value = cell

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import tempfile
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings, strategies as st
@@ -71,6 +73,8 @@ class AnyRows(RuleBasedStateMachine):
             key=lambda v: (v.key, -v.time),
         )
         assert list(view.versions(family, low, high)) == wanted
+        of_each = {v.key: v for v in reversed(wanted)}
+        assert list(view.newest(family, low, high)) == [*reversed(of_each.values())]
         newest: dict[bytes, Version] = {}
         for version in wanted:
             if version.time <= at:
@@ -222,3 +226,32 @@ def test_a_page_that_is_read_in_two_goes_has_no_row_twice(tmp_path: Path) -> Non
     page = store.page("t", b"", 9, 2)
     assert (page.keys, page.values, page.following) == (b"ab", [b"5", b"1"], b"c")
     store.close()
+
+
+@pytest.mark.skipif(not has_rocks, reason="without rocksdict")
+def test_the_newest_of_many_versions_is_read_without_the_others(tmp_path: Path) -> None:
+    """A client may write one row again and again: whoever streams or scans it does not step over what was before."""
+    store = RocksRows(tmp_path / "rows")
+    often, seldom = b"\0often", [b"%03d" % n for n in range(400)]  # more rows than are read at once
+    store.write(Put("t", Version(often, time, b"x")) for time in range(20_000))
+    store.write(Put("t", Version(key, 1, None)) for key in seldom)
+    snapshot = store.snapshot()
+    steps = Counter[str]()
+    snapshot._at = _Counting(snapshot._at, steps)
+    found = list(snapshot.newest("t", b"", None))
+    assert found == [Version(often, 19_999, b"x"), *(Version(key, 1, None) for key in seldom)]
+    assert steps["next"] < 500
+    assert steps["seek"] < 10
+    snapshot.close()
+    store.close()
+
+
+class _Counting:
+    """An iterator of the binding that counts what it is asked to do."""
+
+    def __init__(self, iterator: Any, steps: Counter[str]) -> None:
+        self._iterator, self._steps = iterator, steps
+
+    def __getattr__(self, name: str) -> Any:
+        self._steps[name] += 1
+        return getattr(self._iterator, name)
