@@ -89,7 +89,7 @@ class Tablet:
         """Whether its intents here were applied or dropped already."""
         return (
             transaction not in self.began
-            and self.store.get(ENDED, transaction.encode()) is not None
+            and self.store.value_at(ENDED, transaction.encode(), 1) is not None
         )
 
     def apply(self, transaction: str, time: int | None) -> None:

@@ -54,8 +54,8 @@ class TransactionRecords:
 
     def _record(self, transaction: str) -> int | None:
         """When it has committed; 0: it was aborted; None: undecided."""
-        version = self._store.get(RECORD, transaction.encode())
-        return None if version is None else int(version.value or _ABORTED)
+        found = self._store.value_at(RECORD, transaction.encode(), 1)
+        return None if found is None else int(found)
 
     def _decide(self, transaction: str, *, commit: bool) -> int | None:
         known = self._record(transaction)

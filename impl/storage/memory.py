@@ -103,6 +103,9 @@ class MemoryRows:
         time = max(versions)
         return Version(key, time, versions[time])
 
+    def value_at(self, family: str, key: bytes, time: int) -> bytes | None:
+        return self._families.get(family, {}).get(key, {}).get(time)
+
     def drop(self, family: str, low: bytes, high: bytes | None) -> int:
         keys = self._keys.get(family, [])
         end = len(keys) if high is None else bisect_left(keys, high)

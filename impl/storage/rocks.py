@@ -142,6 +142,11 @@ class RocksRows:
         finally:
             snapshot.close()
 
+    def value_at(self, family: str, key: bytes, time: int) -> bytes | None:
+        with _named("rows cannot be read"):  # needs no iterator over all files
+            stored: bytes | None = self._db.get(_stored(family, key, time))
+        return stored[1:] if stored is not None and stored[0] == _LIVE else None
+
     def drop(self, family: str, low: bytes, high: bytes | None) -> int:
         dropped, together = 0, self._rocks.WriteBatch(raw_mode=True)
         snapshot = self.snapshot()

@@ -88,11 +88,10 @@ class Builder:
         for number, unique, column in work.indexes:
             at = names.index(column)
             for tablet, values, rows in by_tablet(
-                found.values[at], found.keys, found.there[at], work.tablets
+                found.values[at], found.keys, found.there[at], work.tablets, pace.rest
             ):
                 some = Entries(number, unique, values.tobytes(), rows.tobytes())
                 entries.append((tablet, some))
-                pace.rest()
         following = None if found.following is None else _stored(found.following)
         return ScannedRows(len(found.keys), following, tuple(entries))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,16 +16,25 @@ _DIGITS, _SIZE = 8, 256
 
 
 def by_tablet(
-    values: Numbers, rows: Numbers, there: NDArray[np.bool_], tablets: int
+    values: Numbers,
+    rows: Numbers,
+    there: NDArray[np.bool_],
+    tablets: int,
+    rest: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[int, Numbers, Numbers]]:
-    """Tablets that get something: the values that are there, in their order, and their rows in theirs."""
+    """Tablets that get something: the values that are there, in their order, and their rows in theirs.
+
+    `rest` is called after each loop over all of them.
+    """
     ends = np.zeros(tablets + 1, np.int64)
     to_values, to_rows = np.empty_like(values), np.empty_like(rows)
     _split(values, rows, there, byte_sums(), ends, to_values, to_rows)
+    rest()
     for tablet in range(tablets):
         begin, end = int(ends[tablet]), int(ends[tablet + 1])
         if begin < end:
             yield tablet, *in_order(to_values[begin:end], to_rows[begin:end])
+            rest()
 
 
 def in_order(values: Numbers, rows: Numbers) -> tuple[Numbers, Numbers]:

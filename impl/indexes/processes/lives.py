@@ -294,6 +294,7 @@ class SyncedStore:
         self.files = rows.files
         self.snapshot = rows.snapshot
         self.get = rows.get
+        self.value_at = rows.value_at
         self.drop = rows.drop
         self.forget = rows.forget
         self.wanted = self.done = 0  # syncs

@@ -93,6 +93,7 @@ def _built(
     with Memory(contestant.roots) as memory:
         waits = writers.during(build)
     used = contestant.cpu() - before
+    time.sleep(wanted.idle / 4)  # stores for the next index are opened
     after, indexed = _idle(contestant, writers, wanted.idle / 2)
     contestant.drop()
     cpu, alone = (max(used - one * len(waits.found), 0.01) for one in (cost, indexed))

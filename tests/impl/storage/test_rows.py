@@ -85,6 +85,10 @@ class AnyRows(RuleBasedStateMachine):
         if high is None:
             assert view.get(family, low, at) == newest.get(low)
 
+    @rule(family=families, key=keys, time=times)
+    def read_exactly(self, family: str, key: bytes, time: int) -> None:
+        assert self.store.value_at(family, key, time) == self.now.get((family, key, time))
+
     @rule(family=families, time=times, rows=st.dictionaries(keys, st.binary(max_size=2)), cut=keys)
     def load(self, family: str, time: int, rows: dict[bytes, bytes], cut: bytes) -> None:
         loading = self.store.load(family, time)
