@@ -74,6 +74,10 @@ class Defect(Enum):
     fence_skips_nodes_that_seem_down = (
         auto()
     )  # in a barrier: they may live, cut off, and know no fence
+    who_is_spared_again_is_not_asked = (
+        auto()
+    )  # for a tablet's barrier, as it was given up when that began
+    lost_rows_are_kept = auto()  # of tablets that were rebuilt while the node was given up
     repairs_are_skipped = auto()  # a replica says that it has repaired a tablet, and has not
     repairs_ask_one_replica = auto()  # the others do not get what they lack
     repairs_fetch_from_one_replica = auto()  # which may lack what another one has

@@ -284,7 +284,7 @@ class DatabaseNode:
         """The next entry of group0, or a snapshot."""
         before = self.context.view
         effects = self.context.group0(self.context.member.learned(item))
-        effects += self._drop_lost(before)
+        effects += self._drop_lost(before, all_of_it=isinstance(item, Snapshot))
         self._moves.learned(item)
         self.streams.end_closed()
         self.tablet_streams.end_closed()
@@ -297,12 +297,18 @@ class DatabaseNode:
             effects += self.coordinator.learned()
         return effects
 
-    def _drop_lost(self, before: View) -> list[Effect]:
-        """A node that is given up, and lives, is asked to clean nothing up: it does so when it learns that."""
+    def _drop_lost(self, before: View, *, all_of_it: bool) -> list[Effect]:
+        """A node that is given up, and lives, is asked to clean nothing up: it does so when it learns that.
+
+        A snapshot may go past that: it says what is left, not what became of the rest.
+        """
+        now = self.context.view
+        if all_of_it and self.context.ready:
+            return self.replica.drop_lost(row for rows in now.tablets.values() for row in rows)
         if self.name not in before.given_up:
             return []
-        now = (self.context.view.tablet(row.table, row.number) for row in before.moving)
-        return self.replica.drop_lost(row for row in now if row is not None)
+        moved = (now.tablet(row.table, row.number) for row in before.moving)
+        return self.replica.drop_lost(row for row in moved if row is not None)
 
     def answered(self, request: Commit, outcome: Outcome) -> list[Effect]:
         """What became of a commit."""

@@ -135,6 +135,8 @@ class Replica:
         Where the rebuild only has to be ended, nobody asks the node for that any more.
         """
         effects: list[Effect] = []
+        if self._node.has(Defect.lost_rows_are_kept):
+            return effects
         for row in rows:
             ends = row.tablet.stage is Stage.end_migration
             holders = row.chosen.writes if ends else row.holders

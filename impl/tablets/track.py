@@ -245,15 +245,24 @@ class TabletTrack:
     # -- barriers ----------------------------------------------------------------------------------------
 
     def _has_passed(self, view: View) -> bool:
-        """Everyone has drained what is older than the stages of now, and knows the fence."""
+        """Everyone has drained what is older than the stages of now, and knows the fence.
+
+        Who is given up no more, as nobody removes it any longer, may go on with what is older: it is asked, too.
+        """
         found = self._driver.rounds.round
         careless = self._node.has(Defect.fence_skips_nodes_that_seem_down)
         return (
             view.fence_version == view.version
             and found is not None
-            and (found.phase, found.version) == (Phase.fence, view.version)
+            and found.serves(Phase.fence, view.version, self._due(view))
             and found.missing <= view.given_up | (self._node.down if careless else frozenset())
         )
+
+    def _due(self, view: View) -> tuple[str, ...]:
+        """Whom a barrier asks."""
+        if self._node.has(Defect.who_is_spared_again_is_not_asked):
+            return ()
+        return tuple(n for n in view.participants if n not in view.given_up)
 
     def _has_failed(self, view: View) -> bool:
         """Who has not answered is down, or has been asked many times."""
@@ -271,7 +280,7 @@ class TabletTrack:
         rounds = self._driver.rounds
         found, asked = rounds.round, [n for n in view.participants if n not in view.given_up]
         phase = Phase.drain if view.fence_version < view.version else Phase.fence
-        if found is None or (found.phase, found.version) != (phase, view.version):
+        if found is None or not found.serves(phase, view.version, self._due(view)):
             return rounds.begin(phase, tuple(asked))
         if phase is Phase.drain and found.missing <= view.given_up:
             return self._driver.commit(self._fence)

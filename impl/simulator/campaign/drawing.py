@@ -101,6 +101,9 @@ TTLS = (
     5_000,
     20_000,
 )  # milliseconds: the least that there is, and what is over within a run
+AWAY = 0.1  # share of the swarm in which nodes are not reached for a while, and of those that leave so, and come back
+AWAY_RATES = (4, 8, 16)
+_AWAY = {"partition": "reconnect", "suspend": "resume"}  # and how these end
 _WAY_OUT = ("decommission", "replace", "remove", "isolate")  # of a node
 
 
@@ -167,6 +170,11 @@ def _swarm(seed: int, dice: Dice) -> Scenario:
         f"{name}={min(rate * (0.5, 1, 2, 4)[dice.between(0, 3, 'rate', name)], _most(name)):g}"
         for name, rate in RATES.items()
         if dice.chance(0.5, "fault", name)
+    ]
+    words += [
+        f"{name}={AWAY_RATES[dice.between(0, len(AWAY_RATES) - 1, 'rate', name)]}"
+        for name in _AWAY
+        if dice.chance(AWAY, "fault", name)
     ]
     found = _sized(seed, dice, parse_faults(",".join(words)), "swarm")
     scans = SCANS if dice.chance(SCANNED, "scanned") else 0.0
@@ -240,6 +248,7 @@ def _script(
         node = here[dice.between(0, len(here) - 1, "node")]
         if verb in ("join", "replace") or verb == "isolate":
             last += 1
+        begun = len(found)
         match verb:
             case "join":
                 found.append(Operation("join", f"n{last}", lacks=(lacks := _lacks(dice, last))))
@@ -265,6 +274,8 @@ def _script(
                 found.append(Operation("wait", number=dice.between(10, 600, "wait")))
             case _:
                 found.append(Operation(verb, node))
+        if verb in ("remove", "replace", "isolate") and dice.chance(AWAY, "away"):
+            found[begun:] = _not_dead(dice, node, found[begun:])
         if verb in _WAY_OUT:
             here.remove(node)
             founders -= int(node[1:]) <= of.nodes
@@ -272,6 +283,13 @@ def _script(
         if dice.chance(0.4, "more"):
             found.append(Operation("write", number=dice.between(20, 80, "more writes")))
     return tuple(found)
+
+
+def _not_dead(dice: Dice, node: str, script: list[Operation]) -> list[Operation]:
+    """What is done to a node that is taken for dead, and then is back as it was, with its old requests."""
+    away = [*_AWAY][dice.between(0, len(_AWAY) - 1, "away")]
+    rest = [one for one in script if one.verb != "isolate"]
+    return [Operation(away, node), *rest, Operation(_AWAY[away], node)]
 
 
 def _cut_off(dice: Dice, node: str, *, cdc: bool) -> list[Operation]:

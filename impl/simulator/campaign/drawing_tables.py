@@ -20,7 +20,9 @@ ALTERED_BACK = 0.7  # share of those that have four replicas then
 MOVED = 0.4  # share of the tables whose tablets are moved by hand
 UNBALANCED = 0.3  # share of these in which the balancer is off for a while
 ABORTED = 0.15  # share of the scripts in which a node is asked to leave and that is aborted
+SPARED = 0.1  # of those in which one that is not reached is to be removed, which is aborted, and comes back
 MOST_REPLICAS = 3  # of a table that is drawn
+GONE = {"kill": "restart", "partition": "reconnect", "suspend": "resume"}  # and how nodes come back
 _KEYED_BY = (0, 2, 3, 7)  # moduli
 
 
@@ -92,13 +94,35 @@ def with_tables(
             )
         if dice.chance(MOVED, "moves"):
             _put_in(dice, found, _moves(dice, name), "place of a move")
-    if nodes > MOST_REPLICAS and dice.chance(ABORTED, "abort"):
-        node = f"n{dice.between(1, nodes, 'abort of')}"
-        wait = Operation("wait", number=dice.between(5, 150, "abort after"))
-        ask = [Operation("ask", node, "decommission"), wait, Operation("abort", node)]
-        place = dice.between(1, len(found), "place of an abort")
-        found[place:place] = ask
+    if nodes > MOST_REPLICAS:
+        _abort(dice, found, nodes)
+        _spare(dice, found, nodes)
     return (*tables, *found)
+
+
+def _abort(dice: Dice, script: list[Operation], nodes: int) -> None:
+    """A node is asked to leave, maybe, and need not."""
+    if not dice.chance(ABORTED, "abort"):
+        return
+    node = f"n{dice.between(1, nodes, 'abort of')}"
+    wait = Operation("wait", number=dice.between(5, 150, "abort after"))
+    place = dice.between(1, len(script), "place of an abort")
+    script[place:place] = [Operation("ask", node, "decommission"), wait, Operation("abort", node)]
+
+
+def _spare(dice: Dice, script: list[Operation], nodes: int) -> None:
+    """A node is not reached, maybe, or dead; its tablets are rebuilt elsewhere for a while, and then nobody removes it."""
+    if not dice.chance(SPARED, "spared"):
+        return
+    node = f"n{dice.between(1, nodes, 'spared')}"
+    away = dice.between(0, len(GONE) - 1, "gone")
+    meanwhile = Operation("wait", number=dice.between(20, 450, "rebuilt for"))
+    then = [Operation("abort", node), Operation([*GONE.values()][away], node)]
+    if dice.chance(0.5, "spared for"):
+        then.insert(1, Operation("wait", number=dice.between(20, 400, "spared before")))
+    gone = Operation([*GONE][away], node)
+    place = dice.between(1, len(script), "place of a spared one")
+    script[place:place] = [gone, Operation("ask", node, "remove"), meanwhile, *then]
 
 
 def _write_after(dice: Dice, script: list[Operation], changes: list[Operation], name: str) -> None:

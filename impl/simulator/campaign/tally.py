@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from stagewright.impl.recording.trial import Tally
 from stagewright.impl.simulator.campaign.drawing import AIMED_AT
 from stagewright.impl.simulator.campaign.trial import Result
-from stagewright.impl.simulator.database.weather import at_stage
-from stagewright.impl.simulator.database.world import ENTERED, KINDS
+from stagewright.impl.simulator.database.weather import ENTERED, KINDS, at_stage
 from stagewright.impl.topology.release import release
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 from stagewright.machines.scylladb.topology.topology_states import (
@@ -59,7 +58,7 @@ _NO_ORDERS = frozenset(
     )
 )
 _OF_ORDERS = frozenset({"stream lost", "action fails"})
-_OF_TABLETS_ALONE = frozenset({"node dies", "node cut off"})
+_OF_TABLETS_ALONE = frozenset({"node dies"})
 
 
 def why_not(state: str, fault: str) -> str:

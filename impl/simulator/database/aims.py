@@ -8,8 +8,8 @@ from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.catalog.view import View
 from stagewright.impl.node.messages import Ask, OperatorRequest
 from stagewright.impl.simulator.database.troubles import Troubles
-from stagewright.impl.simulator.database.weather import at_stage
-from stagewright.impl.simulator.database.world import ENTERED, World
+from stagewright.impl.simulator.database.weather import ENTERED, at_stage
+from stagewright.impl.simulator.database.world import World
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 from stagewright.machines.scylladb.topology.topology_states import NodeState, TransitionState
 

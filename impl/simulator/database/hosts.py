@@ -30,6 +30,7 @@ class Host:
     cause: Message | None = None  # what the node handles
     syncing: list[int] = field(default_factory=list[int])
     unsubscribe: Callable[[], None] = lambda: None
+    learns: bool = False  # what is committed
     stopped: str = ""  # why the node is not to start again
     log: ServerLog | None = None  # if one is kept
     fuse: int | None = None  # so many effects until it crashes

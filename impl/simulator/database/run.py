@@ -14,6 +14,7 @@ from stagewright.impl.node.messages import (
 )
 from stagewright.impl.node.port import Identity
 from stagewright.impl.server_log.files import LOGS, write_logs
+from stagewright.impl.simulator.database.absences import resume, reunite
 from stagewright.impl.simulator.database.aims import Aims
 from stagewright.impl.simulator.database.checks.changes.checks import ChangeChecks
 from stagewright.impl.simulator.database.checks.log_check import LogCheck
@@ -255,6 +256,9 @@ class _Run:
     def _heal(self) -> None:
         """Nothing goes wrong any more, and whoever has not left is there."""
         self.troubles.switch(False)
+        for name in sorted(self.world.absent):
+            resume(self.world, name)
+            reunite(self.world, name)
         for name in sorted(self.world.isolated):
             self.world.isolated.discard(name)
             self.world.crash(name)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from stagewright.impl.group0.simulated import CALM
+from stagewright.impl.simulator.database.absences import part, resume, reunite, suspend
 from stagewright.impl.simulator.database.weather import NONE, Faults
 from stagewright.impl.simulator.database.world import World
 
 TICK_MS = 50
 DOWN_MS = (60, 400)
 CUT_OFF_MS = (300, 900)  # until whoever watches over machines starts it again
+APART_MS = (300, 6_000)  # until who is cut off from all others is back
+SUSPENDED_MS = (200, 3_000)
+LEADS = 0.5  # share of those that are not reached for a while that are to lead
 
 
 class Troubles:
@@ -42,7 +48,33 @@ class Troubles:
             self.depose()
         if dice.chance(faults.crash * share, "crash"):
             self.crash_one()
+        if faults.partition and dice.chance(faults.partition * share, "partition"):
+            self._leave_for_a_while("partition", APART_MS, part, reunite)
+        if faults.suspend and dice.chance(faults.suspend * share, "suspend"):
+            self._leave_for_a_while("suspend", SUSPENDED_MS, suspend, resume)
         self._world.events.after(TICK_MS, self._tick)
+
+    def _leave_for_a_while(
+        self,
+        kind: str,
+        milliseconds: tuple[int, int],
+        leave: Callable[[World, str], None],
+        come_back: Callable[[World, str], None],
+    ) -> None:
+        """A node is not reached, unless another one is down; mostly it is the one that leads."""
+        up, dice, leader = self._world.up(), self._world.dice, self._world.log.leader
+        if self._is_somebody_down() or not up:
+            return
+        name = up[dice.between(0, len(up) - 1, "victim", kind)]
+        if leader is not None and leader.node in up and dice.chance(LEADS, "leads", kind):
+            name = leader.node
+        leave(self._world, name)
+        wait = dice.between(*milliseconds, "apart", kind)
+        self._world.events.after(wait, come_back, self._world, name)
+
+    def _is_somebody_down(self) -> bool:
+        down = {n for n, h in self._world.hosts.items() if h.node is None and not h.stopped}
+        return bool((down - self.killed) | self._world.absent)
 
     def elect(self) -> None:
         """Group0 elects a leader."""
@@ -62,8 +94,7 @@ class Troubles:
     def crash_one(self, among: list[str] | None = None) -> None:
         """A node crashes, unless another one is down."""
         up, hosts = among or self._world.up(), self._world.hosts
-        down = [n for n, h in hosts.items() if h.node is None and not h.stopped]
-        if set(down) - self.killed or not up:
+        if self._is_somebody_down() or not up:
             return
         name = up[self._world.dice.between(0, len(up) - 1, "victim")]
         if self._world.dice.chance(0.6, "fuse"):
@@ -75,8 +106,7 @@ class Troubles:
 
     def cut_off(self, among: list[str]) -> None:
         """A node is cut off from group0 and the coordinator while clients reach it, unless another one is down."""
-        down = [n for n, h in self._world.hosts.items() if h.node is None and not h.stopped]
-        if set(down) - self.killed or self._cut_off or not among:
+        if self._is_somebody_down() or self._cut_off or not among:
             return
         name = among[self._world.dice.between(0, len(among) - 1, "cut off")]
         self._cut_off = name

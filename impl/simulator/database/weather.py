@@ -25,6 +25,10 @@ class Faults:
     action: float = (
         0.0  # of the calls by which a coordinator has rows streamed or removed: they break
     )
+    partition: float = (
+        0.0  # a node is cut off from the others and from group0, and comes back as it is
+    )
+    suspend: float = 0.0  # the process of a node stops, and goes on with what came meanwhile
     skew: float = 0.0  # how far the clock of a node may be off
     aimed: tuple[tuple[str, str], ...] = ()  # kinds with the states that they await
 
@@ -44,7 +48,9 @@ _RATES = {
     "election": 10.0,
     "storm": 1.0,
     "action": 0.03,
-    "skew": 0.0,
+    "skew": 0.0,  # these are asked for by name
+    "partition": 0.0,
+    "suspend": 0.0,
 }
 FAULTS = tuple(_RATES)
 AIMED_SHARE = 0.4  # of messages and calls, while the state lasts
@@ -114,3 +120,24 @@ def faults_text(faults: Faults) -> str:
         if getattr(faults, name)
     ]
     return ",".join([*words, *(f"{kind}@{state}" for kind, state in faults.aimed)]) or "none"
+
+
+ENTERED = "entered"  # counted beside the faults of a state
+KINDS = (
+    "message lost",
+    "message late",
+    "message repeated",
+    "barrier lost",
+    "stream lost",
+    "node crashes",
+    "coordinator crashes",
+    "unsynced rows lost",
+    "coordinator deposed",
+    "group0 elects",
+    "commit unknown",
+    "action fails",
+    "node dies",
+    "node cut off",
+    "node suspended",
+)
+"""The faults that a run counts by the state in which they happen, of the topology or of a tablet."""

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import partial, wraps
+from typing import Concatenate, ParamSpec
 
-from stagewright.impl.group0 import Commit, Leadership, Learned, Outcome, StateId, Unknown
+from stagewright.impl.group0 import (
+    Commit,
+    Leadership,
+    Learned,
+    Outcome,
+    Snapshot,
+    StateId,
+    Unknown,
+)
 from stagewright.impl.group0.dice import Dice
 from stagewright.impl.group0.member import AskHead, SendCommit
 from stagewright.impl.node.defects import Defect
@@ -57,7 +67,28 @@ LATE = (20, 260)
 SYNC = 1  # until a disk has synced
 NOTICED = (30, 120)  # until the failure detector of a peer notices
 TAIL = 10  # entries that group0 keeps beside a snapshot
+REFUSED_AFTER = (200, 2_000)  # until who is cut off from group0 takes its leadership for lost
+HELD = 0.5  # share of the messages to and from who is cut off that arrive when it is back
 OF_ROWS = (ClientWrite, ClientRead, ClientReply, ReplicaWrite, ReplicaRead, ReplicaReply)
+
+
+P = ParamSpec("P")
+
+
+def _when_awake(
+    do: Callable[Concatenate[World, Host, P], None],
+) -> Callable[Concatenate[World, Host, P], None]:
+    """What a host whose process is suspended does once that goes on, in the order in which it came."""
+
+    @wraps(do)
+    def later(world: World, host: Host, /, *arguments: P.args, **named: P.kwargs) -> None:
+        waiting = world.suspended.get(host.identity.name)
+        if waiting is None:
+            do(world, host, *arguments, **named)
+        else:
+            waiting.append(partial(later, world, host, *arguments, **named))
+
+    return later
 
 
 class World:
@@ -97,6 +128,11 @@ class World:
         self.isolated: set[str] = (
             set()
         )  # cut off from group0 and the coordinator; clients reach them
+        self.parted: set[str] = (
+            set()
+        )  # cut off from group0 and all other nodes, and to come back as they are
+        self.held: list[tuple[str, str, Message]] = []  # until these are back
+        self.suspended: dict[str, list[Callable[[], None]]] = {}  # with what they are to do
         self.clients: Callable[[str, Message], None] = lambda _to, _message: None
 
     # -- nodes -----------------------------------------------------------------------------------------
@@ -168,7 +204,8 @@ class World:
             self.watcher.ends(host)
         host.unsubscribe()
         host.unsubscribe = lambda: None
-        host.node, host.fuse, host.syncing = None, None, []
+        host.node, host.fuse, host.syncing, host.learns = None, None, [], False
+        self.suspended.pop(host.identity.name, None)
         host.life += 1
         for peer in self.hosts:
             if peer != host.identity.name:
@@ -177,13 +214,21 @@ class World:
     def _notice(self, by: str, about: str) -> None:
         """A failure detector notices after a while how it is with a peer then."""
         wait = self.dice.between(*NOTICED, "notice", f"{by}/{about}")
-        self.events.after(wait, self._noticed, by, about)
+        self.events.after(wait, self._noticed, self.hosts[by], about)
 
-    def _noticed(self, by: str, about: str) -> None:
-        host = self.hosts[by]
+    @_when_awake
+    def _noticed(self, host: Host, about: str) -> None:
         if host.node is not None:
-            there = self.hosts[about].node is not None and not {by, about} & self.isolated
+            cut = {host.identity.name, about} & (self.isolated | self.parted)
+            there = self.hosts[about].node is not None and about not in self.suspended and not cut
             self._do(host, host.node.seen(about, there))
+
+    def noticed_by_all(self, name: str) -> None:
+        """Every other node notices after a while how it is with one, and it how it is with them."""
+        for peer in self.hosts:
+            if peer != name:
+                self._notice(peer, name)
+                self._notice(name, peer)
 
     def isolate(self, name: str) -> None:
         """Cut a node off from group0 and the coordinator; clients and replicas still reach it."""
@@ -194,6 +239,11 @@ class World:
         for peer in self.hosts:
             if peer != name:
                 self._notice(peer, name)
+
+    @property
+    def absent(self) -> set[str]:
+        """Who runs, and is not reached by others for a while."""
+        return self.parted | self.suspended.keys()
 
     def up(self) -> list[str]:
         """The nodes that run."""
@@ -238,6 +288,8 @@ class World:
                 self._end(host)
             case Keep(leadership):
                 after(1, self._keep, host, life, leadership)
+            case _ if name in self.parted:
+                self._ask_in_vain(host, effect)
             case _ if name not in self.isolated:
                 self._ask_group0(host, effect)
             case _:
@@ -253,9 +305,7 @@ class World:
             case AskHead(number):
                 self.log.ask_head(name, lambda head: self._head_is(host, life, number, head))
             case Learn(position):
-                host.unsubscribe = self.log.subscribe(
-                    name, position, lambda item: self._learned(host, life, item)
-                )
+                self.learn(host, position)
             case Campaign(milliseconds):
                 after(1, self._campaign, host, life, milliseconds)
             case Resign(leadership):
@@ -266,6 +316,29 @@ class World:
             case _:
                 raise AssertionError(f"{name} wants {effect}")
 
+    def learn(self, host: Host, position: int) -> None:
+        """A node learns from now on what is committed after a position."""
+        name, life = host.identity.name, host.life
+        host.learns = True
+        host.unsubscribe = self.log.subscribe(
+            name, position, lambda item: self._learned(host, life, item)
+        )
+
+    def _ask_in_vain(self, host: Host, effect: Effect) -> None:
+        """Group0 does not answer who is cut off."""
+        after, life = self.events.after, host.life
+        patience = self.log.weather.patience
+        match effect:
+            case SendCommit(request):
+                after(patience, self._answered, host, life, request, Unknown("no answer"))
+            case AskHead(number):
+                after(patience, self._head_is, host, life, number, None)
+            case Learn():
+                host.learns = True
+            case _:
+                pass
+
+    @_when_awake
     def _sync(self, host: Host, life: int) -> None:
         if host.life == life and host.node is not None:
             host.rows.sync()
@@ -274,10 +347,12 @@ class World:
                 if host.life == life:
                     self._do(host, host.node.stored(number))
 
+    @_when_awake
     def _wake(self, host: Host, life: int, reason: Reason) -> None:
         if host.life == life and host.node is not None:
             self._do(host, host.node.wake(reason))
 
+    @_when_awake
     def _answered(self, host: Host, life: int, request: Commit, outcome: Outcome) -> None:
         if host.life == life and host.node is not None:
             if isinstance(outcome, Unknown):
@@ -286,19 +361,22 @@ class World:
                 host.log.answered(request, outcome)
             self._do(host, host.node.answered(request, outcome))
 
+    @_when_awake
     def _head_is(self, host: Host, life: int, number: int, head: StateId | None) -> None:
         if host.life == life and host.node is not None:
             self._do(host, host.node.head_is(number, head))
 
+    @_when_awake
     def _learned(self, host: Host, life: int, item: Learned) -> None:
         if host.life == life and host.node is not None:
             effects = host.node.learned(item)
             if self.watcher is not None:
-                self.watcher.learned(host, host.node)
+                self.watcher.learned(host, host.node, restored=isinstance(item, Snapshot))
             if host.log is not None:
                 host.log.learned()
             self._do(host, effects)
 
+    @_when_awake
     def _campaign(self, host: Host, life: int, milliseconds: int) -> None:
         if host.life == life and host.node is not None and self.log.answers:
             leadership = self.log.campaign(host.identity.name, milliseconds)
@@ -306,11 +384,21 @@ class World:
                 self.counted["terms"] += 1
             self._do(host, host.node.campaigned(leadership))
 
+    @_when_awake
     def _keep(self, host: Host, life: int, leadership: Leadership) -> None:
         if host.life == life and host.node is not None:
+            if host.identity.name in self.parted:
+                wait = self.dice.between(*REFUSED_AFTER, "refused", host.identity.name)
+                self.events.after(wait, self._refused, host, life, leadership)
+                return
             reached = self.log.answers and host.identity.name not in self.isolated
             kept = reached and self.log.keep(leadership)
             self._do(host, host.node.kept(leadership, kept))
+
+    @_when_awake
+    def _refused(self, host: Host, life: int, leadership: Leadership) -> None:
+        if host.life == life and host.node is not None:
+            self._do(host, host.node.kept(leadership, False))
 
     # -- messages --------------------------------------------------------------------------------------
 
@@ -320,7 +408,7 @@ class World:
         if self.isolated and not isinstance(message, OF_ROWS) and {sender, to} & self.isolated:
             return
         if sender == to:
-            self.events.after(0, self._arrive, sender, to, message)
+            self.events.after(0, self.arrive, self.hosts[to], sender, message)
             return
         if to not in self.hosts:
             self.events.after(1, self.clients, to, message)
@@ -331,6 +419,10 @@ class World:
             link = self._links[sender, to, kind] = f"{sender}>{to}/{kind.__name__}"
         dice, faults = self.dice, self.faults
         if sender in self.hosts:
+            if self.parted and {sender, to} & self.parted:
+                if dice.chance(HELD, "held", link):
+                    self.held.append((sender, to, message))
+                return
             if kind is BarrierAck and self.events.now < self.muted.get(sender, 0):
                 self.counted["lost"] += 1
                 self.meet("barrier lost")
@@ -346,14 +438,18 @@ class World:
                 self.counted["duplicated"] += 1
                 self.meet("message repeated")
                 self.events.after(
-                    dice.between(*LATE, "again", link), self._arrive, sender, to, message
+                    dice.between(*LATE, "again", link),
+                    self.arrive,
+                    self.hosts[to],
+                    sender,
+                    message,
                 )
         wait = dice.between(*LATENCY, "latency", link)
         if (late := self._share("delay", faults.delay)) and dice.chance(late, "delay", link):
             self.counted["delayed"] += 1
             self.meet("message late")
             wait = dice.between(*LATE, "lateness", link)
-        self.events.after(wait, self._arrive, sender, to, message)
+        self.events.after(wait, self.arrive, self.hosts[to], sender, message)
 
     def _break(self, sender: str, to: str, order: Order) -> None:
         """The call by which a coordinator has work done may break: what it started may go on."""
@@ -363,13 +459,14 @@ class World:
             self.meet("action fails")
             answer = OrderDone(order.term, order.number, False, "the call broke")
             wait = self.dice.between(*LATENCY, "breaks", f"{sender}>{to}")
-            self.events.after(wait, self._arrive, to, sender, answer)
+            self.events.after(wait, self.arrive, self.hosts[sender], to, answer)
 
     def _share(self, kind: str, share: float) -> float:
         return max(share, AIMED_SHARE) if kind in self.aimed else share
 
-    def _arrive(self, sender: str, to: str, message: Message) -> None:
-        host = self.hosts[to]
+    @_when_awake
+    def arrive(self, host: Host, sender: str, message: Message) -> None:
+        """A message is there."""
         if host.node is None:
             return
         if self.watcher is not None:
@@ -389,23 +486,3 @@ def _lost(message: Message) -> str:
             return "stream lost"
         case _:
             return "message lost"
-
-
-ENTERED = "entered"  # counted beside the faults of a state
-KINDS = (
-    "message lost",
-    "message late",
-    "message repeated",
-    "barrier lost",
-    "stream lost",
-    "node crashes",
-    "coordinator crashes",
-    "unsynced rows lost",
-    "coordinator deposed",
-    "group0 elects",
-    "commit unknown",
-    "action fails",
-    "node dies",
-    "node cut off",
-)
-"""The faults that a run counts by the state in which they happen, of the topology or of a tablet."""

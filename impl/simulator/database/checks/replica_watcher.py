@@ -74,12 +74,17 @@ class ReplicaWatcher:
         if row is not None:
             self._take(KIND, self._entity(host, node, row), node.name, "answer_cleanup")
 
-    def learned(self, host: Host, node: DatabaseNode) -> None:
-        """A node has learned something: it may have storage for other tablets now."""
+    def learned(self, host: Host, node: DatabaseNode, *, restored: bool) -> None:
+        """A node has learned something: it may have storage for other tablets now.
+
+        One that was given up removes rows by itself, and so does who goes on from a snapshot: then storage is gone with them.
+        """
         life, view = life_of(host), node.context.view
         before = self._views.get(life)
         self._views[life] = view
-        if before is None or before is view or node.name in view.given_up | before.given_up:
+        if before is None or before is view or restored:
+            return
+        if node.name in view.given_up | before.given_up:
             return
         for old in before.moving:
             row = view.tablet(old.table, old.number)

@@ -107,6 +107,8 @@ class Watcher:
         self._passed_at = 0
         self._entered: dict[str, tuple[Stage, int]] = {}  # stages of tablets, and in which versions
         self._absent: dict[str, frozenset[str]] = {}  # given up since a tablet's session is open
+        # Who was given up while nodes drained what is older than a version, and is not now: it knows the fence.
+        self._spared: dict[int, frozenset[str]] = {}
         self._versions: dict[int, int] = {}  # when each was committed
         self._knows: dict[str, int] = {}  # the last fence that each node has said it knows
         self.views: ViewWatcher | None = None
@@ -174,9 +176,9 @@ class Watcher:
             case _:
                 pass
 
-    def learned(self, host: Host, node: DatabaseNode) -> None:
-        """A node has learned something: a session may have been opened, or closed."""
-        self._replicas.learned(host, node)
+    def learned(self, host: Host, node: DatabaseNode, *, restored: bool) -> None:
+        """A node has learned something, maybe a snapshot: a session may have been opened, or closed."""
+        self._replicas.learned(host, node, restored=restored)
         life, now = life_of(host), node.context.view.sessions
         before = self._sessions.get(life, frozenset[str]())
         if now != before:
@@ -408,6 +410,8 @@ class Watcher:
         steps = entry.command.steps
         actions = {step.action for step in steps}
         self._given.committed(entry, before)
+        spared = self._spared.get(after.version, frozenset[str]())
+        self._spared[after.version] = spared | before.given_up | after.given_up
         self._shards.committed(entry, before, after)
         for name in [s.instance for s in steps if (s.machine, s.action) == PASSES]:
             self._passed(name, before, hosts)
@@ -484,5 +488,8 @@ class Watcher:
             host = hosts[name]
             if host.node is None or host.started_at >= since:
                 continue  # it learns the version before it asks or answers anything
-            version = max(entered, self._knows.get(name, 0))
+            known = self._knows.get(name, 0)
+            if known >= entered and name in self._spared.get(known, ()):
+                continue  # what it had not drained is refused
+            version = max(entered, known)
             self._take("barriers", f"version{version}@{name}", "", "end")

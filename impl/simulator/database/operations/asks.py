@@ -53,13 +53,14 @@ class Asks:
     def say(self, request: Callable[[int], Message]) -> OperatorReply | None:
         """Ask for something that is then committed, or refused; None: there is no answer in time."""
         number, nodes = self.number(), self.serving()
+        nodes = [n for n in nodes if n not in self._world.absent] or nodes
         if nodes:
             self._world.send("operator", nodes[0], request(number))
         return self._reply(number)
 
     def order(self, request: OperatorRequest, not_through: str) -> OperatorReply | None:
         """Ask for a change of the topology through some node, but for one."""
-        shunned = {not_through, *self._world.isolated}
+        shunned = {not_through, *self._world.isolated, *self._world.absent}
         nodes = [n for n in self.serving() if n not in shunned]
         if not nodes:
             return None

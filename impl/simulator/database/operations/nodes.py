@@ -8,6 +8,7 @@ from stagewright.impl.catalog.catalog import Catalog
 from stagewright.impl.catalog.columns import TOPOLOGY
 from stagewright.impl.node.messages import Ask, OperatorRequest
 from stagewright.impl.node.port import Identity
+from stagewright.impl.simulator.database.absences import part, resume, reunite, suspend
 from stagewright.impl.simulator.database.operations.asks import (
     AGAIN_MS,
     OPERATION_MS,
@@ -59,11 +60,16 @@ class NodeOperations:
             case "kill":
                 self._kill(node)
                 return "done"
-            case "isolate":
-                self._world.isolate(node)
+            case "isolate" | "partition" | "suspend":
+                leave = {"isolate": World.isolate, "partition": part, "suspend": suspend}[verb]
+                leave(self._world, node)
                 self._asks.until(
                     lambda: all(self._sees_down(n, node) for n in self._others(node)), NOTICED_MS
                 )
+                return "done"
+            case "reconnect" | "resume":
+                come_back = reunite if verb == "reconnect" else resume
+                come_back(self._world, node)
                 return "done"
             case "restart":
                 self._killed.discard(node)
@@ -83,7 +89,7 @@ class NodeOperations:
         return [n for n in self._world.up() if n != name]
 
     def _kill(self, name: str) -> None:
-        if name in self._world.isolated:
+        if name in self._world.isolated | self._world.absent:
             return  # it is down for all but clients
         self._killed.add(name)
         self._world.crash(name)
@@ -96,7 +102,7 @@ class NodeOperations:
         return found is None or other in found.context.down
 
     def _join(self, name: str, replaces: str, lacks: str) -> str:
-        shunned = {replaces, *self._world.isolated}
+        shunned = {replaces, *self._world.isolated, *self._world.absent}
         known = self._catalog.view.nodes.items()
         contacts = tuple(n for n, m in known if m.state.owns and n not in shunned)  # up or not
         if replaces:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from stagewright.impl.simulator.campaign.tally import DatabaseTally
 from stagewright.impl.simulator.campaign.trial import READS, WRITES
-from stagewright.impl.simulator.database.world import KINDS
+from stagewright.impl.simulator.database.weather import KINDS
 from stagewright.spec.text.counting import counted
 
 

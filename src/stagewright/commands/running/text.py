@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from rich.table import Table
 
 from stagewright.impl.simulator.database.report import Report
-from stagewright.impl.simulator.database.weather import at_stage
-from stagewright.impl.simulator.database.world import ENTERED, KINDS
+from stagewright.impl.simulator.database.weather import ENTERED, KINDS, at_stage
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 from stagewright.machines.scylladb.topology.topology_states import TransitionState
 

@@ -16,9 +16,8 @@ from stagewright.impl.simulator.campaign.shrinking import shrink
 from stagewright.impl.simulator.campaign.tally import DatabaseTally, why_not
 from stagewright.impl.simulator.campaign.trial import WRITES, Result, attempt
 from stagewright.impl.simulator.database.script import parse_script
-from stagewright.impl.simulator.database.weather import faults_text, parse_faults
+from stagewright.impl.simulator.database.weather import ENTERED, faults_text, parse_faults
 from stagewright.impl.simulator.database.workload import parse_workload, workload_text
-from stagewright.impl.simulator.database.world import ENTERED
 from stagewright.spec.errors import InputError
 
 

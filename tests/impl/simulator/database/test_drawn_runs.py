@@ -65,6 +65,11 @@ FENCED = Plan(  # n1 has drained what is older, and has not learned the fence
     seed=0,
     script=parse_script("ask decommission n4; wait 85; isolate n1; wait 200"),
 )
+_SPARED = "table t tablets 4 rf 2; write 40; wait 300; suspend n3; ask remove n3; wait {}; abort n3; wait 300; resume n3; wait 300"
+SPARED = Plan(nodes=4, seed=1, script=parse_script(_SPARED.format(150)))  # a barrier goes on
+REBUILT = Plan(
+    nodes=4, seed=1, script=parse_script(_SPARED.format(300))
+)  # its tablets are, elsewhere
 DROPPED_EARLY = Plan(
     seed=2,
     script=parse_script(
@@ -88,6 +93,8 @@ SHOWN = (
     Shown(D.recreated_views_are_the_same, AGAIN, "the base table has it not"),
     Shown(D.fence_skips_nodes_that_seem_down, CUT_OFF, "the node has acknowledged the fence"),
     Shown(D.fence_skips_nodes_that_seem_down, FENCED, "the node has acknowledged the fence"),
+    Shown(D.who_is_spared_again_is_not_asked, SPARED, "the node has acknowledged the fence"),
+    Shown(D.lost_rows_are_kept, REBUILT, "lie on n3, which is no replica"),
     Shown(D.tablets_that_come_are_counted, DROPPED_EARLY, "the node holds no tablets"),
     Shown(D.last_tablets_move_silently, EMPTIED, "the node holds no tablets"),
 )
@@ -208,6 +215,12 @@ def test_nobody_asks_to_replace_the_last_node_that_has_a_tablet() -> None:
     assert (report.breaches, report.refused) == ([], [])
     assert results.count("not asked: nobody else has ks.t#0") == 1
     assert sum("did not come" in outcome.result for outcome in report.outcomes) == 1
+
+
+def test_a_node_that_goes_on_from_a_snapshot_removes_what_it_has_lost() -> None:
+    script = _SPARED.replace("suspend", "partition").replace("resume", "reconnect").format(300)
+    report = run(replace(REBUILT, script=parse_script(script)))
+    assert (report.breaches, report.refused) == ([], [])
 
 
 @pytest.mark.long

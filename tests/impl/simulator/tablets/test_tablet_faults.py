@@ -14,8 +14,7 @@ from stagewright.impl.simulator.database.plan import Plan
 from stagewright.impl.simulator.database.report import Report
 from stagewright.impl.simulator.database.run import run
 from stagewright.impl.simulator.database.script import parse_script
-from stagewright.impl.simulator.database.weather import at_stage, parse_faults
-from stagewright.impl.simulator.database.world import ENTERED
+from stagewright.impl.simulator.database.weather import ENTERED, at_stage, parse_faults
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 
 CHANGES = Plan(
