@@ -274,8 +274,10 @@ def _script(
                 found.append(Operation("wait", number=dice.between(10, 600, "wait")))
             case _:
                 found.append(Operation(verb, node))
-        if verb in ("remove", "replace", "isolate") and dice.chance(AWAY, "away"):
-            found[begun:] = _not_dead(dice, node, found[begun:])
+        done = found[begun:]
+        gone = verb in ("remove", "replace", "isolate") and Operation("generation") not in done
+        if gone and dice.chance(AWAY, "away"):
+            found[begun:] = _not_dead(dice, node, done)
         if verb in _WAY_OUT:
             here.remove(node)
             founders -= int(node[1:]) <= of.nodes

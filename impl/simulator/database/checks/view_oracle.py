@@ -73,6 +73,7 @@ class ViewOracle:
         """SUCCESS: what was acknowledged by now is in the view of as many replicas as a quorum has, or comes there.
 
         It comes there by a hint, or from staging: a repair may bring a version before its own write comes, late.
+        Who had it may be given up: then every quorum that reads has it from another one, if it was acknowledged.
         """
         expected = self.views.get(name_of(name))
         view = self._catalog.view
@@ -94,7 +95,7 @@ class ViewOracle:
             stored = stored_key(key)
             row = view.tablet_with(expected.base, token_in(stored))
             assert row is not None
-            good = 0
+            good = lost = 0
             for place, host in enumerate(_places(row)):
                 found = disks[host].get(expected.base, stored)
                 if found is None or found.time < time:
@@ -105,16 +106,17 @@ class ViewOracle:
                     continue
                 there = stored_row(wanted, stored)
                 hinted = hints.get((host, name, there), 0) >= found.time
-                good += (
+                if (
                     hinted
                     or self._has(disks, name, there, (place, len(_places(row))), found.time)
                     or _is_staged(disks[host], expected.base, found)
-                    or (
-                        (key, found.time) not in self._rows.acknowledged
-                        and self._was_lost(disks, name, there, found.time)
-                    )
-                )
-            if good < len(_places(row)) // 2 + 1:
+                ):
+                    good += 1
+                elif self._was_lost(disks, name, there, found.time):
+                    promised = (key, found.time) in self._rows.acknowledged
+                    good, lost = good + (not promised), lost + promised
+            quorum = len(_places(row)) // 2 + 1
+            if good + lost < quorum or good <= len(_places(row)) - quorum:
                 self._rows.broken(
                     f"{name} is built, and {key!r} at {time} is in it at {good} of {len(_places(row))} places"
                 )
@@ -140,7 +142,7 @@ class ViewOracle:
         return all(map(has, hosts)) or any(map(has, row.chosen.pending))
 
     def _was_lost(self, disks: dict[str, MemoryRows], name: str, key: bytes, time: int) -> bool:
-        """Whether a node that is gone had a row: of a write that is not acknowledged maybe nobody else had it."""
+        """Whether a node that is gone had a row, and maybe nobody else who is there."""
         return any(
             (found := disks[h].get(name, key)) is not None and found.time >= time
             for h in self._catalog.view.given_up & disks.keys()

@@ -252,7 +252,10 @@ class ViewWatcher:
         self._batches[life, place] = batch
 
     def _is_complete(self, host: Host, node: DatabaseNode, base: str, batch: _Batch) -> bool:
-        """Whether the views have the rows that were there, or they were written anew, or are on their way."""
+        """Whether the views have the rows that were there, or they were written anew, or are on their way.
+
+        Who had one may be given up: the replica that takes its place has what others have.
+        """
         hinted = {(u.view, u.key): u.time for u in stored_hints(host.rows, base)}
         if any(host.rows.get(staging_of(base), one.entry) is not None for one in batch.staged):
             return False
@@ -266,6 +269,8 @@ class ViewWatcher:
                 if view is None or there is None or hinted.get((name, there), 0) >= time:
                     continue
                 update = ViewUpdate(name, key, there, time, value)
+                if any(self._has(gone, update) for gone in node.context.view.given_up):
+                    continue
                 if not all(self._has(target, update) for target in paired(node, base, update)):
                     return False
         return True

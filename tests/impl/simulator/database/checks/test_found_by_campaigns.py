@@ -28,6 +28,19 @@ RIGHT = {
         "--script 'table t tablets 8 rf 2; write 124; split t; create view v on t by value mod 7; remove n4; "
         "drop view v; create view v on t by value mod 7; join n6; merge t; write 65; await v'"
     ),
+    "who was given up when its tablet was repaired, and is no more, lacks changes of before": (
+        "run --nodes 4 --seed 50001039 --faults delay=0.3,crash=60 "
+        "--workload clients=4,keys=60,gap=0-2,reads=0.5,deletes=0.3,chunk=3 --cdc --images "
+        "--script 'table t tablets 4 rf 3; write 123; generation; isolate n4; write 111; wait 1029; write 65; "
+        "alter t rf 2; create view v on t by value mod 2; write 39; replace n4 by n5; decommission n3; split t; "
+        "write 35; wait 509'"
+    ),
+    "a view's row of an unacknowledged write is lost with its only replica, as a batch goes on": (
+        "run --nodes 3 --seed 50000994 --faults delay=0.05,failover=80,election=10,storm,skew=300 "
+        "--workload clients=4,keys=5,gap=0-2,reads=0.5,deletes=0.1,chunk=3 "
+        "--script 'table t tablets 4 rf 2; write 76; create view v on t by value mod 2; kill n2; wait 43; await v; "
+        "restart n2; remove n3'"
+    ),
 }
 
 
