@@ -318,7 +318,7 @@ class TabletTrack:
     ) -> list[Effect]:
         """Enter stages, and begin migrations, with one version."""
         after: dict[str, dict[str, Any]] = {}
-        planned_at = self._node.catalog.commits
+        planned_at, due = self._node.catalog.commits, {*self._due(self._node.view)}
 
         def add(board: Board) -> Command:
             view = self._node.view
@@ -331,6 +331,10 @@ class TabletTrack:
                 node = {"n": Node(drained(view))} if enter == "start_draining" else {}
                 board.take(step_of(enter, **node))
             _refuse_dropped(view, moves, starts)
+            if not due.issuperset(self._due(view)):  # barriers have passed without it
+                for row, _ in moves:
+                    self._pending.pop(row.name, None)
+                raise RefusedError("a node is no longer given up", (), help="look again")
             if any(self._comes_back(view, row) for row, _ in moves):
                 raise RefusedError("a node is no longer given up", (), help="look again")
             rows: list[tuple[TabletRow, Mutation | None]] = []

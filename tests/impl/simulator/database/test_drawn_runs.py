@@ -224,6 +224,12 @@ def test_a_node_that_goes_on_from_a_snapshot_removes_what_it_has_lost() -> None:
 
 
 @pytest.mark.long
+def test_a_barrier_that_passed_before_somebody_was_spared_does_not_count_after_that() -> None:
+    report = run(draw(64000659).plan())
+    assert (report.breaches, report.refused) == ([], [])
+
+
+@pytest.mark.long
 def test_who_stays_may_be_read_alone_when_others_only_leave() -> None:
     report = run(draw(30000179).plan())
     assert (report.breaches, report.refused) == ([], [])
