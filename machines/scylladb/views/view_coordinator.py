@@ -511,6 +511,11 @@ class ViewCoordinator(Machine):
             attach, "the shard has a batch", because="a shard has one batch: that is the one meant"
         ),
         equivalent_drop(
+            attach,
+            "the table is processed",
+            because="a table is left when it has no task, and a batch that is wanted has one",
+        ),
+        equivalent_drop(
             drop_view, "there is such a view", because="what is not there can be dropped"
         ),
         equivalent_drop(
