@@ -7,6 +7,8 @@ import pytest
 
 from stagewright.commands import run_command_line
 from stagewright.commands.console.exit_codes import ExitCode
+from stagewright.commands.running.text import SHORT
+from stagewright.impl.simulator.database.weather import KINDS
 
 SMALL = ("run", "--tablets", "2", "--writes", "60")
 
@@ -129,3 +131,18 @@ def test_a_script_that_cannot_be_worked_through_is_refused(
     assert run_command_line(["run", *arguments]) == ExitCode.BAD_INPUT
     assert problem in capsys.readouterr().err
     assert not (elsewhere / "artifacts").exists()
+
+
+def test_the_table_of_faults_has_a_column_for_nodes_that_are_away(
+    elsewhere: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = "write 20; partition n1; suspend n2; wait 500; resume n2; reconnect n1; write 20"
+    assert run_command_line(["run", "--script", script]) == ExitCode.HOLDS
+    head = next(line for line in capsys.readouterr().out.splitlines() if "state or stage" in line)
+    assert head.split()[-3:] == ["cut", "off", "asleep"]
+    assert (elsewhere / "artifacts").exists()
+
+
+def test_every_fault_that_is_counted_has_a_column() -> None:
+    """One that happens in few runs would end the command when it does."""
+    assert {*SHORT} == {*KINDS}

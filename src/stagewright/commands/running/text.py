@@ -11,7 +11,7 @@ from stagewright.impl.simulator.database.weather import ENTERED, KINDS, at_stage
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 from stagewright.machines.scylladb.topology.topology_states import TransitionState
 
-_SHORT = {
+SHORT = {
     "message lost": "lost",
     "message late": "late",
     "message repeated": "again",
@@ -26,6 +26,7 @@ _SHORT = {
     "action fails": "action",
     "node dies": "dead",
     "node cut off": "cut off",
+    "node suspended": "asleep",
 }
 """Heads of columns."""
 _STATES = (*(s.name for s in TransitionState), *(at_stage(s) for s in Stage))
@@ -40,7 +41,7 @@ def table_of_faults(report: Report) -> Table | None:
     table.add_column("state or stage", no_wrap=True)
     table.add_column("entered", justify="right", no_wrap=True)
     for kind in kinds:
-        table.add_column(_SHORT[kind], justify="right", no_wrap=True)
+        table.add_column(SHORT[kind], justify="right", no_wrap=True)
     for state in _STATES:
         if entered := report.met.get((state, ENTERED)):
             met = (str(report.met.get((state, k)) or "·") for k in kinds)
