@@ -53,6 +53,8 @@ def resume(world: World, name: str) -> None:
     if waiting is None:
         return
     world.story.add(world.events.now, f"{name} goes on")
-    for action in waiting:
-        world.events.after(0, action)
+    for (
+        action
+    ) in waiting:  # before whatever else comes in this millisecond: what is learned has its order
+        action()
     world.noticed_by_all(name)

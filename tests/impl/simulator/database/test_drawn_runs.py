@@ -229,6 +229,13 @@ def test_a_barrier_that_passed_before_somebody_was_spared_does_not_count_after_t
     assert (report.breaches, report.refused) == ([], [])
 
 
+def test_what_a_suspended_node_has_still_to_learn_comes_before_what_is_committed_then() -> None:
+    """An entry that came in the millisecond in which it went on was learned before those that had waited."""
+    report = run(draw(52000332).plan())
+    assert not report.breaches
+    assert not report.refused
+
+
 @pytest.mark.long
 def test_who_stays_may_be_read_alone_when_others_only_leave() -> None:
     report = run(draw(30000179).plan())
