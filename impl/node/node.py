@@ -289,8 +289,8 @@ class DatabaseNode:
         self.streams.end_closed()
         self.tablet_streams.end_closed()
         effects += self.views.learned()
-        if self.context.view.kept and not before.kept:
-            effects += self.replica.expire()
+        if (kept := self.context.view.kept) and kept != before.kept:
+            effects += self.replica.expire(again=not before.kept)
         if self.context.ready:
             effects += self._leave()
         if self.coordinator is not None:

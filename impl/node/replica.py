@@ -144,7 +144,7 @@ class Replica:
                 effects += [*self.views.forget(row), *dropped]
         return effects
 
-    def expire(self) -> list[Effect]:
+    def expire(self, *, again: bool = True) -> list[Effect]:
         """Remove rows of logs that are older than they are kept; look again after a quarter of that time."""
         node, view = self._node, self._node.view
         effects: list[Effect] = []
@@ -154,7 +154,9 @@ class Replica:
             log, before = view.logs[table], node.around.now() - 1000 * milliseconds // early
             effects += [Drop(log, *ends) for ends in expired(snapshot, log, before)]
         snapshot.close()
-        return [*effects, Wake(max(1, min(view.kept.values()) // 4), ("expire",))]
+        if again:
+            effects.append(Wake(max(1, min(view.kept.values()) // 4), ("expire",)))
+        return effects
 
     def _drops(self, row: TabletRow) -> list[Effect]:
         """What removes the rows of a tablet, and those of its log."""

@@ -237,6 +237,12 @@ def test_what_a_suspended_node_has_still_to_learn_comes_before_what_is_committed
 
 
 @pytest.mark.long
+def test_a_node_that_comes_back_removes_what_has_expired_of_each_table_that_it_learns_of() -> None:
+    report = run(draw(52000441).plan())
+    assert (report.breaches, report.refused) == ([], [])
+
+
+@pytest.mark.long
 def test_who_stays_may_be_read_alone_when_others_only_leave() -> None:
     report = run(draw(30000179).plan())
     assert (report.breaches, report.refused) == ([], [])
