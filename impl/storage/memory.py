@@ -107,9 +107,7 @@ class MemoryRows:
         return self._families.get(family, {}).get(key, {}).get(time)
 
     def drop(self, family: str, low: bytes, high: bytes | None) -> int:
-        keys = self._keys.get(family, [])
-        end = len(keys) if high is None else bisect_left(keys, high)
-        gone = keys[bisect_left(keys, low) : end]
+        gone = _between(self._keys.get(family, []), low, high)
         rows = self._families.get(family, {})
         return self._forget(family, frozenset((k, t) for k in gone for t in rows[k]))
 
@@ -171,17 +169,13 @@ class MemorySnapshot:
         return None if time is None else Version(key, time, versions[time])
 
     def versions(self, family: str, low: bytes, high: bytes | None) -> Iterator[Version]:
-        keys = self._keys.get(family, [])
-        end = len(keys) if high is None else bisect_left(keys, high)
-        for key in keys[bisect_left(keys, low) : end]:
+        for key in _between(self._keys.get(family, []), low, high):
             versions = self._families[family][key]
             for time in sorted(versions, reverse=True):
                 yield Version(key, time, versions[time])
 
     def newest(self, family: str, low: bytes, high: bytes | None) -> Iterator[Version]:
-        keys = self._keys.get(family, [])
-        end = len(keys) if high is None else bisect_left(keys, high)
-        for key in keys[bisect_left(keys, low) : end]:
+        for key in _between(self._keys.get(family, []), low, high):
             versions = self._families[family][key]
             time = max(versions)
             yield Version(key, time, versions[time])
@@ -212,3 +206,8 @@ class MemoryLoad:
 
     def abandon(self) -> None:
         self._batch.clear()
+
+
+def _between(keys: list[bytes], low: bytes, high: bytes | None) -> list[bytes]:
+    """Those of low <= key < high, of keys in their order."""
+    return keys[bisect_left(keys, low) : None if high is None else bisect_left(keys, high)]

@@ -272,11 +272,7 @@ class RocksSnapshot:
         self._at.seek(start)
         while len(rows) < _PAGE:
             stored = self._at.key()
-            if (
-                stored is None
-                or not stored.startswith(prefix)
-                or (end is not None and stored >= end)
-            ):
+            if _is_past(stored, prefix, end):
                 self._check()
                 break
             rows.append((stored, self._at.value()))
@@ -301,11 +297,7 @@ class RocksSnapshot:
         self._at.seek(start)
         while True:
             stored = self._at.key()
-            if (
-                stored is None
-                or not stored.startswith(prefix)
-                or (end is not None and stored >= end)
-            ):
+            if _is_past(stored, prefix, end):
                 self._check()
                 return rows, None
             if stored[:-8] != key:
@@ -331,6 +323,11 @@ class RocksSnapshot:
         if self._at is not None:
             self._at = None
             self._on_close()
+
+
+def _is_past(stored: bytes | None, prefix: bytes, end: bytes | None) -> bool:
+    """Whether an iterator is behind a family, or a part of it."""
+    return stored is None or not stored.startswith(prefix) or (end is not None and stored >= end)
 
 
 @contextmanager
