@@ -63,6 +63,7 @@ class BackfillWorker:
         self._last: tuple[BackfillChunk, ChunkDone] | None = None
         self._number = 0
         self._newest = (0, 0)
+        self._in_files = 0  # all versions up to this time are in files of the store
         self._buckets: dict[int, TokenBucket] = {}
 
     @property
@@ -132,10 +133,15 @@ class BackfillWorker:
         """Nothing commits at the time of the scan or before any more: what a builder reads is in files by then."""
         tablet = self._tablet
         chunk.is_bulk = tablet.is_bulk
-        if chunk.is_bulk:
-            tablet.port.aside(tablet.store.spill, self._begin_batch, chunk)
+        if chunk.is_bulk and self._in_files < chunk.asked.read_time:
+            tablet.port.aside(tablet.store.spill, self._spilled, chunk)
         else:
             self._begin_batch(chunk)
+
+    def _spilled(self, chunk: _Chunk) -> None:
+        """Those who write wait for this disk, too: it is done once for all chunks of a scan."""
+        self._in_files = max(self._in_files, chunk.asked.read_time)
+        self._begin_batch(chunk)
 
     def _begin_batch(self, chunk: _Chunk) -> None:
         """Read the next rows."""

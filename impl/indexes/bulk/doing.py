@@ -36,7 +36,7 @@ from stagewright.impl.storage.sst.windows import FIRST, LATEST, ROOM, Place, Sou
 _OPEN = 256  # files whose blocks are known
 _PIECE = 1 << 18  # bytes
 _WINDOW = 1 << 16  # bytes of a file that are read at once where others are served meanwhile
-_PART = 4_096  # entries that are written then
+_PART = 4_096  # entries that are written or sifted then
 
 
 class Builder:
@@ -56,7 +56,7 @@ class Builder:
                 case ScanRows():
                     return self._scan(work, pace)
                 case SiftValues():
-                    return self._sift(work)
+                    return self._sift(work, pace)
                 case DropSieve(sieve):
                     self._sieves.pop(sieve, None)
                     return DoneWork()
@@ -105,17 +105,22 @@ class Builder:
 
     # -- values ------------------------------------------------------------------------------------------------
 
-    def _sift(self, work: SiftValues) -> Answer:
+    def _sift(self, work: SiftValues, pace: Pace) -> Answer:
         if work.is_new:
             self._sieves[work.sieve] = CompiledSieve()
         sieve = self._sieves.get(work.sieve)
         if sieve is None:
             return RefusedWork("there is no such sieve")
         sieve.add(_numbers(work.known))
-        values = _numbers(work.values)
-        held: NDArray[np.int64] = np.flatnonzero(sieve.holds(values))
-        sieve.add(values)
-        return SiftedValues(tuple(held.tolist()))
+        values, found = _numbers(work.values), list[int]()
+        part = len(values) if pace.is_full else _PART
+        for begin in range(0, len(values), part or 1):
+            some = values[begin : begin + part]
+            held: NDArray[np.int64] = np.flatnonzero(sieve.holds(some)) + begin
+            found += held.tolist()
+            sieve.add(some)
+            pace.rest()
+        return SiftedValues(tuple(found))
 
 
 def _ready() -> Answer:
