@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 
 from stagewright.impl.indexes.bulk.columns import TURN, EntryColumns, by_place
 from stagewright.impl.indexes.bulk.numbers import Entries, keys_of
-from stagewright.impl.indexes.bulk.work import Answer, RefusedWork, ScannedRows, ScanRows
+from stagewright.impl.indexes.bulk.work import (
+    Answer,
+    RefusedWork,
+    RemoveFiles,
+    ScannedRows,
+    ScanRows,
+)
 from stagewright.impl.indexes.defects import Defect
 from stagewright.impl.indexes.messages import (
     BackfillBatch,
@@ -52,6 +58,7 @@ class _Chunk:
     gathered: int = 0  # rows of the batch
     entries: EntryColumns = field(default_factory=lambda: EntryColumns(0))
     is_bulk: bool = False  # a builder reads its rows
+    files: list[str] = field(default_factory=list[str])  # that it has put entries into
 
 
 class BackfillWorker:
@@ -168,11 +175,15 @@ class BackfillWorker:
             settings.batch,
             settings.tablets,
             tuple((i.number, i.unique, i.column) for i in self._wanted(chunk)),
+            tablet.store.beside(),
         )
         tablet.port.elsewhere(work, self._scanned, chunk, tries)
 
     def _scanned(self, chunk: _Chunk, tries: int, answer: Answer) -> None:
+        if isinstance(answer, ScannedRows):
+            chunk.files += [entries.file for _, entries in answer.entries if entries.file]
         if chunk.over:
+            self._remove_files(chunk)
             return
         match answer:
             case ScannedRows(rows, following, found):
@@ -308,7 +319,14 @@ class BackfillWorker:
         elif not chunk.batches:
             self._advance(chunk)
 
+    def _remove_files(self, chunk: _Chunk) -> None:
+        """Nobody needs them any more; who still has one under way has it open."""
+        if chunk.files:
+            self._tablet.port.elsewhere(RemoveFiles(tuple(chunk.files)), lambda _: None)
+            chunk.files.clear()
+
     def _advance(self, chunk: _Chunk) -> None:
+        self._remove_files(chunk)
         settings = self._tablet.settings
         if chunk.until is None or Defect.only_the_first_page in settings.defects:
             self._finish(chunk, None)
@@ -334,6 +352,7 @@ class BackfillWorker:
 
     def _close(self, chunk: _Chunk) -> None:
         chunk.over = True
+        self._remove_files(chunk)
         chunk.batches.clear()
         self._chunk = None
         if chunk.has_slot:

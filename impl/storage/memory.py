@@ -78,6 +78,9 @@ class MemoryRows:
     def files(self) -> tuple[str, ...]:
         return ()
 
+    def beside(self) -> str:
+        return ""
+
     def snapshot(self) -> MemorySnapshot:
         self._views += 1
         return MemorySnapshot(self._families, self._keys, self._seen)

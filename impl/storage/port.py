@@ -117,6 +117,10 @@ class RowStore(Protocol):
         """Files that have what was written before the last `spill`, at least; any of them may soon be gone."""
         ...
 
+    def beside(self) -> str:
+        """What paths begin with of files that are none of its own, and gone when it is opened again; empty: there are none."""
+        ...
+
     def snapshot(self) -> Snapshot:
         """The rows as they are now."""
         ...

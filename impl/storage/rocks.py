@@ -32,7 +32,7 @@ _STEPS = 8  # over older versions of a key, before they are skipped: a seek cost
 _OLDEST = b"\xff" * 8
 _FILES = 24  # that have not been merged, before they are
 _LIVE = ord("+")  # what a value begins with; that of a tombstone is a dash
-_LOAD = ".load"  # what a file ends with that is made to be put in
+_LOAD = ".load"  # what names of files have that are made to be put in, or lie beside
 
 
 class RocksRows:
@@ -76,7 +76,7 @@ class RocksRows:
         self._loads = (directory / f"{mine}-{n}{_LOAD}" for n in count())
         with _named(f"{directory} cannot be opened"):
             self._db: Any = rocksdict.Rdict(str(directory), options)
-        for left in directory.glob(f"*{_LOAD}"):
+        for left in directory.glob(f"*{_LOAD}*"):
             left.unlink()
 
     def write(self, batch: Iterable[Put]) -> None:
@@ -120,6 +120,9 @@ class RocksRows:
         directory = self._db.path()
         with _named("files cannot be listed"):
             return tuple(directory + file["name"] for file in self._db.live_files())
+
+    def beside(self) -> str:
+        return str(next(self._loads))
 
     def _check_end(self, start: bytes) -> None:
         """An iterator that meets an error looks as if it had come to the end."""

@@ -12,7 +12,13 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from stagewright.impl.indexes.bulk.numbers import Entries, Numbers, byte_sums, ordered
+from stagewright.impl.indexes.bulk.numbers import (
+    Entries,
+    Numbers,
+    byte_sums,
+    entries_of,
+    ordered,
+)
 from stagewright.impl.indexes.schema import EntryChange, IndexInfo, entry_key, index_tablet
 from stagewright.impl.indexes.splits.tablet_map import ALL, TabletMap
 
@@ -50,9 +56,8 @@ class EntryColumns:
     def entries(self) -> Iterator[tuple[str, Entries]]:
         """The address of a tablet, and what is for it."""
         for (number, unique, tablet), parts in self._parts.items():
-            values = np.concatenate([v for v, _ in parts]).tobytes()
-            rows = np.concatenate([r for _, r in parts]).tobytes()
-            yield index_tablet(number, tablet), Entries(number, unique, values, rows)
+            values, rows = (np.concatenate(column) for column in zip(*parts, strict=True))
+            yield index_tablet(number, tablet), entries_of(number, unique, values, rows)
 
 
 def changes_of(entries: Entries) -> Iterator[EntryChange]:
@@ -112,7 +117,7 @@ def by_place(entries: Entries, tablets: TabletMap) -> Iterator[tuple[str, Entrie
     found = np.searchsorted(tablets.starts, _hashes(values, tablets.created), "right") - 1
     for n in np.unique(found).tolist():
         here = found == n
-        some = Entries(entries.index, entries.unique, values[here].tobytes(), rows[here].tobytes())
+        some = entries_of(entries.index, entries.unique, values[here], rows[here])
         yield tablets.places[n], some
 
 

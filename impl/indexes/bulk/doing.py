@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stagewright.impl.indexes.bulk.compiled_sieve import CompiledSieve
-from stagewright.impl.indexes.bulk.numbers import KEY, Entries, Numbers, keys_of, ordered
+from stagewright.impl.indexes.bulk.numbers import (
+    KEY,
+    Entries,
+    Numbers,
+    entries_of,
+    keys_of,
+    ordered,
+)
 from stagewright.impl.indexes.bulk.pace import Pace
 from stagewright.impl.indexes.bulk.sorting import by_tablet
 from stagewright.impl.indexes.bulk.work import (
@@ -20,6 +27,7 @@ from stagewright.impl.indexes.bulk.work import (
     DropSieve,
     GetReady,
     RefusedWork,
+    RemoveFiles,
     ScannedRows,
     ScanRows,
     SiftedValues,
@@ -55,6 +63,10 @@ class Builder:
                     return _ready()
                 case ScanRows():
                     return self._scan(work, pace)
+                case RemoveFiles(paths):
+                    for path in paths:
+                        Path(path).unlink(missing_ok=True)
+                    return DoneWork()
                 case SiftValues():
                     return self._sift(work, pace)
                 case DropSieve(sieve):
@@ -90,7 +102,9 @@ class Builder:
             for tablet, values, rows in by_tablet(
                 found.values[at], found.keys, found.there[at], work.tablets, pace.rest
             ):
-                some = Entries(number, unique, values.tobytes(), rows.tobytes())
+                some = entries_of(number, unique, values, rows)
+                if work.beside:
+                    some = _put_beside(some, f"{work.beside}-{number}-{tablet}", pace)
                 entries.append((tablet, some))
         following = None if found.following is None else _stored(found.following)
         return ScannedRows(len(found.keys), following, tuple(entries))
@@ -112,7 +126,7 @@ class Builder:
         if sieve is None:
             return RefusedWork("there is no such sieve")
         sieve.add(_numbers(work.known))
-        values, found = _numbers(work.values), list[int]()
+        (values, _), found = work.entries.columns(), list[int]()
         part = len(values) if pace.is_full else _PART
         for begin in range(0, len(values), part or 1):
             some = values[begin : begin + part]
@@ -133,11 +147,23 @@ def _ready() -> Answer:
     return DoneWork()
 
 
+def _put_beside(entries: Entries, path: str, pace: Pace) -> Entries:
+    """In a file, which a crash of the machine may take: nobody needs it then."""
+    with Path(path).open("wb", 0) as out:
+        for column in (memoryview(entries.values), memoryview(entries.rows)):
+            rest = column
+            while rest:
+                rest = rest[out.write(rest[:_PIECE]) :]
+                pace.rest()
+    return Entries(entries.index, entries.unique, b"", b"", path)
+
+
 def _write(work: WriteEntries, pace: Pace) -> Answer:
     """It is on the disk when this returns."""
-    values, rows = _numbers(work.values), _numbers(work.rows)
+    values, rows = work.entries.columns()
     part = 0 if pace.is_full else _PART
-    file = entries_file(work.family, work.time, work.unique, values, rows, part, pace.rest)
+    unique = work.entries.unique
+    file = entries_file(work.family, work.time, unique, values, rows, part, pace.rest)
     if file is None:
         return RefusedWork("the entries are not in order")
     Path(work.path).unlink(missing_ok=True)  # a builder that died had begun it

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stagewright.impl.indexes.bulk.columns import TURN, keys_of_entries
-from stagewright.impl.indexes.bulk.numbers import Entries, Numbers
+from stagewright.impl.indexes.bulk.numbers import Entries, Numbers, entries_of
 from stagewright.impl.indexes.bulk.stored_values import StoredValues
 from stagewright.impl.indexes.bulk.work import Answer, DoneWork, WriteEntries
 from stagewright.impl.indexes.defects import Defect
@@ -27,6 +26,7 @@ from stagewright.impl.storage.port import Load, Snapshot, Version
 if TYPE_CHECKING:
     from stagewright.impl.indexes.index_tablet import IndexTablet
 
+_NO_NUMBERS: Numbers = np.empty(0, np.int64)
 _AGAIN = 20
 _LOOKED_UP = 16  # entries in a turn, of half a millisecond
 _FEW = 100  # entries that came later: a file of their own would hold everybody up for longer
@@ -38,30 +38,42 @@ class _Batch:
 
     sender: str
     message: BackfillBatch
-    values: Numbers
-    rows: Numbers
+    entries: Entries
+    values: Numbers = field(default_factory=lambda: _NO_NUMBERS)  # of all of `entries`
+    rows: Numbers = field(default_factory=lambda: _NO_NUMBERS)
+    second: Numbers = field(
+        default_factory=lambda: _NO_NUMBERS
+    )  # places of those whose key another one has
+    later: Numbers = field(default_factory=lambda: _NO_NUMBERS)  # of those that come later
     is_sorted: bool = False  # statements see what it has
-    is_as_sent: bool = True  # nothing has been moved or left for later
-    rest: tuple[Numbers, Numbers] | None = None  # entries that come later
-    has_come: bool = False  # they have
+    is_gone: bool = False  # whoever sent it has given it up
+    has_come: bool = False  # what was to come later is there
 
     def sort(self) -> None:
         """By values; rows come in the order of their keys. A builder has sorted what it sends."""
-        if (self.values[1:] < self.values[:-1]).any():
-            order = np.argsort(self.values, kind="stable")
-            self.take(order)
+        try:
+            values, rows = self.entries.columns()
+        except FileNotFoundError:
+            self.is_gone = True
+            return
+        if (values[1:] < values[:-1]).any():
+            order = np.argsort(values, kind="stable")
+            values, rows = values[order], rows[order]
+            self.entries = entries_of(self.entries.index, self.entries.unique, values, rows)
+        self.values, self.rows = values, rows
+        if self.entries.unique:
+            self.second = np.flatnonzero(values[1:] == values[:-1]) + 1
 
-    def take(self, which: NDArray[Any]) -> None:
-        """Go on with some, or in another order."""
-        self.values, self.rows = self.values[which], self.rows[which]
-        self.is_as_sent = False
+    def those_now(self) -> tuple[Numbers, Numbers]:
+        """The values and rows of those that do not come later."""
+        return np.delete(self.values, self.later), np.delete(self.rows, self.later)
 
-    def entries(self) -> Entries:
-        """Without those that come later."""
-        said = self.message.entries
-        if self.is_as_sent:
-            return said
-        return Entries(said.index, said.unique, self.values.tobytes(), self.rows.tobytes())
+    def go_on(self) -> None:
+        """With those that were to come later."""
+        self.values, self.rows = self.values[self.later], self.rows[self.later]
+        self.entries = entries_of(self.entries.index, self.entries.unique, self.values, self.rows)
+        self.second = np.flatnonzero(self.values[1:] == self.values[:-1]) + 1
+        self.later, self.has_come = _NO_NUMBERS, True
 
     def row_of(self, value: int) -> int | None:
         """The row that it has for a value in a unique index."""
@@ -69,10 +81,10 @@ class _Batch:
         there = place >= 0 and int(self.values[place]) == value
         return int(self.rows[place]) if there else None
 
-    def places_of(self, value: int) -> slice:
+    def places_of(self, value: int) -> Numbers:
         """Where it has entries for a value."""
         left, right = (np.searchsorted(self.values, value, side) for side in ("left", "right"))
-        return slice(int(left), int(right))
+        return np.arange(left, right, dtype=np.int64)
 
 
 class EntryLoader:
@@ -136,12 +148,15 @@ class EntryLoader:
             return
         sender, message = self._waiting.popleft()
         self._tablet.clock.observe(message.read_time)
-        values, rows = message.entries.columns()
-        self._batch = batch = _Batch(sender, message, values, rows)
+        self._batch = batch = _Batch(sender, message, message.entries)
         self._tablet.port.aside(batch.sort, self._sorted, batch)
 
     def _sorted(self, batch: _Batch) -> None:
         if batch is not self._batch:
+            return
+        if batch.is_gone:
+            self._batch = None
+            self._begin()
             return
         batch.is_sorted = True
         if batch.message.entries.unique:
@@ -159,28 +174,26 @@ class EntryLoader:
         ignored = Defect.intents_are_not_looked_at in self._tablet.settings.defects
         values = {value_of(k): i.transaction for k, i in self._tablet.intents.items()}
         taken = [v for v in values if batch.row_of(v) is not None and not ignored]
-        later = np.zeros(len(batch.values), np.bool_)
-        for value in taken:
-            later[batch.places_of(value)] = True
+        later = [batch.places_of(value) for value in taken]
         if Defect.batches_are_not_checked_within not in self._tablet.settings.defects:
-            later[1:] |= batch.values[1:] == batch.values[:-1]
-        if later.any():
-            batch.rest = batch.values[later], batch.rows[later]
-            batch.take(~later)
+            later.append(batch.second)
+        batch.later = np.unique(np.concatenate([_NO_NUMBERS, *later]))
         if taken:
             transactions = {values[value] for value in taken}
             self._tablet.resolve(transactions, batch.message.read_time, lambda: None)
         self._stored_values.sift(
-            batch.values, lambda: batch is self._batch, lambda places: self._look_up(batch, places)
+            batch.entries,
+            batch.values,
+            lambda: batch is self._batch,
+            lambda places: self._look_up(batch, sorted({*places} - {*batch.later.tolist()})),
         )
 
     def _go_on(self, batch: _Batch) -> None:
         """A part is done: take what was to come later, or answer."""
-        if batch.rest is None:
+        if not len(batch.later):
             self._answer(batch, BatchDone(batch.message.job, batch.message.number))
             return
-        (batch.values, batch.rows), batch.rest = batch.rest, None
-        batch.has_come, batch.is_as_sent = True, False
+        batch.go_on()
         self._tablet.port.after(_AGAIN, self._check, batch)
 
     def _look_up(self, batch: _Batch, places: list[int]) -> None:
@@ -229,25 +242,23 @@ class EntryLoader:
     # -- storing -----------------------------------------------------------------------------------------------
 
     def _store(self, batch: _Batch) -> None:
-        if not len(batch.values):
+        count = len(batch.values) - len(batch.later)
+        if not count:
             self._go_on(batch)
             return
         message, port = batch.message, self._tablet.port
-        note = EntriesBackfilled(port.address, message.read_time, message.time, batch.entries())
-        port.note(note)
-        if batch.has_come and len(batch.values) <= _FEW:
-            few = zip(*self._stored_columns(batch, batch.values, batch.rows), strict=True)
+        entries = replace(batch.entries, without=batch.later.tobytes())
+        port.note(EntriesBackfilled(port.address, message.read_time, message.time, entries))
+        if batch.has_come and count <= _FEW:
+            few = zip(*self._stored_columns(batch, *batch.those_now()), strict=True)
             self._tablet.put(self._tablet.versions(message.time, dict(few)))
             self._stored(batch)
             return
         self._load = self._tablet.store.load(ROWS, message.time)
-        if len(batch.values) < self._tablet.settings.bulk:
-            self._add(batch, 0)
+        if count < self._tablet.settings.bulk:
+            self._add(batch, *batch.those_now(), 0)
             return
-        entries = batch.entries()
-        work = WriteEntries(
-            self._load.path, ROWS, message.time, entries.unique, entries.values, entries.rows
-        )
+        work = WriteEntries(self._load.path, ROWS, message.time, entries)
         port.elsewhere(work, self._written, batch)
 
     def _written(self, batch: _Batch, answer: Answer) -> None:
@@ -256,16 +267,16 @@ class EntryLoader:
         if isinstance(answer, DoneWork):
             self._put_in(batch)
         else:
-            self._add(batch, 0)
+            self._add(batch, *batch.those_now(), 0)
 
-    def _add(self, batch: _Batch, begin: int) -> None:
+    def _add(self, batch: _Batch, values: Numbers, rows: Numbers, begin: int) -> None:
         if batch is not self._batch:
             return
         assert self._load is not None
-        values, rows = batch.values[begin:][:TURN], batch.rows[begin:][:TURN]
-        self._load.add(*self._stored_columns(batch, values, rows))
-        if begin + TURN < len(batch.values):
-            self._tablet.port.turn(self._add, batch, begin + TURN)
+        some = slice(begin, begin + TURN)
+        self._load.add(*self._stored_columns(batch, values[some], rows[some]))
+        if begin + TURN < len(values):
+            self._tablet.port.turn(self._add, batch, values, rows, begin + TURN)
         else:
             self._put_in(batch)
 
@@ -277,14 +288,15 @@ class EntryLoader:
 
     def _put_in(self, batch: _Batch) -> None:
         assert self._load is not None
-        self._tablet.rows += len(batch.values)
+        self._tablet.rows += len(batch.values) - len(batch.later)
         self._tablet.know_time(batch.message.time)
         self._tablet.port.aside(self._load.finish, self._stored, batch)
 
     def _stored(self, batch: _Batch) -> None:
         self._load = None
         port = self._tablet.port
-        port.note(EntriesStored(port.address, batch.message.time, batch.entries()))
+        entries = replace(batch.entries, without=batch.later.tobytes())
+        port.note(EntriesStored(port.address, batch.message.time, entries))
         self._go_on(batch)
 
     def _answer(self, batch: _Batch, done: BatchDone) -> None:

@@ -16,19 +16,43 @@ _SIGN = np.uint64(1 << 63)
 
 @dataclass(frozen=True)
 class Entries:
-    """Entries of an index for rows as columns, 8 bytes each: the values, and the keys of the rows."""
+    """Entries of an index for rows as columns, 8 bytes each: the values, and the keys of the rows.
+
+    Many of them are in a file instead, one column after the other: whoever had them in a message would serve nobody while it is
+    packed and unpacked. A builder has put them in the order of their values.
+    """
 
     index: int
     unique: bool
     values: bytes
     rows: bytes
-
-    def __len__(self) -> int:
-        return len(self.rows) // 8
+    file: str = ""
+    without: bytes = b""  # the places of those that are left out, 8 bytes each
 
     def columns(self) -> tuple[Numbers, Numbers]:
-        """The values, and the keys of the rows."""
-        return np.frombuffer(self.values, np.int64), np.frombuffer(self.rows, np.int64)
+        """The values, and the keys of the rows; of a file, as they are read.
+
+        Raises:
+            FileNotFoundError: the file is gone, for whoever had them written has given them up.
+        """
+        if self.file:
+            mapped = np.memmap(self.file, np.int64, "r")
+            values, rows = np.asarray(mapped).reshape(2, -1)
+        else:
+            values, rows = np.frombuffer(self.values, np.int64), np.frombuffer(self.rows, np.int64)
+        if self.without:
+            left = np.frombuffer(self.without, np.int64)
+            values, rows = np.delete(values, left), np.delete(rows, left)
+        return values, rows
+
+    def held(self) -> Entries:
+        """The same without a file."""
+        return entries_of(self.index, self.unique, *self.columns())
+
+
+def entries_of(index: int, unique: bool, values: Numbers, rows: Numbers) -> Entries:
+    """Entries that are held in memory."""
+    return Entries(index, unique, values.tobytes(), rows.tobytes())
 
 
 def keys_of(stored: bytes) -> Numbers:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stagewright.impl.indexes.bulk.columns import TURN
-from stagewright.impl.indexes.bulk.numbers import Numbers
+from stagewright.impl.indexes.bulk.numbers import Entries, Numbers, entries_of
 from stagewright.impl.indexes.bulk.sieve import Sieve
 from stagewright.impl.indexes.bulk.work import (
     Answer,
     DropSieve,
+    RefusedWork,
     SiftedValues,
     SiftValues,
 )
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from stagewright.impl.indexes.index_tablet import IndexTablet
 
 _MOST = 1 << 16  # values that wait to be put into the sieve of a builder
+_NONE = Entries(0, True, b"", b"")
 Then = Callable[[list[int]], None]
 
 
@@ -47,20 +49,22 @@ class StoredValues:
         elif self._is_there:
             self._known += values
 
-    def sift(self, values: Numbers, is_wanted: Callable[[], bool], then: Then) -> None:
-        """Go on with the places of the values that entries may have already; from now on these have them, too.
+    def sift(
+        self, entries: Entries, values: Numbers, is_wanted: Callable[[], bool], then: Then
+    ) -> None:
+        """Go on with the places of those whose values entries may have already; from now on these have them, too.
 
-        What is stored meanwhile is not looked at. If the values are not wanted any more, nothing follows.
+        `values`: of all of them. What is stored meanwhile is not looked at. If they are not wanted any more, nothing follows.
         """
         if self._sieve is None and not self._is_there:
             self._is_there = self._is_new = len(values) >= self._tablet.settings.bulk
             self._sieve = None if self._is_there else Sieve()
             if self._forgets():
-                self._sift(values, is_wanted, then)
+                self._sift(entries, values, is_wanted, then)
                 return
-            self._fill(b"", is_wanted, lambda: self._sift(values, is_wanted, then))
+            self._fill(b"", is_wanted, lambda: self._sift(entries, values, is_wanted, then))
         else:
-            self._sift(values, is_wanted, then)
+            self._sift(entries, values, is_wanted, then)
 
     def close(self) -> None:
         """Nothing is sifted any more."""
@@ -88,9 +92,11 @@ class StoredValues:
             self._tablet.port.turn(self._fill, keys[-1] + b"\0", is_wanted, then)
         else:
             following = keys[-1] + b"\0"
-            self._ask(np.empty(0, np.int64), lambda _: self._fill(following, is_wanted, then))
+            self._ask(_NONE, lambda _: self._fill(following, is_wanted, then))
 
-    def _sift(self, values: Numbers, is_wanted: Callable[[], bool], then: Then) -> None:
+    def _sift(
+        self, entries: Entries, values: Numbers, is_wanted: Callable[[], bool], then: Then
+    ) -> None:
         if not is_wanted():
             return
         if self._sieve is not None:
@@ -100,17 +106,21 @@ class StoredValues:
         def answered(answer: Answer) -> None:
             if not is_wanted():
                 return
-            if isinstance(answer, SiftedValues):
-                then(list(answer.places))
-                return
-            self._is_there = False  # what the builder knew is lost
-            self.sift(values, is_wanted, then)
+            match answer:
+                case SiftedValues(places):
+                    then(list(places))
+                case RefusedWork(again=True):  # the file is gone
+                    held = entries_of(entries.index, entries.unique, values, values)
+                    self._sift(held, values, is_wanted, then)
+                case _:
+                    self._is_there = False  # what the builder knew is lost
+                    self.sift(entries, values, is_wanted, then)
 
-        self._ask(values, answered)
+        self._ask(entries, answered)
 
-    def _ask(self, values: Numbers, then: Callable[[Answer], None]) -> None:
+    def _ask(self, entries: Entries, then: Callable[[Answer], None]) -> None:
         port, known = self._tablet.port, np.array(self._known, np.int64)
-        work = SiftValues(port.address, self._is_new, known.tobytes(), values.tobytes())
+        work = SiftValues(port.address, self._is_new, known.tobytes(), entries)
         self._known, self._is_new = [], False
         port.elsewhere(work, then)
 

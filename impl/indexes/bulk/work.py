@@ -17,7 +17,10 @@ class GetReady:
 
 @dataclass(frozen=True, slots=True)
 class ScanRows:
-    """Read rows of a store as of a time, and gather what indexes have for them."""
+    """Read rows of a store as of a time, and gather what indexes have for them.
+
+    `beside`: what the paths of files begin with that get it; empty: the answer has it.
+    """
 
     files: tuple[str, ...]
     family: str
@@ -26,6 +29,7 @@ class ScanRows:
     most: int
     tablets: int
     indexes: tuple[tuple[int, bool, str], ...]  # number, whether it is unique, column
+    beside: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +42,25 @@ class ScannedRows:
 
 
 @dataclass(frozen=True, slots=True)
+class RemoveFiles:
+    """What was scanned into them is not needed any more."""
+
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SiftValues:
-    """Find the values that may be in a sieve, and put them into it, after those that are `known`."""
+    """Find the entries whose values may be in a sieve, and put all of these into it, after those that are `known`."""
 
     sieve: str
     is_new: bool
     known: bytes
-    values: bytes
+    entries: Entries
 
 
 @dataclass(frozen=True, slots=True)
 class SiftedValues:
-    """The places of the values that may be in it."""
+    """The places of those that may be in it."""
 
     places: tuple[int, ...]
 
@@ -68,9 +79,7 @@ class WriteEntries:
     path: str
     family: str
     time: int
-    unique: bool
-    values: bytes
-    rows: bytes
+    entries: Entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,5 +95,5 @@ class RefusedWork:
     again: bool = False
 
 
-Work = GetReady | ScanRows | SiftValues | DropSieve | WriteEntries
+Work = GetReady | ScanRows | RemoveFiles | SiftValues | DropSieve | WriteEntries
 Answer = ScannedRows | SiftedValues | DoneWork | RefusedWork

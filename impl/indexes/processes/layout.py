@@ -30,8 +30,8 @@ from stagewright.impl.processes.layout import Layout
 
 MASTER = "master"
 REAL = Settings(
-    batch=262_144,
-    chunk_rows=262_144,
+    batch=524_288,
+    chunk_rows=524_288,
     builder_share=10,
     retry=200,
     wait_for_old=2_000,

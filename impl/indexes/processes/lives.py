@@ -292,6 +292,7 @@ class SyncedStore:
         self.page = rows.page
         self.spill = rows.spill
         self.files = rows.files
+        self.beside = rows.beside
         self.snapshot = rows.snapshot
         self.get = rows.get
         self.value_at = rows.value_at

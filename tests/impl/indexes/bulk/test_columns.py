@@ -75,7 +75,6 @@ def test_keys_and_tablets_are_those_of_one_entry(
     expected = [entry_key(unique, v, r) for v, r in zip(values, values[::-1], strict=True)]
     assert keys_of_entries(unique, array, array[::-1].copy()) == expected
     assert tablets_of(array, tablets).tolist() == [tablet_of(row_key(v), tablets) for v in values]
-    assert len(Entries(0, unique, array.tobytes(), array.tobytes())) == len(values)
 
 
 @given(values=st.lists(numbers, min_size=1), halved=st.lists(st.integers(0, 9), max_size=4))

@@ -16,7 +16,7 @@ pytest.importorskip("rocksdict")
 from stagewright.impl.indexes.bulk.columns import EntryColumns, keys_of_entries
 from stagewright.impl.indexes.bulk.compiled_sieve import CompiledSieve
 from stagewright.impl.indexes.bulk.doing import Builder
-from stagewright.impl.indexes.bulk.numbers import Numbers, keys_of
+from stagewright.impl.indexes.bulk.numbers import Entries, Numbers, entries_of, keys_of
 from stagewright.impl.indexes.bulk.pace import FULL, Pace
 from stagewright.impl.indexes.bulk.sieve import Sieve
 from stagewright.impl.indexes.bulk.sorting import in_order
@@ -25,6 +25,7 @@ from stagewright.impl.indexes.bulk.work import (
     DropSieve,
     GetReady,
     RefusedWork,
+    RemoveFiles,
     ScannedRows,
     ScanRows,
     SiftedValues,
@@ -62,6 +63,7 @@ def directories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     at=st.integers(0, 5),
     most=st.integers(1, 20),
     share=st.sampled_from([FULL, 50]),
+    is_beside=st.booleans(),
 )
 def test_entries_of_files_are_those_of_pages(
     directories: Iterator[Path],
@@ -70,8 +72,10 @@ def test_entries_of_files_are_those_of_pages(
     at: int,
     most: int,
     share: int,
+    is_beside: bool,
 ) -> None:
-    store, builder, pace = RocksRows(next(directories)), Builder(), Pace(share)
+    path = next(directories)
+    store, builder, pace = RocksRows(path), Builder(), Pace(share)
     store.write(
         Put("rows", Version(row_key(key), time, None if v is None else json.dumps(v).encode()))
         for (key, time), v in rows.items()
@@ -82,7 +86,9 @@ def test_entries_of_files_are_those_of_pages(
         page, expected = store.page("rows", low, at, most), EntryColumns(tablets)
         expected.add(keys_of(page.keys), page.values, INDEXES)
         wanted = tuple((i.number, i.unique, i.column) for i in INDEXES)
-        found = builder.do(ScanRows(store.files(), "rows", low, at, most, tablets, wanted), pace)
+        beside = store.beside() if is_beside else ""
+        work = ScanRows(store.files(), "rows", low, at, most, tablets, wanted, beside)
+        found = builder.do(work, pace)
         assert isinstance(found, ScannedRows)
         assert (found.rows, found.following) == (len(page.values), page.following)
         here = {(index_tablet(e.index, t), e.index): e for t, e in found.entries}
@@ -91,8 +97,12 @@ def test_entries_of_files_are_those_of_pages(
         for place, entries in here.items():
             assert entries.unique is there[place].unique
             sorted_values, sorted_rows = _sorted(*there[place].columns())
-            assert entries.values == sorted_values.tobytes()
-            assert entries.rows == sorted_rows.tobytes()
+            assert bool(entries.file) is is_beside
+            assert entries.held() == entries_of(
+                entries.index, entries.unique, sorted_values, sorted_rows
+            )
+        builder.do(RemoveFiles(tuple(e.file for e in here.values() if e.file)))
+        assert not [*path.glob("*.load*")]
         low = page.following
     store.close()
 
@@ -130,15 +140,16 @@ def test_values_are_sifted_until_a_sieve_is_dropped() -> None:
     def bytes_of(*numbers: int) -> bytes:
         return np.array(numbers, np.int64).tobytes()
 
+    def valued(*numbers: int) -> Entries:
+        return Entries(0, True, bytes_of(*numbers), bytes_of(*numbers))
+
     builder = Builder()
-    assert isinstance(builder.do(SiftValues("a", False, b"", bytes_of(1))), RefusedWork)
-    assert builder.do(SiftValues("a", True, bytes_of(7), bytes_of(1, 7, 2))) == SiftedValues((1,))
-    assert builder.do(SiftValues("a", False, bytes_of(3), bytes_of(3, 4, 2))) == SiftedValues(
-        (0, 2)
-    )
-    assert builder.do(SiftValues("b", True, b"", bytes_of(3))) == SiftedValues(())
+    assert isinstance(builder.do(SiftValues("a", False, b"", valued(1))), RefusedWork)
+    assert builder.do(SiftValues("a", True, bytes_of(7), valued(1, 7, 2))) == SiftedValues((1,))
+    assert builder.do(SiftValues("a", False, bytes_of(3), valued(3, 4, 2))) == SiftedValues((0, 2))
+    assert builder.do(SiftValues("b", True, b"", valued(3))) == SiftedValues(())
     assert builder.do(DropSieve("a")) == DoneWork()
-    assert isinstance(builder.do(SiftValues("a", False, b"", bytes_of(1))), RefusedWork)
+    assert isinstance(builder.do(SiftValues("a", False, b"", valued(1))), RefusedWork)
 
 
 def test_a_file_is_written_anew_and_taken_in(tmp_path: Path) -> None:
@@ -147,7 +158,7 @@ def test_a_file_is_written_anew_and_taken_in(tmp_path: Path) -> None:
     load = store.load("rows", 9)
     Path(load.path).write_bytes(b"the beginning of something")
     values, rows = np.arange(3), np.array([7, -8, 9])
-    work = WriteEntries(load.path, "rows", 9, False, values.tobytes(), rows.tobytes())
+    work = WriteEntries(load.path, "rows", 9, entries_of(0, False, values, rows))
     assert builder.do(work) == DoneWork()
     load.finish()
     snapshot = store.snapshot()
@@ -168,7 +179,8 @@ def test_what_cannot_be_done_is_refused(tmp_path: Path) -> None:
         refused = builder.do(ScanRows((str(tmp_path / "x.sst"),), "rows", low, 1, 1, 1, ()))
         assert isinstance(refused, RefusedWork)
         assert not refused.again
-    two = np.array([2, 1], np.int64).tobytes()
+    two = np.array([2, 1], np.int64)
     path = tmp_path / "y.load"
-    assert isinstance(builder.do(WriteEntries(str(path), "rows", 1, True, two, two)), RefusedWork)
+    wrong = WriteEntries(str(path), "rows", 1, entries_of(0, True, two, two))
+    assert isinstance(builder.do(wrong), RefusedWork)
     assert not path.exists()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from stagewright.impl.indexes.bulk import loading
 from stagewright.impl.indexes.bulk.columns import changes_of
 from stagewright.impl.indexes.bulk.doing import Builder
 from stagewright.impl.indexes.bulk.numbers import Entries
+from stagewright.impl.indexes.bulk.sorting import in_order
 from stagewright.impl.indexes.bulk.work import GetReady, RefusedWork, Work, WriteEntries
 from stagewright.impl.indexes.index_tablet import IndexTablet
 from stagewright.impl.indexes.messages import (
@@ -279,6 +282,35 @@ def test_a_statement_sees_the_batch_that_is_under_way(turns: int) -> None:
     refused = prepared.answer is Answer.duplicate
     assert refused is (done.violation is None)
     assert refused is (turns >= 1)
+
+
+def _in_file(batch: BackfillBatch, path: Path) -> BackfillBatch:
+    """The same as a builder sends it."""
+    values, rows = in_order(*batch.entries.columns())
+    path.write_bytes(values.tobytes() + rows.tobytes())
+    return replace(batch, entries=Entries(0, batch.entries.unique, b"", b"", str(path)))
+
+
+@pytest.mark.parametrize("unique", [False, True])
+@pytest.mark.parametrize("turns", range(8))
+def test_a_batch_in_a_file_that_goes_is_put_in_if_it_has_begun(
+    turns: int, unique: bool, tmp_path: Path
+) -> None:
+    """Whoever sent it has given it up, or its next leader has come: it is not answered if it has not begun."""
+    plain = _batch([(value, 100 - value) for value in (5, 3, 9, 4, 7, 1)], unique)
+    batch, other = _in_file(plain, tmp_path / "file"), _batch([(2, 2)], unique, number=2)
+    stored = Stored({(entry_key(unique, 3, 97), READ_TIME + 1): None})
+    tablet, port, rows = _tablet(stored, bulk=4)
+    tablet.receive("table/0", batch)
+    tablet.receive("table/1", other)
+    for _ in range(turns):
+        port.step()
+    (tmp_path / "file").unlink()
+    port.run()
+    done = [m.number for m in port.sent if isinstance(m, BatchDone)]
+    assert done == ([1, 2] if turns else [2])
+    expected, _ = _one_by_one(stored, plain) if turns else (stored, {})
+    assert _in(rows) == {**expected, (entry_key(unique, 2, 2), READ_TIME): b"2"}
 
 
 def test_a_copy_is_answered_and_not_put_in_again() -> None:

@@ -10,12 +10,13 @@ import asyncio
 import pickle
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from stagewright.impl.indexes.defects import Defect
 from stagewright.impl.indexes.processes.lives import Life
 from stagewright.impl.indexes.processes.program import main
-from stagewright.impl.indexes.records.notes import Note
+from stagewright.impl.indexes.records.notes import EntriesBackfilled, EntriesStored, Note
 
 NOTES = "notes"
 
@@ -42,7 +43,10 @@ def keep(path: Path) -> None:
     file = path.open("ab", buffering=0)
 
     def note(self: Life, note: Note) -> None:
-        file.write(pickle.dumps((turn.time(), note)))
+        kept = note
+        if isinstance(note, EntriesBackfilled | EntriesStored):  # files of entries do not last
+            kept = replace(note, entries=note.entries.held())
+        file.write(pickle.dumps((turn.time(), kept)))
         said(self, note)
 
     def now(self: Life) -> int:

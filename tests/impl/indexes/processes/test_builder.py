@@ -17,6 +17,7 @@ pytest.importorskip("rocksdict")
 from tests.patience import PATIENCE
 
 from stagewright.impl.endurance.index_builds import children_of
+from stagewright.impl.indexes.bulk.numbers import entries_of
 from stagewright.impl.indexes.bulk.pace import FULL
 from stagewright.impl.indexes.bulk.program import LEAST, LESS
 from stagewright.impl.indexes.bulk.work import (
@@ -31,7 +32,8 @@ from stagewright.impl.indexes.bulk.work import (
 )
 from stagewright.impl.indexes.processes.builder import BuilderProcess
 
-FOUR = np.array([4], np.int64).tobytes()
+_FOUR = np.array([4], np.int64)
+FOUR = entries_of(0, True, _FOUR, _FOUR)
 
 
 @pytest.mark.long
@@ -49,9 +51,10 @@ def test_works_are_done_in_their_order_and_again_when_a_builder_dies(tmp_path: P
                 os.kill(process, signal.SIGKILL)  # with its sieve
                 builder.do(SiftValues("a", False, b"", FOUR), sifted)
             else:
-                columns = np.arange(100_000, dtype=np.int64).tobytes()
+                columns = np.arange(100_000, dtype=np.int64)
+                entries = entries_of(0, False, columns, columns)
                 path = str(tmp_path / "file")
-                builder.do(WriteEntries(path, "rows", 1, False, columns, columns), written)
+                builder.do(WriteEntries(path, "rows", 1, entries), written)
 
         def written(answer: Answer) -> None:
             answers.append(answer)
@@ -82,7 +85,7 @@ def test_what_a_builder_dies_of_is_refused(
                 over.set()
 
         builder.do(ScanRows((str(tmp_path),), "rows", b"", 1, 1, 1, ()), answered)  # no file
-        builder.do(SiftValues("a", True, FOUR, FOUR), answered)
+        builder.do(SiftValues("a", True, FOUR.values, FOUR), answered)
         async with asyncio.timeout(PATIENCE):
             await over.wait()
         builder.close()
@@ -94,7 +97,8 @@ def test_what_a_builder_dies_of_is_refused(
 
 def test_a_builder_rests_for_as_long_as_its_share_says(tmp_path: Path) -> None:
     """Of some milliseconds' work at one percent, each part is followed by a rest of 99 times what it took."""
-    columns = np.arange(30_000, dtype=np.int64).tobytes()
+    columns = np.arange(30_000, dtype=np.int64)
+    entries = entries_of(0, False, columns, columns)
     files, began, ended = [str(tmp_path / f"file{n}") for n in range(2)], [0.0, 0.0], [0.0, 0.0]
     shares = iter((FULL, FULL, 1))
 
@@ -108,7 +112,7 @@ def test_a_builder_rests_for_as_long_as_its_share_says(tmp_path: Path) -> None:
                 over.set()
                 return
             began[n] = time.monotonic()
-            works = WriteEntries(files[n], "rows", 1, False, columns, columns)
+            works = WriteEntries(files[n], "rows", 1, entries)
             builder.do(works, lambda done: write(n + 1, done))
 
         builder.do(GetReady(), lambda done: write(0, done))
