@@ -126,4 +126,5 @@ class Defect(Enum):
     )  # by a replica that has no view replica yet: updates are lost
     staged_rows_do_not_wait = auto()  # they leave staging when their updates are sent
     staging_goes_unsettled = auto()  # with a replica that nobody follows
+    repeated_cleanups_settle_again = auto()  # what was staged of a tablet that is gone
     staging_tasks_stay_behind = auto()  # when their tablet has moved

@@ -53,6 +53,7 @@ class TabletStreams:
         self._replica = replica
         self._running: dict[str, _Running] = {}
         self._done: set[tuple[str, Work]] = set()
+        self._cleaned: set[tuple[str, str]] = set()  # tablets, while they are cleaned up, by key
 
     # -- the node that fetches ---------------------------------------------------------------------------
 
@@ -169,7 +170,9 @@ class TabletStreams:
         return [_end(running.coordinator, running.order, reason)]
 
     def end_closed(self) -> None:
-        """What was learned may have closed sessions: their streaming ends."""
+        """What was learned may have closed sessions, whose streaming ends, and ended cleanups."""
+        if self._cleaned:
+            self._cleaned &= {r.key for r in self._node.view.moving if _is_cleaned(r)}
         if self._node.has(Defect.session_is_not_checked):
             return
         open_sessions = self._node.view.sessions
@@ -179,21 +182,32 @@ class TabletStreams:
     # -- the node that has lost one ------------------------------------------------------------------------
 
     def clean(self, coordinator: str, order: Order) -> list[Effect]:
-        """Remove the rows of a tablet; all that was committed when the order came is learned."""
+        """Remove the rows of a tablet; all that was committed when the order came is learned.
+
+        Orders may come together: what one removes is still on the disk when the next is looked at, and has no
+        heirs or view updates any more.
+        """
         row = self._node.view.tablet(order.table, order.tablet)
-        cleans = row is not None and row.tablet.stage.action is Run.cleanup
-        if row is None or not cleans or self._node.name in row.chosen.writes:
+        if row is None or not _is_cleaned(row) or self._node.name in row.chosen.writes:
             return [_end(coordinator, order, "there is nothing to clean up")]
+        if row.key not in self._cleaned and (waits := self._hand_on(coordinator, order, row)):
+            return waits
+        if not self._node.has(Defect.repeated_cleanups_settle_again):
+            self._cleaned.add(row.key)
+        if self._node.has(Defect.tablet_cleanup_leaves_rows):
+            return [_end(coordinator, order)]
+        self._node.report(RowWork(order.work, begins=False, row=row))
+        return self._replica.clean_tablet(row, _end(coordinator, order))
+
+    def _hand_on(self, coordinator: str, order: Order, row: TabletRow) -> list[Effect]:
+        """What others need of a tablet before its rows are removed; nothing: they have it."""
         late = self._replica.views.handing.go_on(row)
         if late is not None:
             return [*late, _end(coordinator, order, "rows of it are handed over")]
         settled = self._replica.views.settle(row)
         if settled or self._replica.views.holds(row):
             return [*settled, _end(coordinator, order, "view updates of it are on their way")]
-        if self._node.has(Defect.tablet_cleanup_leaves_rows):
-            return [_end(coordinator, order)]
-        self._node.report(RowWork(order.work, begins=False, row=row))
-        return self._replica.clean_tablet(row, _end(coordinator, order))
+        return []
 
 
 _RUNS = {Work.stream_tablet: Run.streaming, Work.repair_tablet: Run.repair}
@@ -201,6 +215,10 @@ _SKIPPED = {
     Work.stream_tablet: Defect.tablet_streaming_is_skipped,
     Work.repair_tablet: Defect.repairs_are_skipped,
 }
+
+
+def _is_cleaned(row: TabletRow) -> bool:
+    return row.tablet.stage.action is Run.cleanup
 
 
 def _end(coordinator: str, order: Order, problem: str = "") -> Send:

@@ -70,6 +70,15 @@ SPARED = Plan(nodes=4, seed=1, script=parse_script(_SPARED.format(150)))  # a ba
 REBUILT = Plan(
     nodes=4, seed=1, script=parse_script(_SPARED.format(300))
 )  # its tablets are, elsewhere
+TOGETHER = Plan(  # two orders to clean up wait for the same read barrier
+    seed=54000230,
+    script=parse_script(
+        "table t tablets 4 rf 3; write 126; create view v on t by value mod 2; alter t rf 2"
+    ),
+    faults=parse_faults("loss=0.12,delay=0.05,crash=40,failover=20,storm"),
+    workload=Workload(clients=4, keys=40, gap=(0, 2), reads=0.5, deletes=0.3),
+    timing=SMALL,
+)
 DROPPED_EARLY = Plan(
     seed=2,
     script=parse_script(
@@ -95,6 +104,7 @@ SHOWN = (
     Shown(D.fence_skips_nodes_that_seem_down, FENCED, "the node has acknowledged the fence"),
     Shown(D.who_is_spared_again_is_not_asked, SPARED, "the node has acknowledged the fence"),
     Shown(D.lost_rows_are_kept, REBUILT, "lie on n3, which is no replica"),
+    Shown(D.repeated_cleanups_settle_again, TOGETHER, "the update has the timestamp of a base row"),
     Shown(D.tablets_that_come_are_counted, DROPPED_EARLY, "the node holds no tablets"),
     Shown(D.last_tablets_move_silently, EMPTIED, "the node holds no tablets"),
 )

@@ -244,6 +244,7 @@ NOT_LOGGED = {
     D.fence_skips_nodes_that_seem_down: LEGAL,
     D.who_is_spared_again_is_not_asked: LEGAL,
     D.lost_rows_are_kept: NO_LINE_OF_ROWS,
+    D.repeated_cleanups_settle_again: NO_LINE_OF_ROWS,
     D.rows_between_chunks_are_lost: NO_LINE_OF_ROWS,
     D.cleanup_drops_owned_rows: NO_LINE_OF_ROWS,
     D.sync_is_forgotten: NO_LINE_OF_DISKS,
