@@ -3,6 +3,9 @@
 A stream brings what was there when it went by. A write that fails afterwards may be on the replica that leaves alone:
 nobody was promised it, but views may show it, and then the base table is to have it, too. Each such row has a mark beside
 it, in a family of its own, until those that stay, or who takes the replica's place, have the row as of a request.
+
+No stream reads who was given up. If it is spared before it has cleaned up, it has all rows to hand over, as it may have had
+some alone from before.
 """
 
 from __future__ import annotations
@@ -35,6 +38,9 @@ class HandingOver:
             Row, dict[str, int]
         ] = {}  # who has not got it, with the number of messages
         self._asked: dict[int, Row] = {}  # the inverse
+        self._alone: dict[
+            tuple[str, str], set[bytes]
+        ] = {}  # rows of tablets that others get without asking this node, by the tablets' keys
 
     def mark(self, table: str, cell: Cell) -> tuple[Put, ...]:
         """The mark to write with a row, if its tablet is leaving this node."""
@@ -46,13 +52,13 @@ class HandingOver:
         return (Put(late_rows_of(table), Version(key, time, b"")),)
 
     def go_on(self, row: TabletRow) -> list[Effect] | None:
-        """Send the marked rows of a tablet to those who lack them; None: nothing is left to hand over."""
+        """Send rows of a tablet to those who may lack them; None: nothing is left to hand over."""
         node, effects = self._node, list[Effect]()
         heirs = {*(row.hosts[Role.pending] or row.hosts[Role.staying])} - node.view.given_up
-        marks = self._marks(row)
-        if not marks or not heirs:
+        keys = sorted({*self._marks(row), *self._had_alone(row)})
+        if not keys or not heirs:
             return None
-        for key in marks:
+        for key in keys:
             newest = node.rows.get(row.table, key)
             assert newest is not None, "marks are beside rows"
             left = self._left_of((row.table, key), heirs)
@@ -88,6 +94,19 @@ class HandingOver:
         snapshot.close()
         return [*marks]
 
+    def _had_alone(self, row: TabletRow) -> set[bytes]:
+        """The rows that it has still to hand over, marked or not: all that it had when it was first asked."""
+        node = self._node
+        careless = node.has(Defect.spared_nodes_keep_silent)
+        if node.name not in row.lost or not node.view.views_of(row.table) or careless:
+            return set()
+        if row.key not in self._alone:
+            snapshot = node.rows.snapshot()
+            newest = snapshot.newest(row.table, *bounds(*row.range))
+            self._alone[row.key] = {version.key for version in newest}
+            snapshot.close()
+        return self._alone[row.key]
+
     def owns(self, number: int) -> bool:
         """Whether an answer is to one of these messages."""
         return number in self._asked
@@ -102,6 +121,9 @@ class HandingOver:
 
     def _end(self, row: Row) -> list[Effect]:
         self._forget_row(row)
+        for (table, _), keys in self._alone.items():
+            if table == row[0]:
+                keys.discard(row[1])
         return [Drop(late_rows_of(row[0]), row[1], row[1] + b"\0")]
 
     def _forget_row(self, row: Row) -> None:
@@ -111,6 +133,6 @@ class HandingOver:
     def forget(self, row: TabletRow) -> list[Effect]:
         """A tablet is no longer here."""
         marks = self._marks(row)
-        for key in marks:
+        for key in (*marks, *self._alone.pop(row.key, ())):
             self._forget_row((row.table, key))
         return [Drop(late_rows_of(row.table), *bounds(*row.range))] if marks else []

@@ -17,12 +17,19 @@ from stagewright.impl.views.maintenance.handing_over import HandingOver, late_ro
 from stagewright.machines.scylladb.tablets.tablet_stages import Role
 
 KEYS = [(1).to_bytes(8, "big") + b"a", (2).to_bytes(8, "big") + b"b"]
+OLDER = (3).to_bytes(8, "big") + b"c"  # a row without a mark
 ROW = cast(
     "TabletRow",
     SimpleNamespace(
-        table="ks.t", range=(-(1 << 63), 0), hosts={Role.pending: (), Role.staying: ("n2", "n3")}
+        table="ks.t",
+        key=("ks.t", "0"),
+        range=(-(1 << 63), 0),
+        hosts={Role.pending: (), Role.staying: ("n2", "n3")},
+        lost=frozenset[str](),
     ),
 )
+REBUILT = cast("TabletRow", SimpleNamespace(**{**vars(ROW), "lost": frozenset({"n1"})}))
+"""Of a tablet that another node takes over as this one was given up, which is spared now."""
 
 
 def sent(effects: list[Effect] | None) -> dict[tuple[str, bytes], int]:
@@ -42,8 +49,16 @@ def node() -> SimpleNamespace:
     rows = MemoryRows(ModelledDisk())
     rows.write([Put("ks.t", Version(key, 5, b"7")) for key in KEYS])
     rows.write([Put(late_rows_of("ks.t"), Version(key, 5, b"")) for key in KEYS])
-    view = SimpleNamespace(given_up=set[str](), version=3)
-    return SimpleNamespace(rows=rows, view=view, down={"n3"}, number=lambda: next(numbers))
+    views = {"ks.t": ("ks.v",)}
+    view = SimpleNamespace(given_up=set[str](), version=3, views_of=views.__getitem__)
+    return SimpleNamespace(
+        name="n1",
+        rows=rows,
+        view=view,
+        down={"n3"},
+        number=lambda: next(numbers),
+        has=lambda _: False,
+    )
 
 
 def test_an_heir_that_is_down_is_waited_for_under_the_numbers_that_it_has_once(
@@ -87,3 +102,32 @@ def test_a_refused_row_is_sent_again_and_a_tablet_that_is_gone_is_forgotten(
     handing.forget(ROW)
     assert handing.waiting == 0
     assert not any(map(handing.owns, first.values()))
+
+
+def test_who_was_left_out_hands_over_all_that_it_has_once(node: SimpleNamespace) -> None:
+    node.rows.write([Put("ks.t", Version(OLDER, 4, b"6"))])
+    node.down.clear()
+    handing = HandingOver(cast("Context", node))
+    assert {key for _, key in sent(handing.go_on(ROW))} == {*KEYS}
+    numbers = sent(handing.go_on(REBUILT))
+    assert {*numbers} == {(heir, key) for heir in ("n2", "n3") for key in (*KEYS, OLDER)}
+    for (heir, _), number in numbers.items():
+        for drop in handing.reply(heir, ReplicaReply(number, Outcome.done)):
+            assert isinstance(drop, Drop)
+            node.rows.drop(drop.family, drop.low, drop.high)
+    assert handing.go_on(REBUILT) is None
+    assert node.rows.get("ks.t", OLDER) is not None
+
+
+def test_what_is_not_handed_over_yet_is_sent_when_it_is_asked_again(node: SimpleNamespace) -> None:
+    handing = HandingOver(cast("Context", node))
+    first = sent(handing.go_on(REBUILT))
+    handing.reply("n2", ReplicaReply(first["n2", KEYS[0]], Outcome.done))
+    node.down.clear()
+    assert sent(handing.go_on(REBUILT)).keys() == {
+        ("n2", KEYS[1]),
+        ("n3", KEYS[0]),
+        ("n3", KEYS[1]),
+    }
+    handing.forget(REBUILT)
+    assert handing.waiting == 0

@@ -1,5 +1,6 @@
 """Versions of base rows that are lost with the only nodes that had them, which are given up.
 
+Or were, until they were no longer asked to clean up: who is spared before hands over what it has.
 Nobody was promised such a version, for a write that is acknowledged has a quorum. But a view may have been updated
 from it, and no replica of the base table knows that any more: it shows the lost version's row, or lacks that of the
 version before, until the key is written again. Only such rows are excused, each by what the lost version itself makes of the view.
@@ -16,7 +17,10 @@ from stagewright.impl.node.messages import Cell
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.world import World
 from stagewright.impl.storage.memory import MemoryRows
+from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 
+_OVER = (Stage.none, Stage.end_migration)
+"""Nobody is asked to clean up any more, also if it is no longer given up."""
 Found = tuple[int, bytes | None] | None
 """A timestamp and a value, if there is a row."""
 
@@ -40,11 +44,14 @@ class LostVersions:
             if row is None or not after.views_of(row.table):
                 continue
             hosts = {r.host for r in earlier.tablet.replicas}
-            given_up = hosts & (before.given_up | after.given_up)
-            for name in given_up:
-                had = self._had.setdefault((row.table, row.number, name), set())
-                had |= self._versions(name, row)
-            gone = given_up - {*row.holders}
+            given_up, over = before.given_up | after.given_up, row.tablet.stage in _OVER
+            for name in hosts:
+                place = row.table, row.number, name
+                if name in given_up:
+                    self._had.setdefault(place, set()).update(self._versions(name, row))
+                elif not over:  # it hands over what it has before it cleans up
+                    self._had.pop(place, None)
+            gone = {h for h in hosts if (row.table, row.number, h) in self._had} - row.holders
             if gone:
                 self._lose(row, gone, after)
 

@@ -74,6 +74,19 @@ STALE = Plan(
     workload=Workload(keys=30, gap=(0, 2), reads=0),
 )
 """A view is built also by a node that has missed writes, and gets them no more."""
+WAY_BACK = (
+    "table t tablets 4 rf 2; create view v on t by value mod 7; await v; write 80; partition n3; "
+    "ask remove n3; wait {}; abort n3; reconnect n3; wait 500; write 5"
+)
+SPARED = Plan(
+    nodes=4,
+    script=parse_script(WAY_BACK.format(300)),
+    faults=parse_faults("loss=0.2"),
+    workload=Workload(keys=40, gap=(0, 2), reads=0.1),
+)
+"""A node has rows alone, and comes back while its tablets are rebuilt without it."""
+SPARED_LATE = replace(SPARED, seed=39, script=parse_script(WAY_BACK.format(1227)))
+"""It comes back between the last cleanup and the end: nobody asks it to clean up."""
 LATE = Plan(
     nodes=4,
     script=parse_script(
@@ -147,6 +160,20 @@ def test_what_a_replica_that_is_lost_had_put_into_a_view_is_taken_out_of_it(seed
     assert "view rows of lost versions" not in report.counted
 
 
+@pytest.mark.parametrize("seed", some_of([0, 1, 3]))
+def test_who_is_spared_while_others_take_its_place_hands_over_what_it_had_alone(seed: int) -> None:
+    report = run(replace(SPARED, seed=seed))
+    assert (report.breaches, report.refused) == ([], [])
+    assert [o.result for o in report.outcomes if o.operation == "abort n3"] == ["done"]
+    assert "view rows of lost versions" not in report.counted
+
+
+def test_who_is_spared_after_the_last_cleanup_has_lost_what_it_had_alone() -> None:
+    report = run(SPARED_LATE)
+    assert (report.breaches, report.refused) == ([], [])
+    assert report.counted["view rows of lost versions"] > 0
+
+
 def test_a_view_has_as_many_replicas_as_its_table() -> None:
     script = "table t tablets 1 rf 2; create view v on t by value; alter v rf 3; alter t rf 3"
     report = run(Plan(script=parse_script(script)))
@@ -172,6 +199,7 @@ SHOWN = (
     ),
     Shown(D.view_updates_change_sides, FEWER, "", 1, oracle=True),
     Shown(D.late_rows_are_not_handed_over, FEWER, "", 2, oracle=True),
+    Shown(D.spared_nodes_keep_silent, SPARED, "", oracle=True),
     Shown(
         D.tasks_of_undone_moves_stay_aborted,
         replace(BACK, faults=parse_faults(f"dead@{UNDONE},action@{UNDONE}")),
