@@ -125,6 +125,8 @@ VIEW_ENGINE = Document(
                 IndexCompaction.partitions_are_cleaned_up,
                 IndexTree.rows_are_of_partitions_of_the_index,
                 IndexTree.partitions_are_cleaned_up,
+                IndexTree.rows_are_inserted_during_a_cleanup,
+                IndexTree.rows_are_removed_during_a_cleanup,
                 IndexTriggers.a_cleanup_has_something_to_do,
                 IndexTriggers.partitions_are_cleaned_up,
             ),
@@ -165,6 +167,7 @@ VIEW_ENGINE = Document(
             (
                 PartitionQueries.an_answer_has_every_partition_that_is_wanted,
                 PartitionQueries.queries_come_at_any_time,
+                PartitionQueries.documents_change_at_any_time,
                 PartitionQueries.only_the_newest_is_waited_for,
                 PartitionReplicas.each_partition_is_served_once,
                 PartitionReplicas.a_failover_is_initiated,

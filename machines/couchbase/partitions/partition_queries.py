@@ -235,6 +235,11 @@ class PartitionQueries(Machine):
         """004: "When a query request arrives", it is taken: whatever the updater, or the manager, does."""
         return self.query.is_none() & stale.any_of(*Stale)
 
+    @accepts(write)
+    def documents_change_at_any_time(self, p: Term[Partition]) -> Bool:
+        """004: the updater is triggered by the "number of changes": they do not wait for it, nor for queries."""
+        return self.source[p] < LAST_SEQ
+
     @accepts(answer)
     def only_the_newest_is_waited_for(self) -> Bool:
         """004: "When stale = false, it will block"; a query that takes what is indexed waits for no updater."""

@@ -12,8 +12,9 @@ from stagewright.machines.couchbase.indexes.index_compaction import (
     Compactor,
     IndexCompaction,
 )
+from stagewright.machines.couchbase.indexes.index_tree import UPDATER, IndexTree, Key
 from stagewright.machines.couchbase.indexes.index_update import City, Document, IndexUpdate
-from stagewright.machines.couchbase.partitions.group_states import Partition
+from stagewright.machines.couchbase.partitions.group_states import Partition, PartitionState
 from stagewright.machines.couchbase.partitions.partition_queries import PartitionQueries, Stale
 from stagewright.machines.couchbase.partitions.partition_rebalance import (
     Move,
@@ -285,6 +286,54 @@ class DeletesWaitForTheUpdater(IndexUpdate):
         """It is indexed."""
         require(~self._is_on_its_way(d), "the document is indexed")
         super().delete(d)
+
+
+@known_bug(
+    "K8-documents",
+    "design document 004: triggering updates by number of changes",
+    breaks=PartitionQueries.documents_change_at_any_time,
+    sizes={Partition: 1},
+)
+class ChangesWaitForTheUpdater(PartitionQueries):
+    """No document changes while the index is updated: so the updater comes to an end."""
+
+    @action(by=CLIENT, spends=PartitionQueries.writes)
+    def write(self, p: Term[Partition]) -> None:
+        """A document changes when nothing is updated."""
+        super().write(p)
+        require(~self.updater, "updater does not run")
+
+
+@known_bug(
+    "K4-inserts",
+    "design document 004: the cleanup is a job that is run periodically",
+    breaks=IndexTree.rows_are_inserted_during_a_cleanup,
+)
+class InsertsWaitForTheCleaner(IndexTree):
+    """Nothing is inserted until no partition is in cleanup."""
+
+    @action(by=UPDATER, spends=IndexTree.batches)
+    def insert(self, key: Term[Key], p: Term[Partition]) -> None:
+        """Nothing is to be cleaned up."""
+        super().insert(key, p)
+        clean = every(self.state[o] != PartitionState.cleanup for o in Partition)
+        require(clean, "nothing is to be cleaned up")
+
+
+@known_bug(
+    "K4-removals",
+    "design document 004: the cleanup is a job that is run periodically",
+    breaks=IndexTree.rows_are_removed_during_a_cleanup,
+)
+class RemovalsWaitForTheCleaner(IndexTree):
+    """Nothing is removed but by the cleaner, while there is a partition in cleanup."""
+
+    @action(by=UPDATER, spends=IndexTree.batches)
+    def remove(self, key: Term[Key], p: Term[Partition]) -> None:
+        """Nothing is to be cleaned up."""
+        super().remove(key, p)
+        clean = every(self.state[o] != PartitionState.cleanup for o in Partition)
+        require(clean, "nothing is to be cleaned up")
 
 
 BUGS = known_bugs_in(globals())

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from stagewright.machines.yugabytedb.backfill.backfill_rpcs import BackfillRpcs, Phase
 from stagewright.machines.yugabytedb.backfill.backfill_safe_time import (
     NO_TIME,
     TABLET,
     BackfillSafeTime,
 )
-from stagewright.machines.yugabytedb.backfill.backfill_table import Tablet
+from stagewright.machines.yugabytedb.backfill.backfill_table import Index, Tablet
 from stagewright.machines.yugabytedb.backfill.backfill_versions import BackfillVersions
-from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT
-from stagewright.machines.yugabytedb.indexes.index_rows import HybridTime, Row as TableRow
+from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, Server
+from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions
+from stagewright.machines.yugabytedb.indexes.index_rows import (
+    HybridTime,
+    IndexRows,
+    Row as TableRow,
+)
 from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
 from stagewright.machines.yugabytedb.indexes.unique_index import Key, Row, Time, UniqueIndex
 from stagewright.spec import Term, action, require
@@ -77,6 +83,63 @@ class KeysChangeAfterTheBuild(UniqueIndex):
         """The index is built."""
         super().update(r, old, k, time)
         require(self.build != Status.in_progress, "the index is built")
+
+
+@known_bug(
+    "002-62",
+    ONLINE,
+    breaks=BackfillVersions.updates_of_other_columns_are_not_locked_out,
+    budgets={BackfillVersions.writes: 1},
+)
+class OtherColumnsWaitForTheScan(BackfillVersions):
+    """What the index does not have is not updated during the scan: the row would get another version."""
+
+    @action(by=CLIENT, spends=BackfillVersions.writes)
+    def update_in_place(self, r: Term[TableRow], time: Term[HybridTime]) -> None:
+        """The table is not scanned."""
+        super().update_in_place(r, time)
+        require(self.permission != Permission.do_backfill, "the table is not scanned")
+
+
+@known_bug(
+    "002-63",
+    "design document 002: the index build itself will occur asynchronously",
+    breaks=IndexPermissions.indexes_are_dropped_at_any_time,
+)
+class DropIndexWaitsForTheBuild(IndexPermissions):
+    """DROP INDEX is refused until the index is built."""
+
+    @action(by=CLIENT)
+    def drop_index(self) -> None:
+        """The index is built."""
+        require(self.permission == Permission.read_write_and_delete, "the index is built")
+        super().drop_index()
+
+
+@known_bug(
+    "002-64",
+    "design document 002: the index build itself will occur asynchronously",
+    breaks=BackfillRpcs.indexes_are_dropped_at_any_time,
+)
+class DropIndexWaitsForTheTablet(BackfillRpcs):
+    """DROP INDEX is refused while the master leader has a job to do."""
+
+    @action(by=CLIENT, spends=BackfillRpcs.aborts)
+    def drop_index(self, i: Term[Index]) -> None:
+        """The master leader has no job to do."""
+        super().drop_index(i)
+        require(self.phase == Phase.none, "the master leader has no job to do")
+
+
+@known_bug("002-65", ONLINE, breaks=IndexRows.transactions_can_be_given_up)
+class RollbacksWaitForTheBackfill(IndexRows):
+    """A transaction is given up when no backfill is under way, and holds its rows until then."""
+
+    @action(by=CLIENT)
+    def roll_back(self, s: Term[Server]) -> None:
+        """No backfill is under way."""
+        super().roll_back(s)
+        require(self.index.permission != Permission.do_backfill, "no backfill is under way")
 
 
 BUGS = known_bugs_in(globals())

@@ -1145,6 +1145,7 @@ class TabletCluster(Machine):
         equivalent_drop(
             ask_to_stream,
             "stage has an action",
+            "barrier done before the target is cleaned up",
             because="the stage is streaming, which has an action and no barrier",
         ),
         equivalent_drop(
@@ -1223,6 +1224,7 @@ class TabletCluster(Machine):
         equivalent_drop(
             run_repair,
             "stage has an action",
+            "barrier done before the target is cleaned up",
             because="the stages of a repair have an action, and wait for no barrier",
         ),
         equivalent_drop(

@@ -26,6 +26,7 @@ from stagewright.spec import (
     Record,
     SetVar,
     Term,
+    accepts,
     action,
     always_reachable,
     budget,
@@ -337,6 +338,11 @@ class BackfillRpcs(Machine):
         self.phase = Phase.none
 
     # -- promises ----------------------------------------------------------------------------------------------------
+
+    @accepts(drop_index)
+    def indexes_are_dropped_at_any_time(self, i: Term[Index]) -> Bool:
+        """DROP INDEX waits for no answer of a tablet, and for no job."""
+        return ~self._is_removed(i)
 
     @invariant
     def published_indexes_are_complete(self, i: Term[Index]) -> Bool:

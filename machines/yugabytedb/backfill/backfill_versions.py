@@ -303,6 +303,12 @@ class BackfillVersions(Machine):
         """The same for deletes."""
         return (self.now != TIMES[-1]) & self._row_now(r).is_some()
 
+    @accepts(update_in_place)
+    def updates_of_other_columns_are_not_locked_out(self, r: Term[Row]) -> Bool:
+        """002, the first goal, of what the index does not have: such an update makes no entry, and waits for none."""
+        only_when(self.era.skips_in_place)
+        return (self.now != TIMES[-1]) & self._row_now(r).is_some()
+
     @invariant
     def no_orphan_entry(self, r: Term[Row], v: Term[Value]) -> Bool:
         """002, Design Goals: indexes are "consistent with the data in the primary table": no entry is left."""

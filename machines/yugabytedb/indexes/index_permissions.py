@@ -112,6 +112,12 @@ class IndexPermissions(IndexLife):
         """002: "It would be possible to query and determine the status (IN-PROGRESS, SUCCESS, FAILED)": at any time."""
         return (self.version > 0) & ~self.drop_requested
 
+    @accepts(IndexLife.drop_index)
+    def indexes_are_dropped_at_any_time(self) -> Bool:
+        """DROP INDEX does not wait for the build, which asynchronously goes on; nor for servers that are behind."""
+        only_when(self.era.stepwise_removal)
+        return self.permission.column(lambda p: p.kept)
+
     @step_property
     def deferred_builds_wait_for_their_statement(self, after: Self) -> Bool:
         """002, "Future Work": the build begins with "BUILD/BACKFILL index <indexed_table>", and not before."""

@@ -468,6 +468,11 @@ class IndexRows(Machine):
         """What was written may be committed, however far the index is; while the model has times left."""
         return self._is_pending(s) & self._is_later(s, Term.of(LAST))
 
+    @accepts(roll_back)
+    def transactions_can_be_given_up(self, s: Term[Server]) -> Bool:
+        """The same of what is to be given up: a client that waits for the build holds its rows meanwhile."""
+        return self._is_pending(s)
+
     @accepts(read_table)
     def reads_are_not_locked_out(self, r: Term[Row]) -> Bool:
         """002: "All the queries/updates continue against MyTable (and the existing indexes if any)"."""
