@@ -21,6 +21,7 @@ from stagewright.spec.definition import (
     Requirement,
     Variable,
 )
+from stagewright.spec.derived.open_ended import LARGEST, open_ended
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import DomainError, RefusedError
 from stagewright.spec.grounding.domains import (
@@ -68,12 +69,19 @@ class Interpreter:
 
     source: Definition
     scope: Scope
-    bounded: bool = True  # what is `bounded(...)` is a requirement, as it is in checks
+    bounded: bool = (
+        True  # with the bounds of a check: what is `bounded(...)`, and how large numbers grow
+    )
 
     @cached_property
     def definition(self) -> Definition:
         """The definition with its budgets spelled out as variables."""
         return within_budgets(self.source, self.scope)
+
+    @cached_property
+    def _open(self) -> frozenset[str]:
+        """The variables whose numbers may be larger than declared."""
+        return frozenset() if self.bounded else open_ended(self.definition)
 
     def initial_states(self) -> Iterator[State]:
         """Every initial state, in a fixed order."""
@@ -246,7 +254,8 @@ class Interpreter:
                 value = self._value(assignment.value, state, None, inner)
                 label = step_of(action, env).label
                 _check_keys(assignment, path, label)
-                _check_bounds(assignment, path, value, label)
+                most = LARGEST if path[0] in self._open else 0
+                _check_bounds(assignment, path, value, label, most)
                 for other in written:
                     if path[: len(other)] == other[: len(path)]:
                         raise assigned_twice(step_of(action, env).label, path, assignment)
@@ -289,8 +298,8 @@ def _check_keys(assignment: Assignment, path: _Path, label: str) -> None:
         place = place.base
 
 
-def _check_bounds(assignment: Assignment, path: _Path, value: Value, label: str) -> None:
-    for low, high, number in numbers_in(assignment.place.sort, value):
+def _check_bounds(assignment: Assignment, path: _Path, value: Value, label: str, most: int) -> None:
+    for low, high, number in numbers_in(assignment.place.sort, value, most):
         if not low <= number <= high:
             problem = f"assigns {number} to {path_name(path)}, outside of {low}..{high}"
             mend = "add a requirement that keeps it within its bounds, or widen them"
@@ -300,21 +309,24 @@ def _check_bounds(assignment: Assignment, path: _Path, value: Value, label: str)
             raise DomainError(f"`{label}` {problem}", where=assignment.where, help=mend)
 
 
-def numbers_in(sort: Sort, value: Any) -> Iterator[tuple[int, int, int]]:
-    """Every number that has bounds, with these: (low, high, number); of a sequence also its length."""
+def numbers_in(sort: Sort, value: Any, most: int = 0) -> Iterator[tuple[int, int, int]]:
+    """Every number that has bounds, with these: (low, high, number); of a sequence also its length.
+
+    `most`: what a number may be, if that is more than its sort says.
+    """
     match sort:
         case IntSort(low, high):
-            yield low, high, value
+            yield low, max(high, most), value
         case MapSort(_, inner):
             for one in value.values():
-                yield from numbers_in(inner, one)
+                yield from numbers_in(inner, one, most)
         case RecordSort(_, fields):
             for name, inner in fields:
-                yield from numbers_in(inner, value[name])
+                yield from numbers_in(inner, value[name], most)
         case SeqSort(element, capacity):
             yield 0, capacity, len(value)
             for one in value:
-                yield from numbers_in(element, one)
+                yield from numbers_in(element, one, most)
         case _:
             return
 

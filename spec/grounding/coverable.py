@@ -14,6 +14,7 @@ from stagewright.spec.entities import Entity
 from stagewright.spec.grounding.ground import Cell
 from stagewright.spec.nodes import Apply, Node, Op
 from stagewright.spec.scope import BUDGET_PREFIX, Scope
+from stagewright.spec.sorts import IntSort
 from stagewright.spec.text.state_diagram import diagrams_of
 from stagewright.spec.text.words import words
 from stagewright.spec.values import Value, show
@@ -106,7 +107,7 @@ def name_of(thing: Thing) -> str:
 
 def things_of(definition: Definition, scope: Scope, cells: Sequence[Cell]) -> Iterable[Thing]:
     """All things of a definition at a scope, in its order; without values of domains too large to list."""
-    for _, _, names in value_names(cells, scope):
+    for _, _, names in value_names(cells, scope, declared=True):
         if len(names) <= _VALUES_LISTED:
             yield from names
     for action in definition.actions:
@@ -144,12 +145,18 @@ class Names(Sequence[Thing]):
         return ValueOf(self._place, _value(self._values[index]))
 
 
-def value_names(cells: Sequence[Cell], scope: Scope) -> list[tuple[int, int, Names]]:
-    """For each cell its lowest code and what each code is called."""
+def value_names(
+    cells: Sequence[Cell], scope: Scope, *, declared: bool = False
+) -> list[tuple[int, int, Names]]:
+    """For each cell its lowest code and what each code is called; `declared`: of numbers no larger ones."""
     from stagewright.spec.grounding.domains import values_of
 
+    def values(cell: Cell) -> Sequence[Value]:
+        is_open = isinstance(cell.sort, IntSort) and not declared
+        return range(cell.low, cell.high + 1) if is_open else values_of(cell.sort, scope)
+
     return [
-        (cell.index, cell.low, Names(_place(cell), values_of(cell.sort, scope)))
+        (cell.index, cell.low, Names(_place(cell), values(cell)))
         for cell in cells
         if not cell.variable.startswith(BUDGET_PREFIX)
     ]

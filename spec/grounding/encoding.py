@@ -67,8 +67,9 @@ def decode(model: GroundModel, state: tuple[int, ...]) -> State:
     """The definition's own values of a ground state."""
     decoded: dict[tuple[Value, ...], Value] = {}
     for cell, code in zip(model.cells, state, strict=True):
-        values = values_of(cell.sort, model.scope)
-        decoded[cell.variable, *cell.path] = values[code - cell.low]
+        number = isinstance(cell.sort, IntSort)  # which may be larger than declared
+        value = code if number else values_of(cell.sort, model.scope)[code]
+        decoded[cell.variable, *cell.path] = value
     return FrozenMap(
         {
             v.name: _assemble(v.sort, (v.name,), decoded, model.scope)
@@ -116,4 +117,5 @@ def _cell_code(model: GroundModel, cell: Cell, state: State) -> int:
                 return cell.low  # what is not there
             case _:
                 value = value[key]
-    return encode_scalar(value, cell.sort, model.scope)
+    sort = IntSort(cell.low, cell.high) if isinstance(cell.sort, IntSort) else cell.sort
+    return encode_scalar(value, sort, model.scope)

@@ -18,6 +18,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from stagewright.spec.grounding.families import Input
+from stagewright.spec.sorts import IntSort
 from stagewright.spec.terms.intervals import (
     Interval,
     greatest_of,
@@ -330,13 +331,18 @@ class Cell:
     name: str  # as a person writes it: `learned[node0]`, `row.present`
     variable: str
     path: tuple[Value, ...]  # keys and field names below the variable
-    sort: ScalarSort
+    sort: ScalarSort  # as declared; without the bounds of a check a number may be larger
     low: int
     size: int
 
     @property
     def high(self) -> int:
         return self.low + self.size - 1
+
+    @property
+    def declared(self) -> int:
+        """The largest code that it has within the bounds of a check."""
+        return self.sort.high if isinstance(self.sort, IntSort) else self.high
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stagewright.spec.definition import AnyValue, Definition
+from stagewright.spec.derived.open_ended import LARGEST, open_ended
 from stagewright.spec.grounding.domains import values_of
 from stagewright.spec.grounding.encoding import LENGTH, encode_scalar, held_as
 from stagewright.spec.grounding.ground import Cell
@@ -29,13 +30,15 @@ Place = int | dict[Value, "Place"]
 class Layout:
     """The cells of a definition's variables at a scope.
 
-    `starts` holds the initial value of each cell, None for any; `places` says where each variable lives.
+    `starts` holds the initial values of each cell; `places` says where each variable lives. Without bounds (not
+    `bounded`) a number that a check alone bounds may become larger than declared; none starts beyond that.
     """
 
-    def __init__(self, definition: Definition, scope: Scope) -> None:
+    def __init__(self, definition: Definition, scope: Scope, *, bounded: bool = True) -> None:
         self.scope = scope
         self.cells: list[Cell] = []
-        self.starts: list[int | None] = []
+        self.starts: list[range] = []
+        self._open = frozenset[str]() if bounded else open_ended(definition)
         self.places: dict[str, Place] = {}
         self.has_any_sequence = False  # some sequence may start as any
         for v in definition.variables:
@@ -75,7 +78,8 @@ class Layout:
         self.has_any_sequence |= initial is AnyValue.ANY
         length = IntSort(0, sort.capacity)
         start = initial if initial is AnyValue.ANY else len(initial)
-        place: dict[Value, Place] = {LENGTH: self._cell(variable, length, start, (*path, LENGTH))}
+        where = self._cell(variable, length, start, (*path, LENGTH), has_room=False)
+        place: dict[Value, Place] = {LENGTH: where}
         for i in range(sort.capacity):
             one = initial if initial is AnyValue.ANY else next(iter(initial[i : i + 1]), ())
             place[i] = self._element(variable, sort.element, one, (*path, i))
@@ -103,14 +107,28 @@ class Layout:
             initial = values_of(cell_sort, self.scope)[0]
         return self._cell(variable, cell_sort, initial, path)
 
-    def _cell(self, variable: str, sort: ScalarSort, initial: Any, path: tuple[Value, ...]) -> int:
+    def _cell(
+        self,
+        variable: str,
+        sort: ScalarSort,
+        initial: Any,
+        path: tuple[Value, ...],
+        *,
+        has_room: bool = True,
+    ) -> int:
+        """The next cell; `has_room`: what is longer, or larger, than declared has a place, too."""
         index = len(self.cells)
         if isinstance(sort, IntSort):
-            low, size = sort.low, sort.high - sort.low + 1
+            declared = range(sort.low, sort.high + 1)
         else:
-            low, size = 0, len(values_of(sort, self.scope))
+            declared = range(len(values_of(sort, self.scope)))
+        size = len(declared)
+        if isinstance(sort, IntSort) and variable in self._open and has_room:
+            size = max(sort.high, LARGEST) - sort.low + 1
         name = path_name((variable, *path))
-        self.cells.append(Cell(index, name, variable, path, sort, low, size))
-        start = None if initial is AnyValue.ANY else encode_scalar(initial, sort, self.scope)
-        self.starts.append(start)
+        self.cells.append(Cell(index, name, variable, path, sort, declared.start, size))
+        if initial is not AnyValue.ANY:
+            code = encode_scalar(initial, sort, self.scope)
+            declared = range(code, code + 1)
+        self.starts.append(declared)
         return index

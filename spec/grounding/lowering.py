@@ -51,9 +51,10 @@ def ground(
 ) -> GroundModel:
     """The ground form of a definition at a scope.
 
-    `bounded`: no step leaves a state beyond the definition's constraints, and each holds to what is
-    `bounded(...)`, as it is in checks. Both say nothing of running systems and of traces. `wide`: the steps of an action with very many choices of a
-    number are made when they are asked for; `GroundModel.steps` is then a `Families`.
+    `bounded`: no step leaves a state beyond the definition's constraints, each holds to what is `bounded(...)`,
+    and no number grows larger than declared, as it is in checks. All that says nothing of running systems and of
+    traces. `wide`: the steps of an action with very many choices of a
+    number are made when they are asked for, and no property is lowered; `GroundModel.steps` is then a `Families`.
 
     Raises:
         AssignedTwiceError: a step assigns one place twice.
@@ -81,7 +82,9 @@ class Lowering:
         self.premises = premises  # "never P", of its properties: whether they were put to the test
         self.definition = definition = within_budgets(definition, scope)
         self.scope = scope
-        self.layout = Layout(definition, scope)
+        self.layout = Layout(definition, scope, bounded=bounded)
+        if wide:  # who follows what has happened checks no property
+            self.definition = replace(definition, properties=())
         self.cells = self.layout.cells
         self.builder = Builder((c.low, c.high, isinstance(c.sort, BoolSort)) for c in self.cells)
         self.expressions = Expressions(self.layout, scope, self.builder)
@@ -142,9 +145,9 @@ class Lowering:
         if self.layout.has_any_sequence:
             condition = self.builder.and_((condition, wellformed))
         fixed = [
-            self.builder.eq(self.builder.cell(i), self.builder.const(v))
-            for i, v in enumerate(self.layout.starts)
-            if v is not None
+            self.builder.eq(self.builder.cell(i), self.builder.const(values.start))
+            for i, values in enumerate(self.layout.starts)
+            if len(values) == 1
         ]
         model = GroundModel(
             definition=self.definition,
@@ -219,16 +222,9 @@ class Lowering:
             kinds[prop.kind] += known[1] if known and known[0] == prop else self._properties(prop)
         return {kind: tuple(found) for kind, found in kinds.items()}
 
-    def _starts(self) -> tuple[range, ...]:
-        """What each cell may hold at first, if no condition says more."""
-        return tuple(
-            range(c.low, c.high + 1) if start is None else range(start, start + 1)
-            for c, start in zip(self.cells, self.layout.starts, strict=True)
-        )
-
     def _refuse_too_many_starts(self) -> None:
         """Where no condition leaves some out, before the rest, which takes long at a large scope."""
-        candidates = math.prod(map(len, self._starts()))
+        candidates = math.prod(map(len, self.layout.starts))
         if candidates > MAX_INITIAL_STATES and not self.definition.initially:
             raise too_many_starts(self.definition.name, candidates)
 
@@ -254,7 +250,7 @@ class Lowering:
         return math.prod(len(values_of(b.sort, self.scope)) for b in bounds)
 
     def _initial_states(self, condition: GroundNode) -> Sequence[tuple[int, ...]]:
-        choices = self._starts()
+        choices = tuple(self.layout.starts)
         candidates = math.prod(map(len, choices))
         if condition is self.builder.true and 0 < candidates <= MAX_INITIAL_STATES:
             return Independent(choices)

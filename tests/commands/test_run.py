@@ -1,6 +1,7 @@
 """`stagewright run`: what it prints, what it exits with, and what it refuses."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,19 @@ def test_run_as_json_holds_the_numbers(capsys: pytest.CaptureFixture[str]) -> No
     assert document["breaches"] == document["story"] == []
     met = {(m["state"], m["what"]): m["times"] for m in document["met"]}
     assert met["tablet.streaming", "entered"] >= 2
+
+
+@pytest.mark.long
+def test_every_command_that_a_run_prints_works(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the run that the command line makes by itself: its versions are beyond what a check looks at."""
+    assert run_command_line(["run", "--out", "here"]) == ExitCode.HOLDS
+    lines = capsys.readouterr().out.splitlines()
+    commands = [
+        line.partition(": stagewright ")[2] for line in lines if line.startswith("check the ")
+    ]
+    assert len(commands) == 3
+    for command in commands:
+        assert run_command_line(shlex.split(command)) == ExitCode.HOLDS, command
 
 
 GIVEN_UP = [

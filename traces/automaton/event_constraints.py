@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from stagewright.spec.derived.open_ended import LARGEST
 from stagewright.traces.automaton.nfa import Automaton, Numbers
 from stagewright.traces.events.symbols import Symbol, value_key
 
@@ -151,6 +152,8 @@ def _beyond_the_end(name: str, observed: Mapping[str, object]) -> str | None:
 
 def _listed(values: Iterable[str]) -> str:
     """Some values as an error lists them."""
+    if isinstance(values, Numbers) and values.high == LARGEST:
+        return f"whole numbers from {values.low} on"
     if isinstance(values, Numbers) and len(values) > _LISTED_MAX:
         return f"{values.low} … {values.high}"
     known = sorted(values, key=_by_size)

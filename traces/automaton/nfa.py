@@ -8,6 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from stagewright.spec.definition import Definition
 from stagewright.spec.errors import InputError
@@ -58,6 +59,15 @@ class Leaf:
     codes: Mapping[str, int]  # scalar: code by `value_key`; set: cell by the member's name
 
 
+class Beyond(NamedTuple):
+    """A number that only a check bounds: `low` to `declared`. Those with the same `among` are bounded together."""
+
+    cell: int
+    low: int
+    declared: int
+    among: str
+
+
 @dataclass(frozen=True)
 class Automaton:
     """One machine at one scope under one way of recording, without the definition's own classes."""
@@ -71,6 +81,7 @@ class Automaton:
     ]  # the values of each action's parameters
     leaves: Mapping[str, Leaf]
     cells: int  # of a state
+    beyond: tuple[Beyond, ...]  # cells that may be larger than declared
     ignored: frozenset[str]  # leaves of budgets that are without bound here
     recording: Recording
     max_states: int = MAX_STATES
@@ -117,6 +128,11 @@ def of_model(
         },
         leaves,
         len(model.cells),
+        tuple(
+            Beyond(c.index, c.low, c.declared, f"{c.variable}: {c.sort}")
+            for c in model.cells
+            if c.declared < c.high
+        ),
         frozenset(budgets - set(leaves)),
         recording,
         max_states,
@@ -143,7 +159,7 @@ def _leaves(model: GroundModel) -> Iterable[tuple[str, Leaf]]:
             name = path_name((cell.variable, *cell.path[:-1]))
             sets.setdefault(name, {})[show(cell.path[-1])] = cell.index
         elif isinstance(cell.sort, IntSort):
-            yield cell.name, Leaf(cell.index, Numbers(cell.sort.low, cell.sort.high, cell.low))
+            yield cell.name, Leaf(cell.index, Numbers(cell.low, cell.high, cell.low))
         else:
             values = values_of(cell.sort, model.scope)
             codes = {value_key(plain(v)): cell.low + i for i, v in enumerate(values)}

@@ -6,7 +6,7 @@ depends on the set and the event alone, and on nothing that was numbered before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice, product
 
@@ -64,7 +64,7 @@ class Determinised:
         self._templates: dict[int, Callable[..., State | None]] = {}
         self._alphabet = Alphabet(source)
         self._unseen: dict[int, tuple[frozenset[int], frozenset[int]]] = {}
-        self._closures: dict[tuple[int, ...], frozenset[int]] = {}
+        self._closures: dict[tuple[tuple[int, ...], int], frozenset[int]] = {}
         self._steps: dict[int, tuple[tuple[int, int], ...]] = {}
         self._known: dict[tuple[int, str], int] = {}
         self._constraints: dict[str, Constraint | str] = {}
@@ -119,11 +119,14 @@ class Determinised:
             raise SpentError
         hidden = self.source.recording.hidden.exist
         if number == START:
+            if not self.source.recording.from_start and self._beyond(constraint):
+                raise SpentError  # what is reachable is looked for within the bounds of a check
             first = self._initial
-            return self._closure(tuple(sorted(first))) if hidden else first
+            far = self._beyond(constraint)
+            return self._closure(tuple(sorted(first)), far) if hidden else first
         here: Iterable[int] = self.sets[number]
         if hidden:
-            here = self._closure(self.sets[number])
+            here = self._closure(self.sets[number], self._beyond(constraint))
         if constraint.steps is not None:
             return self._few(
                 n for s in here for i in constraint.steps if (n := self._own(i, s)) >= 0
@@ -229,9 +232,10 @@ class Determinised:
     def _reachable(self) -> frozenset[int]:
         first = [self._number(s) for s in self.source.initial]
         reached, frontier = set(first), first
+        within = Horizon(self.source)
         while frontier:
             for n in self._every_step(frontier.pop()):
-                if n not in reached:
+                if n not in reached and within(self.states[n]):
                     reached.add(n)
                     frontier.append(n)
             self._check(reached)
@@ -257,6 +261,12 @@ class Determinised:
             found = self._after_any(constraint) if anywhere else ANY
             return UNDECIDED if found == ANY else found
         return self._number_of_set(chosen)
+
+    def _beyond(self, constraint: Constraint) -> int:
+        """The largest of the numbers that are observed and larger than declared; 0 if none is."""
+        seen = dict(constraint.cells)
+        codes = ((seen.get(one.cell, one.low), one.declared) for one in self.source.beyond)
+        return max((code for code, declared in codes if code > declared), default=0)
 
     def number_of(self, states: Iterable[State]) -> int:
         """The number of a set of possible states that was found elsewhere."""
@@ -386,19 +396,21 @@ class Determinised:
             found.append((leaf.cell, codes))
         return found
 
-    def _closure(self, states: tuple[int, ...]) -> frozenset[int]:
-        if states not in self._closures:
+    def _closure(self, states: tuple[int, ...], far: int) -> frozenset[int]:
+        if (states, far) not in self._closures:
             reached, frontier = set(states), list(states)
             looked_at = set(states)
+            within = Horizon(self.source, [self.states[s] for s in states], far)
             while frontier:
                 hidden, visible = self._expand(frontier.pop())
-                frontier += hidden - reached
-                reached |= hidden
-                looked_at |= hidden | visible
+                new = {n for n in hidden - reached if within(self.states[n])}
+                frontier += new
+                reached |= new
+                looked_at |= new | visible
                 self._check(looked_at)
-            self._closures[states] = frozenset(reached)
+            self._closures[states, far] = frozenset(reached)
             self.size += len(states) + len(reached)
-        return self._closures[states]
+        return self._closures[states, far]
 
     def _few(self, states: Iterable[int]) -> frozenset[int]:
         found: set[int] = set()
@@ -410,6 +422,26 @@ class Determinised:
     def _check(self, states: set[int]) -> None:
         if len(states) > self.source.max_states:
             raise SpentError
+
+
+class Horizon:
+    """How far steps that nothing records are followed from some states (none: from the beginning).
+
+    Numbers stay within what is declared; where one is beyond that, it may go as far again. `far`: the largest number
+    beyond that the next event observes: so far all may go.
+    """
+
+    def __init__(self, source: Automaton, states: Sequence[State] = (), far: int = 0) -> None:
+        most: dict[str, int] = {}
+        for one in source.beyond:
+            seen = max((state[one.cell] for state in states), default=one.low)
+            further = seen + one.declared - one.low if seen > one.declared else one.declared
+            most[one.among] = max(most.get(one.among, far), further)
+        self._most = [(one.cell, most[one.among]) for one in source.beyond]
+
+    def __call__(self, state: State) -> bool:
+        """Whether a state is within it."""
+        return all(state[cell] <= most for cell, most in self._most)
 
 
 def _few_of(steps: Families[StepCode], template: int, known: frozenset[int]) -> Iterator[int]:

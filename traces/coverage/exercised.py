@@ -33,7 +33,12 @@ from stagewright.traces.automaton.evaluator import Evaluator
 from stagewright.traces.automaton.event_constraints import Constraint
 from stagewright.traces.automaton.possible_states import OfCandidate, PossibleStates
 from stagewright.traces.automaton.step_code import State
-from stagewright.traces.automaton.subset_automaton import START, Determinised, SpentError
+from stagewright.traces.automaton.subset_automaton import (
+    START,
+    Determinised,
+    Horizon,
+    SpentError,
+)
 from stagewright.traces.replay.exact_verdicts import MachineKey
 
 REACHED_MAX = 5_000  # states that are looked at to know what is reachable
@@ -357,6 +362,7 @@ def _looked_for(evaluator: Evaluator) -> _Reached:
     running = beside(evaluator.automaton, "coverage", STATES_MAX)
     things = _Things(evaluator, running, parts=False)
     found: set[int] = set()
+    within = Horizon(evaluator.automaton)
     try:
         waiting = [running.state_number(state) for state in evaluator.automaton.initial]
         reached = set(waiting)
@@ -372,7 +378,7 @@ def _looked_for(evaluator: Evaluator) -> _Reached:
                 if looked_at > STEPS_MAX:
                     return things.all_named(found), len(reached), False
                 found |= things.of((state, step, after))
-                if after not in reached:
+                if after not in reached and within(running.states[after]):
                     if len(reached) >= REACHED_MAX:
                         return things.all_named(found), len(reached), False
                     reached.add(after)

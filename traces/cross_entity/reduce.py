@@ -12,6 +12,7 @@ from itertools import count
 from typing import assert_never
 
 from stagewright.spec.definition import Property
+from stagewright.spec.derived.open_ended import LARGEST
 from stagewright.spec.grounding.domains import values_of
 from stagewright.spec.grounding.encoding import encode_scalar
 from stagewright.spec.nodes import (
@@ -27,6 +28,7 @@ from stagewright.spec.nodes import (
     Quantity,
     Read,
     Select,
+    children,
     free_bounds,
 )
 from stagewright.spec.scope import Scope
@@ -249,7 +251,7 @@ class Reduction:
         )
         numbers = self.atoms[entity.family]
         number = numbers.setdefault(AtomNode(own, values), len(numbers))
-        low, high = _range(node.sort, self.scope)
+        low, high = _range(own, self.scope)
         return Atom(entity.name, number, low, high)
 
     def _own(self, node: Node, entity: _Entity, env: _Env) -> Node:
@@ -410,8 +412,6 @@ class Reduction:
 
 
 def _keyed_by(node: Node, bound: Bound) -> Iterable[str]:
-    from stagewright.spec.nodes import children
-
     match node:
         case Select(Read(variable), key) if key == bound:
             yield variable
@@ -449,11 +449,18 @@ def _code(value: Value, sort: Sort, scope: Scope) -> int:
     return encode_scalar(value, sort, scope)  # type: ignore[arg-type]
 
 
-def _range(sort: Sort, scope: Scope) -> tuple[int, int]:
-    """The codes of a scalar sort's values."""
+def _range(node: Node, scope: Scope) -> tuple[int, int]:
+    """The codes that a scalar may have; a number that is made of others may be larger than it is declared."""
+    sort = node.sort
     if isinstance(sort, IntSort):
-        return sort.low, sort.high
+        return (-LARGEST, LARGEST) if _reads_number(node) else (sort.low, sort.high)
     return 0, len(values_of(sort, scope)) - 1  # type: ignore[arg-type,unused-ignore]
+
+
+def _reads_number(node: Node) -> bool:
+    if isinstance(node, Read | Select | Field) and isinstance(node.sort, IntSort):
+        return True
+    return any(map(_reads_number, children(node)))
 
 
 def _text(node: Node) -> str:

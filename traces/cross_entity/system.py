@@ -249,7 +249,9 @@ def _view(evaluator: Evaluator, atoms: Sequence[tuple[Evaluator, AtomNode]]) -> 
     lowerings: dict[int, Lowering] = {}
     nodes: list[tuple[int, GroundNode]] = []
     for part, atom in atoms:
-        lowering = lowerings.setdefault(id(part), Lowering(part.definition, part.scope))
+        lowering = lowerings.setdefault(
+            id(part), Lowering(part.definition, part.scope, bounded=False)
+        )
         expressions = lowering.expressions
         node = expressions.scalar(atom.node, expressions.constants(dict(atom.values)))
         nodes.append((id(part), node))

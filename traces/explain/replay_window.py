@@ -5,14 +5,16 @@ The tests that `validate --out` writes are made of these: they need the definiti
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from stagewright.spec.definition import Definition
+from stagewright.spec.derived.open_ended import LARGEST, open_ended
 from stagewright.spec.errors import InputError
 from stagewright.spec.grounding.domains import values_of
-from stagewright.spec.interpreter import Interpreter
+from stagewright.spec.interpreter import Interpreter, numbers_in
 from stagewright.spec.scope import Scope, scope_of
 from stagewright.spec.sorts import IntSort, MapSort, RecordSort, SeqSort, SetSort, Sort
 from stagewright.spec.trace import observation
@@ -24,6 +26,7 @@ from stagewright.traces.events.symbols import Symbol, value_key
 from stagewright.traces.explain import failed_guard
 
 Leaves = Mapping[str, object]
+_VARIABLE = re.compile(r"[.\[]")  # what ends its name in that of a leaf
 
 
 class NotExplainedError(AssertionError):
@@ -113,9 +116,9 @@ class Window:
         if possible is None:
             before: list[State] = []
             initial = self.interpreter.initial_states()
-            reached = self._closure(initial, every=not self.from_start)
+            reached = self._closure(initial, event, every=not self.from_start)
         else:
-            before = self._closure(possible)
+            before = self._closure(possible, event)
             reached = self._stepped(before, event.symbol)
         after = [state for state in reached if failed_guard.fits(state, event.observed)]
         if not after:
@@ -134,22 +137,48 @@ class Window:
         looked = [*before] if symbol.action is None and self.hidden.exist else []
         return list(dict.fromkeys([*looked, *found]))
 
-    def _closure(self, states: Iterable[State], *, every: bool = False) -> list[State]:
+    def _closure(self, states: Iterable[State], event: Seen, *, every: bool = False) -> list[State]:
         """The states with those that hidden steps lead to; with `every`, that any steps lead to."""
         reached = dict.fromkeys(states)
         if not (every or self.hidden.exist):
             return list(reached)
         waiting = list(reached)
+        within = self._horizon([], 0) if every else self._horizon(waiting, self._beyond(event))
         while waiting:
             state = waiting.pop()
             for step in failed_guard.steps_meant(self.interpreter, Symbol(None, {}, {})):
                 after = failed_guard.taken(self.interpreter, step, state)
-                if after is None or after in reached:
+                if after is None or after in reached or not within(after):
                     continue
                 if every or self._hides(step, state, after):
                     reached[after] = None
                     waiting.append(after)
         return list(reached)
+
+    def _beyond(self, event: Seen) -> int:
+        """The largest of the numbers that an event observes and that are larger than declared; 0 if none is."""
+        declared = {v.name: max(_highs(v.sort), default=LARGEST) for v in self.definition.variables}
+        seen = ((declared.get(_VARIABLE.split(n)[0], 0), v) for n, v in event.observed.items())
+        return max((v for high, v in seen if type(v) is int and v > high), default=0)
+
+    def _horizon(self, states: Sequence[State], far: int) -> Callable[[State], bool]:
+        """How far steps that nothing records are followed from some states (none: from the beginning)."""
+        most: dict[tuple[str, int, int], int] = {}
+        for name, low, high, number in (one for state in states for one in self._numbers(state)):
+            alike = name, low, high
+            if number > high:
+                most[alike] = max(most.get(alike, far), number + high - low)
+        return lambda state: all(
+            number <= most.get((name, low, high), max(high, far))
+            for name, low, high, number in self._numbers(state)
+        )
+
+    def _numbers(self, state: State) -> Iterator[tuple[str, int, int, int]]:
+        """Those that only a check bounds: variable, bounds, number."""
+        sorts = {v.name: v.sort for v in self.interpreter.definition.variables}
+        for name in open_ended(self.definition):
+            for low, high, number in numbers_in(sorts[name], state[name]):
+                yield name, low, high, number
 
     def _hides(self, step: Step, old: State, new: State) -> bool:
         if self.hidden.actions is not None and step.action not in self.hidden.actions:
@@ -182,6 +211,20 @@ class Window:
         return FrozenMap({v.name: _value(v.sort, v.name, leaves, scope) for v in variables})
 
 
+def _highs(sort: Sort) -> Iterator[int]:
+    """The largest numbers that are declared somewhere in a sort."""
+    match sort:
+        case IntSort(_, high):
+            yield high
+        case MapSort(_, inner) | SeqSort(inner):
+            yield from _highs(inner)
+        case RecordSort(_, fields):
+            for _, inner in fields:
+                yield from _highs(inner)
+        case _:
+            return
+
+
 def _value(sort: Sort, name: str, leaves: Leaves, scope: Scope) -> Value:
     """The value that has these leaves: what `observation` takes apart, put together."""
     match sort:
@@ -205,6 +248,8 @@ def _value(sort: Sort, name: str, leaves: Leaves, scope: Scope) -> Value:
     if isinstance(sort, SetSort):
         members = wanted if isinstance(wanted, list) else []
         return frozenset(v for v in values_of(sort.element, scope) if show(v) in members)
+    if isinstance(sort, IntSort) and type(wanted) is int:
+        return wanted  # it may be larger than declared
     for value in values_of(sort, scope):
         if value_key(plain(value)) == value_key(wanted):
             return value

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stagewright.spec.definition import Definition
+from stagewright.spec.derived.open_ended import LARGEST, open_ended
 from stagewright.spec.grounding.domains import values_of
 from stagewright.spec.scope import Scope
 from stagewright.spec.sorts import (
@@ -83,10 +84,13 @@ class Kind:
 
 def leaf_kinds(definition: Definition, scope: Scope) -> dict[str, Kind]:
     """The kind of each leaf of a state, by the name under which it is observed."""
+    largest = dict.fromkeys(open_ended(definition), LARGEST)
     return {
         name: kind_of(sort, scope)
         for variable in definition.variables
-        for name, sort in _leaves(variable.name, variable.sort, scope)
+        for name, sort in _leaves(
+            variable.name, variable.sort, scope, largest.get(variable.name, 0)
+        )
     }
 
 
@@ -115,17 +119,20 @@ def kind_of(sort: Sort, scope: Scope) -> Kind:
             raise AssertionError(f"{sort} has leaves of its own")
 
 
-def _leaves(name: str, sort: Sort, scope: Scope) -> Iterator[tuple[str, Sort]]:
+def _leaves(name: str, sort: Sort, scope: Scope, most: int) -> Iterator[tuple[str, Sort]]:
+    """`most`: what a number may be, if that is more than its sort says."""
     match sort:
         case MapSort(key, value):
             for member in values_of(key, scope):
-                yield from _leaves(f"{name}[{show(member)}]", value, scope)
+                yield from _leaves(f"{name}[{show(member)}]", value, scope, most)
         case RecordSort(_, fields):
             for field, inner in fields:
-                yield from _leaves(f"{name}.{field}", inner, scope)
+                yield from _leaves(f"{name}.{field}", inner, scope, most)
         case SeqSort(element, capacity):
             yield f"{name}.length", IntSort(0, capacity)
             for index in range(capacity):
-                yield from _leaves(f"{name}[{index}]", element, scope)
+                yield from _leaves(f"{name}[{index}]", element, scope, most)
+        case IntSort(low, high):
+            yield name, IntSort(low, max(high, most))
         case _:
             yield name, sort

@@ -18,7 +18,7 @@ def test_a_value_that_cannot_be_is_reported_with_those_that_can() -> None:
     )
     epoch = alphabet.constraint(Symbol(None, {}, {"epoch": 1.0}))
     assert isinstance(epoch, str)
-    assert epoch.startswith("`epoch` cannot be 1.0, only 0, 1, 2")
+    assert epoch == "`epoch` cannot be 1.0, only whole numbers from 0 on"
 
 
 def test_numbers_are_listed_in_their_order() -> None:

@@ -226,7 +226,7 @@ def test_a_bound_of_checks_refuses_no_event(tmp_path: Path) -> None:
         "wrong": [*calls, ("stop", {}, {"up": True}), *calls],
     }
     report = of(define(Calls), written(tmp_path / "t.jsonl", Calls, traces), engine=Embedded(1))
-    assert by_entity(report) == {"more": "undecided", "down": "violation", "wrong": "violation"}
+    assert by_entity(report) == {"down": "violation", "wrong": "violation"}
     down = next(e for e in report.entities if e.key.entity == "down")
     assert down.explanation is not None
     assert [name for name, _ in down.explanation.failed] == ["it is up"]
