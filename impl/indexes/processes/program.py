@@ -13,6 +13,7 @@ import signal
 import sys
 from pathlib import Path
 
+from stagewright.impl.indexes.bulk.slices import SHORT, take_slices
 from stagewright.impl.indexes.control import programs
 from stagewright.impl.indexes.defects import Defects
 from stagewright.impl.indexes.processes.host import Host
@@ -30,6 +31,7 @@ def main(words: list[str] | None = None, defects: Defects = frozenset()) -> int:
         level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s"
     )
     log = logging.getLogger("stagewright.indexes")
+    take_slices(SHORT)  # clients wait for it
     try:
         asyncio.run(_live(IndexLayout(args.dir), args.name, defects))
     except StagewrightError as error:

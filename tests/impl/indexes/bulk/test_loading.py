@@ -21,10 +21,13 @@ from stagewright.impl.indexes.bulk.work import GetReady, RefusedWork, Work, Writ
 from stagewright.impl.indexes.index_tablet import IndexTablet
 from stagewright.impl.indexes.messages import (
     AllowGc,
+    AlterTable,
     Answer,
     Apply,
     BackfillBatch,
+    BackfillChunk,
     BatchDone,
+    ChunkDone,
     GcAllowed,
     Message,
     Prepare,
@@ -32,11 +35,19 @@ from stagewright.impl.indexes.messages import (
 )
 from stagewright.impl.indexes.port import Settings
 from stagewright.impl.indexes.records.notes import Note
-from stagewright.impl.indexes.schema import EntryChange, entry_key, row_key, value_of
+from stagewright.impl.indexes.schema import (
+    EntryChange,
+    IndexInfo,
+    Schema,
+    entry_key,
+    row_key,
+    value_of,
+)
 from stagewright.impl.indexes.table_tablet import TableTablet
 from stagewright.impl.indexes.tablet import ROWS
 from stagewright.impl.storage.memory import MemoryLoad, MemoryRows, ModelledDisk
 from stagewright.impl.storage.port import Put, Version
+from stagewright.machines.yugabytedb.indexes.index_states import Permission
 
 READ_TIME = 50
 Stored = dict[tuple[bytes, int], bytes | None]
@@ -348,3 +359,19 @@ def test_a_server_with_a_large_table_has_a_builder_that_is_ready(rows: int, want
     store.write(Put(ROWS, Version(row_key(k), 1, b"{}")) for k in range(rows))
     TableTablet(0, port, store, Settings(bulk=4))
     assert [type(work) for work in port.works] == [GetReady] * wants
+
+
+def test_what_is_in_memory_is_put_into_files_once_a_scan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever syncs waits for that, too; nothing commits at the time of the scan any more."""
+    store, port, spilled = MemoryRows(ModelledDisk()), Turns(), list[int]()
+    store.write(Put(ROWS, Version(row_key(k), 1, b"{}")) for k in range(8))
+    monkeypatch.setattr(store, "spill", lambda: spilled.append(1))
+    tablet = TableTablet(0, port, store, Settings(bulk=4))
+    index = IndexInfo(0, "i", "v", False, Permission.do_backfill)
+    tablet.receive("master", AlterTable(Schema(1, (index,))))
+    for ask, start, time, expected in ((1, b"", 50, 1), (2, row_key(4), 50, 1), (3, b"", 60, 2)):
+        chunk = BackfillChunk(time, (1, ask), start, (0,), time)
+        tablet.receive("master", chunk)
+        port.run()
+        assert len(spilled) == expected
+    assert [type(m) for m in port.sent].count(ChunkDone) == 3

@@ -13,6 +13,7 @@ pytest.importorskip("msgspec")
 pytest.importorskip("rocksdict")
 
 from tests.impl.indexes.processes.clusters import all_is_well, cluster
+from tests.impl.indexes.slices import ARE_GIVEN, slice_of
 from tests.patience import PATIENCE
 
 from stagewright.commands import run_command_line
@@ -29,6 +30,7 @@ from stagewright.impl.endurance.index_builds import (
 )
 from stagewright.impl.endurance.index_rows import Held
 from stagewright.impl.endurance.index_writers import ended
+from stagewright.impl.indexes.bulk.slices import SHORT
 from stagewright.impl.indexes.processes.layout import MASTER
 from stagewright.impl.processes.errors import ClusterError, WireError
 from stagewright.machines.yugabytedb.indexes.index_states import Status
@@ -110,6 +112,8 @@ def test_builds_are_refused_deferred_dropped_and_read_at_a_chosen_time(tmp_path:
 def test_what_cannot_be_asked_is_refused_and_harms_nobody(tmp_path: Path) -> None:
     with cluster(tmp_path / "c") as supervisor:
         client = supervisor.client(PATIENCE)
+        for process in filter(None, map(supervisor.running, supervisor.names)):
+            assert slice_of(process) == SHORT or not ARE_GIVEN  # clients wait for it
         for changes in ({1 << 63: {"v": 1}}, {1: {"v v": 1}}, {1: {"v": -(1 << 63)}}, {}):
             with pytest.raises(WireError):
                 client.write(changes)
