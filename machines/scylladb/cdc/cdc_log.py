@@ -303,8 +303,14 @@ class CdcLog(Machine):
     def writes_are_accepted_while_nodes_join(
         self, timestamp: Annotated[Number, between(0, LAST_TIMESTAMP)]
     ) -> Bool:
-        """003: only writes with "arbitrary timestamps" are not allowed; that of the time is in the window."""
-        return self._is_a_cluster() & (timestamp == self.now)
+        """003: only writes with "arbitrary timestamps" are not allowed: those "in the interval [T, C +
+        generation_leeway)" are, also where another generation is about to operate.
+        """
+        recent = (self.now - LEEWAY < timestamp) & (timestamp < self.now + LEEWAY)
+        started = some(
+            (self.start[g] <= timestamp) & self.operates(g, self.now) for g in self.committed
+        )
+        return self._is_a_cluster() & recent & started
 
     @sometimes
     def a_row_moves_to_the_node_that_joins(self) -> Bool:

@@ -343,10 +343,12 @@ class CdcPublication(Machine):
         return in_order & ~not_committed
 
     @accepts(begin)
-    def topology_changes_do_not_wait_for_clients(self, g: Term[Generation]) -> Bool:
+    def topology_changes_do_not_wait_for_clients(self, g: Term[Generation], join: Bool) -> Bool:
         """001: publish_cdc_generation is a state of the topology change itself: when that is over, the next may
-        begin, whether CDC clients can see the generation or not (scylladb #15194).
+        begin, a join or a request "to create a new CDC generation", whether CDC clients can see the last one or not
+        (scylladb #15194).
         """
+        del join
         place = g.number_column(lambda generation: generation.number)
         free = self.in_group0 & (self.transition == NONE)
         return free & (place == self.committed.size())

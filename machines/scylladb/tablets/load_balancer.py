@@ -482,6 +482,14 @@ class LoadBalancer(Machine):
         return starts.implies(~self.request_pending & (self.track != Track.topology_change))
 
     @step_property
+    def requests_are_pending_until_they_are_taken_up(self, after: Self) -> Bool:
+        """001: a pending operation is "to start" when migrations have drained: no request goes in another way, nor
+        with the change before it.
+        """
+        begins = (self.track == Track.idle) & (after.track == Track.topology_change)
+        return (self.request_pending & ~after.request_pending).implies(begins)
+
+    @step_property
     def topology_changes_are_not_overtaken(self, after: Self) -> Bool:
         """001: the tablet migration track "excludes with other topology changes"."""
         goes_on = after.track.any_of(Track.topology_change, Track.idle)
@@ -558,8 +566,10 @@ class LoadBalancer(Machine):
 
     @liveness
     def topology_changes_happen(self) -> LeadsTo:
-        """001: node operations "have to wait for tablet migration track to finish", not for ever."""
-        return leads_to(self.request_pending, ~self.request_pending)
+        """001: node operations "have to wait for tablet migration track to finish", not for ever; then they
+        "take over the state machine".
+        """
+        return leads_to(self.request_pending, self.track == Track.topology_change)
 
     @liveness
     def tracks_are_left(self) -> LeadsTo:

@@ -414,6 +414,15 @@ class TopologyCoordinator(Machine):
         return is_left.implies(after.node_state == NodeState.left)
 
     @step_property
+    def operators_are_answered_when_it_is_over(self, after: Self) -> Bool:
+        """001: node operations "have to wait for tablet migration track to finish before they can take over the state
+        machine": whoever asked for one is answered when it has ended, done or undone, and not before.
+        """
+        ends = self.transition_state.any_of(T.left_token_ring, T.rollback_to_normal)
+        ends = ends & (after.transition_state == T.null)
+        return (self.waits & ~after.waits).implies(ends)
+
+    @step_property
     def states_are_left_after_their_barrier(self, after: Self) -> Bool:
         """Who moves a node's transition on has run the barrier of the state that it leaves."""
         old = self.transition_state

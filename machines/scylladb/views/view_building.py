@@ -455,6 +455,17 @@ class ViewBuilding(Machine):
         moves = self.replicas.has(leaving) & ~self.replicas.has(pending)
         return (self.stage == Stage.none) & moves
 
+    @accepts(add_replica)
+    def replicas_are_added_at_any_time(self, pending: Term[Node]) -> Bool:
+        """000: "keyspace RF change / add_tablet_replica REST API": the same, of a replica more."""
+        return (self.stage == Stage.none) & ~self.replicas.has(pending)
+
+    @accepts(remove_replica)
+    def replicas_are_removed_at_any_time(self, leaving: Term[Node]) -> Bool:
+        """000: "In case of RF decrease: abort tasks on abandoning replicas": it does not wait for them."""
+        several = self.replicas.has(leaving) & (self.replicas.size() > 1)
+        return (self.stage == Stage.none) & several
+
     @invariant
     def built_views_are_complete(self) -> Bool:
         """A view that is built has every row that existed before it, whatever happened on the way."""
@@ -613,6 +624,10 @@ class ViewBuilding(Machine):
             finish_with_copy,
             finish_without_replica,
             because="the tablet has another number of replicas where there are `replica_changes`",
+        ),
+        vacuous(
+            replicas_are_removed_at_any_time,
+            because="there is another replica where there are `replica_changes`",
         ),
         vacuous(dropped_views_have_no_tasks, because="the view is dropped where there are `drops`"),
     )

@@ -358,6 +358,21 @@ class ViewCoordinator(Machine):
         """000: when a view was dropped "we simply delete relevant view building tasks", executed or not."""
         return ~self.status[v].any_of(ViewStatus.none, ViewStatus.dropped)
 
+    @accepts(drop_table)
+    def tables_are_dropped_at_any_time(self, b: Term[Base]) -> Bool:
+        """000: the same of "a keyspace", whichever table is processed."""
+        return self._has_views(b)
+
+    @accepts(register_staging)
+    def sstables_are_staged_at_any_time(self, b: Term[Base], t: Term[Tablet]) -> Bool:
+        """000: tasks are created when "a staging sstable was registered", whatever the shard executes."""
+        return ~self.staging[b].has(t) & self._has_views(b)
+
+    @invariant
+    def dropped_tables_have_no_tasks(self, b: Term[Base]) -> Bool:
+        """000: tasks of a keyspace that was dropped are deleted "as they are no longer needed", of either type."""
+        return self.dropped_tables.has(b).implies(~self._has_tasks(b))
+
     @invariant
     def one_base_at_a_time(self, s: Term[Shard]) -> Bool:
         """000: "Currently the coordinator processes at most only one base table at the time"."""
@@ -520,11 +535,6 @@ class ViewCoordinator(Machine):
         ),
         equivalent_drop(
             drop_table, "the table has a view", because="a table is dropped with none, too"
-        ),
-        equivalent_loss(
-            drop_table,
-            staging,
-            because="a staging task of a table without views has no view to update",
         ),
         equivalent_loss(
             _may_send, called, because="a call of which the coordinator does not know is made again"

@@ -336,6 +336,23 @@ class ViewDestinations(Machine):
         return staged.implies(started | lacking)
 
     @step_property
+    def sstables_have_a_task_while_a_view_is_built(self, after: Self, s: Term[Sstable]) -> Bool:
+        """000: "Is any view started but not finished yet? YES: create view building tasks for this sstable", whatever
+        other views are. Rows do not need it where a tablet moves: they are the text's words.
+        """
+        comes = some(
+            (self.place[r][s] == Place.nowhere)
+            & ~after.place[r][s].any_of(Place.nowhere, Place.with_task)
+            for r in Replica
+        )
+        return comes.implies(every(self.status[v] != ViewStatus.started for v in View))
+
+    @accepts(start_migration)
+    def tablets_move_at_any_time(self) -> Bool:
+        """000, "Tablet operations": tasks are aborted when a tablet moves, which does not wait for them."""
+        return self.migration == Migration.ahead
+
+    @step_property
     def views_are_built_step_by_step(self, after: Self, v: Term[View]) -> Bool:
         """A view is created, then started, then built; when it is, no row waits for a task that it needs."""
         now, then = self.status[v], after.status[v]

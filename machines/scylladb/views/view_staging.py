@@ -27,6 +27,7 @@ from stagewright.spec import (
     SetVar,
     States,
     Term,
+    accepts,
     action,
     budget,
     choose,
@@ -297,6 +298,17 @@ class ViewStaging(Machine):
         self.to_register = frozenset()
 
     # -- promises --------------------------------------------------------------------------------------
+
+    @accepts(write_staging)
+    def sstables_are_staged_at_any_time(self, s: Term[Sstable]) -> Bool:
+        """000: tasks are created when "a staging sstable was registered", whatever the worker executes."""
+        gets_data = self.standing.any_of(Standing.pending, Standing.replica)
+        return (self.place[s] == Place.nowhere) & gets_data & self.discovered
+
+    @accepts(leave)
+    def tablets_leave_at_any_time(self) -> Bool:
+        """000, "Tablet operations": tasks are aborted when a tablet moves, which does not wait for them."""
+        return self.standing == Standing.replica
 
     @invariant
     def processed_sstables_are_in_the_view(self, s: Term[Sstable]) -> Bool:

@@ -321,6 +321,14 @@ class ViewWorker(Machine):
         return (self.batch & self.completed).is_empty()
 
     @step_property
+    def finished_tasks_are_remembered(self, after: Self) -> Bool:
+        """000: the worker "keeps track of finished tasks locally" for whoever coordinates, until they are removed; only
+        a restart of its node makes it forget them, with all else that it knew.
+        """
+        forgotten = (self.completed & self.tasks) - after.completed
+        return forgotten.is_empty() | after.flushed_views.is_empty()
+
+    @step_property
     def dropped_views_are_not_built(self, after: Self) -> Bool:
         """A view that is gone gets no entry in system.built_views."""
         return (after.built - self.built) <= (self.created - self.dropped)

@@ -255,6 +255,20 @@ class TheNextChangeWaitsForThePublisher(CdcPublication):
         require(self.unpublished.is_empty(), "nothing is to be published")
 
 
+@known_bug(
+    "003-24",
+    'design document 003: "in the interval [T, C + generation_leeway)"',
+    breaks=CdcLog.writes_are_accepted_while_nodes_join,
+    budgets={CdcLog.losses: 0},
+)
+class NothingIsAheadOfASwitch(CdcLog):
+    """Before a generation operated, no timestamp was let through that is ahead of the coordinator's clock."""
+
+    def _accepts(self, timestamp: Number) -> Bool:
+        switches = some(self.now < self.start[g] for g in self.committed)
+        return super()._accepts(timestamp) & ~(switches & (self.now < timestamp))
+
+
 COLOCATION_IS_LOST_FOR_A_WHILE = released_bug(
     "003-6",
     "design document 003, Generation switching",

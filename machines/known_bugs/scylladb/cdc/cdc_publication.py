@@ -5,12 +5,13 @@ from __future__ import annotations
 from stagewright.machines.scylladb.cdc.cdc_publication import (
     COMMIT,
     COORDINATOR,
+    NONE,
     ROLLED_BACK,
     WRITE_BOTH,
     CdcPublication,
     Generation,
 )
-from stagewright.spec import Term, action, require
+from stagewright.spec import Bool, Term, action, require
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 
@@ -91,6 +92,25 @@ class TokensJoinWithTheData(CdcPublication):
         require(self.joins, "a node joins")
         for g in Generation:
             self.tokens.put(g, self.tokens.has(g) & (self.new_generation != g))
+
+
+@known_bug(
+    "001-67",
+    "design document 001: after getting a request from the user to create a new CDC generation",
+    breaks=CdcPublication.topology_changes_do_not_wait_for_clients,
+)
+class RequestsWaitForThePublisher(CdcPublication):
+    """Nodes join at any time; a user who asks for a new generation is refused while the last one is not published."""
+
+    @CdcPublication.transition.step(NONE, COMMIT, by=COORDINATOR)
+    def begin(self, g: Term[Generation], join: Bool) -> None:
+        """A node joins, or a user asks when everything is published."""
+        is_next = g.number_column(lambda generation: generation.number) == self.committed.size()
+        require(self.in_group0, "topology is in group0")
+        require(is_next, "it is the next generation")
+        require(join | self.unpublished.is_empty(), "nothing is to be published")
+        self.new_generation = g
+        self.joins = join
 
 
 BUGS = known_bugs_in(globals())

@@ -311,5 +311,46 @@ class ThePlanWaitsForTheCleanup(LoadBalancer):
         require(~about, "no other one is about to leave it")
 
 
+@known_bug(
+    "001-64",
+    "design document 001: a pending topology operation is allowed to start",
+    breaks=LoadBalancer.topology_changes_happen,
+    sizes={Tablet: 2},
+)
+class TheRequestGoesWithTheTrack(LoadBalancer):
+    """A request was there to have the track left, and was taken back with it: the topology change never began."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def leave_track(self) -> None:
+        """Nothing migrates: the track is left, and the request has been seen to."""
+        super().leave_track()
+        self.request_pending = False
+
+
+@known_bug(
+    "001-65",
+    "design document 001: a pending topology operation is allowed to start",
+    breaks=LoadBalancer.requests_are_pending_until_they_are_taken_up,
+    sizes={Tablet: 2},
+    budgets={LoadBalancer.disturbances: 2},
+)
+class TheRequestGoesWithTheChange(LoadBalancer):
+    """A request stayed where it was until its change had ended; one that came meanwhile went with it."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def begin_topology_change(self) -> None:
+        """The topology change takes over the state machine."""
+        require(self.request_pending, "one is pending")
+        require(self.track == Track.idle, "migrations have drained")
+        self.track = Track.topology_change
+        self._commit()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def end_topology_change(self) -> None:
+        """The topology change is done, and so is its request."""
+        super().end_topology_change()
+        self.request_pending = False
+
+
 BUGS = known_bugs_in(globals())
 NOT_FOUND: tuple[NotFound, ...] = ()

@@ -72,4 +72,20 @@ class OneBarrierForAllTablets(TopologyCoordinator):
         return choose(along, Stage.streaming, super()._planned(c, t))
 
 
+@known_bug(
+    "001-66",
+    "design document 001: node operations have to wait for tablet migration track to finish",
+    breaks=TopologyCoordinator.operators_are_answered_when_it_is_over,
+    budgets={TopologyCoordinator.migrations: 0, TopologyCoordinator.drops: 0},
+)
+class AnsweredWhenReadsHaveMoved(TopologyCoordinator):
+    """The operator was told that the node is decommissioned when nobody read from it any more, and shut it down."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def leave_token_ring(self, c: Term[Coordinator]) -> None:
+        """Reads use the new ring, and the operator is answered."""
+        super().leave_token_ring(c)
+        self.waits = False
+
+
 BUGS = known_bugs_in(globals())

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from stagewright.machines.scylladb.views.view_coordinator import (
+    CLIENT,
     WEAK,
     Base,
     Shard,
     Tablet,
     View,
     ViewCoordinator,
+    ViewStatus,
 )
 from stagewright.machines.scylladb.views.view_task import COORDINATOR, WORKER
 from stagewright.spec import Bool, Term, action, choose, require, some
@@ -135,6 +137,61 @@ class TheNextCallEndsTheBatch(ViewCoordinator):
         """A task of the tablet is to be called for."""
         builds = some(self._is_to_build(v, t) for v in View)
         return builds | some(self.staging[b].has(t) for b in self.processed)
+
+
+@known_bug(
+    "000-56",
+    "design document 000: we simply delete relevant view building tasks",
+    breaks=ViewCoordinator.dropped_tables_have_no_tasks,
+    sizes={Tablet: 1, Shard: 1},
+)
+class OnlyTasksOfViewsAreDeleted(ViewCoordinator):
+    """With a keyspace the tasks of its views were deleted, and process_staging tasks, which are of no view, left."""
+
+    @action(by=CLIENT, spends=ViewCoordinator.drops)
+    def drop_table(self, b: Term[Base]) -> None:
+        """A table is dropped, and the tasks of its views."""
+        require(self._has_views(b), "the table has a view")
+        self.dropped_tables.add(b)
+        for v in View:
+            dropped = (self.table[v] == b) & self._exists(v)
+            self.status[v] = choose(dropped, ViewStatus.dropped, self.status[v])
+            for t in Tablet:
+                self.building[v].put(t, self.building[v].has(t) & (self.table[v] != b))
+        self.staged[b] = frozenset()
+
+
+@known_bug(
+    "000-57",
+    "design document 000: a keyspace was dropped",
+    breaks=ViewCoordinator.tables_are_dropped_at_any_time,
+    sizes={Tablet: 1, Shard: 1},
+)
+class DropsWaitForOtherTables(ViewCoordinator):
+    """A keyspace is not dropped while the views of another one are built."""
+
+    @action(by=CLIENT, spends=ViewCoordinator.drops)
+    def drop_table(self, b: Term[Base]) -> None:
+        """A table is dropped when no other one is processed."""
+        require(self.processed.is_none() | (self.processed == b), "no other one is processed")
+        super().drop_table(b)
+
+
+@known_bug(
+    "000-58",
+    "design document 000: process_staging tasks are created when a staging sstable was registered",
+    breaks=ViewCoordinator.sstables_are_staged_at_any_time,
+    sizes={Tablet: 1, Shard: 1},
+)
+class ShardsRegisterWhenTheyAreIdle(ViewCoordinator):
+    """A staging sstable is not registered while its shard executes a batch."""
+
+    @action(by=WORKER, spends=ViewCoordinator.staging_sstables)
+    def register_staging(self, b: Term[Base], t: Term[Tablet]) -> None:
+        """A staging sstable is registered at an idle shard."""
+        busy = some((self.shard[t] == s) & self.batch[s].tablet.is_some() for s in Shard)
+        require(~busy, "the shard is idle")
+        super().register_staging(b, t)
 
 
 BUGS = known_bugs_in(globals())

@@ -64,4 +64,36 @@ class MigrationsWaitForTheView(ViewBuilding):
         super().migrate(leaving, pending)
 
 
+@known_bug(
+    "000-51",
+    "design document 000: keyspace RF change / add_tablet_replica REST API",
+    breaks=ViewBuilding.replicas_are_added_at_any_time,
+    budgets={**CALM, ViewBuilding.replica_changes: 1},
+)
+class ReplicasAreAddedWhenNoViewIsBuilt(ViewBuilding):
+    """The replication factor of a keyspace is not raised while a view is built."""
+
+    @action(by=TOPOLOGY, spends=ViewBuilding.replica_changes)
+    def add_replica(self, pending: Term[Node]) -> None:
+        """A tablet of which no view is being built gets a replica more."""
+        require(self.status != ViewStatus.started, "no view is built")
+        super().add_replica(pending)
+
+
+@known_bug(
+    "000-52",
+    "design document 000: in case of RF decrease, abort tasks on abandoning replicas",
+    breaks=ViewBuilding.replicas_are_removed_at_any_time,
+    budgets={**CALM, ViewBuilding.replica_changes: 2},
+)
+class ReplicasWithTasksStay(ViewBuilding):
+    """A replica is not removed before its task is done."""
+
+    @action(by=TOPOLOGY, spends=ViewBuilding.replica_changes)
+    def remove_replica(self, leaving: Term[Node]) -> None:
+        """A tablet loses a replica of which no view is being built."""
+        require(self.status != ViewStatus.started, "no view is built")
+        super().remove_replica(leaving)
+
+
 BUGS = known_bugs_in(globals())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stagewright.machines.scylladb.views.view_coordinator import ViewStatus
 from stagewright.machines.scylladb.views.view_destinations import (
     Migration,
     Place as At,
@@ -9,6 +10,7 @@ from stagewright.machines.scylladb.views.view_destinations import (
     Sstable as Row,
     View,
     ViewDestinations,
+    Views,
 )
 from stagewright.machines.scylladb.views.view_resize import (
     Ends,
@@ -17,7 +19,7 @@ from stagewright.machines.scylladb.views.view_resize import (
     Type,
     ViewResize,
 )
-from stagewright.machines.scylladb.views.view_staging import Sstable, ViewStaging
+from stagewright.machines.scylladb.views.view_staging import Sstable, Standing, ViewStaging
 from stagewright.machines.scylladb.views.view_task import COORDINATOR, TOPOLOGY, WORKER, Work
 from stagewright.spec import Bool, Fairness, Term, action, choose, require, some
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
@@ -154,6 +156,67 @@ class StagingStaysBehind(ViewDestinations):
 
     def _is_streamed(self, s: Term[Row]) -> Bool:
         return super()._is_streamed(s) | (self.place[Replica.leaving][s] == At.with_task)
+
+
+@known_bug(
+    "000-53",
+    REGISTERED,
+    breaks=ViewStaging.sstables_are_staged_at_any_time,
+)
+class StreamsWaitForTheBatch(ViewStaging):
+    """Nothing is written to the staging directory while a batch reads it."""
+
+    @action(by=WORKER)
+    def write_staging(self, s: Term[Sstable]) -> None:
+        """Streaming or repair writes an sstable when no batch is executed."""
+        require(self.batch == Work.none, "no batch is executed")
+        super().write_staging(s)
+
+
+@known_bug(
+    "000-54",
+    "design document 000, Tablet operations: the tasks are aborted at the start of the operation",
+    breaks=ViewStaging.tablets_leave_at_any_time,
+)
+class StagedTabletsStay(ViewStaging):
+    """A tablet is moved when its staging sstables have been processed, so that no task has to be aborted."""
+
+    @ViewStaging.standing.step(
+        Standing.replica, Standing.leaving, by=TOPOLOGY, spends=ViewStaging.moves
+    )
+    def leave(self) -> None:
+        """The tablet migrates away, without tasks."""
+        require(~self.started & (self.waiting == 0), "the tablet has no task")
+        self.aborted = False
+
+
+@known_bug(
+    "000-59",
+    "design document 000: Is any view started but not finished yet?",
+    breaks=ViewDestinations.sstables_have_a_task_while_a_view_is_built,
+)
+class BuiltViewsAreAskedForFirst(ViewDestinations):
+    """The decision took a table with a built view for built, whatever became of its other views."""
+
+    def how_far(self) -> Term[Views]:
+        """Are all views built? Is any? Else some are started, or none."""
+        some_built = some(self.status[v] == ViewStatus.success for v in View)
+        return choose(some_built, Views.built, super().how_far())
+
+
+@known_bug(
+    "000-60",
+    "design document 000, Tablet operations: the coordinator needs to react to them",
+    breaks=ViewDestinations.tablets_move_at_any_time,
+)
+class MigrationsWaitForStagedRows(ViewDestinations):
+    """A tablet is not moved while an sstable of it waits for a task."""
+
+    @ViewDestinations.migration.step(Migration.ahead, Migration.under_way, by=TOPOLOGY)
+    def start_migration(self) -> None:
+        """The tablet migrates, with no sstable in the staging directory."""
+        waits = some(self.place[r][s] == At.with_task for r in Replica for s in Row)
+        require(~waits, "no sstable waits")
 
 
 BUGS = known_bugs_in(globals())

@@ -252,4 +252,21 @@ class OnlyTheBatchIsLookedAt(ViewWakeups):
         self.batch = choose(self.batch == Work.done, Work.none, self.batch)
 
 
+@known_bug(
+    "000-55",
+    "design document 000: each view building worker keeps track of finished tasks locally",
+    breaks=ViewWorker.finished_tasks_are_remembered,
+    budgets={ViewWorker.restarts: 0},
+)
+class ANewCoordinatorFindsAnEmptyList(ViewWorker):
+    """The list of finished tasks belonged to the term in which they had been asked for: what a lost call was about had
+    to be done again.
+    """
+
+    @action(by=COORDINATOR, spends=ViewWorker.leader_changes)
+    def change_leader(self) -> None:
+        super().change_leader()
+        self.completed = frozenset()
+
+
 BUGS = known_bugs_in(globals())
