@@ -79,6 +79,7 @@ class TabletTrack:
         self._made: dict[tuple[Any, ...], Instance] = {}  # in each state that was met, to be copied
         self._jobs: dict[str, Key] = {}  # what was asked for last
         self._asked: dict[str, tuple[Stage, frozenset[str]]] = {}  # who, and for which stage
+        self._due_then = frozenset[str]()  # whom barriers asked when tablets were looked at last
         self._number = 0
         self._planned_at = -1  # the commit after which the balancer found nothing
         self.waited: set[str] = set()  # tablets whose delay is over
@@ -131,7 +132,10 @@ class TabletTrack:
     def _look(self, view: View, effects: list[Effect]) -> tuple[list[tuple[TabletRow, Step]], bool]:
         """The stages that can be entered, and whether some tablet waits for a barrier."""
         moves: list[tuple[TabletRow, Step]] = []
-        waits = False
+        waits, due = False, frozenset(self._due(view))
+        if not due <= self._due_then:
+            self._pending.clear()  # barriers may have passed without whom they ask now
+        self._due_then = due
         for row in view.moving:
             if self._comes_back(view, row):
                 self._pending.pop(row.name, None)

@@ -70,6 +70,18 @@ SPARED = Plan(nodes=4, seed=1, script=parse_script(_SPARED.format(150)))  # a ba
 REBUILT = Plan(
     nodes=4, seed=1, script=parse_script(_SPARED.format(300))
 )  # its tablets are, elsewhere
+PASSED_EARLY = Plan(  # a barrier has passed without n3, and its stage waits for a cleanup
+    nodes=4,
+    seed=67,
+    script=parse_script(
+        "table t tablets 4 rf 2; write 80; create view v on t by value mod 7; wait 200; partition n3; "
+        "ask remove n3; wait 1138; abort n3; reconnect n3; wait 300"
+    ),
+    faults=parse_faults("loss=0.1,delay=0.2,crash=60"),
+    workload=Workload(keys=40, gap=(0, 2), reads=0.1, deletes=0.1),
+    timing=SMALL,
+    cdc=True,
+)
 TOGETHER = Plan(  # two orders to clean up wait for the same read barrier
     seed=54000230,
     script=parse_script(
@@ -103,6 +115,7 @@ SHOWN = (
     Shown(D.fence_skips_nodes_that_seem_down, CUT_OFF, "the node has acknowledged the fence"),
     Shown(D.fence_skips_nodes_that_seem_down, FENCED, "the node has acknowledged the fence"),
     Shown(D.who_is_spared_again_is_not_asked, SPARED, "the node has acknowledged the fence"),
+    Shown(D.who_is_spared_again_is_not_asked, PASSED_EARLY, "the node has acknowledged the fence"),
     Shown(D.lost_rows_are_kept, REBUILT, "lie on n3, which is no replica"),
     Shown(D.repeated_cleanups_settle_again, TOGETHER, "the update has the timestamp of a base row"),
     Shown(D.tablets_that_come_are_counted, DROPPED_EARLY, "the node holds no tablets"),
