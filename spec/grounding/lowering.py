@@ -129,7 +129,8 @@ class Lowering:
 
     def model(self) -> GroundModel:
         """The ground form."""
-        self._refuse_too_many_starts()  # these first: at a large scope the rest takes long
+        if not self._wide:
+            self._refuse_too_many_starts()  # these first: at a large scope the rest takes long
         self._refuse_too_many_steps()
         steps = self._steps(self.definition.actions)
         kinds = self._of_kinds(self.definition.properties)

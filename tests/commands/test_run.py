@@ -45,15 +45,21 @@ def test_run_as_json_holds_the_numbers(capsys: pytest.CaptureFixture[str]) -> No
     assert met["tablet.streaming", "entered"] >= 2
 
 
+VIEWS = "table t tablets 4 rf 2; write 60; create view v on t by value mod 2; create view w on t by value; await w"
+
+
 @pytest.mark.long
-def test_every_command_that_a_run_prints_works(capsys: pytest.CaptureFixture[str]) -> None:
-    """Of the run that the command line makes by itself: its versions are beyond what a check looks at."""
-    assert run_command_line(["run", "--out", "here"]) == ExitCode.HOLDS
+@pytest.mark.parametrize(("script", "number"), [([], 3), (["--script", VIEWS], 5)])
+def test_every_command_that_a_run_prints_works(
+    script: list[str], number: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also of the run that the command line makes by itself: its versions are beyond what a check looks at."""
+    assert run_command_line(["run", "--out", "here", *script]) == ExitCode.HOLDS
     lines = capsys.readouterr().out.splitlines()
     commands = [
         line.partition(": stagewright ")[2] for line in lines if line.startswith("check the ")
     ]
-    assert len(commands) == 3
+    assert len(commands) == number
     for command in commands:
         assert run_command_line(shlex.split(command)) == ExitCode.HOLDS, command
 

@@ -16,11 +16,8 @@ from stagewright.spec.grounding.ground import Cell, GroundModel
 from stagewright.spec.scope import BUDGET_PREFIX, Scope
 from stagewright.spec.sorts import BoundSort, IntSort, SetSort, Sort
 from stagewright.spec.values import plain, show
-from stagewright.traces.automaton.step_code import (
-    Program,
-    State,
-    program,
-)
+from stagewright.traces.automaton.starts import Starts, starts_of
+from stagewright.traces.automaton.step_code import Program, program
 from stagewright.traces.events.observability import HiddenSteps, Recording
 from stagewright.traces.events.symbols import value_key
 
@@ -75,7 +72,7 @@ class Automaton:
     machine: str
     profile: str
     program: Program
-    initial: tuple[State, ...]
+    starts: Starts
     parameters: Mapping[
         str, Mapping[str, Collection[str]]
     ]  # the values of each action's parameters
@@ -121,7 +118,7 @@ def of_model(
         model.definition.name,
         model.definition.profile,
         program(model),
-        tuple(model.initial),
+        starts_of(model),
         {
             action.name: {p.name: _value_keys(p.sort, model.scope) for p in action.params}
             for action in model.definition.actions

@@ -6,14 +6,16 @@ depends on the set and the event alone, and on nothing that was numbered before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import islice, product
 
 from stagewright.spec.grounding.families import Families
 from stagewright.traces.automaton.event_constraints import Alphabet, Constraint
+from stagewright.traces.automaton.horizon import Horizon
 from stagewright.traces.automaton.nfa import Automaton
 from stagewright.traces.automaton.possible_states import PossibleStates
+from stagewright.traces.automaton.starts import TooManyStartsError
 from stagewright.traces.automaton.step_code import (
     BeyondBoundsError,
     State,
@@ -121,7 +123,7 @@ class Determinised:
         if number == START:
             if not self.source.recording.from_start and self._beyond(constraint):
                 raise SpentError  # what is reachable is looked for within the bounds of a check
-            first = self._initial
+            first = self._beginning(constraint)
             far = self._beyond(constraint)
             return self._closure(tuple(sorted(first)), far) if hidden else first
         here: Iterable[int] = self.sets[number]
@@ -222,16 +224,56 @@ class Determinised:
         """Whether a step between two states leaves no event of its own."""
         return self._is_hidden(self.source.program.steps[step].action, old, new)
 
+    @property
+    def initial(self) -> frozenset[int]:
+        """All initial states.
+
+        Raises:
+            SpentError: there are more states than the budget allows.
+        """
+        if self._all_starts is None:
+            raise SpentError
+        return self._all_starts
+
+    def _beginning(self, constraint: Constraint) -> frozenset[int]:
+        """The states that a first event may find; of very many, those that agree with what it observes, if there are any."""
+        recording = self.source.recording
+        seen = dict(constraint.cells)
+        if recording.hidden.exist or not recording.from_start:
+            seen = {c: v for c, v in seen.items() if c not in self._changing}
+        few = not self.source.starts.many and not self._beyond(constraint)
+        first = self.initial if few else self._starting(seen)
+        if few or (not first and self._all_starts is not None):
+            return self.initial if recording.from_start else self._reachable
+        return first if recording.from_start else self._reached(first)
+
     @cached_property
-    def _initial(self) -> frozenset[int]:
-        if not self.source.recording.from_start:
-            return self._reachable
-        return self._few(self._number(s) for s in self.source.initial)
+    def _all_starts(self) -> frozenset[int] | None:
+        """All initial states; None if they are too many."""
+        try:
+            return self._starting({})
+        except SpentError:
+            return None
+
+    def _starting(self, seen: Mapping[int, int]) -> frozenset[int]:
+        try:
+            found = self.source.starts.having(seen, self.source.max_states)
+            return frozenset(self._number(s) for s in found)
+        except TooManyStartsError:
+            raise SpentError from None
+
+    @cached_property
+    def _changing(self) -> frozenset[int]:
+        """The cells that some step assigns."""
+        templates = self.source.program.steps.templates
+        return frozenset(cell for step in templates for cell, _ in step.updates)
 
     @cached_property
     def _reachable(self) -> frozenset[int]:
-        first = [self._number(s) for s in self.source.initial]
-        reached, frontier = set(first), first
+        return self._reached(self.initial)
+
+    def _reached(self, first: frozenset[int]) -> frozenset[int]:
+        reached, frontier = set(first), sorted(first)
         within = Horizon(self.source)
         while frontier:
             for n in self._every_step(frontier.pop()):
@@ -422,26 +464,6 @@ class Determinised:
     def _check(self, states: set[int]) -> None:
         if len(states) > self.source.max_states:
             raise SpentError
-
-
-class Horizon:
-    """How far steps that nothing records are followed from some states (none: from the beginning).
-
-    Numbers stay within what is declared; where one is beyond that, it may go as far again. `far`: the largest number
-    beyond that the next event observes: so far all may go.
-    """
-
-    def __init__(self, source: Automaton, states: Sequence[State] = (), far: int = 0) -> None:
-        most: dict[str, int] = {}
-        for one in source.beyond:
-            seen = max((state[one.cell] for state in states), default=one.low)
-            further = seen + one.declared - one.low if seen > one.declared else one.declared
-            most[one.among] = max(most.get(one.among, far), further)
-        self._most = [(one.cell, most[one.among]) for one in source.beyond]
-
-    def __call__(self, state: State) -> bool:
-        """Whether a state is within it."""
-        return all(state[cell] <= most for cell, most in self._most)
 
 
 def _few_of(steps: Families[StepCode], template: int, known: frozenset[int]) -> Iterator[int]:

@@ -31,12 +31,12 @@ from stagewright.spec.values import State as FullState
 from stagewright.traces.automaton.automaton_cache import beside
 from stagewright.traces.automaton.evaluator import Evaluator
 from stagewright.traces.automaton.event_constraints import Constraint
+from stagewright.traces.automaton.horizon import Horizon
 from stagewright.traces.automaton.possible_states import OfCandidate, PossibleStates
 from stagewright.traces.automaton.step_code import State
 from stagewright.traces.automaton.subset_automaton import (
     START,
     Determinised,
-    Horizon,
     SpentError,
 )
 from stagewright.traces.replay.exact_verdicts import MachineKey
@@ -364,7 +364,7 @@ def _looked_for(evaluator: Evaluator) -> _Reached:
     found: set[int] = set()
     within = Horizon(evaluator.automaton)
     try:
-        waiting = [running.state_number(state) for state in evaluator.automaton.initial]
+        waiting = sorted(running.initial)
         reached = set(waiting)
         looked_at = 0
         most = max(1, TRIES_MAX // max(1, len(evaluator.model.steps)))

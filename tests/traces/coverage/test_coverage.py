@@ -234,7 +234,7 @@ def test_what_no_run_reaches_is_not_missing(lease: Any) -> None:
 def test_events_that_nothing_explains_exercise_nothing(lease: Any) -> None:
     evaluator = evaluator_of(lease)
     good = pairs_of(evaluator, [[lease.event("l", 0, None, {}, START_FREE)]])
-    state = next(iter(evaluator.automaton.initial))
+    state = next(iter(evaluator.automaton.starts.having({}, 10)))
     bad = symbol_of(lease.event("l", 1, "give_back", {}, {})).text
     (found,) = coverage_of({KEY: evaluator}, {KEY: [*good, ((state,), bad, 7)]})
     assert found.events == 1

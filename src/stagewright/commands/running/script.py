@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -141,6 +142,7 @@ def _print(report: Report, plan: Plan, directory: Path, args: argparse.Namespace
     topology = directory / "topology.jsonl"
     of_nodes = _written(directory, ("tablets", *OF_NODES))
     of_views = _written(directory, ("view-tasks", *OF_VIEWS))
+    choices = _sized(directory / "view-choices.jsonl", ("View", "Base", "Tablet", "Shard"))
     of_changes = _written(directory, OF_CHANGES)
     print_report(
         report,
@@ -159,6 +161,7 @@ def _print(report: Report, plan: Plan, directory: Path, args: argparse.Namespace
             f"check the topology: stagewright validate {topology} --size Node={len(report.nodes)}",
             *([f"check the nodes: stagewright validate {of_nodes}"] if of_nodes else []),
             *([f"check the views: stagewright validate {of_views}"] if of_views else []),
+            *([f"check the choices: stagewright validate {choices}"] if choices else []),
             *([f"check the changes: stagewright validate {of_changes}"] if of_changes else []),
             f"check the logs: stagewright validate {directory / LOGS}",
             f"reproduce: {_reproduce(args)}",
@@ -170,6 +173,17 @@ def _written(directory: Path, kinds: Iterable[str]) -> str:
     """The traces of these kinds: of what did not happen there is none."""
     paths = (directory / f"{kind}.jsonl" for kind in kinds)
     return " ".join(str(path) for path in paths if path.exists())
+
+
+def _sized(path: Path, entities: Sequence[str]) -> str:
+    """A trace of one machine with how many of each entity it speaks of; nothing of what did not happen."""
+    if not path.exists():
+        return ""
+    named = dict.fromkeys(entities, 1)
+    members = re.compile(rf"\b({'|'.join(entities)})([0-9]+)\b", re.IGNORECASE)
+    for kind, number in members.findall(path.read_text("utf-8")):
+        named[kind.capitalize()] = max(named[kind.capitalize()], int(number) + 1)
+    return f"{path} {' '.join(f'--size {name}={number}' for name, number in named.items())}"
 
 
 def _reproduce(args: argparse.Namespace) -> str:
