@@ -430,17 +430,6 @@ class ViewDestinations(Machine):
             TASK,
             because="the text has it so: a task brings the rows to the view as the generator does",
         ),
-        equivalent_value(
-            Views.started,
-            lambda views: views.repair,
-            GENERATOR,
-            because="the generator brings the rows to the views as well, if later than they are built",
-        ),
-        equivalent_value(
-            Views.started,
-            lambda views: views.other,
-            because="what was in staging stays there, and the base directory is read where it is not yet",
-        ),
         equivalent_drop(
             end_migration,
             "migration is under_way",
@@ -453,9 +442,6 @@ class ViewDestinations(Machine):
             mark_view_built,
             "the view is being built",
             because="where the range is built, the view is started or built",
-        ),
-        equivalent_drop(
-            process_staging, "the sstable has a task", because="an sstable may be processed again"
         ),
         equivalent_weakening(
             process_staging,

@@ -323,10 +323,10 @@ class ViewWorker(Machine):
     @step_property
     def finished_tasks_are_remembered(self, after: Self) -> Bool:
         """000: the worker "keeps track of finished tasks locally" for whoever coordinates, until they are removed; only
-        a restart of its node makes it forget them, with all else that it knew.
+        a restart of its node makes it forget them, which ends its batch, too.
         """
         forgotten = (self.completed & self.tasks) - after.completed
-        return forgotten.is_empty() | after.flushed_views.is_empty()
+        return forgotten.is_empty() | after.batch.is_empty()
 
     @step_property
     def dropped_views_are_not_built(self, after: Self) -> Bool:
