@@ -88,9 +88,12 @@ def without_budgets(definition: Definition) -> Scope:
 
 
 def _unknown(what: str, name: str, known: list[str], machine: str) -> ScopeError:
-    listed = ", ".join(known) or f"it has no {what} at all"
-    hint = did_you_mean(name, known)
-    return ScopeError(f"{machine} has no {what} named `{name}`", help=f"{hint}known: {listed}")
+    hint = (
+        f"{did_you_mean(name, known)}known: {', '.join(known)}"
+        if known
+        else f"it has no {what}: leave this out"
+    )
+    return ScopeError(f"{machine} has no {what} named `{name}`", help=hint)
 
 
 def within_budgets(definition: Definition, scope: Scope) -> Definition:

@@ -96,9 +96,9 @@ def _wrong_definition(message: Any) -> str:
     match message:
         case CreateTable(_, table, replicas, tablets):
             if not 0 <= tablets <= MOST_TABLETS or tablets & (tablets - 1):
-                return f"{counted(tablets, 'tablet')}: a power of two up to {MOST_TABLETS}, or 0 for none"
+                return f"a table cannot have {counted(tablets, 'tablet')}: write a power of two up to {MOST_TABLETS}, or 0 for none"
             if not 0 < replicas <= MOST_REPLICAS:
-                return f"{counted(replicas, 'replica')}: from 1 to {MOST_REPLICAS}"
+                return f"a table cannot have {counted(replicas, 'replica')}: write 1 to {MOST_REPLICAS}"
             return _wrong_table(table)
         case RepairTable(_, table) | ResizeTable(_, table):
             return _wrong_table(table)
@@ -106,7 +106,7 @@ def _wrong_definition(message: Any) -> str:
             return _wrong_table(table) or _wrong_node(source) or _wrong_node(target)
         case AlterTable(_, table, replicas):
             if not 0 < replicas <= MOST_REPLICAS:
-                return f"{counted(replicas, 'replica')}: from 1 to {MOST_REPLICAS}"
+                return f"a table cannot have {counted(replicas, 'replica')}: write 1 to {MOST_REPLICAS}"
             return _wrong_table(table)
         case CreateView(_, view, table):
             return _wrong_table(view) or _wrong_table(table) or _wrong_view(message)

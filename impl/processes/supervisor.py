@@ -271,7 +271,8 @@ class Supervisor:
         self._refuse_left(name)
         if self.running(name) is not None:
             raise ClusterError(
-                f"{name} runs", help="decommission it, or stop or kill it before it is given up"
+                f"{name} is running",
+                help="decommission it, or stop or kill it before it is given up",
             )
 
     def _refuse_left(self, name: str) -> None:

@@ -168,6 +168,11 @@ def test_help_has_examples(command: str, capsys: pytest.CaptureFixture[str]) -> 
     assert f"stagewright {command}" in capsys.readouterr().out.partition("examples:")[2]
 
 
+def test_help_of_an_action_keeps_its_capital_letters(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["cluster", "tail", "--help"]) == 0
+    assert "Print changes of rows as JSON lines" in capsys.readouterr().out
+
+
 def test_commands_are_cut_at_semicolons_outside_of_quotations() -> None:
     assert split_commands("put a 'b;c';; get a #1;") == [["put", "a", "b;c"], ["get", "a", "#1"]]
 

@@ -1,6 +1,7 @@
 """`stagewright run`: what it prints, what it exits with, and what it refuses."""
 
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import pytest
 from stagewright.commands import run_command_line
 from stagewright.commands.console.exit_codes import ExitCode
 from stagewright.commands.running.text import SHORT
-from stagewright.impl.simulator.database.weather import KINDS
+from stagewright.impl.indexes.simulated.script import FORMS as INDEX_FORMS
+from stagewright.impl.simulator.database.script import FORMS
+from stagewright.impl.simulator.database.weather import FAULTS, KINDS
 
 SMALL = ("run", "--tablets", "2", "--writes", "60")
 
@@ -93,7 +96,10 @@ def test_broken_promise_exits_with_1_and_tells_the_story(
         (["--tablets", "3"], "write a power of two up to 1024"),
         (["--writes", "1000001"], "--writes 1000001: out of bounds"),
         (["--faults", "crsh"], "did you mean `crash`?"),
-        (["--faults", "crash@streaming"], "tablet.streaming"),
+        (
+            ["--faults", "crash@streaming"],
+            "help: did you mean `tablet.streaming`? write KIND@STATE;",
+        ),
         (["--profile", "scylla-1"], "there is no profile `scylla-1`"),
         (["--profile", "seed"], "nodes stream in sessions"),
         (["--nodes", "x"], "'x' is not a number"),
@@ -166,3 +172,12 @@ def test_the_table_of_faults_has_a_column_for_nodes_that_are_away(
 def test_every_fault_that_is_counted_has_a_column() -> None:
     """One that happens in few runs would end the command when it does."""
     assert {*SHORT} == {*KINDS}
+
+
+def test_help_has_every_command_of_scripts_and_every_fault(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run_command_line(["run", "--help"]) == ExitCode.HOLDS
+    said = set(re.findall(r"[a-z-]+", capsys.readouterr().out.partition("script (")[2]))
+    words = {one for form in INDEX_FORMS for one in re.findall(r"\b[a-z-]+\b", form)}
+    assert {*FORMS, *FAULTS, *words} <= said

@@ -211,3 +211,17 @@ def test_a_machine_without_profiles_knows_none() -> None:
     assert define(Plain).profile == ""
     with pytest.raises(ScopeError, match="Plain has no profiles"):
         define(Plain, "1.0")
+
+
+def test_of_a_machine_without_entities_none_is_known() -> None:
+    class Lamp(Machine):
+        lit = flag()
+
+        @action
+        def switch(self) -> None:
+            """It is switched on or off."""
+            self.lit = ~self.lit
+
+    with pytest.raises(ScopeError, match="has no entity named `node`") as refused:
+        scope_of(define(Lamp), {"node": 2})
+    assert refused.value.help == "it has no entity: leave this out"

@@ -89,4 +89,4 @@ def _wrong_number(number: int) -> str:
 
 
 def _wrong_time(at: int, latest: int) -> str:
-    return "" if 0 <= at <= latest else f"{at} is no time until now, which is {latest}"
+    return "" if 0 <= at <= latest else f"{at} is in the future: the time is now {latest}"

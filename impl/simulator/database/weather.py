@@ -86,8 +86,8 @@ def parse_faults(text: str) -> Faults:
         if at:
             raise InputError(
                 f"--faults {word}: it cannot be aimed so",
-                help=f"write KIND@STATE, of {', '.join(OF_TABLETS)} (dead, cut: of tablets only) and of "
-                f"{did_you_mean(state, [*_AIMS])}{', '.join(_AIMS)}",
+                help=f"{did_you_mean(state, [*_AIMS])}write KIND@STATE; kinds: {', '.join(OF_TABLETS)} "
+                f"(dead and cut only at tablet.STAGE); states: {', '.join(_AIMS)}",
             )
         names = {"all": list(_RATES), "none": []}.get(name, [name])
         for one in names:

@@ -49,7 +49,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
 
     def action(name: str, summary: str) -> argparse.ArgumentParser:
-        one = actions.add_parser(name, help=summary, description=f"{summary.capitalize()}.")
+        one = actions.add_parser(
+            name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
+        )
         one.add_argument(
             "--dir", type=Path, required=True, metavar="D", help="the cluster's directory"
         )
@@ -82,7 +84,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     tail.add_argument("--table", default="", metavar="NAME", help="the table (default: rows)")
     tail.add_argument(
-        "--until-now", action="store_true", help="stop at the changes that are old enough now"
+        "--until-now", action="store_true", help="print what can be read by now, and end"
     )
     action("status", "report how each node is doing")
     watch = action("watch", "serve a page on the loopback that follows the cluster")

@@ -26,10 +26,12 @@ script (commands separated by semicolons, run in order; the nodes n1, n2 … are
   move TABLE TABLET [from NODE to NODE]    a replica moves
   balancing on, balancing off              whether loads are evened out
   isolate NODE                             it is cut off from group0 and the coordinator
+  partition NODE, reconnect NODE           it is cut off from all others, too; it comes back as it is
+  suspend NODE, resume NODE                its process stops; it goes on with what came meanwhile
   ask REQUEST NODE, abort NODE             only make a request to leave, be removed or rebuilt; withdraw it
   create view NAME on TABLE by value [mod N] [where value < N]
                                            a materialized view, built while the table is written to
-  await NAME, drop view NAME               waits until the view is built; drops it
+  await NAME, build status, drop view NAME waits until the view is built; shows how far all are; drops it
   Without --script, a table with --tablets is created, --writes are begun, and one node joins, one leaves and one is
   replaced.
 
@@ -40,7 +42,8 @@ faults (separated by commas):
   failover                 another topology coordinator takes over, =TIMES a minute
   election                 group0 elects another leader, =TIMES a minute
   storm                    group0's own requests are lost, late and repeated
-  skew=MILLISECONDS        the nodes' clocks are off by as much
+  partition=TIMES, suspend=TIMES   so often a minute a node is cut off, or stops, for seconds; not part of `all`
+  skew=MILLISECONDS        the nodes' clocks are off by as much; not part of `all`
   KIND@STATE               strikes while the topology is in a state, as in crash@write_both_read_old
   KIND@tablet.STAGE        strikes while a tablet is in a stage; dead@tablet.STAGE: a replica is gone for good
   all, none                (default: none)
@@ -49,10 +52,11 @@ faults (separated by commas):
 shares from 0 to 1); chunk=3 is how many rows nodes stream at once. With --cdc, every change is also written to a CDC
 log, and a consumer must read each change once.
 
-A script that begins with `create table N rows` runs a table with the columns v and w, tablets and indexes:
-create [deferred] [unique] index NAME on COLUMN, drop index NAME, backfill, put KEY v=NUMBER w=NUMBER,
-delete KEY, read NAME VALUE, status NAME, await NAME, write NUMBER, kill and restart SERVER (n1, n2 …),
-fail over (the master), wait MILLISECONDS. Its faults are loss, delay, duplicate, crash and failover.
+A script that begins with `create [user-enforced] table N rows` runs a table with the columns v and w, tablets and
+indexes: create [deferred] [unique] index NAME on COLUMN, drop index NAME, backfill, put KEY v=NUMBER w=NUMBER,
+delete KEY, read NAME VALUE, status NAME, await NAME, await job STEP, write NUMBER, split [INDEX] TABLET,
+await splits, kill and restart SERVER (n1, n2 …), fail over (the master), wait MILLISECONDS. Its faults are loss, delay,
+duplicate, crash and failover.
 
 The cluster is one process with a simulated clock and network: the same arguments give the same run.
 """

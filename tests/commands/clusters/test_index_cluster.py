@@ -90,7 +90,7 @@ def indexes_are_built_and_read(run: Run) -> None:
 
 def mistakes_are_refused(run: Run) -> None:
     for words, wrong in (
-        ("put a v=1", "'a' is no whole number"),
+        ("put a v=1", "'a' is not a whole number"),
         ("put 1 v", "'v' assigns nothing"),
         ("drop index none", "there is no index none"),
         ("create index i of v", "write it as: create [unique] [deferred] index NAME on COLUMN"),

@@ -46,8 +46,15 @@ def test_the_same_index_may_be_created_again(capsys: pytest.CaptureFixture[str])
         ("put 1 v=99999999999999999999999", "99999999999999999999… is too large a number"),
         ("get 1 at 9999999999999999999", "9999999999999999999 is too large a number"),
         ("put 1 v=x", "'v=x' assigns nothing"),
+        ("read u x", "'x' is not a whole number"),
     ],
 )
 def test_what_an_indexed_table_has_not_is_said(line: str, says: str) -> None:
     with pytest.raises(InputError, match=re.escape(says)):
         SHELL.do(line.split())
+
+
+def test_a_command_that_is_misspelt_gets_one_line_and_not_the_whole_help() -> None:
+    with pytest.raises(InputError, match="no such command: splitt 0") as refused:
+        SHELL.do(["splitt", "0"])
+    assert refused.value.help == "did you mean `split`? `help` lists all commands"

@@ -232,7 +232,10 @@ def _time_of(words: list[str]) -> tuple[list[str], int]:
 
 def _number(text: str) -> int:
     if not _NUMBER.fullmatch(text):
-        raise InputError(f"{text!r} is no whole number", help="keys and values are")
+        raise InputError(
+            f"{text!r} is not a whole number",
+            help="keys and values of this table are whole numbers",
+        )
     if len(text) > _DIGITS or abs(int(text)) > _LARGEST:
         problem = f"{text[:_DIGITS]}{'…' if len(text) > _DIGITS else ''} is too large a number"
         raise InputError(problem, help=f"numbers are from {-_LARGEST} to {_LARGEST}")

@@ -30,7 +30,7 @@ commands, one per line or separated by semicolons:
   get KEY              read it
   delete KEY           delete it
   scan [LIMIT]         all rows, in the order of their tokens
-  consistency [LEVEL]  one, quorum or all, from now on
+  consistency [one|quorum|all]   how many replicas must answer, from now on
   tables               list the tables, with their replicas and tablets
   create table NAME [tablets N] rf N [cdc [images] [ttl SECONDS]]   with N tablets (a power of two), or on the
                        token ring; then use it; with cdc, its changes are kept in a log (for ttl seconds; with 0

@@ -1,4 +1,4 @@
-"""What a shell says of a line that is none of its commands: how those of that name are written, or all of them."""
+"""What a shell says of a line that is none of its commands: how those of that name are written, or which one is meant."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from stagewright.spec.errors import InputError
+from stagewright.spec.errors import InputError, did_you_mean
 
 _FORM = re.compile(r"^  (?=\S)(.+?)(?:\s{2,}.*)?$")
 
@@ -21,7 +21,11 @@ def unknown_command(words: Sequence[str], commands: str) -> InputError:
     forms = [found[1] for line in commands.splitlines() if (found := _FORM.match(line))]
     alike = [form for form in forms if words[0] in {one.split()[0] for one in form.split(", ")}]
     if not alike:
-        return InputError(f"no such command: {shlex.join(words)}", help=commands.rstrip())
+        verbs = [one.split()[0] for form in forms for one in form.split(", ")]
+        return InputError(
+            f"no such command: {shlex.join(words)}",
+            help=f"{did_you_mean(words[0], verbs)}`help` lists all commands",
+        )
     return InputError(
         f"not a form of `{words[0]}`: {shlex.join(words)}",
         help="\n".join(f"write it as: {form}" for form in alike) + "\n`help` lists all commands",
