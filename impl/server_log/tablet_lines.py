@@ -75,7 +75,7 @@ class TabletLines:
                 continue
             table, last = change.key
             row = next(r for r in rows.get(table, ()) if str(r.range[1]) == last)
-            if row.tablet.stage is Stage.none:
+            if row.tablet.stage.name in (Stage.none.name, stage):  # none is entered
                 continue
             if row.tablet.stage is Stage.cleanup:
                 self._nobody_cleans(row)

@@ -101,6 +101,10 @@ SOUND = {
     "a barrier of a cleanup serves a generation": ASKED_TWICE,
     "a coordinator is deposed and elected again while it commits": ELECTED_AGAIN,
     "views and many coordinators": replace(test_views.CHANGED, seed=3),
+    "tasks are called until the coordinator learns that they are no more": replace(
+        test_views.CHANGED, seed=7
+    ),
+    "a commit writes the stage that a tablet has": replace(test_views.CHANGED, seed=5),
 }
 
 

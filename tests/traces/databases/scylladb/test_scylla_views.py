@@ -80,19 +80,29 @@ def test_a_task_that_was_removed_is_not_worked_on_again() -> None:
 
 def test_an_aborted_task_is_not_sent_and_its_copy_has_an_id_of_its_own() -> None:
     abort = of_coordinator(f"Aborting task {ONE}")
-    sent = [LEADER, abort, commit(), attaching(ONE)]
-    assert violations(interpret(sent)) == [(MACHINE, ONE, 4)]
+    sent = [LEADER, abort, commit(), commit(), attaching(ONE)]
+    assert violations(interpret(sent)) == [(MACHINE, ONE, 5)]
     again = of_coordinator(f"Aborted task {ONE} was recreated with new id {TWO}")
     copied = [LEADER, abort, commit(), again, commit(), attaching(TWO)]
     found = interpret(copied)
     assert violations(found) == []
     assert recorded(found, MACHINE) == [
         (ONE, {"life": "aborted"}),
-        (ONE, {"life": "dropped"}),
         (TWO, {"life": "normal"}),
+        (ONE, {"life": "dropped"}),
         (TWO, {"call": "sent"}),
     ]
     assert violations(interpret([*copied, attaching(ONE)])) == [(MACHINE, ONE, 7)]
+
+
+def test_a_task_is_sent_while_the_commit_that_aborts_it_is_on_its_way() -> None:
+    """The line is written before: until the coordinator goes on, nothing says that it knows of it."""
+    abort = of_coordinator(f"Aborting task {ONE}")
+    sent = [LEADER, abort, commit(), attaching(ONE)]
+    assert violations(interpret(sent)) == []
+    again = of_coordinator(f"Aborted task {ONE} was recreated with new id {TWO}")
+    sent = [LEADER, abort, commit(), again, commit(), attaching(TWO), attaching(ONE)]
+    assert violations(interpret(sent)) == [(MACHINE, ONE, 7)]
 
 
 def test_an_abort_whose_commit_lost_a_race_did_not_happen() -> None:
@@ -106,9 +116,9 @@ def test_a_split_drops_a_task_and_makes_two() -> None:
     split = of_coordinator(f"Task {ONE} was split into task {TWO} and task {THREE}")
     found = interpret([LEADER, split, commit("Finished tablet resize finalization")])
     assert recorded(found, MACHINE) == [
-        (ONE, {"life": "dropped"}),
         (TWO, {"life": "normal"}),
         (THREE, {"life": "normal"}),
+        (ONE, {"life": "dropped"}),
     ]
 
 

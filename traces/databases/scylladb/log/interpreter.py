@@ -30,7 +30,7 @@ from stagewright.traces.databases.scylladb.lines.generations import Generations
 from stagewright.traces.databases.scylladb.lines.turns import Turns
 from stagewright.traces.databases.scylladb.log.barriers import Barriers
 from stagewright.traces.databases.scylladb.log.batches import Batches
-from stagewright.traces.databases.scylladb.log.order import Placed
+from stagewright.traces.databases.scylladb.log.order import GOES_ON, Placed
 from stagewright.traces.databases.scylladb.log.row_work import RowWork
 from stagewright.traces.databases.scylladb.log.stages import Stages
 from stagewright.traces.events.observability import Recording
@@ -63,6 +63,10 @@ class Reading:
         self._stages = Stages(self.book, placed, self._versions or [profile])
         self._row_work = RowWork(self.book, placed, self._versions or [profile])
         self._intended: dict[str, list[Effect]] = {}  # by node, not yet attempted
+        # By node: tasks that a commit ends, which are called until the coordinator has learned of it; and
+        # those that it makes, whose calls show that.
+        self._ending: dict[str, list[Effect]] = {}
+        self._made: dict[str, set[str]] = {}
         self._commits = (
             False  # lines of commits are in the log: they say which plans were carried out
         )
@@ -142,7 +146,11 @@ class Reading:
                 continue
             if one.tenure is not None:
                 self._set_coordinator(one)
+            if one.record.says in GOES_ON:
+                self._end_tasks(one.record.node)
             self._take(one)
+        for node in [*self._ending]:
+            self._end_tasks(node)
         for effects in self._intended.values():  # at least intended: it must be legal
             self._happen(_newest_plans(effects) if self._commits else effects)
         self._batches.end()
@@ -150,6 +158,7 @@ class Reading:
     def _set_coordinator(self, one: Placed) -> None:
         assert one.tenure is not None
         if one.tenure > self.book.tenure:
+            self._end_tasks(self._coordinator)
             self.book.counts[_LEFT_OPEN] += len(self._intended.pop(self._coordinator, []))
             self.book.tenure = one.tenure
             self._working, self._commits = "", False
@@ -179,14 +188,21 @@ class Reading:
     def _commit(self, one: Placed, source: Source) -> None:
         reason = one.record.words["reason"]
         self._commits = True
+        if not topology.fiber_of(reason):
+            self._end_tasks(one.record.node)
         effects: list[Effect] = []
         # A pass of the main fiber that loses a race plans anew, whichever commit it was that was lost.
         over = one.lost and not topology.fiber_of(reason)
         if over or topology.carries_plans(reason):
             effects = _newest_plans(self._intended.pop(one.record.node, []))
-        self._settle(one, [*effects, *effects_of(reason, self._working, source)])
+        self._settle(
+            one, [*effects, *effects_of(reason, self._working, source)], is_logged_first=True
+        )
 
-    def _settle(self, one: Placed, effects: Sequence[Effect]) -> None:
+    def _settle(
+        self, one: Placed, effects: Sequence[Effect], *, is_logged_first: bool = False
+    ) -> None:
+        """What becomes of what was to be committed; `is_logged_first`: the line is written before the commit."""
         if one.lost:
             self.book.counts["changes were cancelled by a race"] += len(effects)
         elif one.left_open:
@@ -197,8 +213,20 @@ class Reading:
             )
             for effect in effects:
                 self.book.forget(effect)
+        elif is_logged_first:
+            node, others = one.record.node, [e for e in effects if not _ends_task(e)]
+            self._ending.setdefault(node, []).extend(filter(_ends_task, effects))
+            self._made.setdefault(node, set()).update(
+                e.key for e in others if e.machine == views.MACHINE
+            )
+            self._happen(others)
         else:
             self._happen(effects)
+
+    def _end_tasks(self, node: str) -> None:
+        """The coordinator's last commit is carried out: it has learned which tasks are no more."""
+        self._made.pop(node, None)
+        self._happen(self._ending.pop(node, []))
 
     def _happen(self, effects: Sequence[Effect]) -> None:
         for effect in effects:
@@ -296,7 +324,10 @@ class Reading:
         self._turns.doubt(source.node)
 
     def _see(self, one: Placed, source: Source) -> None:
-        for effect in self._tasks(one, source):
+        effects = self._tasks(one, source)
+        if not self._made.get(source.node, set()).isdisjoint(e.key for e in effects):
+            self._end_tasks(source.node)
+        for effect in effects:
             self.book.add(effect)
 
     def _will_be(self, one: Placed, source: Source) -> None:
@@ -329,6 +360,11 @@ class Reading:
 
 def _source(one: Placed) -> Source:
     return Source(one.part, one.record.line, one.record.node, one.time)
+
+
+def _ends_task(effect: Effect) -> bool:
+    life = effect.observed.get(views.LIFE)
+    return effect.machine == views.MACHINE and life is not None and life != Life.normal.name
 
 
 def _newest_plans(effects: Sequence[Effect]) -> list[Effect]:

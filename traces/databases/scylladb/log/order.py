@@ -42,7 +42,7 @@ COORDINATORS = frozenset(
 """Lines that only the topology coordinator writes."""
 
 # Lines of the main fiber: what it attempted to commit before has succeeded.
-_GOES_ON = frozenset({topology.ENTERED, topology.FOUND, topology.LEFT, tablets.WILL_SET})
+GOES_ON = frozenset({topology.ENTERED, topology.FOUND, topology.LEFT, tablets.WILL_SET})
 _API = "api"
 _ONE_RUN = 100_000  # microseconds: lines that are written in one go
 _BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
@@ -174,7 +174,7 @@ def _find_lost_commits(placed: list[Placed]) -> None:
             if doubtful := open_.pop((record.node, ""), None):
                 doubtful.unknown = record.says == topology.UNKNOWN
                 doubtful.left_open = record.says == topology.DEPOSED
-        elif record.says in _GOES_ON:
+        elif record.says in GOES_ON:
             open_.pop((record.node, ""), None)
 
 
