@@ -55,6 +55,15 @@ class Defect(Enum):
     log_rows_are_sent_apart = auto()  # in messages of their own, also to who stores both rows
     log_rows_are_stored_apart = auto()  # a replica writes the two rows in two batches
     log_takes_the_stream_of_the_key = auto()  # by its hash, as if streams had no places
+    superseded_rows_are_not_awaited = (
+        auto()
+    )  # old versions go before other replicas have newer ones
+    newest_versions_are_removed = auto()  # with those that they have replaced
+    tombstones_are_removed = (
+        auto()
+    )  # with the versions that they have replaced, as soon as those go
+    rows_settle_before_views = auto()  # others are told of a version that views may not have yet
+    rows_settle_unsynced = auto()  # or that is not on the disk yet
     log_rows_expire_early = auto()  # after an eighth of the time for which they are kept
     generations_are_cleared_early = auto()  # as soon as another one is committed
     only_the_last_generation_is_loaded = auto()  # by a node that starts

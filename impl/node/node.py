@@ -37,6 +37,7 @@ from stagewright.impl.node.messages import (
     ReplicaScan,
     ReplicaWrite,
     RowChunk,
+    Settled,
     StatusRequest,
     TabletsRequest,
     Work,
@@ -152,6 +153,8 @@ class DatabaseNode:
                 return self.streams.received(message) if received is None else received
             case PullRows():
                 return self._give(sender, message)
+            case Settled():
+                return self.replica.superseding.heard(sender, message)
             case _:
                 return self._control(sender, message)
 
@@ -267,6 +270,8 @@ class DatabaseNode:
                 return self.views.wake(reason)
             case ("coordinator", *_):
                 return [] if self.coordinator is None else self.coordinator.wake(reason)
+            case ("superseding", str(what)):
+                return self.replica.superseding.wake(what)
             case ("expire",):
                 return self.replica.expire()
             case ("join",):
@@ -285,6 +290,7 @@ class DatabaseNode:
         before = self.context.view
         effects = self.context.group0(self.context.member.learned(item))
         effects += self._drop_lost(before, all_of_it=isinstance(item, Snapshot))
+        self.replica.superseding.learned(before, all_of_it=isinstance(item, Snapshot))
         self._moves.learned(item)
         self.streams.end_closed()
         self.tablet_streams.end_closed()

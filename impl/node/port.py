@@ -10,7 +10,7 @@ returns in their order before the next call:
 - `Store`: give the batch to the node's `RowStore.write` at once. With a `number`, sync as soon as convenient
   (one sync for many batches will do), and then call `stored(number)`. Rows that the node reads, it reads from
   the same `RowStore`: a batch must be visible when the next call is made.
-- `Drop`: give it to `RowStore.drop` at once.
+- `Drop`, `Supersede`: give it to `RowStore.drop`, or `RowStore.supersede`, at once.
 - `Wake`: call `wake(reason)` after so many milliseconds of this life of the node.
 - `Learn`: watch group0 from the position after that of the node on, and call `learned(item)` for each
   snapshot and entry in their order. Comes once a life.
@@ -69,6 +69,14 @@ class Drop:
 
 
 @dataclass(frozen=True, slots=True)
+class Supersede:
+    """Remove versions of rows of a family: of each key those before a time that are not the newest."""
+
+    family: str
+    before: tuple[tuple[bytes, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Wake:
     """Call `wake` with the reason after so many milliseconds."""
 
@@ -122,6 +130,7 @@ Effect = (
     Send
     | Store
     | Drop
+    | Supersede
     | Wake
     | Learn
     | SendCommit
@@ -166,6 +175,7 @@ class Timing:
     horizon: int = 800  # by which it may be behind
     compact_after: int = 200  # entries of group0, not milliseconds
     chunk: int = 64  # rows that are streamed at once
+    superseding: int = 150  # until a node looks what rows that were written have replaced
     view_call: int = 500  # until a call for view building tasks is taken for lost
     view_removal: int = 40  # until view building tasks that are finished are removed (000: 200 ms)
 

@@ -19,6 +19,7 @@ from stagewright.impl.node.messages import (
     ReplicaWrite,
 )
 from stagewright.impl.node.port import Drop, Effect, Send, Store, Wake
+from stagewright.impl.node.superseding import Superseding
 from stagewright.impl.storage.port import Put, Version
 from stagewright.impl.views.node_views import NodeViews
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
@@ -31,6 +32,7 @@ class Replica:
         self._node = node
         self.views = views
         self._unsynced: dict[int, tuple[Effect, ...]] = {}
+        self.superseding = Superseding(node, views.outbox, self.store)
         views.store = self.store
         views.worker.synced = partial(self.store, ())
 
@@ -93,7 +95,7 @@ class Replica:
         """Write rows; what follows happens when they are on the disk."""
         number = self._node.number()
         self._unsynced[number] = then
-        return [Store(batch, number)]
+        return [Store(batch, number), *self.superseding.wrote(batch)]
 
     def say_once_synced(self, end: Effect) -> list[Effect]:
         """Say that rows have streamed, once they are on the disk: a repeated order may come before that."""

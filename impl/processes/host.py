@@ -27,6 +27,7 @@ from stagewright.impl.node.port import (
     Send,
     Stop,
     Store,
+    Supersede,
     Surroundings,
     Timing,
     Wake,
@@ -138,6 +139,8 @@ class Host:
                     self._begin(self._stored(number))
             case Drop(family, low, high):
                 self._rows.drop(family, low, high)
+            case Supersede(family, before):
+                self._rows.supersede(family, dict(before))
             case Wake(milliseconds, reason):
                 loop = asyncio.get_running_loop()
                 loop.call_later(milliseconds / 1000, self._call, self._node.wake, reason)

@@ -37,6 +37,7 @@ REAL = Timing(
     leeway=5_000,
     horizon=20_000,
     compact_after=500,
+    superseding=500,
     view_call=5_000,
     view_removal=200,
 )

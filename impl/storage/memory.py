@@ -7,7 +7,7 @@ the system's page cache as it is).
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -23,6 +23,11 @@ class Dropped:
 
     family: str
     versions: frozenset[tuple[bytes, int]]
+
+
+@dataclass(frozen=True)
+class Superseded(Dropped):
+    """Each of them had a newer one."""
 
 
 class ModelledDisk:
@@ -112,20 +117,29 @@ class MemoryRows:
     def drop(self, family: str, low: bytes, high: bytes | None) -> int:
         gone = _between(self._keys.get(family, []), low, high)
         rows = self._families.get(family, {})
-        return self._forget(family, frozenset((k, t) for k in gone for t in rows[k]))
+        return self._remove(Dropped(family, frozenset((k, t) for k in gone for t in rows[k])))
+
+    def supersede(self, family: str, before: Mapping[bytes, int]) -> int:
+        rows = self._families.get(family, {})
+        gone = frozenset(
+            (key, t)
+            for key in before.keys() & rows.keys()
+            for t in rows[key]
+            if t < min(before[key], max(rows[key]))
+        )
+        return self._remove(Superseded(family, gone)) if gone else 0
 
     def forget(self, family: str, before: int, low: bytes = b"", high: bytes | None = None) -> int:
         snapshot = self.snapshot()
         versions = snapshot.versions(family, low, high)
         dropped = frozenset((v.key, v.time) for v in forgettable(versions, before))
         snapshot.close()
-        return self._forget(family, dropped)
+        return self._remove(Dropped(family, dropped))
 
-    def _forget(self, family: str, dropped: frozenset[tuple[bytes, int]]) -> int:
-        record = Dropped(family, dropped)
+    def _remove(self, record: Dropped) -> int:
         self.disk.log.append(record)
         self._redo(record)
-        return len(dropped)
+        return len(record.versions)
 
     def close(self) -> None:
         """Nothing is held but the log."""

@@ -1,11 +1,12 @@
 """What every row store does: versions of a key by hybrid time, written in atomic batches.
 
-What is written survives the process at once, and the machine after the next `sync`.
+What is written survives the process at once, and the machine after the next `sync`. A store keeps every version until it
+is asked to remove it: whoever has written it knows who may still want it (`impl.node.superseding`, `impl.indexes`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -135,6 +136,14 @@ class RowStore(Protocol):
 
     def drop(self, family: str, low: bytes, high: bytes | None) -> int:
         """Remove every version of low <= key < high, as if it had never been there; how many."""
+        ...
+
+    def supersede(self, family: str, before: Mapping[bytes, int]) -> int:
+        """Of each key, drop the versions that are older than its time and have a newer one here; how many.
+
+        The newest stays, a tombstone too: a replica that has missed it may still have what it replaced. One that came
+        late, behind many that were dropped before, may stay, too.
+        """
         ...
 
     def forget(self, family: str, before: int, low: bytes = b"", high: bytes | None = None) -> int:

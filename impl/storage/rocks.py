@@ -13,7 +13,7 @@ hold the interpreter's lock while the disk works.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
@@ -29,6 +29,9 @@ from stagewright.spec.text.counting import counted
 _END = b"\0\0"
 _PAGE = 256
 _STEPS = 8  # over older versions of a key, before they are skipped: a seek costs more
+_SKIPPED = (
+    1_000  # entries that were removed and not merged yet, until what is behind them is let be
+)
 _OLDEST = b"\xff" * 8
 _FILES = 24  # that have not been merged, before they are
 _LIVE = ord("+")  # what a value begins with; that of a tombstone is a dash
@@ -72,6 +75,8 @@ class RocksRows:
         options.set_compression_type(rocksdict.DBCompressionType.snappy())
         # The last record of the log may be torn by a crash; anything worse is an error.
         options.set_wal_recovery_mode(rocksdict.DBRecoveryMode.tolerate_corrupted_tail_records())
+        self._near: Any = rocksdict.ReadOptions()  # its iterators do not keep it
+        self._near.set_max_skippable_internal_keys(_SKIPPED)
         mine = uuid4().hex  # whoever still writes for a leader that is gone writes elsewhere
         self._loads = (directory / f"{mine}-{n}{_LOAD}" for n in count())
         with _named(f"{directory} cannot be opened"):
@@ -151,26 +156,51 @@ class RocksRows:
         return stored[1:] if stored is not None and stored[0] == _LIVE else None
 
     def drop(self, family: str, low: bytes, high: bytes | None) -> int:
-        dropped, together = 0, self._rocks.WriteBatch(raw_mode=True)
         snapshot = self.snapshot()
-        for version in snapshot.versions(family, low, high):
-            together.delete(_stored(family, version.key, version.time))
-            dropped += 1
+        gone = [_stored(family, v.key, v.time) for v in snapshot.versions(family, low, high)]
         snapshot.close()
-        with _named("rows cannot be removed"):
-            self._db.write(together)
-        return dropped
+        return self._remove(gone)
+
+    def supersede(self, family: str, before: Mapping[bytes, int]) -> int:
+        at, gone = self._db.iter(self._near), list[bytes]()
+        for key in sorted(before):
+            bound = (LAST_TIME - before[key]).to_bytes(8, "big")
+            newest = _stored(family, key, LAST_TIME)
+            at.seek(newest)
+            is_older = False
+            while (stored := at.key()) is not None and stored[:-8] == newest[:-8]:
+                if is_older and stored[-8:] > bound:
+                    gone.append(stored)
+                is_older = True
+                at.next()
+            if stored is None:
+                self._check_near(at)
+        return self._remove(gone)
+
+    @staticmethod
+    def _check_near(iterator: Any) -> None:
+        """Something is behind too much that was removed: nothing that was left there is looked for."""
+        try:
+            iterator.status()
+        except Exception as error:  # noqa: BLE001 - the binding raises bare exceptions
+            if not str(error).startswith("Result incomplete"):
+                raise _failure("rows cannot be read", error) from None
 
     def forget(self, family: str, before: int, low: bytes = b"", high: bytes | None = None) -> int:
-        dropped, together = 0, self._rocks.WriteBatch(raw_mode=True)
         snapshot = self.snapshot()
-        for version in forgettable(snapshot.versions(family, low, high), before):
-            together.delete(_stored(family, version.key, version.time))
-            dropped += 1
+        found = forgettable(snapshot.versions(family, low, high), before)
+        gone = [_stored(family, v.key, v.time) for v in found]
         snapshot.close()
-        with _named("versions cannot be dropped"):
-            self._db.write(together)
-        return dropped
+        return self._remove(gone)
+
+    def _remove(self, gone: list[bytes]) -> int:
+        together = self._rocks.WriteBatch(raw_mode=True)
+        for one in gone:
+            together.delete(one)
+        if gone:
+            with _named("versions cannot be removed"):
+                self._db.write(together)
+        return len(gone)
 
     def close(self) -> None:
         """Give the directory back.

@@ -28,6 +28,10 @@ class RecordedLife(Machine):
     returned: FlagVar = flag()  # rows, to a client
     hasty: FlagVar = flag()  # it did so when fewer replicas had answered than the level asks for
     unkept: FlagVar = flag()  # what it returned, too few replicas may have after others come or go
+    settled: FlagVar = flag()  # it told another replica from which version on it has a row
+    hurried: FlagVar = flag()  # a crash could still take that, or views lacked something by it
+    superseded: FlagVar = flag()
+    bereft: FlagVar = flag()  # it removed a version that it may need
     dropped: FlagVar = flag()
     robbed: FlagVar = flag()  # it removed rows of its own
 
@@ -98,6 +102,28 @@ class RecordedLife(Machine):
         self.unkept = self.unkept | ~kept
 
     @action
+    def settle(self, durable: Bool, arrived: Bool) -> None:
+        """It tells another replica from which version on it has a row; `durable`: that version is on the disk.
+
+        `arrived`: views have all that follows from it and from what it has replaced.
+        """
+        require(durable, "the version that settles is on the disk")
+        require(arrived, "views have what follows from a version that settles")
+        self.settled = True
+        self.hurried = self.hurried | ~(durable & arrived)
+
+    @action
+    def remove_versions(self, newer: Bool, known: Bool) -> None:
+        """It removes versions of rows; `newer`: of each row a newer one stays.
+
+        `known`: each other replica of a row that views may be of has one that is newer than those.
+        """
+        require(newer, "a newer version of the row stays")
+        require(known, "all replicas have a newer version of the row")
+        self.superseded = True
+        self.bereft = self.bereft | ~(newer & known)
+
+    @action
     def drop_rows(self, owned: Bool) -> None:
         """It removes the rows of a range; `owned`: it has a part in the range."""
         require(~owned, "the node has no part in the range")
@@ -153,6 +179,16 @@ class RecordedLife(Machine):
     def rows_that_were_read_stay(self) -> Bool:
         """What a client has read survives that other replicas are read."""
         return self.returned.implies(~self.unkept)
+
+    @invariant
+    def settled_rows_are_settled(self) -> Bool:
+        """What is older than a version that has settled is wanted by nobody."""
+        return self.settled.implies(~self.hurried)
+
+    @invariant
+    def needed_versions_stay(self) -> Bool:
+        """The newest version of a row is kept, and others as long as a replica may have nothing newer."""
+        return self.superseded.implies(~self.bereft)
 
     @invariant
     def cleanup_leaves_what_is_owned(self) -> Bool:

@@ -297,6 +297,7 @@ class SyncedStore:
         self.get = rows.get
         self.value_at = rows.value_at
         self.drop = rows.drop
+        self.supersede = rows.supersede
         self.forget = rows.forget
         self.wanted = self.done = 0  # syncs
         self.is_loading = False  # something is being put in beside the log

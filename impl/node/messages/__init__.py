@@ -52,6 +52,7 @@ from stagewright.impl.node.messages.rows import (
     ReplicaWrite as ReplicaWrite,
     RowChunk as RowChunk,
     ScanReply as ScanReply,
+    Settled as Settled,
 )
 from stagewright.impl.node.messages.tables import (
     AlterTable as AlterTable,
@@ -104,6 +105,7 @@ Message = (
     | BarrierAck
     | Order
     | OrderDone
+    | Settled
     | PullRows
     | RowChunk
     | WorkOnTasks

@@ -159,6 +159,18 @@ class ReplicaRows:
 
 
 @dataclass(frozen=True, slots=True)
+class Settled:
+    """From which version on the sender has rows; views are to get nothing from it that is older, nor to lose it.
+
+    `position`: what the sender had learned of group0.
+    """
+
+    position: int
+    table: str
+    rows: tuple[tuple[bytes, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PullRows:
     """The next rows of token ranges (low, high], in their order, please, from a stored key on."""
 

@@ -48,6 +48,7 @@ from stagewright.impl.node.port import (
     Send,
     Stop,
     Store,
+    Supersede,
     Surroundings,
     Timing,
     Wake,
@@ -283,6 +284,8 @@ class World:
                 after(milliseconds, self._wake, host, life, reason)
             case Drop(family, low, high):
                 host.rows.drop(family, low, high)
+            case Supersede(family, before):
+                host.rows.supersede(family, dict(before))
             case Stop(reason):
                 host.stopped = reason
                 self._end(host)

@@ -130,6 +130,12 @@ class Outbox:
             for (batch, _), one in self._sending.items()
         )
 
+    def rows_of(self, base: str) -> set[bytes]:
+        """The base rows of a table that hints are of which have not arrived."""
+        return {
+            o.update.base_key for (n, _), o in self._sending.items() if not n and o.base == base
+        }
+
     @property
     def waiting(self) -> int:
         """How many hints have not arrived."""

@@ -249,7 +249,7 @@ def test_strangers_and_mistakes_are_refused_and_the_node_goes_on(tmp_path: Path)
         session.put(b"k", bytes(65536))
         assert session.get(b"k") == bytes(65536)
         session.close()
-        with pytest.raises(ClusterError, match="n1 runs"):
+        with pytest.raises(ClusterError, match="n1 is running"):
             supervisor.remove("n1")
         with pytest.raises(ClusterError, match="there is no node n9"):
             supervisor.kill("n9")

@@ -140,6 +140,19 @@ class AnyRows(RuleBasedStateMachine):
         assert dropped == len(self.now) - len(kept)
         self.now = kept
 
+    @rule(family=families, before=st.dictionaries(keys, times))
+    def supersede(self, family: str, before: dict[bytes, int]) -> None:
+        state = dict(self.now)
+        kept: Rows = {}
+        for (of, key, time), value in self.now.items():
+            newer = any((f, k) == (of, key) and t > time for (f, k, t) in self.now)
+            if of != family or key not in before or time >= before[key] or not newer:
+                kept[of, key, time] = value
+        if len(kept) < len(state):  # else nothing is written
+            self.unsynced.append(state)
+        assert self.store.supersede(family, before) == len(state) - len(kept)
+        self.now = kept
+
     @rule(family=families, low=keys, high=st.none() | keys)
     def drop(self, family: str, low: bytes, high: bytes | None) -> None:
         self.unsynced.append(dict(self.now))
@@ -246,6 +259,22 @@ def test_the_newest_of_many_versions_is_read_without_the_others(tmp_path: Path) 
     assert found == [Version(often, 19_999, b"x"), *(Version(key, 1, None) for key in seldom)]
     assert steps["next"] < 500
     assert steps["seek"] < 10
+    snapshot.close()
+    store.close()
+
+
+@pytest.mark.skipif(not has_rocks, reason="without rocksdict")
+def test_what_is_superseded_again_and_again_is_stepped_over_no_more(tmp_path: Path) -> None:
+    """What was removed stays in files until they are merged: to look once more must not cost more each time."""
+    store = RocksRows(tmp_path / "rows")
+    for time in range(1, 5_001):
+        store.write([Put("t", Version(b"often", time, b"x"))])
+        if time % 50 == 0:
+            store.supersede("t", {b"often": time})
+    store.write([Put("t", Version(b"often", 0, b"late"))])
+    assert store.supersede("t", {b"often": LAST_TIME}) == 0  # it lies behind all that was removed
+    snapshot = store.snapshot()
+    assert [v.time for v in snapshot.versions("t", b"", None)] == [5_000, 0]
     snapshot.close()
     store.close()
 

@@ -8,7 +8,7 @@ version before, until the key is written again. Only such rows are excused, each
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.catalog.view import View
@@ -16,7 +16,7 @@ from stagewright.impl.node.keys import bounds
 from stagewright.impl.node.messages import Cell
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.world import World
-from stagewright.impl.storage.memory import MemoryRows
+from stagewright.impl.storage.memory import MemoryRows, Superseded
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 
 _OVER = (Stage.none, Stage.end_migration)
@@ -56,14 +56,14 @@ class LostVersions:
                 self._lose(row, gone, after)
 
     def _lose(self, row: TabletRow, gone: set[str], view: View) -> None:
-        elsewhere = {
-            v
-            for n in self._world.hosts.keys() - view.given_up - gone
-            for v in self._versions(n, row)
-        }
+        elsewhere = set[tuple[bytes, int]]()
+        for name in self._world.hosts.keys() - view.given_up - gone:
+            elsewhere |= {(key, time) for key, time, _ in self._versions(name, row)}
+            elsewhere.update(self._replaced(name, row.table))
         for name in gone:
-            for key, time, value in self._had.pop((row.table, row.number, name)) - elsewhere:
-                if (key[8:], time) not in self._rows.acknowledged:
+            for key, time, value in self._had.pop((row.table, row.number, name)):
+                promised = (key[8:], time) in self._rows.acknowledged
+                if not promised and (key, time) not in elsewhere:
                     self.found.setdefault(key[8:], {})[time] = value
 
     def _versions(self, name: str, row: TabletRow) -> set[Cell]:
@@ -76,6 +76,12 @@ class LostVersions:
         }
         snapshot.close()
         return found
+
+    def _replaced(self, name: str, table: str) -> Iterator[tuple[bytes, int]]:
+        """What a node has had and removed, as it had something newer: whatever was to follow from it has followed."""
+        for record in self._world.hosts[name].disk.log:
+            if isinstance(record, Superseded) and record.family == table:
+                yield from record.versions
 
     def excuse(
         self, key: bytes, has: Callable[[bytes | None], bool], due: Found, there: Found

@@ -50,6 +50,7 @@ from stagewright.impl.simulator.database.checks.work.order_watcher import OrderW
 from stagewright.impl.simulator.database.checks.work.reply_watcher import ReplyWatcher
 from stagewright.impl.simulator.database.checks.work.shard_watcher import ShardWatcher
 from stagewright.impl.simulator.database.checks.work.stream_watcher import StreamWatcher
+from stagewright.impl.simulator.database.checks.work.version_watcher import VersionWatcher
 from stagewright.impl.simulator.database.hosts import Host, life_of
 from stagewright.impl.views.building.records import Record
 from stagewright.machines.recorded import OF_CHANGES, OF_NODES, OF_VIEWS
@@ -104,6 +105,7 @@ class Watcher:
         self._given = OrderWatcher(self._take, now)
         self._replies = ReplyWatcher(self._take)
         self._shards = ShardWatcher(self._take)
+        self._versions_of_rows = VersionWatcher(self._take)
         self._passed_at = 0
         self._entered: dict[str, tuple[Stage, int]] = {}  # stages of tablets, and in which versions
         self._absent: dict[str, frozenset[str]] = {}  # given up since a tablet's session is open
@@ -139,6 +141,7 @@ class Watcher:
     def ends(self, host: Host) -> None:
         """It is over, and its disk is as a crash leaves it."""
         self.crashed(host)
+        self._versions_of_rows.ends(host)
         if self.views is not None:
             self.views.ends(host)
         if self.tasks is not None:
@@ -200,6 +203,7 @@ class Watcher:
             self.views.did(host, node, effect, cause)
         if self.changes is not None:
             self.changes.did(node, effect, cause)
+        self._versions_of_rows.did(host, node, effect)
         match effect:
             case Send(to, message):
                 self._sent(host, node, to, message, cause)
@@ -413,6 +417,7 @@ class Watcher:
         spared = self._spared.get(after.version, frozenset[str]())
         self._spared[after.version] = spared | before.given_up | after.given_up
         self._shards.committed(entry, before, after)
+        self._versions_of_rows.committed(after, hosts)
         for name in [s.instance for s in steps if (s.machine, s.action) == PASSES]:
             self._passed(name, before, hosts)
         self._end_repairs(before, after)

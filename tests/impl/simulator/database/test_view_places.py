@@ -209,6 +209,18 @@ SHOWN = (
     ),
     Shown(D.nothing_is_taken_back, STALE, "", oracle=True),
     Shown(
+        D.superseded_rows_are_not_awaited,
+        STALE,
+        "all replicas have a newer version of the row",
+        oracle=True,
+    ),
+    Shown(D.newest_versions_are_removed, STALE, "a newer version of the row stays", oracle=True),
+    Shown(D.tombstones_are_removed, STALE, "a newer version of the row stays", oracle=True),
+    Shown(
+        D.rows_settle_before_views, FOLLOWED, "views have what follows from a version that settles"
+    ),
+    Shown(D.rows_settle_unsynced, FOLLOWED, "the version that settles is on the disk"),
+    Shown(
         D.late_rows_update_their_partners,
         LATE,
         "all that the update is for have it",

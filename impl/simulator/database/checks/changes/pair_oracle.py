@@ -1,4 +1,4 @@
-"""Looks at disks: on each replica a row and its log row are both there, or neither is.
+"""Looks at disks: on each replica a row and its log row are both there or have been, or neither is.
 
 It reads what lies on disks alone, no definition and no table of the cluster. Where nothing else than clients' writes
 puts rows on disks (no read that repairs, no stream, no repair) this holds at every moment, so at every crash.
@@ -15,7 +15,7 @@ from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.hosts import Host
 from stagewright.impl.simulator.database.script import Operation
 from stagewright.impl.simulator.database.tables import table_of
-from stagewright.impl.storage.memory import MemoryRows
+from stagewright.impl.storage.memory import MemoryRows, Superseded
 
 ONLY_WRITES = frozenset({"table", "write", "wait", "kill", "restart"})
 MARGIN = 500_000  # microseconds by which clocks of nodes are off, and more
@@ -80,6 +80,9 @@ class PairOracle:
         snapshot = rows.snapshot()
         base = {(v.key, v.time) for v in snapshot.versions(table, b"", None)}
         snapshot.close()
+        for record in rows.disk.log:  # what was replaced may be gone, its log row is not
+            if isinstance(record, Superseded) and record.family == table:
+                base |= record.versions
         log = {(stored_key(c.key), c.timestamp) for c in _changes(rows, log_of(table))}
         for what, alone in (("row", base - log), ("log row", log - base)):
             for key, time in sorted(alone)[:1]:
