@@ -118,6 +118,7 @@ class Defect(Enum):
     view_rows_are_deleted_in_pairs = auto()  # also those that others have put there
     late_rows_are_not_handed_over = auto()  # those that only a replica has which a tablet leaves
     spared_nodes_keep_silent = auto()  # of tablets that are rebuilt without them
+    spared_view_replicas_keep_silent = auto()  # the same of tablets of views
     late_rows_update_their_partners = auto()  # of now, though others had them with other partners
     nothing_is_taken_back = auto()  # out of views, of what a lost replica has put there alone
     tasks_of_undone_moves_stay_aborted = auto()  # though nothing replaces them

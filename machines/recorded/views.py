@@ -32,7 +32,8 @@ class RecordedUpdates(Machine):
     def send_update(self, durable: Bool, timely: Bool, paired: Bool) -> None:
         """It sends one: after its base row is on the disk, with its timestamp, to whom it is paired with.
 
-        A hint that has come with its tablet may be of a version that a newer one has replaced.
+        A hint that has come with its tablet may be of a version that a newer one has replaced. Who is spared while its
+        tablet of a view is rebuilt without it sends the rows that it has to who takes its place.
         """
         require(durable, "the base row is on the disk")
         require(timely, "the update has the timestamp of a base row")

@@ -87,15 +87,17 @@ def _new_replicas(
 
 
 def _is_lost(node: Context, row: TabletRow, mutation: Mutation) -> bool:
-    """Whether another replica takes the place of one that a view has lost for good while it is built."""
+    """Whether another replica takes the place of one that a view has lost while it is built.
+
+    If that one is back meanwhile, it may be too late to ask it for what it had.
+    """
     stage = (mutation.columns or {}).get("stage", row.tablet.stage)
     if stage is not None or row.tablet.stage is not Stage.end_migration:
         return False
     if row.table not in node.view.views:
         return False
-    gone = {r.host for r in row.tablet.replicas if r not in (row.tablet.next or ())}
     started = status_in(node.catalog.tables, row.table) is ViewStatus.started
-    return started and bool(gone & node.view.given_up)
+    return started and bool(row.lost)
 
 
 def _anew(

@@ -5,7 +5,7 @@ nobody was promised it, but views may show it, and then the base table is to hav
 it, in a family of its own, until those that stay, or who takes the replica's place, have the row as of a request.
 
 No stream reads who was given up. If it is spared before it has cleaned up, it has all rows to hand over, as it may have had
-some alone from before.
+some alone from before: those of a view, too, whose updates nobody keeps any more.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from stagewright.machines.scylladb.tablets.tablet_stages import Role
 
 _SUFFIX = "_late_rows"
 Row = tuple[str, bytes]
-"""A base table, and the stored key of one of its rows."""
+"""A base table or a view, and the stored key of one of its rows."""
 
 
 def late_rows_of(base: str) -> str:
@@ -97,8 +97,11 @@ class HandingOver:
     def _had_alone(self, row: TabletRow) -> set[bytes]:
         """The rows that it has still to hand over, marked or not: all that it had when it was first asked."""
         node = self._node
-        careless = node.has(Defect.spared_nodes_keep_silent)
-        if node.name not in row.lost or not node.view.views_of(row.table) or careless:
+        careless = Defect.spared_nodes_keep_silent
+        concerned = bool(node.view.views_of(row.table))
+        if row.table in node.view.views:
+            careless, concerned = Defect.spared_view_replicas_keep_silent, True
+        if node.name not in row.lost or not concerned or node.has(careless):
             return set()
         if row.key not in self._alone:
             snapshot = node.rows.snapshot()
@@ -124,6 +127,8 @@ class HandingOver:
         for (table, _), keys in self._alone.items():
             if table == row[0]:
                 keys.discard(row[1])
+        if row[0] in self._node.view.views:
+            return []  # its rows are not marked
         return [Drop(late_rows_of(row[0]), row[1], row[1] + b"\0")]
 
     def _forget_row(self, row: Row) -> None:

@@ -50,7 +50,9 @@ def node() -> SimpleNamespace:
     rows.write([Put("ks.t", Version(key, 5, b"7")) for key in KEYS])
     rows.write([Put(late_rows_of("ks.t"), Version(key, 5, b"")) for key in KEYS])
     views = {"ks.t": ("ks.v",)}
-    view = SimpleNamespace(given_up=set[str](), version=3, views_of=views.__getitem__)
+    view = SimpleNamespace(
+        given_up=set[str](), version=3, views={"ks.v": ()}, views_of=lambda t: views.get(t, ())
+    )
     return SimpleNamespace(
         name="n1",
         rows=rows,
@@ -117,6 +119,22 @@ def test_who_was_left_out_hands_over_all_that_it_has_once(node: SimpleNamespace)
             node.rows.drop(drop.family, drop.low, drop.high)
     assert handing.go_on(REBUILT) is None
     assert node.rows.get("ks.t", OLDER) is not None
+
+
+def test_a_view_replica_that_was_left_out_hands_over_its_rows_and_leaves_no_marks(
+    node: SimpleNamespace,
+) -> None:
+    row = cast(
+        "TabletRow", SimpleNamespace(**{**vars(REBUILT), "table": "ks.v", "key": ("ks.v", "0")})
+    )
+    node.rows.write([Put("ks.v", Version(KEYS[0], 5, None))])
+    node.down.clear()
+    handing = HandingOver(cast("Context", node))
+    numbers = sent(handing.go_on(row))
+    assert {*numbers} == {("n2", KEYS[0]), ("n3", KEYS[0])}
+    for (heir, _), number in numbers.items():
+        assert handing.reply(heir, ReplicaReply(number, Outcome.done)) == []
+    assert handing.go_on(row) is None
 
 
 def test_what_is_not_handed_over_yet_is_sent_when_it_is_asked_again(node: SimpleNamespace) -> None:

@@ -19,7 +19,7 @@ from stagewright.impl.simulator.database.world import World
 from stagewright.impl.storage.memory import MemoryRows, Superseded
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 
-_OVER = (Stage.none, Stage.end_migration)
+OVER = (Stage.none, Stage.end_migration)
 """Nobody is asked to clean up any more, also if it is no longer given up."""
 Found = tuple[int, bytes | None] | None
 """A timestamp and a value, if there is a row."""
@@ -34,17 +34,17 @@ class LostVersions:
         self._rows = rows
         # Of each base row, by its key: values by timestamps.
         self.found: dict[bytes, dict[int, bytes | None]] = {}
-        # What nodes that are given up had while a tablet left them: who lives may drop it before the move ends.
+        # What nodes that are given up had while a tablet left them, also of views: who lives may drop it before the move ends.
         self._had: dict[tuple[str, int, str], set[Cell]] = {}
 
     def committed(self, before: View, after: View) -> None:
         """Something was committed: a tablet may have left nodes that are given up."""
         for earlier in before.moving:
             row = after.tablet(earlier.table, earlier.number)
-            if row is None or not after.views_of(row.table):
+            if row is None or not (after.views_of(row.table) or row.table in after.views):
                 continue
             hosts = {r.host for r in earlier.tablet.replicas}
-            given_up, over = before.given_up | after.given_up, row.tablet.stage in _OVER
+            given_up, over = before.given_up | after.given_up, row.tablet.stage in OVER
             for name in hosts:
                 place = row.table, row.number, name
                 if name in given_up:
@@ -55,13 +55,22 @@ class LostVersions:
             if gone:
                 self._lose(row, gone, after)
 
+    def takes(self, row: TabletRow, key: bytes, time: int) -> bool:
+        """Whether a row of that time goes with who loses a tablet, which nobody can ask for it."""
+        return any(
+            k == key and t >= time
+            for host in row.lost
+            for k, t, _ in self._had.get((row.table, row.number, host), ())
+        )
+
     def _lose(self, row: TabletRow, gone: set[str], view: View) -> None:
         elsewhere = set[tuple[bytes, int]]()
         for name in self._world.hosts.keys() - view.given_up - gone:
             elsewhere |= {(key, time) for key, time, _ in self._versions(name, row)}
             elsewhere.update(self._replaced(name, row.table))
         for name in gone:
-            for key, time, value in self._had.pop((row.table, row.number, name)):
+            had = self._had.pop((row.table, row.number, name))
+            for key, time, value in had if row.table not in view.views else ():
                 promised = (key[8:], time) in self._rows.acknowledged
                 if not promised and (key, time) not in elsewhere:
                     self.found.setdefault(key[8:], {})[time] = value

@@ -14,7 +14,7 @@ from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.node.keys import bounds, start_of, stored_key, token_in
 from stagewright.impl.node.messages import Cell
 from stagewright.impl.ring.partitioner import token_of
-from stagewright.impl.simulator.database.checks.lost_versions import Found, LostVersions
+from stagewright.impl.simulator.database.checks.lost_versions import OVER, Found, LostVersions
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.tables import table_of
 from stagewright.impl.simulator.database.world import World
@@ -72,7 +72,8 @@ class ViewOracle:
     def built(self, name: str) -> None:
         """SUCCESS: what was acknowledged by now is in the view of as many replicas as a quorum has, or comes there.
 
-        It comes there by a hint, or from staging: a repair may bring a version before its own write comes, late.
+        It comes there by a hint, or from staging: a repair may bring a version before its own write comes, late. Or it
+        comes from who is spared while its tablet of the view is rebuilt without it, and hands over what it has.
         Who had it may be given up: then every quorum that reads has it from another one, if it was acknowledged.
         """
         expected = self.views.get(name_of(name))
@@ -139,11 +140,14 @@ class ViewOracle:
             found = disks[host].get(name, key)
             return found is not None and found.time >= time
 
-        return all(map(has, hosts)) or any(map(has, row.chosen.pending))
+        spared = row.lost - self._catalog.view.given_up if row.tablet.stage not in OVER else ()
+        return all(map(has, hosts)) or any(map(has, (*row.chosen.pending, *spared)))
 
     def _was_lost(self, disks: dict[str, MemoryRows], name: str, key: bytes, time: int) -> bool:
         """Whether a node that is gone had a row, and maybe nobody else who is there."""
-        return any(
+        row = self._catalog.view.tablet_with(name, token_in(key))
+        assert row is not None
+        return self.lost.takes(row, key, time) or any(
             (found := disks[h].get(name, key)) is not None and found.time >= time
             for h in self._catalog.view.given_up & disks.keys()
         )

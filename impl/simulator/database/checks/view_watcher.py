@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from stagewright.impl.catalog.catalog import Catalog
 from stagewright.impl.catalog.columns import TABLETS
 from stagewright.impl.group0 import Entry
-from stagewright.impl.node.keys import bounds, stored_key
+from stagewright.impl.node.keys import bounds, stored_key, token_in
 from stagewright.impl.node.messages import Cell, Message, ReplicaWrite
 from stagewright.impl.node.node import DatabaseNode
 from stagewright.impl.node.port import Drop, Effect, Send, Store
@@ -135,6 +135,9 @@ class ViewWatcher:
             self._expected = set()
 
     def _sent(self, host: Host, node: DatabaseNode, to: str, message: ReplicaWrite) -> None:
+        if message.late:
+            self._handed_over(host, node, to, message)
+            return
         view = node.context.view.views[message.table]
         key, time, value = message.cell
         base_key = stored_key(parts_of(key)[1])
@@ -159,6 +162,21 @@ class ViewWatcher:
             timely=(row is not None and row.time == time)
             or (newest is not None and newest.time > time),
             paired=self._sides.has(life_of(host), node, update, to),
+        )
+
+    def _handed_over(self, host: Host, node: DatabaseNode, to: str, message: ReplicaWrite) -> None:
+        """A view replica that was spared while its tablet is rebuilt without it sends what it has."""
+        key, time, value = message.cell
+        row = node.context.view.tablet_with(message.table, token_in(key))
+        there = host.rows.get(message.table, key)
+        self._take(
+            "view-updates",
+            life_of(host),
+            node.name,
+            "send_update",
+            durable=there is not None,
+            timely=there is not None and (there.time, there.value) == (time, value),
+            paired=row is not None and node.name in row.lost and to in row.chosen.writes,
         )
 
     def _dropped(self, host: Host, node: DatabaseNode, family: str, key: bytes) -> None:

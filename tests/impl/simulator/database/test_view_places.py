@@ -17,6 +17,7 @@ from stagewright.impl.simulator.database.run import run
 from stagewright.impl.simulator.database.script import parse_script
 from stagewright.impl.simulator.database.weather import parse_faults
 
+D = Defect
 SMALL = Timing(compact_after=COMPACT_AFTER, chunk=3)
 BUILT = Plan(
     nodes=4,
@@ -87,6 +88,18 @@ SPARED = Plan(
 """A node has rows alone, and comes back while its tablets are rebuilt without it."""
 SPARED_LATE = replace(SPARED, seed=39, script=parse_script(WAY_BACK.format(1227)))
 """It comes back between the last cleanup and the end: nobody asks it to clean up."""
+SPARED_VIEW = Plan(
+    nodes=5,
+    seed=403,
+    script=parse_script(
+        "table t tablets 4 rf 2; write 80; create view v on t by value mod 7; partition n3; ask remove n3; "
+        "wait 2164; abort n3; reconnect n3; wait 300; write 20; await v; write 5"
+    ),
+    faults=parse_faults("loss=0.2,delay=0.1,action=0.1,storm"),
+    workload=Workload(keys=12, gap=(0, 2), reads=0.1, deletes=0.1),
+    timing=SMALL,
+)
+"""The same while its tablet of a view that is being built is: it alone has the row of a write that was not acknowledged."""
 LATE = Plan(
     nodes=4,
     script=parse_script(
@@ -168,6 +181,15 @@ def test_who_is_spared_while_others_take_its_place_hands_over_what_it_had_alone(
     assert "view rows of lost versions" not in report.counted
 
 
+def test_a_view_has_what_a_replica_had_alone_that_is_spared_while_another_takes_its_place() -> None:
+    report = run(SPARED_VIEW)
+    assert (report.breaches, report.refused) == ([], [])
+    assert [o.result for o in report.outcomes if o.operation == "abort n3"] == ["done"]
+    assert report.counted["views built"] == 1
+    report = run(replace(SPARED_VIEW, defects=frozenset({D.spared_view_replicas_keep_silent})))
+    assert any(text.startswith("ks.v is built, and") for text in report.breaches)
+
+
 def test_who_is_spared_after_the_last_cleanup_has_lost_what_it_had_alone() -> None:
     report = run(SPARED_LATE)
     assert (report.breaches, report.refused) == ([], [])
@@ -186,7 +208,6 @@ def test_a_view_has_as_many_replicas_as_its_table() -> None:
 
 # -- wrong builds ------------------------------------------------------------------------------------------
 
-D = Defect
 UNDONE = "tablet.write_both_read_old"
 SHOWN = (
     Shown(
