@@ -83,6 +83,7 @@ VIEW_ENGINE = Document(
                 PartitionGroup.content_is_that_of_the_sequence_number,
                 PartitionStates.the_index_of_a_partition_only_grows,
                 IndexTriggers.an_update_has_something_to_do,
+                IndexTriggers.what_is_not_loaded_waits,
                 IndexUpdate.an_index_that_is_up_to_date_is_right,
                 IndexUpdate.changes_are_indexed,
                 ViewServer.the_file_has_the_rows_of_the_index,

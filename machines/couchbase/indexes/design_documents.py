@@ -198,14 +198,15 @@ class DesignDocuments(Machine):
 
     @step_property
     def a_file_stays_while_it_is_needed(self, after: Self, file: Term[File]) -> Bool:
-        """A design document that is deleted takes no index away from another one with its definition."""
+        """A design document that is changed or deleted takes no index away from another one with its definition."""
         needed = some(
             self.definition[d].is_some()
             & (self.definition[d] == self.rows[file])
             & (after.definition[d] == self.rows[file])
             for d in DesignDocument
         )
-        return (self.files.has(file) & needed).implies(after.files.has(file))
+        stays = after.files.has(file) & after.rows[file].is_some()
+        return (self.files.has(file) & needed).implies(stays)
 
     @step_property
     def only_what_is_defined_is_indexed(self, after: Self, file: Term[File]) -> Bool:

@@ -175,6 +175,13 @@ class IndexTriggers(Machine):
         return starts.implies(due & (after.elapsed == 0))
 
     @step_property
+    def what_is_not_loaded_waits(self, after: Self) -> Bool:
+        """004: the updater "requests all the updates that happened since the last time the updater ran": those that it
+        has not loaded are left for the next one.
+        """
+        return after.waiting >= self.waiting - self.loaded
+
+    @step_property
     def a_file_is_as_fragmented_as_it_is(self, after: Self) -> Bool:
         """004: "every update to the btree results in copy-on-write": updates and cleanups add to the file what
         only a compaction takes away.

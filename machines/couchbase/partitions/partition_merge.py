@@ -276,11 +276,12 @@ class PartitionMerge(Machine):
         total = count(self.at[row].is_some() for row in Row)
         return (self.done & self._nobody_failed()).implies(self.total == total)
 
-    @invariant
-    def an_error_is_told(self, n: Term[Node]) -> Bool:
-        """An answer without a word on errors is complete: a node that failed is listed, or all is aborted."""
-        told = (self.errors.has(n) & (self.on_error == OnError.go_on)) | self.aborted
-        return (self.done & self._has_failed(n)).implies(told)
+    @step_property
+    def an_error_is_told(self, after: Self, n: Term[Node]) -> Bool:
+        """An answer without a word on errors is complete: a node that had failed is listed, or all is aborted."""
+        told = (after.errors.has(n) & (self.on_error == OnError.go_on)) | after.aborted
+        ends = ~self.done & after.done
+        return (ends & self._has_failed(n)).implies(told)
 
     @invariant
     def only_errors_are_told(self, n: Term[Node]) -> Bool:

@@ -10,7 +10,7 @@ from stagewright.machines.couchbase.indexes.design_documents import (
     DesignDocuments,
     File,
 )
-from stagewright.spec import Bool, Term, action, every, require, some
+from stagewright.spec import Bool, Term, action, choose, every, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 DETAILS = "design document 004, details on index structures"
@@ -91,6 +91,23 @@ class QueriesFollowTheDefinition(DesignDocuments):
         current = some(self.definition[d] == self.asked for d in DesignDocument)
         require(current, "its definition is still there")
         self._forget_query()
+
+
+@known_bug("004-44", DETAILS, breaks=DesignDocuments.a_file_stays_while_it_is_needed)
+class ChangesEmptyTheFile(DesignDocuments):
+    """A definition that is changed empties the file of the old one, which another document has, too: it has no index
+    until the file is built again.
+    """
+
+    @action(by=CLIENT, spends=DesignDocuments.changes)
+    def define(self, d: Term[DesignDocument], definition: Term[Definition]) -> None:
+        """A client writes a design document; a file of its old definition that nobody reads is emptied."""
+        changes = self.definition[d] != definition
+        for file in File:
+            old = some(self._names(file, d, own) for own in self.definition[d])
+            emptied = changes & old & ~self._is_read(file)
+            self.rows[file] = choose(emptied, None, self.rows[file])
+        self.definition[d] = definition
 
 
 BUGS = known_bugs_in(globals())

@@ -6,6 +6,7 @@ from stagewright.machines.couchbase.indexes.index_triggers import (
     CHANGES,
     FRAGMENTATION,
     MANAGER,
+    WEAK,
     IndexTriggers,
 )
 from stagewright.spec import Bool, action, require
@@ -57,6 +58,24 @@ class CompactionWaitsToBeAsked(IndexTriggers):
         require(self._is_fragmented(), "the file is fragmented")
         self.compactor = True
         self.cleaner = False
+
+
+@known_bug(
+    "004-43",
+    "design document 004: all the updates that happened since the last time the updater ran",
+    breaks=IndexTriggers.what_is_not_loaded_waits,
+)
+class AnUpdateLeavesNothing(IndexTriggers):
+    """When an update ends no change waits, for it was the last: what came while it ran is never indexed."""
+
+    @action(fair=WEAK)
+    def finish_update(self) -> None:
+        """The index counts as up to date; the file has grown."""
+        require(self.updater, "updater runs")
+        self.updater = False
+        self.waiting = 0
+        self.loaded = 0
+        self._append()
 
 
 BUGS = known_bugs_in(globals())

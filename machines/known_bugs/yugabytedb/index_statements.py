@@ -170,10 +170,10 @@ class ScansBeginATickTooSoon(IndexRows):
     breaks=IndexRows.delete_markers_do_not_stay,
     budgets=ONE_WRITE,
 )
-class MarkersMayGoSometimeLater(IndexRows):
-    """The index is published first, and by and by compactions are told that delete markers may go."""
+class MarkersMayGoIfSomebodyAsks(IndexRows):
+    """The index is published, and compactions are told that delete markers may go if a client asks for that."""
 
-    @action(by=MASTER, fair=WEAK)
+    @action(by=CLIENT)
     def allow_to_reclaim_delete_markers(self) -> None:
         """The index is published: compactions of it may reclaim delete markers."""
         published = self.index.permission == Permission.read_write_and_delete

@@ -8,6 +8,7 @@ at once here, and nothing moves: `view_worker.py` has the worker's part, `view_b
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Self
 
@@ -21,6 +22,7 @@ from stagewright.spec import (
     LeadsTo,
     Machine,
     OptionalVar,
+    Profile,
     Record,
     SetVar,
     Term,
@@ -40,8 +42,10 @@ from stagewright.spec import (
     leads_to,
     liveness,
     one_of,
+    only_when,
     optional,
     per,
+    profiles,
     record,
     require,
     scopes,
@@ -91,9 +95,24 @@ class Batch(Record):
     done = flag()
 
 
-class ViewCoordinator(Machine):
-    """The coordinator's choices: a base table, batches for its tablets, views that are built."""
+@dataclass(frozen=True)
+class ChoiceRelease(Profile):
+    """In which order a version works."""
 
+    has_an_order: bool  # tables with staging tasks alone first, and a tablet's ranges before its staging sstables
+
+
+SEED = ChoiceRelease("seed", has_an_order=False)
+SCYLLA_2026_2 = ChoiceRelease("scylla-2026.2", has_an_order=True)
+
+
+class ViewCoordinator(Machine):
+    """The coordinator's choices: a base table, batches for its tablets, views that are built.
+
+    Under `seed` any table with tasks may be the next, and any task of a tablet: 000 has no order of them.
+    """
+
+    release = profiles(SEED, SCYLLA_2026_2)
     staging_sstables = budget(1, doc="staging sstables that are registered")
     drops = budget(1, doc="views that are dropped, or tables with all their views")
     leader_changes = budget(1, doc="changes of the view building coordinator")
@@ -171,13 +190,14 @@ class ViewCoordinator(Machine):
 
     @action(by=COORDINATOR, fair=WEAK)
     def choose_base(self, b: Term[Base]) -> None:
-        """The coordinator chooses a base table, one with staging tasks alone if there is one."""
+        """The coordinator chooses a base table with tasks."""
         require(self.processed.is_none(), "no base table is processed")
         require(self._has_tasks(b), "the table has tasks")
-        require(
-            ~self._has_to_build(b) | ~some(self._has_only_staging(o) for o in Base),
-            "tables with staging tasks alone come first",
-        )
+        if self.release.has_an_order:
+            require(
+                ~self._has_to_build(b) | ~some(self._has_only_staging(o) for o in Base),
+                "tables with staging tasks alone come first",
+            )
         self.processed = b
         for v in View:
             starts = (self.table[v] == b) & (self.status[v] == ViewStatus.created)
@@ -218,11 +238,12 @@ class ViewCoordinator(Machine):
 
     @action(by=COORDINATOR, fair=WEAK)
     def send_process_staging(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> None:
-        """A shard gets the process_staging tasks of one tablet, where no range is to be built."""
+        """A shard gets the process_staging tasks of one tablet."""
         self._may_send(s, t, b)
         require(self.staging[b].has(t), "the tablet has a staging task")
-        none = ~some(self._is_to_build(v, t) for v in View)
-        require(none, "no range of the tablet is to be built")
+        if self.release.has_an_order:
+            none = ~some(self._is_to_build(v, t) for v in View)
+            require(none, "no range of the tablet is to be built")
 
     @action(by=COORDINATOR, fair=WEAK)
     def attach(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> None:
@@ -443,7 +464,8 @@ class ViewCoordinator(Machine):
 
     @step_property
     def ranges_are_built_first(self, after: Self, s: Term[Shard], t: Term[Tablet]) -> Bool:
-        """Staging sstables of a tablet wait until its ranges are built (the coordinator's order of tasks)."""
+        """Staging sstables of a tablet wait until its ranges are built (the release's order of tasks)."""
+        only_when(self.release.has_an_order)
         batch, new = self.batch[s], after.batch[s]
         starts = batch.tablet.is_none() & (new.tablet == t) & new.views.is_empty()
         return starts.implies(
@@ -452,7 +474,8 @@ class ViewCoordinator(Machine):
 
     @step_property
     def staging_alone_comes_first(self, after: Self, b: Term[Base]) -> Bool:
-        """A table with staging tasks alone goes before those that have views to build."""
+        """A table with staging tasks alone goes before those that have views to build, as the release has it."""
+        only_when(self.release.has_an_order)
         chosen = self.processed.is_none() & (after.processed == b)
         others = some(self._has_only_staging(o) for o in Base)
         return (chosen & others).implies(self._has_only_staging(b))

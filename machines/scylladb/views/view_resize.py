@@ -88,10 +88,13 @@ class ResizeRelease(Profile):
     arbitrary: (
         bool  # a tablet may split or merge alone, and tasks are looked up by their tokens (2026.2)
     )
+    ranges_first: (
+        bool  # a tablet's range is built before its staging sstables; 000 has no order of them
+    )
 
 
-SEED = ResizeRelease("seed", arbitrary=False)
-SCYLLA_2026_2 = ResizeRelease("scylla-2026.2", arbitrary=True)
+SEED = ResizeRelease("seed", arbitrary=False, ranges_first=False)
+SCYLLA_2026_2 = ResizeRelease("scylla-2026.2", arbitrary=True, ranges_first=True)
 
 Ends = Mapping[Slot, Bool]
 """For every slot whether a tablet ends with it."""
@@ -155,9 +158,10 @@ class ViewResize(Machine):
 
     @action(by=COORDINATOR, fair=WEAK)
     def start_processing(self, t: Term[Tablet]) -> None:
-        """The shard gets the task to process a tablet's staging sstables, where no range is to be built."""
+        """The shard gets the task to process a tablet's staging sstables."""
         require(self.staging[t], "the tablet has a task")
-        require(~self.building[t], "its range is built")
+        if self.release.ranges_first:
+            require(~self.building[t], "its range is built")
         self._start(t, Type.process_staging)
         self.staging[t] = False
 
@@ -419,7 +423,8 @@ class ViewResize(Machine):
 
     @step_property
     def ranges_are_built_first(self, after: Self) -> Bool:
-        """Staging sstables of a tablet wait until its range is built (the coordinator's order of tasks)."""
+        """Staging sstables of a tablet wait until its range is built (the release's order of tasks)."""
+        only_when(self.release.ranges_first)
         starts = (self.batch == Work.none) & (after.type == Type.process_staging)
         return starts.implies(~some((after.tablet == t) & self.building[t] for t in Tablet))
 

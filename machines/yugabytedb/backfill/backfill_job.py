@@ -601,11 +601,11 @@ class BackfillJob(Machine):
         incomplete = before & (self.checkpoint[t][i] != Checkpoint.done)
         return incomplete.implies(self.retains_delete_markers.has(i))
 
-    @invariant
-    def published_indexes_are_compacted(self, i: Term[Index]) -> Bool:
-        """Delete markers of an index that serves reads can be reclaimed: that was allowed first."""
+    @liveness
+    def published_indexes_are_compacted(self, i: Term[Index]) -> LeadsTo:
+        """Delete markers of an index that serves reads can be reclaimed: before that, as here, or a write later."""
         published = self.permission[i] == Permission.read_write_and_delete
-        return published.implies(~self.retains_delete_markers.has(i))
+        return leads_to(published, ~published | ~self.retains_delete_markers.has(i))
 
     @invariant
     def unfinished_work_is_recorded(self) -> Bool:
@@ -702,15 +702,13 @@ class BackfillJob(Machine):
 
     @lemma
     def delete_markers_go_when_built(self, i: Term[Index]) -> Bool:
-        """Until an index is built its delete markers are retained; before it is published they go."""
+        """Until an index is built its delete markers are retained."""
         before = self.permission[i].any_of(
             Permission.delete_only, Permission.write_and_delete, Permission.do_backfill
         )
-        kept = (before & (self.job[i] != Status.success)).implies(
+        return (before & (self.job[i] != Status.success)).implies(
             self.retains_delete_markers.has(i)
         )
-        allowed = (self.step == Step.write_permissions) & (self.job[i] == Status.success)
-        return kept & allowed.implies(~self.retains_delete_markers.has(i))
 
     @final
     def nothing_is_going_on(self) -> Bool:

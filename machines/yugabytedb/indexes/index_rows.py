@@ -20,6 +20,7 @@ from stagewright.spec import (
     Bool,
     Entity,
     FlagVar,
+    LeadsTo,
     Machine,
     Maybe,
     Number,
@@ -42,6 +43,8 @@ from stagewright.spec import (
     flag,
     invariant,
     known_violations,
+    leads_to,
+    liveness,
     one_of,
     only_when,
     optional,
@@ -567,13 +570,13 @@ class IndexRows(Machine):
         """A hybrid time that a server has seen is in its past for ever."""
         return number_of(after.clock[s]) >= number_of(self.clock[s])
 
-    @invariant
-    def delete_markers_do_not_stay(self) -> Bool:
+    @liveness
+    def delete_markers_do_not_stay(self) -> LeadsTo:
         """002: compactions would not reclaim delete markers "until the index is in READ_WRITE_AND_DELETE
-        state", but then they do.
+        state", but then they come to do it.
         """
         published = self.index.permission == Permission.read_write_and_delete
-        return published.implies(~self.retains_delete_markers)
+        return leads_to(published, ~published | ~self.retains_delete_markers)
 
     @invariant
     def a_deleted_index_is_empty(self, r: Term[Row], v: Term[Value]) -> Bool:
