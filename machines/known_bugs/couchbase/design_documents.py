@@ -10,7 +10,7 @@ from stagewright.machines.couchbase.indexes.design_documents import (
     DesignDocuments,
     File,
 )
-from stagewright.spec import Bool, Term, action, choose, every, require, some
+from stagewright.spec import Bool, Term, action, choose, each, every, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 DETAILS = "design document 004, details on index structures"
@@ -103,7 +103,7 @@ class ChangesEmptyTheFile(DesignDocuments):
     def define(self, d: Term[DesignDocument], definition: Term[Definition]) -> None:
         """A client writes a design document; a file of its old definition that nobody reads is emptied."""
         changes = self.definition[d] != definition
-        for file in File:
+        for file in each(File):
             old = some(self._names(file, d, own) for own in self.definition[d])
             emptied = changes & old & ~self._is_read(file)
             self.rows[file] = choose(emptied, None, self.rows[file])
