@@ -221,6 +221,7 @@ SHOWN = (
     Shown(D.view_updates_change_sides, FEWER, "", 1, oracle=True),
     Shown(D.late_rows_are_not_handed_over, FEWER, "", 2, oracle=True),
     Shown(D.spared_nodes_keep_silent, SPARED, "", oracle=True),
+    Shown(D.spared_view_replicas_keep_silent, SPARED_VIEW, "", oracle=True),
     Shown(
         D.tasks_of_undone_moves_stay_aborted,
         replace(BACK, faults=parse_faults(f"dead@{UNDONE},action@{UNDONE}")),
