@@ -15,6 +15,7 @@ from stagewright.impl.storage.memory import Dropped, MemoryRows
 from stagewright.impl.storage.port import Put
 from stagewright.impl.views.maintenance.hints import stored_hints
 from stagewright.impl.views.maintenance.staged import staged_rows
+from stagewright.machines.scylladb.tablets.tablet_stages import Role
 
 
 class VersionWatcher:
@@ -90,14 +91,17 @@ class VersionWatcher:
     def _is_known(self, node: DatabaseNode, table: str, key: bytes, time: int) -> bool:
         """Whether each other replica that the node knows, and that is written to, has something newer.
 
-        Who was cleaned up, or is given up, may have nothing; who comes, as the node does not know yet, streams what it has.
+        Who was cleaned up, or is given up, may have nothing; who comes, as the node did not know when it looked, and has nothing
+        yet, streams what it has.
         """
         now, known = self._view, node.context.view.tablet_with(table, token_in(key))
         row = None if now is None else now.tablet_with(table, token_in(key))
         if now is None or row is None or known is None:
             return True
         others = {*row.chosen.writes} & known.holders - now.given_up - {node.name}
-        return all(self._newest(other, table, key) > time for other in others)
+        found = {other: self._newest(other, table, key) for other in others}
+        come = row.hosts[Role.pending]
+        return all(t > time or (t == 0 and other in come) for other, t in found.items())
 
     def _newest(self, name: str, table: str, key: bytes) -> int:
         host = self._hosts[name]
