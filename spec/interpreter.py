@@ -69,9 +69,7 @@ class Interpreter:
 
     source: Definition
     scope: Scope
-    bounded: bool = (
-        True  # with the bounds of a check: what is `bounded(...)`, and how large numbers grow
-    )
+    bounded: bool = True  # with a check's bounds: what is `bounded(...)`, and of numbers
 
     @cached_property
     def definition(self) -> Definition:

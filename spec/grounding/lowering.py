@@ -53,8 +53,8 @@ def ground(
 
     `bounded`: no step leaves a state beyond the definition's constraints, each holds to what is `bounded(...)`,
     and no number grows larger than declared, as it is in checks. All that says nothing of running systems and of
-    traces. `wide`: the steps of an action with very many choices of a
-    number are made when they are asked for, and no property is lowered; `GroundModel.steps` is then a `Families`.
+    traces. `wide`: the steps of an action with very many choices of a number are made when they are asked for, and
+    no property is lowered; `GroundModel.steps` is then a `Families`.
 
     Raises:
         AssignedTwiceError: a step assigns one place twice.

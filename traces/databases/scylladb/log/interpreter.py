@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from stagewright.machines.scylladb.topology.topology_states import NodeState
 from stagewright.machines.scylladb.views.view_task import Life
@@ -39,6 +39,17 @@ _TOPOLOGY = "topology"  # the one entity of the topology as a whole
 _LEFT_OPEN = "changes were left open by a change of coordinator"
 
 
+@dataclass
+class _InFlight:
+    """What a commit does to tasks: those that it ends are called until the coordinator has learned of it.
+
+    Calls of those that it makes show that it has.
+    """
+
+    ends: list[Effect] = field(default_factory=list[Effect])
+    makes: set[str] = field(default_factory=set[str])
+
+
 class Reading:
     """Follows all nodes through their lines."""
 
@@ -63,10 +74,7 @@ class Reading:
         self._stages = Stages(self.book, placed, self._versions or [profile])
         self._row_work = RowWork(self.book, placed, self._versions or [profile])
         self._intended: dict[str, list[Effect]] = {}  # by node, not yet attempted
-        # By node: tasks that a commit ends, which are called until the coordinator has learned of it; and
-        # those that it makes, whose calls show that.
-        self._ending: dict[str, list[Effect]] = {}
-        self._made: dict[str, set[str]] = {}
+        self._in_flight: dict[str, _InFlight] = {}  # by node
         self._commits = (
             False  # lines of commits are in the log: they say which plans were carried out
         )
@@ -149,7 +157,7 @@ class Reading:
             if one.record.says in GOES_ON:
                 self._end_tasks(one.record.node)
             self._take(one)
-        for node in [*self._ending]:
+        for node in [*self._in_flight]:
             self._end_tasks(node)
         for effects in self._intended.values():  # at least intended: it must be legal
             self._happen(_newest_plans(effects) if self._commits else effects)
@@ -214,19 +222,18 @@ class Reading:
             for effect in effects:
                 self.book.forget(effect)
         elif is_logged_first:
-            node, others = one.record.node, [e for e in effects if not _ends_task(e)]
-            self._ending.setdefault(node, []).extend(filter(_ends_task, effects))
-            self._made.setdefault(node, set()).update(
-                e.key for e in others if e.machine == views.MACHINE
-            )
+            others = [e for e in effects if not _ends_task(e)]
+            commit = self._in_flight.setdefault(one.record.node, _InFlight())
+            commit.ends.extend(filter(_ends_task, effects))
+            commit.makes.update(e.key for e in others if e.machine == views.MACHINE)
             self._happen(others)
         else:
             self._happen(effects)
 
     def _end_tasks(self, node: str) -> None:
         """The coordinator's last commit is carried out: it has learned which tasks are no more."""
-        self._made.pop(node, None)
-        self._happen(self._ending.pop(node, []))
+        if commit := self._in_flight.pop(node, None):
+            self._happen(commit.ends)
 
     def _happen(self, effects: Sequence[Effect]) -> None:
         for effect in effects:
@@ -325,7 +332,8 @@ class Reading:
 
     def _see(self, one: Placed, source: Source) -> None:
         effects = self._tasks(one, source)
-        if not self._made.get(source.node, set()).isdisjoint(e.key for e in effects):
+        commit = self._in_flight.get(source.node)
+        if commit is not None and not commit.makes.isdisjoint(e.key for e in effects):
             self._end_tasks(source.node)
         for effect in effects:
             self.book.add(effect)
