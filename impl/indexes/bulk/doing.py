@@ -144,6 +144,9 @@ def _ready() -> Answer:
     one = np.arange(1)
     list(by_tablet(one, one, np.ones(1, np.bool_), 1))
     entries_file("rows", 1, False, one, one)
+    sieve = CompiledSieve()
+    sieve.add(one)
+    sieve.holds(one)
     return DoneWork()
 
 
