@@ -40,6 +40,7 @@ from stagewright.impl.storage.sst.entries import entries_file
 from stagewright.impl.storage.sst.files import SstFile, UnreadableError
 from stagewright.impl.storage.sst.rows import rows_of
 from stagewright.impl.storage.sst.windows import FIRST, LATEST, ROOM, Place, Sources
+from stagewright.impl.storage.writeback import write_back
 
 _OPEN = 256  # files whose blocks are known
 _PIECE = 1 << 18  # bytes
@@ -172,10 +173,15 @@ def _write(work: WriteEntries, pace: Pace) -> Answer:
     Path(work.path).unlink(missing_ok=True)  # a builder that died had begun it
     handle = os.open(work.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
     with os.fdopen(handle, "wb", 0) as out:
-        while file:  # little at once: who syncs anything meanwhile waits for what is unwritten
-            file = file[out.write(file[:_PIECE]) :]
-            os.fsync(out.fileno())
+        begin = 0
+        while begin < len(
+            file
+        ):  # little at once: who syncs anything meanwhile waits for what is unwritten
+            count = out.write(file[begin : begin + _PIECE])
+            write_back(out.fileno(), begin, count)
+            begin += count
             pace.rest()
+        os.fsync(out.fileno())
     return DoneWork()
 
 
