@@ -34,7 +34,7 @@ def needed(
     """By property that is no lemma: whether it is needed. The budget's seconds are shared by all, evenly."""
     asked = [p for p in definition.properties if p.role is not Role.LEMMA]
     lemmas = tuple(p.name for p in definition.properties if p.role is Role.LEMMA)
-    originals = [replace(o, broken=(*o.broken, *lemmas)) for o in originals]
+    originals = [replace(o, unasked=lemmas) for o in originals]
     slice_of = None if budget.seconds is None else budget.seconds * workers / max(1, len(asked))
     elsewhere = tuple(
         alone.part
@@ -89,7 +89,7 @@ class _Work:
             return _Found(Need.OF_A_PART, 0, None)
         if not caught:
             return _Found(Need.UNDECIDED if undecided else Need.NOTHING, 0, None)
-        without = [replace(o, broken=(*o.broken, name)) for o in self.originals]
+        without = [replace(o, unasked=(*o.unasked, name)) for o in self.originals]
         limits = Limits(states=self.budget.states, seconds=self.budget.each)
         started, most = time.monotonic(), self.budget.seconds
         for _, _, i in sorted(caught)[:TRIES]:

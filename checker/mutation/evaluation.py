@@ -146,7 +146,7 @@ def _searched(
 ) -> tuple[Exploration, list[PropertyVerdict]]:
     """The promises that break, of those that the original keeps; once one breaks, no deeper ones."""
     kept = evaluated.properties
-    deadlock = NO_DEADLOCK not in original.broken
+    deadlock = NO_DEADLOCK not in original.silent
     watch = watch_for(engine.model, deadlock=deadlock, coverage=True)
     at_first = replace(stop, limits=replace(stop.limits, stop_at_first=True))
     if original.small:
@@ -169,7 +169,7 @@ def _broken(
     return [
         verdict
         for verdict in verdicts_of(asked, found, stop)
-        if verdict.outcome is Outcome.VIOLATED and verdict.name not in original.broken
+        if verdict.outcome is Outcome.VIOLATED and verdict.name not in original.silent
     ]
 
 

@@ -204,7 +204,7 @@ class _Search:
         index, without = self.of(task)
         original = self.originals[task // (len(self.names) + 1) // len(self.mutants)]
         if without:
-            original = replace(original, broken=(*original.broken, without))
+            original = replace(original, unasked=(*original.unasked, without))
         limits = Limits(states=self.budget.states, seconds=self.budget.each)
         try:
             return evaluate(self.mutants[index], [original], limits)

@@ -30,9 +30,17 @@ class Original:
     lowering: Lowering
     compiled: Compiled
     found: Exploration = field(repr=False)
-    broken: tuple[str, ...]  # promises that it does not keep here itself: they evaluate no mutant
+    broken: tuple[str, ...]  # promises that it does not keep here itself
     fired: tuple[str, ...]  # the actions that happen
     seconds: float
+    unasked: tuple[
+        str, ...
+    ] = ()  # promises that it may well keep, and that are not asked of mutants
+
+    @property
+    def silent(self) -> tuple[str, ...]:
+        """The promises that evaluate no mutant."""
+        return (*self.broken, *self.unasked)
 
     @property
     def states(self) -> Words:
@@ -65,9 +73,9 @@ class Original:
 
 
 def kept_by(original: Original, definition: Definition) -> Definition:
-    """A definition with the promises alone that the original keeps."""
+    """A definition with the promises alone that evaluate mutants: the original keeps them."""
     known, _ = by_scope(definition, original.scope)
-    kept = tuple(p for p in known.properties if p.name not in original.broken)
+    kept = tuple(p for p in known.properties if p.name not in original.silent)
     return replace(definition, properties=kept)
 
 

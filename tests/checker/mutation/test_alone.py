@@ -61,7 +61,7 @@ def test_each_property_of_the_crossing_is_needed_and_shows_a_mutant(
     for name, need in needs.items():
         assert need.example is not None
         assert need.caught == crossing.catches[name]
-        left = [replace(o, broken=(*o.broken, name)) for o in crossing.originals]
+        left = [replace(o, unasked=(name,)) for o in crossing.originals]
         assert evaluate(need.example.mutant, left, Limits()).fate is Fate.SURVIVED
         assert evaluate(need.example.mutant, crossing.originals, Limits()).by == (name,)
 

@@ -110,7 +110,7 @@ def _searched(
     with progress_on(sys.stderr, widely, len(mutants)) as lines:
         for scope in scopes:
             original = original_at(searched, scope, limits)
-            originals.append(replace(original, broken=(*original.broken, *lemmas)))
+            originals.append(replace(original, unasked=tuple(lemmas)))
             lines.original(original)
         originals.sort(key=lambda original: original.count)
         kept = [
