@@ -21,6 +21,7 @@ from stagewright.traces.readers.text_lines import beginning
 MAPPED = "mapped"
 MAPPED_ALONE = "mapped-numbered"
 
+_NAMED = 3  # files in one note
 _ROCKSDB = ("CURRENT", "IDENTITY")  # files of a database whose `*.log` hold rows
 
 
@@ -46,8 +47,8 @@ class LeftOut:
 class Inputs:
     """The files to read, in the order of their names.
 
-    `passed_over` are those in a directory that are no traces; `copies` those whose content another one has, and
-    that one; `empty` those that have nothing as yet.
+    `passed_over` are those in a directory whose names are not those of traces, `unrecognized` those that are in no
+    form that is read; `copies` those whose content another one has, and that one; `empty` those that have nothing as yet.
     """
 
     files: tuple[InputFile, ...]
@@ -56,11 +57,25 @@ class Inputs:
     remarks: tuple[str, ...] = ()
     empty: tuple[Path, ...] = ()
     copies: tuple[tuple[Path, Path], ...] = ()
+    unrecognized: tuple[Path, ...] = ()
 
     def notes(self) -> list[str]:
         """What is worth a note of them."""
         notes = [
-            f"passed over {path}: its name is not that of a trace" for path in self.passed_over
+            f"passed over {counted(len(paths), 'file')} {why}: {_some(paths)}; {advice}"
+            for paths, why, advice in (
+                (
+                    self.passed_over,
+                    "that are not named like traces",
+                    "a trace with another name has to be named itself",
+                ),
+                (
+                    self.unrecognized,
+                    "in no known format",
+                    "--format or --mapping says how to read them",
+                ),
+            )
+            if paths
         ]
         copies = [
             f"passed over {path}: it has the content of {first}" for path, first in self.copies
@@ -114,7 +129,13 @@ def find_inputs(
         tuple(search.remarks),
         tuple(search.empty),
         tuple(copies.items()),
+        tuple(search.unrecognized),
     )
+
+
+def _some(paths: Sequence[Path]) -> str:
+    named = ", ".join(map(str, paths[:_NAMED]))
+    return named + (f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else "")
 
 
 def is_taken(path: Path, form: str = "auto", mapping: Plan | None = None) -> bool:
@@ -184,6 +205,7 @@ class _Search:
         self.empty: list[Path] = []
         self.files: dict[Path, InputFile] = {}
         self.passed_over: list[Path] = []
+        self.unrecognized: list[Path] = []
         self.remarks: list[str] = []
 
     def file(self, path: Path) -> None:
@@ -249,7 +271,7 @@ class _Search:
                 return
             known = self._form if self._mapping is not None else form_of(path, self._form)
             if known is None:
-                self.passed_over.append(path)
+                self.unrecognized.append(path)
                 return
             formats.reader(known).check(path)
             self.files.setdefault(path.resolve(), InputFile(path, known, path.stat().st_size))
