@@ -13,6 +13,9 @@ from stagewright.machines.yugabytedb.indexes.index_states import Permission
 Values = Mapping[str, int]
 """A row's columns but for its key; a column that is not there is null."""
 
+COLUMNS = ("v", "w")
+"""Of every table."""
+
 _OFFSET = 1 << 63
 
 

@@ -251,8 +251,16 @@ class Supervisor:
 
     def abort(self, name: str) -> None:
         """The cluster gives up what it was asked for: to let a node go whose leaving has not begun."""
-        self._refuse_unknown(name)
-        self._request(Ask.abort, name)
+        self._refuse_left(name)
+        said = self.said(but=name) or self.said()
+        node = next((n for n in said.nodes if n.name == name), None) if said is not None else None
+        if node is not None and node.outcome != "pending":
+            last = f": {node.request} has ended" if node.request else ""
+            raise OperationFailedError(
+                f"nothing is asked of {name} that could be withdrawn{last}",
+                help="see `stagewright cluster status`",
+            )
+        self._request(Ask.abort, name, 0)
 
     def _ended(self, name: str, since: int) -> None:
         """Wait until the request about a node that was committed at a position of group0 has ended."""
@@ -290,18 +298,20 @@ class Supervisor:
             raise ClusterError("no node runs", help="`stagewright cluster start` starts them")
         return running
 
-    def _request(self, ask: Ask, name: str) -> int:
+    def _request(self, ask: Ask, name: str, seconds: float = 10.0) -> int:
         """Ask until a node accepts the request, and where in group0 it is committed.
 
         One that has died may not count as dead yet.
         """
-        until, reason = time.monotonic() + 10, "no node answers"
-        while time.monotonic() < until:
+        until, reason = time.monotonic() + seconds, "no node answers"
+        while True:
             for contact in sorted(self._contacts(""), key=name.__eq__):  # itself last
                 reply = self._ask(contact, OperatorRequest(1, ask, name), 10.0)
                 if reply is not None and reply.accepted:
                     return int(reply.position)
                 reason = reason if reply is None else reply.reason
+            if time.monotonic() >= until:
+                break
             time.sleep(0.5)
         raise OperationFailedError(
             f"the cluster refuses: {ask.name.replace('_', ' ')} {name}".rstrip() + f": {reason}",

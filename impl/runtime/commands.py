@@ -106,7 +106,8 @@ def refused(step: StepModel) -> RefusedError:
         f"{step.action}({', '.join(map(show, step.arguments))})" if step.arguments else step.action
     )
     control = instance.control
-    at = "" if control is None else f" at `{show(control)}`"
+    variable = "" if instance.program.control is None else instance.program.control.name
+    at = "" if control is None else f" (`{variable}` is `{show(control)}`)"
     name = f"{instance.name}: " if instance.name else ""
     return RefusedError(
         f"{name}`{label}` cannot happen now{at}; unmet: {'; '.join(step.failed)}",

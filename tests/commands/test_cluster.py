@@ -67,8 +67,9 @@ def test_a_cluster_is_started_written_to_read_and_stopped(
         assert (code, "n9 is no node that stays" in err) == (1, True)
         assert "'n1:' is no place" in run("shell", "-c", "move t 0 from n1: to n1")[2]
         code, _, err = run("cluster", "abort", "n1")
-        assert (code, "the cluster refuses: abort n1" in err) == (1, True)
+        assert (code, "nothing is asked of n1 that could be withdrawn" in err) == (1, True)
         assert run("cluster", "cleanup")[:2] == (0, "nodes clean up\n")
+        what_is_not_there_is_bad_input(run)
         what_cannot_change_is_refused(run)
         code, _, err = run("cluster", "start", "--nodes", "3")
         assert code == 2
@@ -84,6 +85,18 @@ def test_a_cluster_is_started_written_to_read_and_stopped(
     finally:
         code, out, _ = run("cluster", "stop")
     assert (code, out) == (0, "no node stopped\n")
+
+
+def what_is_not_there_is_bad_input(run: Callable[..., tuple[int, str, str]]) -> None:
+    for words, wrong in (
+        ("split none", "there is no table ks.none"),
+        ("repair rows", "ks.rows has no tablets: it is on the token ring"),
+        ("alter none rf 1", "there is no table ks.none"),
+        ("move t 7 from n1 to n1", "ks.t has no tablet 7"),
+        ("create view v on none by value", "there is no table ks.none"),
+    ):
+        code, _, err = run("shell", "-c", words)
+        assert (code, wrong in err) == (2, True), (words, err)
 
 
 def what_cannot_change_is_refused(run: Callable[..., tuple[int, str, str]]) -> None:
@@ -138,8 +151,10 @@ def test_a_view_is_made_awaited_read_and_dropped_in_the_shell(
             assert code == 2, wrong
             assert says in err
         code, _, err = run("shell", "-c", "create view w on rows by value")
+        assert code == 2
+        assert "ks.rows has no tablets: it is on the token ring" in err
+        code, _, err = run("shell", "-c", "create view w on v by value")
         assert code == 1
-        assert "ks.rows is no table of tablets" in err
         assert "make a view of a table that has tablets, and is no view" in err
         again = "drop view v; create view v on t by value mod 5; use t; put d 12; await v; build status; use v; get 2"
         lines = run("shell", "--json", "-c", again)[1].splitlines()
@@ -173,6 +188,23 @@ def test_help_of_an_action_keeps_its_capital_letters(capsys: pytest.CaptureFixtu
     assert "Print changes of rows as JSON lines" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("words", "usage"),
+    [
+        (["cluster", "kill", "n1", "n2", "--dir", "c"], "cluster kill [-h] --dir D [--json] NODE"),
+        (["cluster", "tail", "--dir", "c", "--bogus"], "cluster tail [-h] --dir D"),
+        (["view", "load", "folder", "file", "more"], "view load [-h]"),
+    ],
+)
+def test_what_an_action_does_not_know_is_answered_with_its_own_usage(
+    words: list[str], usage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command_line(words) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"usage: stagewright {usage}")
+    assert "unrecognized arguments: " in said
+
+
 def test_commands_are_cut_at_semicolons_outside_of_quotations() -> None:
     assert split_commands("put a 'b;c';; get a #1;") == [["put", "a", "b;c"], ["get", "a", "#1"]]
 
@@ -201,11 +233,18 @@ def test_changes_are_tailed_once_across_restarts_of_the_tail(
         lines("shell", "-c", "put a 3", *where)
         assert lines(*tail) == []  # too young: an earlier change may still be written
         time.sleep((hasty.horizon + hasty.request + CLOCKS) / 1000)
-        (last,) = map(json.loads, lines(*tail))
+        assert run_command_line(tail) == 0
+        printed = capsys.readouterr()
+        waits = "a change is printed when it is 2 s old: until then an earlier one may follow\n"
+        assert printed.err == waits
+        (last,) = map(json.loads, printed.out.splitlines())
         assert (last["key"], last["value"]) == ("a", "3")
         assert last["timestamp"] > first[-1]["timestamp"]
         made = "create table t tablets 2 rf 1 cdc images; put x 1; split t; put x 2; cdc tail; cdc tail"
-        _, _, _, _, *shown = lines("shell", "-c", made, *where)
+        assert run_command_line(["shell", "-c", made, *where]) == 0
+        printed = capsys.readouterr()
+        assert printed.err.startswith("reads the changes up to now, which takes 2 s: until then")
+        _, _, _, _, *shown = printed.out.splitlines()
         assert [line.split("\t")[1:] for line in shown] == [
             ["x", "1", "before: no row"],
             ["x", "2", "before: 1"],

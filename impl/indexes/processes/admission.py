@@ -15,12 +15,12 @@ from stagewright.impl.indexes.processes.wire import (
     Transact,
     WhichTablets,
 )
+from stagewright.impl.indexes.schema import COLUMNS
 from stagewright.impl.processes.errors import WireError
 from stagewright.spec.text.counting import counted
 
 LARGEST = (1 << 63) - 2
 MOST_ROWS = 1_000  # of a transaction, or of a page of a scan
-MOST_COLUMNS = 64
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,47}")
 
 
@@ -40,7 +40,7 @@ def _wrong(question: Question, latest: int) -> str:
         case Transact(_, changes):
             return _wrong_changes(changes)
         case MakeIndex(_, name, column):
-            return _wrong_name(name) or _wrong_name(column)
+            return _wrong_name(name) or _wrong_column(column)
         case RemoveIndex(_, name):
             return _wrong_name(name)
         case LookUp(_, index, value, at):
@@ -68,10 +68,8 @@ def _wrong_changes(changes: Changes) -> str:
     if not 0 < len(keys) <= MOST_ROWS or len({*keys}) < len(keys):
         return f"a transaction of {counted(len(keys), 'row')}: from 1 to {MOST_ROWS}, each once"
     for key, values in changes:
-        if len(values or {}) > MOST_COLUMNS:
-            return f"a row of {len(values or {})} columns: at most {MOST_COLUMNS}"
         for name, value in (values or {}).items():
-            if wrong := _wrong_name(name) or _wrong_number(value):
+            if wrong := _wrong_column(name) or _wrong_number(value):
                 return wrong
         if wrong := _wrong_number(key):
             return wrong
@@ -82,6 +80,12 @@ def _wrong_name(name: str) -> str:
     if _NAME.fullmatch(name):
         return ""
     return f"{name[:60]!r} is no name: letters, digits and _, at most 48"
+
+
+def _wrong_column(name: str) -> str:
+    if name in COLUMNS:
+        return ""
+    return f"the table has no column {name[:60]!r}: it has {' and '.join(COLUMNS)}"
 
 
 def _wrong_number(number: int) -> str:

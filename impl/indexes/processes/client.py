@@ -32,6 +32,7 @@ from stagewright.impl.indexes.schema import row_key
 from stagewright.impl.indexes.splits.tablet_map import TabletMap
 from stagewright.impl.processes.asking import Asking
 from stagewright.impl.processes.errors import ClusterError
+from stagewright.spec.errors import InputError
 
 PAGE = 500  # rows of a scan at a time
 _Reply = TypeVar("_Reply")
@@ -112,7 +113,7 @@ class IndexClient(Asking):
         """The tablets of the table, or of an index.
 
         Raises:
-            ClusterError: also if there is no such index.
+            InputError: there is no such index.
         """
         found = self._ask(WhichTablets(self._numbered(), index), TabletsNow).tablets
         if not index:
@@ -123,8 +124,8 @@ class IndexClient(Asking):
         """Have a tablet of the table, or of an index, split; returns at once, with those that it splits into.
 
         Raises:
-            ClusterError: also if a backfill is going on (of the table), another tablet is splitting, or there is no such
-                tablet.
+            InputError: there is no such index or tablet.
+            ClusterError: also if a backfill is going on (of the table), or another tablet is splitting.
         """
         return self._ask(HalveTablet(self._numbered(), tablet, index), Halved).children
 
@@ -155,7 +156,8 @@ class IndexClient(Asking):
         """The keys of the rows that an index has for a value, now or as of a hybrid time.
 
         Raises:
-            ClusterError: also if the index is not built, or has nothing from before that time.
+            InputError: there is no such index, or it has nothing from before that time.
+            ClusterError: also if the index is not built.
         """
         return self._ask(LookUp(self._numbered(), index, value, at), RowKeys)
 
@@ -168,9 +170,11 @@ class IndexClient(Asking):
 
 
 def _fault(reply: object) -> str:
-    """Why another server, or another time, may give a better answer; empty if none will."""
+    """Why another server, or another time, may give a better answer; empty if this one counts."""
     if not isinstance(reply, Failed):
         return ""
+    if reply.never:
+        raise InputError(reply.reason, help=reply.help)
     if not reply.again:
         raise ClusterError(reply.reason, help=reply.help)
     return reply.reason

@@ -97,14 +97,13 @@ class Session:
                     self._answer(Failed(number, reason, again=True))
                     return
                 if self._settings.user_enforced and len(changes) != 1:
-                    self._answer(
-                        Failed(number, "a user-enforced write is of one row", help=_ONE_ROW)
-                    )
+                    reason = "a user-enforced write is of one row"
+                    self._answer(Failed(number, reason, help=_ONE_ROW, never=True))
                     return
                 self._client.begin(list(changes), 0, lambda: self._has_ended(number))
             case MakeIndex(number, name, unique=True) if self._settings.user_enforced:
                 reason = f"{name} cannot be unique: user-enforced writes do not see each other"
-                self._answer(Failed(number, reason, help=_NOT_UNIQUE))
+                self._answer(Failed(number, reason, help=_NOT_UNIQUE, never=True))
             case MakeIndex(_, name, column, unique, deferred):
                 self._send(question, MASTER, CreateIndex(name, column, unique, deferred))
             case RemoveIndex(_, name):
@@ -207,8 +206,9 @@ class Session:
             ):
                 known = tablet in self._client.maps.of(place_parts(place)[0]).ranges
                 children = tuple(place_parts(child)[1] for child in message.children)
+                advice = _SPLIT_LATER if known else _LISTED
                 self._end(
-                    Failed(number, message.refused, help=_SPLIT_LATER if known else _LISTED)
+                    Failed(number, message.refused, help=advice, never=not known)
                     if message.refused
                     else Halved(number, children)
                 )
@@ -222,7 +222,7 @@ class Session:
         index = known.schema.named(question.index)
         if index is None:
             reason = f"there is no index {question.index}, or it is being removed"
-            self._end(Failed(question.number, reason))
+            self._end(Failed(question.number, reason, never=True))
             return
         table = index_table(index.number)
         if isinstance(question, HalveTablet):
@@ -248,10 +248,11 @@ class Session:
                 self._end(TabletsNow(number, tablets))
             case Scan(number, tablet) if tablet not in tablets.ranges:
                 known = tablets.heirs(tablet)
+                reason = f"there is no tablet {tablet}"
                 self._end(
                     TabletsNow(number, tablets)
                     if known
-                    else Failed(number, f"there is no tablet {tablet}", help=_LISTED)
+                    else Failed(number, reason, help=_LISTED, never=True)
                 )
             case _:
                 self.port.after(_SOON, again)
@@ -264,7 +265,7 @@ class Session:
                 self._send(question, MASTER, AskBuild(question.index), at)
                 return
             reason = f"{question.index} has nothing from before {there.read_from}"
-            self._end(Failed(question.number, reason, help=_READ_LATER))
+            self._end(Failed(question.number, reason, help=_READ_LATER, never=True))
             return
         place = self._client.maps.place_of(index.number, row_key(question.value))
         self._send(question, place, ReadIndex(known.request, question.value, at), at)
@@ -274,7 +275,8 @@ class Session:
         question = asked.question
         assert isinstance(question, LookUp)
         if build.status is not Status.success or build.dropped:
-            self._end(Failed(question.number, _why_not_read(build)))
+            gone = build.status is None or build.dropped
+            self._end(Failed(question.number, _why_not_read(build), never=gone))
             return
 
         def again() -> None:

@@ -177,12 +177,13 @@ class Leads:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """It cannot be done, or (`again`) not now."""
+    """It cannot be done, or (`again`) not now, or (`never`) at no time: it names what is not there, say."""
 
     number: int
     reason: str
     again: bool = False
     help: str = "see `build status`"
+    never: bool = False
 
 
 Question = (

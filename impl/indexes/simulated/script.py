@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from stagewright.impl.indexes.schema import COLUMNS
 from stagewright.machines.yugabytedb.backfill.backfill_states import Step
 from stagewright.spec.errors import InputError
 from stagewright.spec.text.suggestions import did_you_mean
@@ -28,7 +29,6 @@ FORMS = (
     "await splits",
     "wait MILLISECONDS",
 )
-COLUMNS = ("v", "w")
 STEPS = tuple(step.name for step in Step)
 MOST = 100_000
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,30}")

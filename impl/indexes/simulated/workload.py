@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from stagewright.impl.indexes.client import Change
-from stagewright.impl.indexes.schema import Values
+from stagewright.impl.indexes.schema import COLUMNS, Values
 
 
 @dataclass
@@ -16,7 +16,7 @@ class Workload:
 
     keys: int = 40
     values: int = 200
-    columns: tuple[str, ...] = ("v", "w")
+    columns: tuple[str, ...] = COLUMNS
     pause: tuple[int, int] = (3, 40)
     slow: float = 0.08
     held: Mapping[int, Values] = field(default_factory=dict[int, Values])

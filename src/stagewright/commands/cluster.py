@@ -7,6 +7,7 @@ import json
 import sys
 from pathlib import Path
 
+from stagewright.commands.console.action_parser import ActionParser
 from stagewright.commands.console.exit_codes import ExitCode
 from stagewright.commands.console.machine_flags import count
 
@@ -46,7 +47,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``stagewright cluster``."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EXAMPLE
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    actions = parser.add_subparsers(
+        dest="action", required=True, metavar="ACTION", parser_class=ActionParser
+    )
 
     def action(name: str, summary: str) -> argparse.ArgumentParser:
         one = actions.add_parser(

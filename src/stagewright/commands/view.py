@@ -15,6 +15,7 @@ from pathlib import Path
 from queue import Queue
 from typing import TYPE_CHECKING, Any
 
+from stagewright.commands.console.action_parser import ActionParser
 from stagewright.commands.console.exit_codes import ExitCode
 from stagewright.commands.console.serving import until_interrupted
 from stagewright.spec.text.counting import counted
@@ -41,7 +42,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = "Keep documents in a folder, define views over them, and query the views."
     parser.epilog = f"{_EXAMPLES}\n{parser.epilog or ''}"
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    actions = parser.add_subparsers(
+        dest="action", required=True, metavar="ACTION", parser_class=ActionParser
+    )
 
     load = actions.add_parser("load", help="write documents from JSON lines")
     load.add_argument("folder", type=Path, help="created if it does not exist")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,13 +15,22 @@ if TYPE_CHECKING:
     from stagewright.impl.processes.client import Session
 
 CLOCKS = 1_000  # milliseconds by which clocks may differ
+NOT_BEFORE = "until then an earlier one may follow"
 _PAUSE = 0.5
 
 
-def tail(session: Session, timing: Timing, kept: Path | None, *, until_now: bool) -> None:
+def tail(
+    session: Session,
+    timing: Timing,
+    kept: Path | None,
+    report: Callable[[str], None],
+    *,
+    until_now: bool,
+) -> None:
     """Print each change once it is old enough that no earlier one can follow; for ever, or up to now.
 
     The position is written after the lines: a tail that is killed between may print the last ones again.
+    `report` is called with what it waits for.
 
     Raises:
         InputError: there is no log, or the file has no position of this cluster.
@@ -34,13 +43,19 @@ def tail(session: Session, timing: Timing, kept: Path | None, *, until_now: bool
     if kept is not None and kept.exists():
         position = Position.from_json(kept.read_text("utf-8"))
     confidence = confidence_in(timing)
-    begun = time.time_ns() // 1000
+    report(f"a change is printed when it is {age_in(timing)} old: {NOT_BEFORE}")
+    begun, silent = time.time_ns() // 1000, False
     consumer = Consumer(session, lambda: time.time_ns() // 1000, confidence, position)
     while True:
         before = consumer.position
         for change in consumer.poll():
             print(json.dumps(as_json(change)), flush=True)
         after = consumer.position
+        if after is None and not silent:
+            silent = True
+            report(
+                "no generation of streams can be read yet: the coordinator publishes the first one"
+            )
         if kept is not None and after is not None and after != before:
             beside = kept.with_name(kept.name + ".new")
             beside.write_text(after.to_json(), "utf-8")
@@ -75,6 +90,11 @@ def changes_up_to(
 def confidence_in(timing: Timing) -> int:
     """Microseconds after which no write with an older timestamp can happen any more."""
     return 1000 * (timing.horizon + timing.request + CLOCKS)
+
+
+def age_in(timing: Timing) -> str:
+    """The same, in words."""
+    return f"{confidence_in(timing) / 1e6:g} s"
 
 
 def with_a_log(session: Session) -> Session:

@@ -93,12 +93,20 @@ def mistakes_are_refused(run: Run) -> None:
         ("put a v=1", "'a' is not a whole number"),
         ("put 1 v", "'v' assigns nothing"),
         ("drop index none", "there is no index none"),
+        ("await none", "there is no index none"),
+        ("read none 1", "there is no index none"),
+        ("read d 1 at 1", "d was dropped"),
+        ("read i 5 at 1", "i has nothing from before"),
+        ("split none 0", "there is no index none"),
+        ("split 99", "there is no tablet 99"),
+        ("tablets none", "there is no index none"),
+        ("put 1 z=3", "the table has no column z"),
         ("create index i of v", "write it as: create [unique] [deferred] index NAME on COLUMN"),
     ):
         code, _, err = run("shell", "-c", words)
         assert code == 2
         assert wrong in err
-    assert run("shell", "-c", "read d 1 at 1")[0] == 1
+    assert run("shell", "-c", "read j 1")[0] == 1  # it has failed
     for action, wrong in (
         (["add"], "a cluster with an indexed table has no `add`"),
         (["start", "--nodes", "3"], "--nodes 3: the cluster in"),

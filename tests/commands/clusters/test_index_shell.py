@@ -46,6 +46,9 @@ def test_the_same_index_may_be_created_again(capsys: pytest.CaptureFixture[str])
         ("put 1 v=99999999999999999999999", "99999999999999999999… is too large a number"),
         ("get 1 at 9999999999999999999", "9999999999999999999 is too large a number"),
         ("put 1 v=x", "'v=x' assigns nothing"),
+        ("put 1 v=3 z=3", "the table has no column z"),
+        ("put 1 v=3 v=4", "'v=4' assigns v again"),
+        ("create index i on z", "the table has no column z"),
         ("read u x", "'x' is not a whole number"),
     ],
 )

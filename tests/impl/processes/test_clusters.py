@@ -172,7 +172,12 @@ def test_nodes_come_and_go_while_clients_write(
             supervisor.kill("n3")
         supervisor.remove("n3")
         assert supervisor.start() == []  # who has left is not started again
-        for ask in (supervisor.remove, supervisor.decommission, supervisor.rebuild):
+        for ask in (
+            supervisor.remove,
+            supervisor.decommission,
+            supervisor.rebuild,
+            supervisor.abort,
+        ):
             with pytest.raises(ClusterError, match="n3 is no longer a member of the cluster"):
                 ask("n3")
         with pytest.raises(ClusterError, match=r"n1 is no longer a member.*n6 has replaced it"):

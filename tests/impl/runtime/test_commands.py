@@ -60,7 +60,7 @@ def test_nothing_counts_if_one_refuses(started: tuple[Instance, Instance, Instan
     before, log = states(*started), list[Record]()
     with pytest.raises(RefusedError) as caught:
         command(tablet.call("pass_barrier"), new.call("create"), old.call("remove"), log=log.append)
-    assert "task 1: `remove` cannot happen now at `none`; unmet: " in str(caught.value)
+    assert "task 1: `remove` cannot happen now (`call` is `none`); unmet: " in str(caught.value)
     assert caught.value.requirements == old.refusals("remove")
     assert states(*started) == before
     assert log == []

@@ -27,7 +27,7 @@ def test_illegal_step_names_the_requirement_and_what_is_enabled(migrating: Insta
         migrating.fire("write_both")
     assert caught.value.requirements == ("barrier done",)
     assert (
-        "`write_both` cannot happen now at `allow_write_both_read_old`; unmet: barrier done"
+        "`write_both` cannot happen now (`stage` is `allow_write_both_read_old`); unmet: barrier done"
         in str(caught.value)
     )
     assert "enabled now: pass_barrier, fail_over, exclude(leaving)" in str(caught.value)

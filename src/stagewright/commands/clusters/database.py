@@ -113,7 +113,7 @@ class Database(Kind[Supervisor]):
         try:
             with until_interrupted():
                 timing = self.supervisor.layout.settings().timing
-                tail(session, timing, args.position, until_now=args.until_now)
+                tail(session, timing, args.position, show, until_now=args.until_now)
         finally:
             session.close()
         return ExitCode.HOLDS

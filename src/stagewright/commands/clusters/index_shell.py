@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from stagewright.impl.indexes.processes.client import IndexClient
 
 COMMANDS = """\
-commands, one per line or separated by semicolons; keys and values are whole numbers:
+commands, one per line or separated by semicolons; keys and values are whole numbers, the columns are v and w:
   put KEY COLUMN=VALUE …   write a row in one transaction, and print its time
   delete KEY           delete it
   get KEY [at TIME]    read it, now or as of a time
@@ -160,6 +160,7 @@ class IndexShell:
     # -- builds ------------------------------------------------------------------------------------------------
 
     def _create(self, name: str, column: str, *, unique: bool, deferred: bool) -> None:
+        _refuse_unknown_column(column)
         build = self._client.create(name, column, unique=unique, deferred=deferred)
         if (build.column, build.unique) != (column, unique):
             kind = "a unique index" if build.unique else "an index"
@@ -248,8 +249,19 @@ def _values(words: list[str]) -> dict[str, int]:
         assigned = _ASSIGNED.fullmatch(word)
         if assigned is None:
             raise InputError(f"{word!r} assigns nothing", help="write COLUMN=NUMBER, as in v=3")
+        _refuse_unknown_column(assigned[1])
+        if assigned[1] in found:
+            raise InputError(f"{word!r} assigns {assigned[1]} again", help="assign it once")
         found[assigned[1]] = _number(assigned[2])
     return found
+
+
+def _refuse_unknown_column(name: str) -> None:
+    from stagewright.impl.indexes.schema import COLUMNS
+
+    if name not in COLUMNS:
+        problem = f"the table has no column {name}"
+        raise InputError(problem, help=f"its columns: {', '.join(COLUMNS)}")
 
 
 def _row(row: Mapping[str, int]) -> str:

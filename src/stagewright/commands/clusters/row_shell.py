@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from stagewright.commands.clusters.kinds import show
 from stagewright.commands.clusters.shell_views import (
     COMMANDS as OF_VIEWS,
     ViewCommands,
@@ -124,21 +127,28 @@ class RowShell:
 
         match words:
             case ["repair", name]:
-                self._session.repair(named(name))
+                with self._of_tablets(name):
+                    self._session.repair(named(name))
                 self._say({"repair": named(name)})
             case ["split" | "merge" as verb, name]:
-                self._session.resize(named(name), Resize(verb))
+                with self._of_tablets(name):
+                    self._session.resize(named(name), Resize(verb))
                 self._say({verb: named(name)})
             case ["move", name, tablet, "from", source, "to", target] if tablet.isdecimal():
                 path = _place(source), _place(target)
-                self._session.move(named(name), int(tablet), *path)
+                with self._of_tablets(name, int(tablet)):
+                    self._session.move(named(name), int(tablet), *path)
                 self._say({"move": named(name), "of": int(tablet)})
             case ["balancing", "on" | "off" as switch]:
                 self._session.balance(switch == "on")
                 self._say({"balancing": switch})
             case ["alter", name, "rf", replicas] if replicas.isdecimal():
-                self._session.alter(named(name), int(replicas))
+                with self._of_tablets(name):
+                    self._session.alter(named(name), int(replicas))
                 self._say({"alter": named(name), "replicas": int(replicas)})
+            case ["create", "view", _, "on", base, *_]:
+                with self._of_tablets(base):
+                    self._views.do(words)
             case _ if not self._views.do(words):
                 raise unknown_command(words, COMMANDS)
             case _:
@@ -151,12 +161,38 @@ class RowShell:
             count += 1
         self._say({"rows": count})
 
-    def _use(self, table: str) -> None:
+    def _known(self, table: str) -> None:
         known = self._session.tables()
         if table not in known:
             raise InputError(
                 f"there is no table {table}", help=f"known: {', '.join(sorted(known))}"
             )
+
+    @contextmanager
+    def _of_tablets(self, name: str, tablet: int = 0) -> Iterator[None]:
+        """What the cluster refuses is bad input if there is no such table, or it has no such tablet."""
+        from stagewright.impl.processes.errors import ClusterError
+
+        try:
+            yield
+        except ClusterError:
+            self._refuse_unknown(named(name), tablet)
+            raise
+
+    def _refuse_unknown(self, table: str, tablet: int) -> None:
+        self._known(table)
+        tablets = [t.tablet for t in self._session.tablets().tablets if t.table == table]
+        if not tablets:
+            raise InputError(
+                f"{table} has no tablets: it is on the token ring",
+                help="`create table NAME tablets 8 rf 3` makes one that has",
+            )
+        if tablet not in tablets:
+            problem = f"{table} has no tablet {tablet}"
+            raise InputError(problem, help=f"its tablets: 0 to {max(tablets)}")
+
+    def _use(self, table: str) -> None:
+        self._known(table)
         self._session.table, self._base = table, self._views.base_of(table)
         self._say({"use": table})
 
@@ -170,9 +206,10 @@ class RowShell:
 
     def _tail(self) -> None:
         """Print what was changed before now; it takes some seconds until nothing earlier can follow."""
-        from stagewright.live.tail import as_json, changes_up_to, with_a_log
+        from stagewright.live.tail import NOT_BEFORE, age_in, as_json, changes_up_to, with_a_log
 
         session = with_a_log(self._session)
+        show(f"reads the changes up to now, which takes {age_in(self._timing)}: {NOT_BEFORE}")
         known, until = self._positions.get(session.table), time.time_ns() // 1000
         for position, changes in changes_up_to(session, self._timing, known, until):
             for change in changes:

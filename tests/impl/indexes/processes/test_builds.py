@@ -34,6 +34,7 @@ from stagewright.impl.indexes.bulk.slices import SHORT
 from stagewright.impl.indexes.processes.layout import MASTER
 from stagewright.impl.processes.errors import ClusterError, WireError
 from stagewright.machines.yugabytedb.indexes.index_states import Status
+from stagewright.spec.errors import InputError
 
 
 @pytest.mark.long
@@ -93,7 +94,7 @@ def test_builds_are_refused_deferred_dropped_and_read_at_a_chosen_time(tmp_path:
         assert client.look_up("i", 5, before.time - 1).rows == (5,)
         assert client.get(5, before.time - 1) == KEPT[5]
         assert dict(client.scan(before.time - 1)) == KEPT
-        with pytest.raises(ClusterError, match="i has nothing from before"):
+        with pytest.raises(InputError, match="i has nothing from before"):
             client.look_up("i", 5, 1)
         with pytest.raises(ClusterError, match="u has failed: rows "):
             client.look_up("u", 5)
@@ -114,11 +115,12 @@ def test_what_cannot_be_asked_is_refused_and_harms_nobody(tmp_path: Path) -> Non
         client = supervisor.client(PATIENCE)
         for process in filter(None, map(supervisor.running, supervisor.names)):
             assert slice_of(process) == SHORT or not ARE_GIVEN  # clients wait for it
-        for changes in ({1 << 63: {"v": 1}}, {1: {"v v": 1}}, {1: {"v": -(1 << 63)}}, {}):
+        for changes in ({1 << 63: {"v": 1}}, {1: {"z": 1}}, {1: {"v": -(1 << 63)}}, {}):
             with pytest.raises(WireError):
                 client.write(changes)
         for ask in (
             lambda: client.create("no name", "v"),
+            lambda: client.create("i", "z"),
             lambda: client.look_up("i", 1 << 63),
             lambda: client.look_up("i", 1, 1 << 62),
         ):

@@ -131,21 +131,27 @@ def test_a_tablet_that_lags_does_not_hide_an_index_that_is_built() -> None:
 
 
 @pytest.mark.parametrize(
-    ("build", "reason"),
+    ("build", "reason", "never"),
     [
-        (Build("i", Status.in_progress), "i is not built yet"),
-        (Build("i", Status.failed, "rows 1 and 2 both have v = 7"), "i has failed: rows 1 and 2"),
-        (Build("i", Status.success, dropped=True), "i was dropped"),
-        (Build("i", None), "there is no index i"),
+        (Build("i", Status.in_progress), "i is not built yet", False),
+        (
+            *(Build("i", Status.failed, "rows 1 and 2 both have v = 7"),),
+            *("i has failed: rows 1 and 2", False),
+        ),
+        (Build("i", Status.success, dropped=True), "i was dropped", True),
+        (Build("i", None), "there is no index i", True),
     ],
 )
-def test_an_index_that_is_not_built_is_not_waited_for(build: Build, reason: str) -> None:
+def test_an_index_that_is_not_built_is_not_waited_for(
+    build: Build, reason: str, never: bool
+) -> None:
     port, session, replies = asked(7)
     session.receive("table/0", known(Permission.do_backfill))
     session.receive("master", build)
     (failed,) = replies
     assert isinstance(failed, Failed)
     assert failed.reason.startswith(reason)
+    assert failed.never is never
     assert port.later == []
 
 
@@ -155,7 +161,7 @@ def test_an_index_has_nothing_from_before_its_scan() -> None:
     session.ask(LookUp(1, "i", 7, at=4))
     session.receive("table/0", known(Permission.read_write_and_delete))
     later = "that is the time of its scan: read at a later one, or `scan at` the earlier one"
-    assert replies == [Failed(1, "i has nothing from before 5", help=later)]
+    assert replies == [Failed(1, "i has nothing from before 5", help=later, never=True)]
 
 
 @pytest.mark.parametrize(
@@ -215,7 +221,7 @@ def test_a_scan_of_a_tablet_that_has_split_is_answered_with_the_newest_map() -> 
     session.ask(Scan(3, 9, None, 10, at=4))
     session.receive("master", Tablets(tablets.after(split)))
     assert replies[1:] == [
-        Failed(3, "there is no tablet 9", help="`tablets` lists those that serve")
+        Failed(3, "there is no tablet 9", help="`tablets` lists those that serve", never=True)
     ]
 
 

@@ -19,6 +19,7 @@ from stagewright.impl.indexes.processes.client import IndexClient
 from stagewright.impl.indexes.processes.layout import MASTER
 from stagewright.impl.processes.errors import ClusterError
 from stagewright.machines.yugabytedb.indexes.index_states import Status
+from stagewright.spec.errors import InputError
 
 
 def split(client: IndexClient, tablet: int, index: str = "") -> tuple[int, ...]:
@@ -50,7 +51,7 @@ def test_tablets_split_while_clients_write_and_leaders_die(tmp_path: Path) -> No
         first.committed[then] = {70_000: {"v": 70_000, "w": 1}}
         writers = writing(supervisor, range(1, 3))
         assert split(client, 0) == (3, 4)
-        with pytest.raises(ClusterError, match="there is no tablet 99"):
+        with pytest.raises(InputError, match="there is no tablet 99"):
             client.split(99)
         client.split(1)
         supervisor.kill(leader(supervisor, "table/1"))
@@ -77,7 +78,7 @@ def test_tablets_split_while_clients_write_and_leaders_die(tmp_path: Path) -> No
 def test_tablets_of_an_index_split_while_it_is_built_and_leaders_die(tmp_path: Path) -> None:
     with cluster(tmp_path / "c", rows_per_second=30, batch=20, chunk_rows=40) as supervisor:
         first, client = filled(supervisor), supervisor.client(PATIENCE)
-        with pytest.raises(ClusterError, match="there is no index i"):
+        with pytest.raises(InputError, match="there is no index i"):
             client.split(0, "i")
         writers = writing(supervisor, range(1, 3))
         client.create("i", "v", unique=True)
