@@ -23,7 +23,7 @@ from stagewright.spec.grounding.ground import GroundModel
 from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.refinement import Mapped
 from stagewright.spec.scope import Scope, scope_of
-from stagewright.spec.text.suggestions import did_you_mean
+from stagewright.spec.text.suggestions import known_names
 from stagewright.spec.values import FrozenMap
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Reduction, Report
 
@@ -257,10 +257,9 @@ def only(
     known += [m.refinement.name for m in refinements]
     for name in names:
         if name not in known:
-            hint = did_you_mean(name, known)
             raise InputError(
                 f"{definition.name} has no property named `{name}`",
-                help=f"{hint}known: {', '.join(known)}",
+                help=known_names(name, known, "`stagewright show MACHINE`"),
             )
     chosen = tuple(p for p in definition.properties if p.name in names)
     return replace(definition, properties=chosen)

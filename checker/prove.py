@@ -15,7 +15,7 @@ from stagewright.spec.definition import NO_DEADLOCK, Definition, Property
 from stagewright.spec.errors import InputError
 from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.scope import Scope
-from stagewright.spec.text.suggestions import did_you_mean
+from stagewright.spec.text.suggestions import known_names
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Report
 
 METHOD = "k-induction and bounded search with Z3"
@@ -124,9 +124,8 @@ def _known(
     known = [*(p.name for p in definition.properties), IN_BOUNDS, NO_DEADLOCK]
     for name in wanted:
         if name not in known:
-            hint = did_you_mean(name, known)
             raise InputError(
                 f"{definition.name} has no property named `{name}`",
-                help=f"{hint}known: {', '.join(known)}",
+                help=known_names(name, known, "`stagewright show MACHINE`"),
             )
     return frozenset({*wanted, NO_DEADLOCK} if deadlock else wanted)

@@ -6,7 +6,7 @@ with 2. Each class has a stable `code` of its own; `docs/errors/` has a page on 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
 from stagewright.spec.source import Source
@@ -182,6 +182,15 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     by_lower = {k.lower(): k for k in known}
     found = get_close_matches(name.lower(), by_lower, n=1, cutoff=_ALIKE)
     return by_lower[found[0]] if found else None
+
+
+_MOST_LISTED = 16
+
+
+def known_names(name: str, known: Collection[str], listing: str) -> str:
+    """The help for a name that is none of `known`: the nearest, and all of them or, if they are many, what lists them."""
+    listed = f"known: {', '.join(known)}" if len(known) <= _MOST_LISTED else f"{listing} lists them"
+    return did_you_mean(name, known) + listed
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -18,6 +18,8 @@ from stagewright.spec.definition import Definition
 from stagewright.spec.errors import InputError, StagewrightError, UnknownNameError, did_you_mean
 from stagewright.spec.machine import Machine
 
+IN_A_FOLDER = "name a file in it: `path/to/machine.py`, maybe with `:Class`"
+
 
 def load(name: str, profile: str = "", shipped: Mapping[str, str] | None = None) -> Definition:
     """The definition of the machine that `name` names, under a profile (by default its newest).
@@ -51,6 +53,8 @@ def find_in_module(name: str, shipped: Mapping[str, str]) -> tuple[type[Machine]
     if class_name and place:
         module = _module(place)
         return _class_in(module, class_name, place), module
+    if name and Path(name).is_dir():
+        raise InputError(f"{name} is a folder", help=IN_A_FOLDER)
     hint = did_you_mean(name, shipped)
     raise UnknownNameError(
         f"there is no machine `{name}`",
@@ -91,6 +95,8 @@ def _module(place: str) -> ModuleType:
     except StagewrightError:
         raise
     except (ImportError, SystemExit) as error:
+        if Path(place).is_dir():
+            raise InputError(f"{place} is a folder", help=IN_A_FOLDER) from error
         raise InputError(
             f"cannot import `{place}`: {error}", help="name a file or a module"
         ) from None

@@ -18,7 +18,7 @@ class Node(sw.Entity, scope=3):
 
 
 class Role(Enum):
-    """What a server believes to be."""
+    """The role that a server believes it has."""
 
     follower = auto()
     candidate = auto()

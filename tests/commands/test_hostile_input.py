@@ -123,7 +123,27 @@ def test_a_scope_far_too_large_is_refused_at_once(words: list[str], capsys: Capt
         assert (out, err.count("error[")) == ("", 1)
 
 
-@pytest.mark.parametrize("words", [["check", "tablet"], ["prove", "tablet"], ["demo"]])
+def test_a_folder_is_no_machine(tmp_path: Path, capsys: Captured) -> None:
+    for words in (["check", str(tmp_path)], ["mutate", "--known", str(tmp_path)]):
+        assert run_command_line(words) == ExitCode.BAD_INPUT
+        assert f"{tmp_path} is a folder" in capsys.readouterr().err
+
+
+def test_of_many_properties_the_nearest_is_named_and_not_all(capsys: Captured) -> None:
+    for command in ("check", "prove"):
+        words = [command, "tablet", "--property", "every_transition_end"]
+        assert run_command_line(words) == ExitCode.BAD_INPUT
+        said = capsys.readouterr().err
+        assert "did you mean `tablets.every_transition_ends`? `stagewright show MACHINE`" in said
+        assert "writes_find_storage" not in said
+
+
+RUN = ["run", "--script", "write 1"]
+
+
+@pytest.mark.parametrize(
+    "words", [["check", "tablet"], ["prove", "tablet"], ["demo"], ["simulate", "tablet"], RUN]
+)
 def test_where_nothing_can_be_written_nothing_is_begun(
     words: list[str], tmp_path: Path, capsys: Captured
 ) -> None:

@@ -23,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Print the page of one code, or name them all."""
-    from stagewright.spec.errors import InputError, UnknownNameError, did_you_mean
+    from stagewright.spec.errors import InputError, UnknownNameError
 
     found = pages()
     if args.list:
@@ -35,7 +35,7 @@ def execute(args: argparse.Namespace) -> int:
     if (asked := args.code.upper()) not in found:
         raise UnknownNameError(
             f"there is no code `{args.code}`",
-            help=f"{did_you_mean(asked, found)}`stagewright explain --list` names all",
+            help="`stagewright explain --list` names all",
         )
     print(found[asked], end="")
     return ExitCode.HOLDS

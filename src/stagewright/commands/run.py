@@ -117,8 +117,10 @@ def _usable(directory: Path, first: str) -> Path:
     Raises:
         InputError: it cannot be made, or is not a directory.
     """
+    from stagewright.commands.console.output import check_directory
     from stagewright.spec.errors import InputError
 
+    check_directory("--out", directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
         (directory / first).touch()

@@ -58,6 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Let the instances walk, and say what happened."""
     from stagewright.commands.console.machine_flags import machine_from, scope_from
+    from stagewright.commands.console.output import check_directory
     from stagewright.impl.runtime.walk import walk
     from stagewright.spec.errors import InputError
 
@@ -65,6 +66,7 @@ def execute(args: argparse.Namespace) -> int:
     scope = scope_from(definition, args.size, args.budget)
     out: Path = args.out or Path("artifacts") / f"walk-{args.seed}"
     trace = out / "trace.jsonl"
+    check_directory("--out", out)
     try:
         out.mkdir(parents=True, exist_ok=True)
         trace.touch()

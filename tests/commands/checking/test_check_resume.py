@@ -73,7 +73,7 @@ def test_a_full_place_is_reported_and_the_result_too(
     ("words", "said"),
     [
         ([], "no MACHINE is named"),
-        (["--resume", "{}"], "holds no search"),
+        (["--resume", "{}"], "holds no search: settings.json: No such file or directory"),
         (["--resume", "{}/text"], "settings.json holds no settings"),
         ([*BARRIER, "--checkpoint", "{}/full"], "is not empty"),
         (["tablet", "--all-profiles", "--checkpoint", "{}/new"], "is for one profile"),

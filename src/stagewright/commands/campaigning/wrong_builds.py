@@ -14,6 +14,7 @@ from stagewright.commands.campaigning.subject import Subject
 from stagewright.impl.recording.failure import Failure
 from stagewright.impl.simulator.campaign.trial import BY_LOG
 from stagewright.spec.errors import InputError
+from stagewright.spec.text.suggestions import did_you_mean
 
 LONGEST = 120  # of what a check says, in the table
 
@@ -75,7 +76,7 @@ class WrongBuildHunts:
             if not any(_is(one, word) for one in known):
                 raise InputError(
                     f"--wrong-build {word}: there is no such wrong build",
-                    help=f"there are {', '.join(known)}",
+                    help=f"{did_you_mean(word, known)}there are {', '.join(known)}",
                 )
         self.tally = Hunted()
 

@@ -123,8 +123,9 @@ def _read(directory: Path) -> dict[str, Any]:
         settings = json.loads(path.read_text(encoding="utf-8"))
         missing = [name for name in (*_KEPT, "definition") if name not in settings]
     except (OSError, ValueError, TypeError) as error:
+        why = f"{_SETTINGS}: {error.strerror}" if isinstance(error, OSError) else str(error)
         raise InputError(
-            f"{directory} holds no search: {error}", help="name the directory given to --checkpoint"
+            f"{directory} holds no search: {why}", help="name the directory given to --checkpoint"
         ) from error
     if not isinstance(settings, dict):
         raise InputError(f"{path} holds no settings", help="start again with --checkpoint")
