@@ -106,20 +106,14 @@ class IndexUpdate(Machine):
     # the queues, each with room for one
     to_map: OptionalVar[Document] = optional(Document)
     to_write: OptionalVar[Document] = optional(Document)
-    results = per(
-        View, optional(City)
-    )  # of the map functions, for the document that is to be written
+    results = per(View, optional(City))  # of the map functions, for the document in `to_write`
     failed: SetVar[Document] = set_of(Document)  # their map function has failed, and it was logged
     # the writer
     batch: SetVar[Document] = set_of(Document)  # documents with operations in the sort records
     removes = per(Document, per(View, set_of(City)))
     inserts = per(Document, per(View, set_of(City)))
-    new_keys = per(
-        Document, per(View, optional(City))
-    )  # what is to be inserted into the back index
-    written: SetVar[Tree] = set_of(
-        Tree
-    )  # their new nodes are in the file, and no header says so yet
+    new_keys = per(Document, per(View, optional(City)))  # to be inserted into the back index
+    written: SetVar[Tree] = set_of(Tree)  # their new nodes are in the file, in no header as yet
     boundary: FlagVar = flag()  # a snapshot begins: what there was before is to be written first
     # the index, as the last header has it
     rows = per(Document, per(View, set_of(City)))

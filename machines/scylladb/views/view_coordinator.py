@@ -141,9 +141,7 @@ class ViewCoordinator(Machine):
     batch = volatile(per(Shard, record(Batch)), of=WORKER)
     # data
     scanned = per(View, set_of(Tablet))  # tablets whose rows are in a view
-    staged = per(
-        Base, set_of(Tablet)
-    )  # tablets with rows in staging sstables that are not in views
+    staged = per(Base, set_of(Tablet))  # those with rows in staging sstables that no view has
 
     # -- tasks are created -------------------------------------------------------------------------------
 
@@ -175,7 +173,7 @@ class ViewCoordinator(Machine):
 
     @action(by=CLIENT, spends=drops)
     def drop_table(self, b: Term[Base]) -> None:
-        """A table is dropped with its keyspace, all its views and tasks, though it be processed."""
+        """A table is dropped with its keyspace, all its views and tasks, even while it is processed."""
         require(self._has_views(b), "the table has a view")
         self.dropped_tables.add(b)
         for v in View:

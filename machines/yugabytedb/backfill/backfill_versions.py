@@ -112,7 +112,7 @@ class BackfillVersions(Machine):
     at_t_read = history(per(Row, optional(Value)))
     wrong_read: FlagVar = (
         flag()
-    )  # a client found by the index what is not in the table, or missed a row
+    )  # a client found through the index what the table has not, or missed a row
 
     @initially
     def rows_are_from_before(self, r: Term[Row]) -> Bool:

@@ -159,7 +159,7 @@ class IndexRows(Machine):
     retains_delete_markers: FlagVar = flag(init=True)
     wrong_read: FlagVar = (
         flag()
-    )  # a client found by the index what is not in the table, or missed a row
+    )  # a client found through the index what the table has not, or missed a row
 
     drops = budget(1, doc="indexes that clients drop")
 

@@ -1,8 +1,8 @@
 """Unique checks while a unique index is backfilled: backwards and forwards in time, by hybrid time and row.
 
-The index is at DO_BACKFILL on every server, so every write of a row checks the index and writes to it. Rows of
-before are backfilled at `t_read`, in the past of what is written meanwhile, so that a check must look both ways
-(002, "Detecting constraint violations"). Times are told by where they lie around `t_read`.
+The index is at DO_BACKFILL on every server, so every write of a row checks the index and writes to it. Existing
+rows are backfilled at `t_read`, in the past of what is written meanwhile, so a check must look both ways
+(002, "Detecting constraint violations"). Of a time, only its position relative to `t_read` matters.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Key(Entity, scope=2):
 
 
 class Time(Enum):
-    """Hybrid times around the one at which the table is scanned."""
+    """Hybrid times before and after the one at which the table is scanned."""
 
     before_index = auto()  # rows were written that no server entered into the index
     earlier = auto()
@@ -78,7 +78,7 @@ class Versions(Record):
     """What is stored under a key of the index at one hybrid time, in the order of the write ids."""
 
     delete_marker = flag()
-    row = optional(Row)  # written after the delete marker, where there is one
+    row = optional(Row)  # written after the delete marker, if there is one
 
 
 def number_of(time: Term[Time]) -> Number:
@@ -87,7 +87,7 @@ def number_of(time: Term[Time]) -> Number:
 
 
 class UniqueIndex(Machine):
-    """Rows that exist from before, and rows that clients write, under a unique index that is backfilled."""
+    """Existing rows, and rows that clients write, under a unique index that is being backfilled."""
 
     writes = budget(3, doc="transactions of clients")
 
@@ -106,7 +106,7 @@ class UniqueIndex(Machine):
 
     @initially
     def rows_are_from_before(self, r: Term[Row]) -> Bool:
-        """Rows of before were written when no server knew the index, and maybe share a key."""
+        """Existing rows were written when no server knew the index, and may share a key."""
         return self.key_at_t_read[r] == self.key[r]
 
     # -- clients -------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ class UniqueIndex(Machine):
 
     @action(by=CLIENT, spends=writes)
     def update(self, r: Term[Row], old: Term[Key], k: Term[Key], time: Term[Time]) -> None:
-        """A row gets another key, or the same once more."""
+        """A row gets another key, or the same one again."""
         require(self.key[r] == old, "the row has the old key")
         require(~self.is_taken(k, r), "the key is free in the index, or the row's own")
         self.enter(r, k, time)
