@@ -1,4 +1,4 @@
-"""Steps that differ in a wide number alone: one template stands for all of them.
+"""Steps that differ in their arguments alone: one template stands for all of them.
 
 A check looks at every step by itself. Whoever follows what has happened asks of few of them, and need not list
 a million: `Families` has them in their order, and makes one when it is asked for.
@@ -15,16 +15,26 @@ from itertools import accumulate, product
 from typing import Any, Generic, Protocol, TypeVar, cast, overload
 
 WIDE = 1_000  # choices of one action, from which on its numbers are not listed
+TRIED_MAX = (
+    10_000  # steps in all, up to which each may be tried, if they differ in members of entities
+)
 
 
 @dataclass(frozen=True)
 class Input:
-    """A number that a template leaves open: an argument, with what stands for it in the expressions."""
+    """What a template leaves open: an argument, with what stands for its code in the expressions."""
 
     name: str
     low: int
     high: int
     cell: int  # beyond those of the state
+    members: tuple[
+        object, ...
+    ] = ()  # of an entity, whose codes are `low` to `high`; none: a number
+
+    def value(self, code: int) -> object:
+        """The argument that has this code."""
+        return self.members[code - self.low] if self.members else code
 
 
 class Template(Protocol):
@@ -64,7 +74,7 @@ class Families(Sequence[T], Generic[T]):
         template = self.templates[number]
         if not values:
             return template
-        given = dict(zip((one.name for one in template.inputs), values, strict=True))
+        given = {i.name: i.value(v) for i, v in zip(template.inputs, values, strict=True)}
         arguments = tuple((name, given.get(name, value)) for name, value in template.arguments)
         return cast("T", replace(cast("Any", template), arguments=arguments, inputs=()))
 
@@ -73,8 +83,17 @@ class Families(Sequence[T], Generic[T]):
 
     @cached_property
     def wide(self) -> tuple[int, ...]:
-        """The templates that stand for several steps."""
-        return tuple(n for n, one in enumerate(self.templates) if one.inputs)
+        """The templates that stand for very many steps, as they leave a number open, or too many members."""
+        many = len(self) > TRIED_MAX
+        return tuple(
+            number
+            for number, one in enumerate(self.templates)
+            if any(many or not i.members for i in one.inputs)
+        )
+
+    def of(self, template: int) -> range:
+        """The indices of the steps of a template."""
+        return range(self._first[template], self._first[template + 1])
 
     def first(self, template: int) -> int:
         """The index of the first step of a template."""

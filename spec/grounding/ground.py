@@ -12,7 +12,7 @@ on `node.id` (dense, children before parents).
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING
@@ -427,6 +427,14 @@ class GroundModel:
     # Of a check: no step leaves a state in which it is false, as the steps' guards say, too.
     constraint: GroundNode | None = None
     wellformed: GroundNode | None = None  # over CELLs: true in all states that stand for a value
+    # The cells that a step assigns, where `steps` are made of templates, which assign those of all their steps.
+    places: Callable[[GroundStep], frozenset[int]] | None = field(
+        default=None, repr=False, compare=False
+    )
+
+    def assigned(self, step: GroundStep) -> Collection[int]:
+        """The cells that a step assigns, also those to which it gives the value that they have."""
+        return step.updates if self.places is None else self.places(step)
 
     @property
     def promises(self) -> tuple[GroundProperty, ...]:

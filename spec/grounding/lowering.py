@@ -13,7 +13,7 @@ from itertools import product
 from stagewright.spec.definition import Action, Definition, Property, PropertyKind
 from stagewright.spec.errors import ScopeError
 from stagewright.spec.grounding.domains import assigned_twice, values_of
-from stagewright.spec.grounding.families import WIDE, Families, Input
+from stagewright.spec.grounding.families import Families, Input
 from stagewright.spec.grounding.ground import (
     Builder,
     GroundModel,
@@ -31,6 +31,7 @@ from stagewright.spec.grounding.initial import (
     too_many_starts,
 )
 from stagewright.spec.grounding.layout import Layout, Place
+from stagewright.spec.grounding.left_open import combinations, left_open
 from stagewright.spec.nodes import Bound
 from stagewright.spec.scope import Scope, within_budgets
 from stagewright.spec.sorts import BoolSort, IntSort
@@ -53,8 +54,9 @@ def ground(
 
     `bounded`: no step leaves a state beyond the definition's constraints, each holds to what is `bounded(...)`,
     and no number grows larger than declared, as it is in checks. All that says nothing of running systems and of
-    traces. `wide`: the steps of an action with very many choices of a number are made when they are asked for, and
-    no property is lowered; `GroundModel.steps` is then a `Families`.
+    traces. `wide`: the steps of an action with very many choices of a number, or of which each has much to look at
+    because there are many of an entity, are made when they are asked for, and no property is lowered;
+    `GroundModel.steps` is then a `Families`.
 
     Raises:
         AssignedTwiceError: a step assigns one place twice.
@@ -156,6 +158,7 @@ class Lowering:
             cells=tuple(self.cells),
             initial=self._initial_states(condition),
             steps=Families(steps) if self._wide else steps,
+            places=self._assigned if self._wide else None,
             invariants=kinds[PropertyKind.INVARIANT],
             step_properties=kinds[PropertyKind.STEP],
             reachable=kinds[PropertyKind.REACHABLE],
@@ -196,23 +199,36 @@ class Lowering:
                 steps.append(step if step.index == index else replace(step, index=index))
         return tuple(steps)
 
-    def _made(self, action: Action) -> Iterator[GroundStep]:
-        open_ = self._left_open(action)
-        inputs = [
-            self.builder.input(b.sort.low, b.sort.high)
-            for b in open_
-            if isinstance(b.sort, IntSort)
-        ]
-        for chosen in self._instances(tuple(p for p in action.params if p not in open_)):
-            step = self._step(0, action, chosen, dict(zip(open_, inputs, strict=True)))
-            if step.guard is not self.builder.false:
-                yield step
+    def _made(self, action: Action) -> list[GroundStep]:
+        inputs = {p: self.builder.input(*self._codes(p)) for p in self._left_open(action)}
+        steps = (
+            self._step(0, action, chosen, inputs)
+            for chosen in self._instances(tuple(p for p in action.params if p not in inputs))
+        )
+        return [step for step in steps if step.guard is not self.builder.false]
+
+    def _assigned(self, step: GroundStep) -> frozenset[int]:
+        """The cells that a step assigns: those of a template are of all its steps."""
+        given = dict(step.arguments)
+        env = self.expressions.constants({p: given[p.name] for p in step.action.params})
+        return frozenset(
+            cell
+            for assignment in step.action.assignments
+            for more in self._instances(assignment.binders)
+            for condition, place in self.expressions.places_of(
+                assignment.place, {**env, **self.expressions.constants(more)}
+            )
+            if condition is not self.builder.false
+            for cell in _cells(place)
+        )
 
     def _left_open(self, action: Action) -> tuple[Bound, ...]:
-        """The numbers of which there are too many to make a step of each."""
-        if not self._wide or self._choices(action.params) < WIDE:
-            return ()
-        return tuple(p for p in action.params if isinstance(p.sort, IntSort))
+        return left_open(action, self.scope) if self._wide else ()
+
+    def _codes(self, p: Bound) -> tuple[int, int]:
+        if isinstance(p.sort, IntSort):
+            return p.sort.low, p.sort.high
+        return 0, len(values_of(p.sort, self.scope)) - 1
 
     def _of_kinds(
         self, properties: Sequence[Property]
@@ -231,12 +247,12 @@ class Lowering:
 
     def _refuse_too_many_steps(self) -> None:
         made = {
-            a.name: self._choices([p for p in a.params if p not in self._left_open(a)])
+            a.name: combinations([p for p in a.params if p not in self._left_open(a)], self.scope)
             for a in self.definition.actions
         }
         steps = sum(made.values())
         work = steps + sum(
-            made[a.name] * self._choices(e.binders)
+            made[a.name] * combinations(e.binders, self.scope)
             for a in self.definition.actions
             for e in a.assignments
         )
@@ -246,9 +262,6 @@ class Lowering:
                 f"together at most {MAX_WORK:,} can be looked at one by one",
                 help="choose a smaller scope: what can go wrong does so with a few of a kind",
             )
-
-    def _choices(self, bounds: Sequence[Bound]) -> int:
-        return math.prod(len(values_of(b.sort, self.scope)) for b in bounds)
 
     def _initial_states(self, condition: GroundNode) -> Sequence[tuple[int, ...]]:
         choices = tuple(self.layout.starts)
@@ -284,6 +297,7 @@ class Lowering:
         guard = self.builder.and_((self._within, *(r.condition for r in requirements)))
         updates: dict[int, GroundNode] = {}
         overflows: list[GroundNode] = []
+        conditions: dict[int, GroundNode] = {}  # under which each cell is assigned
         if guard is not self.builder.false:
             for assignment in action.assignments:
                 for more in self._instances(assignment.binders):
@@ -296,14 +310,24 @@ class Lowering:
                     )
                     for condition, place in target:
                         for cell, node in _leaves(place, value):
-                            if cell in updates:
+                            other = conditions.setdefault(cell, condition)
+                            if cell in updates and not (open_ and self._differ(condition, other)):
                                 path = (self.cells[cell].variable, *self.cells[cell].path)
                                 raise assigned_twice(action.name, path, assignment)
                             self._update(updates, overflows, cell, condition, node)
         arguments = tuple((p.name, chosen.get(p)) for p in action.params)
         overflow = self.builder.or_(overflows)
-        inputs = tuple(Input(p.name, n.low, n.high, n.value) for p, n in open_.items())
+        inputs = tuple(
+            Input(p.name, n.low, n.high, n.value, self._members(p)) for p, n in open_.items()
+        )
         return GroundStep(index, action, arguments, requirements, guard, updates, overflow, inputs)
+
+    def _members(self, p: Bound) -> tuple[Value, ...]:
+        return () if isinstance(p.sort, IntSort) else tuple(values_of(p.sort, self.scope))
+
+    def _differ(self, one: GroundNode, other: GroundNode) -> bool:
+        """Whether two assignments of a template are of different steps: `x[a]` and `x[b]`, if its guard says that a is not b."""
+        return one is not other and self.builder.true not in (one, other)
 
     def _update(
         self,
@@ -319,7 +343,7 @@ class Lowering:
         if node.low < c.low or node.high > c.high:
             within = b.and_((b.le(b.const(c.low), node), b.le(node, b.const(c.high))))
             overflows.append(b.and_((condition, b.not_(within))))
-        updates[cell] = b.if_(condition, node, b.cell(cell))
+        updates[cell] = b.if_(condition, node, updates.get(cell, b.cell(cell)))
 
     def _properties(self, prop: Property) -> Iterator[GroundProperty]:
         for chosen in self._instances(prop.params):
@@ -334,6 +358,14 @@ class Lowering:
 def _frame(definition: Definition) -> tuple[object, ...]:
     """What two definitions must have in common, so that one can be lowered beside the other."""
     return (definition.variables, definition.initially, definition.final, definition.constraints)
+
+
+def _cells(place: Place) -> Iterator[int]:
+    if isinstance(place, dict):
+        for inner in place.values():
+            yield from _cells(inner)
+    else:
+        yield place
 
 
 def _leaves(place: Place, value: Shape) -> Iterator[tuple[int, GroundNode]]:

@@ -34,6 +34,7 @@ class Alphabet:
         self._by_values: dict[
             tuple[str, tuple[str, ...]], Mapping[tuple[str, ...], tuple[int, ...]]
         ] = {}
+        self._open: dict[str, Mapping[str, Mapping[str, int]]] = {}
         self._steps = source.program.steps
         self._by_action: dict[str, list[int]] = {}  # its templates
         for number, template in enumerate(self._steps.templates):
@@ -84,21 +85,31 @@ class Alphabet:
                     f"parameter `{name}` of `{symbol.action}` cannot be {value}, "
                     f"only {_listed(known[name])}"
                 ), 0
-        open_ = {
-            i.name
-            for n in self._by_action.get(symbol.action, ())
-            for i in self._steps.templates[n].inputs
-        }
+        open_ = self._open_of(symbol.action)
         names = tuple(name for name in wanted if name not in open_)
         found = self._by_arguments(symbol.action, names).get(tuple(wanted[n] for n in names), ())
         if not open_:
             return found, len(found)
-        given = {name: int(wanted[name]) for name in wanted if name in open_}
+        given = {name: open_[name][wanted[name]] for name in wanted if name in open_}
         having = [self._steps.having(template, given) for template in found]
         number = sum(count for count, _ in having)
         return (
             [i for _, indices in having for i in indices] if number <= TRIED_MAX else ()
         ), number
+
+    def _open_of(self, action: str) -> Mapping[str, Mapping[str, int]]:
+        """The parameters that the templates of an action leave open: the code of each value."""
+        if action not in self._open:
+            inputs = (
+                i for n in self._by_action.get(action, ()) for i in self._steps.templates[n].inputs
+            )
+            self._open[action] = {
+                i.name: {value_key(m): i.low + at for at, m in enumerate(i.members)}
+                if i.members
+                else Numbers(i.low, i.high, i.low)
+                for i in inputs
+            }
+        return self._open[action]
 
     def _by_arguments(
         self, action: str, names: tuple[str, ...]

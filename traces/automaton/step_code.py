@@ -6,10 +6,14 @@ A `Program` is plain data: it can be sent to a Spark worker, which has never see
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
 
 from stagewright.spec.grounding.families import Families, Input
 from stagewright.spec.grounding.ground import GroundModel, GroundNode, GroundOp, GroundStep
+
+if TYPE_CHECKING:
+    from stagewright.spec.values import Value
 
 State = tuple[int, ...]
 StepFunction = Callable[[State], State | None]
@@ -65,7 +69,10 @@ def _codes(steps: Sequence[GroundStep]) -> Families[StepCode]:
                 step.guard.id,
                 step.overflows.id,
                 tuple((cell, node.id) for cell, node in step.updates.items()),
-                step.inputs,
+                tuple(
+                    replace(i, members=tuple(plain(cast("Value", m)) for m in i.members))
+                    for i in step.inputs
+                ),
                 any(r.bound for r in step.action.requirements),
             )
             for step in templates
@@ -87,8 +94,11 @@ def compile_step(
     lines: list[str] = []
     known: set[int] = set()
     open_ = frozenset(one.cell for one in step.inputs)
-    _emit(instructions, [step.guard], known, lines, open_)
-    lines.append(f"if not v{step.guard}: return None")
+    name, parts, _, _ = instructions[step.guard]
+    for part in parts if name == GroundOp.AND.name else (step.guard,):
+        # One after the other: most steps are refused by the first ones, which cost least.
+        _emit(instructions, [part], known, lines, open_)
+        lines.append(f"if not v{part}: return None")
     _emit(instructions, [step.overflows], known, lines, open_)
     lines.append(f"if v{step.overflows}: {'raise Beyond' if step.within else 'return None'}")
     _emit(instructions, [node for _, node in step.updates], known, lines, open_)

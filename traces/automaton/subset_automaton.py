@@ -408,10 +408,11 @@ class Determinised:
             steps = self.source.program.steps
             if steps.wide:
                 raise SpentError
-            for index, step in enumerate(steps.templates):
-                after = self._take(index, state)
-                if after >= 0:
-                    (hidden if self._is_hidden(step.action, state, after) else visible).add(after)
+            for number, step in enumerate(steps.templates):
+                for index in steps.of(number):
+                    if (after := self._take(index, state)) >= 0:
+                        unseen = self._is_hidden(step.action, state, after)
+                        (hidden if unseen else visible).add(after)
             self._unseen[state] = frozenset(hidden), frozenset(visible)
             self.size += len(hidden) + len(visible) + _STATE_SIZE
         return self._unseen[state]
@@ -471,7 +472,9 @@ def _few_of(steps: Families[StepCode], template: int, known: frozenset[int]) -> 
     inputs = steps.templates[template].inputs
     near = {value + step for value in known for step in (-1, 0, 1)}
     choices = [
-        sorted(v for v in {one.low, one.low + 1, one.high, *near} if one.low <= v <= one.high)
+        range(one.low, one.high + 1)
+        if one.members
+        else sorted(v for v in {one.low, one.low + 1, one.high, *near} if one.low <= v <= one.high)
         for one in inputs
     ]
     for values in islice(product(*choices), _TRIED):

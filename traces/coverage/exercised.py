@@ -313,7 +313,7 @@ class _Things:
         old, new = self._running.states[state], self._running.states[after]
         moves = [
             self._move(index, old[index], new[index], action)
-            for index in step.updates
+            for index in self._evaluator.model.assigned(step)
             if index in self._drawn
         ]
         parts = [
