@@ -36,6 +36,7 @@ from stagewright.machines.known_bugs.scylladb.tablets import (
     tablet_repair,
     tablet_replicas,
     tablets,
+    tablets_held_up,
 )
 from stagewright.machines.known_bugs.scylladb.topology import (
     fencing,
@@ -43,6 +44,7 @@ from stagewright.machines.known_bugs.scylladb.topology import (
     topology,
     topology_change,
     topology_coordinator,
+    topology_held_up,
     topology_operations,
     topology_ranges,
 )
@@ -108,9 +110,11 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *stream_session.BUGS,
     *tablet_scans.BUGS,
     *tablets.BUGS,
+    *tablets_held_up.BUGS,
     *topology.BUGS,
     *topology_change.BUGS,
     *topology_coordinator.BUGS,
+    *topology_held_up.BUGS,
     *topology_operations.BUGS,
     *topology_ranges.BUGS,
     *view_coordinator.BUGS,

@@ -17,7 +17,9 @@ from stagewright.machines.scylladb.tablets.tablet_migration import (
     Progress,
     TabletMigration,
 )
+from stagewright.machines.scylladb.tablets.tablet_records import LAST_VALUE, Chunk, Request, View
 from stagewright.machines.scylladb.tablets.tablet_stages import (
+    HARMLESS_BETWEEN_NODES,
     HARMLESS_IN_STAGES,
     SCYLLA_2025_4,
     SCYLLA_2026_2,
@@ -36,7 +38,6 @@ from stagewright.spec import (
     Machine,
     Number,
     OneVar,
-    Record,
     SetOf,
     Term,
     accepts,
@@ -47,7 +48,6 @@ from stagewright.spec import (
     count,
     equivalent_drop,
     equivalent_loss,
-    equivalent_value,
     equivalent_weakening,
     equivalent_without,
     equivalents,
@@ -82,37 +82,7 @@ from stagewright.spec import (
 )
 
 WEAK = Fairness.WEAK
-LAST_VALUE = 3
 BETWEEN_NODES = "here tablets move between nodes, so that a kind has its replicas"
-
-
-class View(Record):
-    """What a node has learned of a tablet: its token metadata, maybe behind group0."""
-
-    stage = one_of(Stage, init=Stage.none)
-    replicas = set_of(Node)
-    next = set_of(Node)
-    session = flag()
-
-
-class Request(Record):
-    """The request that a node coordinates, if any, with the stage that it began under as its version."""
-
-    tablet = optional(Tablet)
-    write = flag()
-    stage = one_of(Stage, init=Stage.none)
-    targets = set_of(Node)
-    reached = set_of(Node)
-    value = number(0, LAST_VALUE)  # of a read: the newest value acknowledged before it began
-    abandoned = flag()  # timed out, or its coordinator crashed; its messages may still arrive
-
-
-class Chunk(Record):
-    """Streamed data on the wire."""
-
-    target = optional(Node)
-    value = number(0, LAST_VALUE)
-    closed = flag()  # the target has learned since that its session is closed
 
 
 class TabletCluster(Machine):
@@ -183,8 +153,10 @@ class TabletCluster(Machine):
         {reads: 0, crashes: 0, compactions: 1},
         {reads: 0, TabletMigration.failures: 0},
         {Tablet: 2, crashes: 0, TabletMigration.failures: 0, migrations: 0},
+        {Tablet: 2, writes: 0, reads: 0, crashes: 0, TabletMigration.failures: 0, rebuilds: 1},
         {Node: 3, writes: 0, reads: 0, crashes: 0, TabletMigration.failures: 0},
         {writes: 0, reads: 0, crashes: 2},
+        {writes: 2, reads: 0, crashes: 0, TabletMigration.failures: 0, migrations: 0},
     )
 
     # == nodes, requests and data ========================================================================
@@ -796,10 +768,68 @@ class TabletCluster(Machine):
         """001: "Tablets are migrated in parallel and independently": a tablet at rest need not wait for others,
         whatever their stages are.
         """
+        moves = self.replicas[t].has(leaving) & self._may_come_to(pending, t)
+        return (self.tablets[t].stage == Stage.none) & moves
+
+    @accepts(start_rebuild)
+    def tablets_are_rebuilt_independently(self, t: Term[Tablet], pending: Term[Node]) -> Bool:
+        """The same of a tablet that gets one replica more."""
+        only_when(self.release.repair)
+        return (self.tablets[t].stage == Stage.none) & self._may_come_to(pending, t)
+
+    def _may_come_to(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        """Nobody waits for a topology change, and no node is down that may come back: barriers would wait for it."""
         silent = self.request_pending | (self.track == Track.topology_change)
-        moves = self.replicas[t].has(leaving) & ~self.replicas[t].has(pending)
-        alive = ~self.down.has(pending) & every(~self.excluded.has(r) for r in self.replicas[t])
-        return (self.tablets[t].stage == Stage.none) & ~silent & moves & alive
+        up = every(~self.down.has(m) | self.excluded.has(m) for m in Node)
+        alive = ~self.down.has(n) & every(~self.excluded.has(r) for r in self.replicas[t])
+        return ~silent & up & alive & ~self.replicas[t].has(n)
+
+    @accepts(pass_barrier)
+    def barriers_wait_for_no_stream(self, t: Term[Tablet]) -> Bool:
+        """001, "independently": what runs on behalf of one tablet holds up no other: a barrier passes once all nodes
+        have learned what is committed and drained what was before it.
+        """
+        tablet = self.tablets[t]
+        waits = tablet.stage.column(lambda stage: stage.barrier) & (tablet.stage != Stage.repair)
+        drained = every(self._acknowledges_barrier(n, u) for n in Node for u in Tablet)
+        return waits & (tablet.barrier == Progress.none) & drained
+
+    @accepts(use_new)
+    def tablets_advance_independently(self, t: Term[Tablet]) -> Bool:
+        """001, "independently": a tablet moves on when its own barrier has passed, wherever others are."""
+        tablet = self.tablets[t]
+        return (tablet.stage == Stage.write_both_read_new) & (tablet.barrier == Progress.done)
+
+    @accepts(request_topology_change)
+    def topology_changes_are_requested_at_any_time(self) -> Bool:
+        """001: "When a request is issued to a node the entry is added to the map", also while tablets move."""
+        return ~self.request_pending
+
+    @accepts(store_write)
+    def writes_are_stored_while_tablets_move(
+        self, n: Term[Node], r: Term[Node], t: Term[Tablet]
+    ) -> Bool:
+        """001, write_both_read_old: "writes" go to old and new replicas, and each takes them as soon as it is ready."""
+        request = self.request[n]
+        waits = (request.tablet == t) & request.write & ~request.abandoned
+        sent = request.targets.has(r) & ~request.reached.has(r)
+        return waits & sent & ~self.down.has(r) & self.storage[t].has(r)
+
+    @accepts(acknowledge_write)
+    def writes_succeed_while_tablets_move(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        """001, stage 3: writes "which are executed on behalf of a successful request": they succeed in every stage."""
+        request = self.request[n]
+        waits = (request.tablet == t) & request.write & ~request.abandoned
+        return waits & (request.targets <= request.reached)
+
+    @accepts(answer_read)
+    def reads_succeed_while_tablets_move(
+        self, n: Term[Node], r: Term[Node], t: Term[Tablet]
+    ) -> Bool:
+        """001, stage 5: "All read requests … which complete successfully": they do in every stage."""
+        request = self.request[n]
+        asked = (request.tablet == t) & ~request.write & request.targets.has(r)
+        return asked & ~self.down.has(r)
 
     @invariant
     def one_pending_and_one_leaving_replica(self, t: Term[Tablet]) -> Bool:
@@ -852,6 +882,27 @@ class TabletCluster(Machine):
         return passes.implies(answers | self.excluded.has(n))
 
     @step_property
+    def actions_are_done_when_replicas_say_so(self, after: Self, t: Term[Tablet]) -> Bool:
+        """001: the action is taken "before it can move to the next step": nobody takes it for done before a replica
+        has answered so, nor a coordinator that finds it begun.
+        """
+        before, now = self.tablets[t], after.tablets[t]
+        ends = (before.operation != Progress.done) & (now.operation == Progress.done)
+        streams = before.stage == Stage.streaming
+        cleans = before.stage.any_of(Stage.cleanup, Stage.cleanup_target)
+        return ends.implies((~streams | self.copied[t]) & (~cleans | self.cleaned[t]))
+
+    @step_property
+    def stages_cut_nobody_off(self, after: Self, n: Term[Node]) -> Bool:
+        """Facts, 1a: what began under an older version is waited for, until it is "released": a node that learns of
+        the next stage goes on with what its clients wait for.
+        """
+        learns = some(self.view[n][t].stage != after.view[n][t].stage for t in Tablet)
+        waits = self.request[n].tablet.is_some() & ~self.request[n].abandoned
+        goes_on = after.request[n].tablet.is_some() & ~after.request[n].abandoned
+        return (learns & waits).implies(goes_on)
+
+    @step_property
     def who_is_down_does_nothing(self, after: Self, t: Term[Tablet], n: Term[Node]) -> Bool:
         """A node that is down stores, learns and begins nothing; what it stored before stays."""
         stored = after.data[t][n] != self.data[t][n]
@@ -898,6 +949,15 @@ class TabletCluster(Machine):
         complete = (self.data[t][r] >= self.acknowledged[t]) & reached
         new = self.next[t].has(r) & ~self.excluded.has(r)
         return (self.tablets[t].stage == Stage.write_both_read_new).implies(new.implies(complete))
+
+    @invariant
+    def replicas_that_are_read_are_complete(self, t: Term[Tablet], r: Term[Node]) -> Bool:
+        """001, stage 3: the replica set "will reflect all successful writes", the old one as long as it is read, and
+        the new one from then on: no cleanup takes the rows of a replica that stays.
+        """
+        reads = self.tablets[t].stage.column(lambda stage: stage.reads)
+        read = self._chosen(reads, self.replicas[t], self.next[t]).has(r) & ~self.excluded.has(r)
+        return read.implies(self.data[t][r] >= self.acknowledged[t])
 
     @invariant
     def reads_use_the_new_replicas(self, n: Term[Node], t: Term[Tablet]) -> Bool:
@@ -1271,16 +1331,7 @@ class TabletCluster(Machine):
             finish_revert, reached_leaving, because="the next one that streams notes it anew"
         ),
         *HARMLESS_IN_STAGES,
-        equivalent_value(
-            (Kind.intranode_migration, Kind.repair),
-            lambda kind: kind.leaving,
-            because="no replica leaves its node here",
-        ),
-        equivalent_value(
-            (Kind.intranode_migration, Kind.repair),
-            lambda kind: kind.pending,
-            because="no replica comes to a node here",
-        ),
+        *HARMLESS_BETWEEN_NODES,
         equivalent_without(
             TabletMigration.start_repair,
             because="a request that is not heard is one that nobody made",

@@ -369,6 +369,18 @@ class TabletReplicas(Machine):
         """Whatever becomes of the replicas, and whatever a coordinator has learned of it, it takes writes."""
         return self.write[c].value == 0
 
+    @accepts(store)
+    def writes_are_stored_while_replicas_change(self, c: Term[Client], r: Term[Node]) -> Bool:
+        """001, write_both_read_old: writes go to old and new replicas, and each takes them, whatever becomes of it."""
+        return self.write[c].targets.has(r)
+
+    @accepts(acknowledge)
+    def writes_succeed_while_replicas_change(self, c: Term[Client]) -> Bool:
+        """001, stage 3, of "a successful request": a write that enough replicas have stored is one, in every stage."""
+        write = self.write[c]
+        enough = (write.value > 0) & (write.stored.size() >= write.needed)
+        return enough & (self.acknowledged < write.value)
+
     @invariant
     def quorum_reads_see_acknowledged_writes(self, c: Term[Client]) -> Bool:
         """Whatever quorum a coordinator reads from, as its view names the replicas, one of them has every

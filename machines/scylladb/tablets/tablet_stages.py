@@ -106,6 +106,21 @@ class Kind(States):
         self.pending = pending
 
 
+HARMLESS_BETWEEN_NODES = (
+    equivalent_value(
+        (Kind.intranode_migration, Kind.repair),
+        lambda kind: kind.leaving,
+        because="no replica leaves its node here",
+    ),
+    equivalent_value(
+        (Kind.intranode_migration, Kind.repair),
+        lambda kind: kind.pending,
+        because="no replica comes to a node here",
+    ),
+)
+"""The same where replicas are nodes."""
+
+
 class Role(Enum):
     """What a replica is to a transition."""
 

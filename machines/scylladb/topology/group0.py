@@ -398,6 +398,32 @@ class Group0(Machine):
             self.voters_at_first.has(m) & self.log[m].is_empty() for m in Member
         )
 
+    @sometimes(at={elections: 1, changes: 0})
+    def a_leader_is_elected_without_everybody(self) -> Bool:
+        """A quorum is enough for that, too: a voter has heard of no election."""
+        return ~self.leads.is_empty() & some(
+            self.voters_at_first.has(m) & (self.term[m] == 0) for m in Member
+        )
+
+    @sometimes(at={changes: 1})
+    def another_leader_follows(self, after: Self) -> Bool:
+        """A leader is elected by voters who have all followed the one before, and have its changes."""
+        heard = every(~self._is_voter(m, m) | ~self.log[m].is_empty() for m in Member)
+        several = count(self.voters_at_first.has(m) for m in Member) >= 2
+        return heard & several & some(~self.leads.has(m) & after.leads.has(m) for m in Member)
+
+    @sometimes(at={elections: 1, changes: 1})
+    def who_only_learns_makes_a_change(self, after: Self) -> Bool:
+        """001: none, "the new node joined group0": it is no voter yet, and asks to join. The leader takes it in."""
+        made = after.told > self.told
+        return made & some(
+            (self.change[m].command > 0)
+            & (after.change[m].command == 0)
+            & ~self._is_voter(m, m)
+            & ~self.leads.has(m)
+            for m in Member
+        )
+
     @sometimes(at={elections: 1})
     def another_change_came_first(self, after: Self) -> Bool:
         """A caller is told that its guard was out of date."""
@@ -427,9 +453,6 @@ class Group0(Machine):
         ),
         equivalent_loss(
             replicate, voted, because="a member votes in no term that it has heard of already"
-        ),
-        equivalent_loss(
-            replicate, known, because="who has not heard of a commit has applied nothing yet"
         ),
         equivalent_drop(
             commit,

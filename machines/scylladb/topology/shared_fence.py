@@ -296,6 +296,19 @@ class SharedFence(Machine):
         """Through each node, into the table of either kind, whatever changes."""
         return self.request.coordinator.is_none()
 
+    @accepts(store)
+    def writes_are_stored_while_both_change(self, r: Term[Node], k: Term[Kind]) -> Bool:
+        """Only the fence refuses: not a version that is newer than the request's."""
+        request = self.request
+        sent = request.targets.has(r) & ~request.reached.has(r) & (request.kind == k)
+        return sent & (request.version >= self.known_fence[r])
+
+    @accepts(acknowledge)
+    def writes_succeed_while_both_change(self, k: Term[Kind]) -> Bool:
+        """001, stage 3, of "a successful request": a write that all replicas have stored is one, whatever changes."""
+        waits = self.request.coordinator.is_some() & (self.request.kind == k)
+        return waits & (self.request.targets <= self.request.reached)
+
     @invariant
     def reads_see_acknowledged_writes(self, n: Term[Node], k: Term[Kind], r: Term[Node]) -> Bool:
         """001: the replicas that are read "will reflect all successful writes": whichever node a client reads

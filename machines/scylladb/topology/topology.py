@@ -464,6 +464,26 @@ class TopologyCluster(Machine):
         serves = self.topology.in_old_ring(n) & ~self.topology.down.has(n)
         return serves & self.request.coordinator.is_none() & ~self.view[n].reads.is_empty()
 
+    @accepts(store_write)
+    def writes_are_stored_while_the_ring_changes(self, r: Term[Node]) -> Bool:
+        """001: "Writes are going to both new and old replicas": each takes what clients wait for, in every state."""
+        request = self.request
+        sent = request.write & ~request.abandoned & request.targets.has(r)
+        return sent & ~self.topology.down.has(r)
+
+    @accepts(acknowledge_write)
+    def writes_succeed_while_the_ring_changes(self) -> Bool:
+        """001, stage 3, of "a successful request": a write that all replicas have stored is one, in every state."""
+        request = self.request
+        return request.write & ~request.abandoned & (request.targets <= request.reached)
+
+    @accepts(answer_read)
+    def reads_succeed_while_the_ring_changes(self, r: Term[Node]) -> Bool:
+        """001, "reads are using old replicas", then "new replicas": whoever is asked, and up, answers."""
+        request = self.request
+        asked = ~request.write & ~request.abandoned & request.targets.has(r)
+        return asked & ~self.topology.down.has(r)
+
     @invariant
     def owners_are_in_the_ring(self, n: Term[Node]) -> Bool:
         """001: a normal node "serves the slice of the ring that belongs to it"."""

@@ -1134,8 +1134,8 @@ class TopologyControl(TopologyProperties):
     @accepts(ask_to_leave)
     def requests_are_issued_at_any_time(self, n: Term[Node]) -> Bool:
         """001: "When a request is issued to a node the entry is added to the map", whatever goes on meanwhile."""
-        free = self.topology_request[n].is_none() & ~self.down.has(n)
-        return free & self.stays(n) & some((m != n) & self.stays(m) for m in Node)
+        free = self._nothing_is_asked(n) & ~self.down.has(n)
+        return free & some((m != n) & self._nobody_wants_it_gone(m) for m in Node)
 
     @accepts(ask_to_join)
     def nodes_ask_to_join_at_any_time(self, n: Term[Node]) -> Bool:
@@ -1145,24 +1145,30 @@ class TopologyControl(TopologyProperties):
     @accepts(ask_to_replace)
     def dead_nodes_can_be_replaced_at_any_time(self, n: Term[Node], dead: Term[Node]) -> Bool:
         """The same of a new node in the place of a dead one, for which nothing else is asked."""
-        free = self.stays(dead) & self.topology_request[dead].is_none()
-        return self._is(n, NodeState.absent) & self.down.has(dead) & free
+        free = self.down.has(dead) & self._nothing_is_asked(dead)
+        return self._is(n, NodeState.absent) & free
 
     @accepts(ask_to_remove)
     def dead_nodes_can_be_removed_at_any_time(self, n: Term[Node]) -> Bool:
         """The same of a dead node, if another one stays."""
-        free = self.topology_request[n].is_none() & self.down.has(n)
-        return free & self.stays(n) & some((m != n) & self.stays(m) for m in Node)
+        free = self._nothing_is_asked(n) & self.down.has(n)
+        return free & some((m != n) & self._nobody_wants_it_gone(m) for m in Node)
 
     @accepts(ask_to_rebuild)
     def nodes_can_be_rebuilt_at_any_time(self, n: Term[Node]) -> Bool:
-        """The same of a node that is to stream its data anew."""
-        return self.topology_request[n].is_none() & ~self.down.has(n) & self.stays(n)
+        """The same of a node that is to stream its data anew, also if nobody took its place when it was asked for."""
+        return self._nothing_is_asked(n) & ~self.down.has(n)
 
     @accepts(start_balancing)
     def tablets_are_balanced_where_there_is_no_work(self) -> Bool:
-        """001: "If there is no work for the state machine, tablet load balancer is invoked"."""
-        return self.is_at_rest() & ~self._pending() & self.global_request.is_none()
+        """001: "If there is no work for the state machine, tablet load balancer is invoked": nothing is asked for, to be
+        drained or to be cleaned up, and no node is down, without which tablets do not move.
+        """
+        asked = some(self.topology_request[n].is_some() for n in Node)
+        lost = some(self._is(n, NodeState.left) & self.tablet_hosts.has(n) for n in Node)
+        dead = some(self._blocks(n) for n in Node)
+        work = asked | lost | ~self.cleanup_needed.is_empty() | self.global_request.is_some()
+        return self.is_at_rest() & ~work & ~dead
 
     @accepts(ask_globally)
     def global_requests_are_issued_at_any_time(self) -> Bool:

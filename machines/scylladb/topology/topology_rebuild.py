@@ -300,6 +300,17 @@ class TopologyRebuild(Machine):
         """A rebuild locks nobody out."""
         return self.write == Write.none
 
+    @accepts(store)
+    def writes_are_stored_while_nodes_are_rebuilt(self, n: Term[Node]) -> Bool:
+        """001: rebuilding "does not change the topology": whoever is up takes writes, also who is rebuilt."""
+        return (self.write == Write.sent) & ~self.stored.has(n) & ~self.down.has(n)
+
+    @accepts(acknowledge)
+    def writes_succeed_while_nodes_are_rebuilt(self) -> Bool:
+        """001, stage 3, of "a successful request": a quorum of each datacenter is enough, whoever is rebuilt."""
+        quorum = every(self._has_quorum(dc) for dc in Datacenter)
+        return (self.write == Write.sent) & quorum
+
     @step_property
     def a_rebuilt_node_has_every_row(self, after: Self, n: Term[Node]) -> Bool:
         """001: a node that is rebuilt "is streaming data from other replicas": when it is done, it has what was

@@ -7,10 +7,11 @@ from stagewright.machines.scylladb.tablets.tablet import TabletCluster
 from stagewright.machines.scylladb.tablets.tablet_migration import (
     COORDINATOR,
     OPERATOR,
+    Progress,
     TabletMigration,
 )
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
-from stagewright.spec import Bool, Fairness, SetOf, Term, action, choose, every, require
+from stagewright.spec import Bool, Fairness, SetOf, Term, action, choose, every, many, require
 from stagewright.spec.declarations.budgets import BudgetName
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
@@ -122,6 +123,67 @@ class TheExcludedKeepsItsFiles(TabletCluster):
             view.replicas = self.replicas[t]
             view.next = self.next[t]
             self.storage[t].discard(n)
+
+
+class WhatRunsIsTakenForDone(TabletMigration):
+    """A transition whose coordinator believes that what the last one began has ended well."""
+
+    @action(by=COORDINATOR, spends=TabletMigration.failovers)
+    def fail_over(self) -> None:
+        """The next coordinator asks for nothing that was asked for already."""
+        self.barrier = Progress.none
+        runs = self.operation == Progress.running
+        self.operation = choose(runs, Progress.done, self.operation)
+
+
+@known_bug(
+    "001-76",
+    "design document 001: the action is taken before the tablet can move to the next step",
+    breaks=TabletCluster.actions_are_done_when_replicas_say_so,
+    budgets={**NO_CLIENTS, TabletCluster.crashes: 0, TabletCluster.coordinator_changes: 1},
+)
+class TheNextCoordinatorDoesNotAskAgain(TabletCluster):
+    """The coordinator changed while a tablet was streamed: the new one found the stream begun, and went on to reads."""
+
+    tablets = many(  # type: ignore[assignment]  # the same machine, but for one mistake
+        WhatRunsIsTakenForDone,
+        over=Tablet,
+        without=(TabletMigration.exclude, WhatRunsIsTakenForDone.fail_over),
+    )
+
+
+@known_bug(
+    "001-77",
+    'design document 001, stage 3: the replica set "will reflect all successful writes"',
+    breaks=TabletCluster.replicas_that_are_read_are_complete,
+    budgets={**ONE_WRITE, TabletCluster.migrations: 0, TabletCluster.rebuilds: 1},
+)
+class WhoStaysIsCleanedUp(TabletCluster):
+    """A tablet got one replica more, and the one that it had was cleaned up as if it were left."""
+
+    def _to_be_cleaned(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        cleanup = self.tablets[t].stage == Stage.cleanup
+        return super()._to_be_cleaned(n, t) | (cleanup & self.replicas[t].has(n))
+
+
+@known_bug(
+    "001-91",
+    'design document 001, stage 3: the replica set "will reflect all successful writes"',
+    breaks=TabletCluster.replicas_that_are_read_are_complete,
+    budgets={**ONE_WRITE, TabletCluster.writes: 2, TabletCluster.migrations: 0},
+)
+class TheLastToArriveWins(TabletCluster):
+    """What a client wrote earlier, and was stored late, took the place of what it wrote since."""
+
+    @action(fair=WEAK)
+    def store_write(self, n: Term[Node], r: Term[Node], t: Term[Tablet]) -> None:
+        """Replica `r` stores the write, whatever it has."""
+        request = self.request[n]
+        require((request.tablet == t) & request.write, "a write is on its way")
+        require(request.targets.has(r) & ~request.reached.has(r), "it is sent to the replica")
+        require(~self.down.has(r) & self.storage[t].has(r), "replica is up, and has storage")
+        self.data[t][r] = request.value
+        request.reached.add(r)
 
 
 BUGS = known_bugs_in(globals())

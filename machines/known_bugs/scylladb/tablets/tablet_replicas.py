@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from stagewright.machines.scylladb.tablets.tablet_replicas import Node, TabletReplicas
-from stagewright.spec import Bool, Number, Term, least
+from stagewright.machines.scylladb.tablets.tablet_replica_stages import Stage
+from stagewright.machines.scylladb.tablets.tablet_replicas import Client, Node, TabletReplicas
+from stagewright.spec import Bool, Fairness, Number, Term, action, least, require
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
+
+WEAK = Fairness.WEAK
 
 
 @known_bug(
@@ -35,6 +38,39 @@ class StreamsOnlyWhatWasAcknowledged(TabletReplicas):
 
     def _rows_to_stream(self, source: Term[Node]) -> Number:
         return least(super()._rows_to_stream(source), self.acknowledged)
+
+
+@known_bug(
+    "001-89",
+    'design document 001: "Writes are going to both new and old replicas"',
+    breaks=TabletReplicas.writes_are_stored_while_replicas_change,
+    budgets={TabletReplicas.removals: 0, TabletReplicas.additions: 0, TabletReplicas.failures: 0},
+)
+class ThePendingReplicaTakesNoWrites(TabletReplicas):
+    """The pending replica took no writes before it had streamed, so that writes which needed it failed."""
+
+    @action(fair=WEAK)
+    def store(self, c: Term[Client], r: Term[Node]) -> None:
+        """A replica stores the write, unless it streams."""
+        super().store(c, r)
+        streams = (self.stage == Stage.streaming) & self._pending().has(r)
+        require(~streams, "the replica does not stream")
+
+
+@known_bug(
+    "001-90",
+    "design document 001, stage 3: writes are executed on behalf of successful requests",
+    breaks=TabletReplicas.writes_succeed_while_replicas_change,
+    budgets={TabletReplicas.removals: 0, TabletReplicas.additions: 0, TabletReplicas.failures: 0},
+)
+class WritesAreAcknowledgedAtRest(TabletReplicas):
+    """A write that enough replicas had stored was acknowledged when the tablet was at rest."""
+
+    @action(fair=WEAK)
+    def acknowledge(self, c: Term[Client]) -> None:
+        """Enough replicas have stored the write, and their set does not change."""
+        super().acknowledge(c)
+        require(self.stage == Stage.none, "the tablet is at rest")
 
 
 BUGS = known_bugs_in(globals())

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from stagewright.machines.scylladb.topology.group0 import LEADER, LONGEST, Entry, Group0, Member
-from stagewright.spec import Bool, Number, Term, action, choose, count, least, require
+from stagewright.machines.scylladb.cluster import NETWORK
+from stagewright.machines.scylladb.topology.group0 import (
+    LEADER,
+    LONGEST,
+    MEMBER,
+    Entry,
+    Group0,
+    Member,
+)
+from stagewright.spec import Bool, Number, Term, action, choose, count, every, least, require
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 
@@ -119,6 +127,55 @@ class HalfIsAQuorum(Group0):
         stored = count(self._counts(leader, v) & self._stores(leader, v) for v in Member)
         require(stored * 2 >= count(self._is_voter(leader, v) for v in Member), "half has it")
         self.known[leader] = self.log[leader].length
+
+
+@known_bug(
+    "G08",
+    "Raft, a leader is elected by a majority",
+    breaks=Group0.a_leader_is_elected_without_everybody,
+    budgets={Group0.elections: 1, Group0.changes: 0},
+)
+class AllVotersMustVote(Group0):
+    """A candidate waited for the votes of all: with one voter dead the group had no leader any more."""
+
+    @action(by=MEMBER)
+    def win(self, m: Term[Member]) -> None:
+        """Every voter has voted for it."""
+        voted = every(~self._is_voter(m, v) | self.votes[m].has(v) for v in Member)
+        super().win(m)
+        require(voted, "every voter has voted for it")
+
+
+@known_bug(
+    "G09",
+    "Raft, leaders change",
+    breaks=Group0.another_leader_follows,
+    budgets={Group0.changes: 1},
+)
+class WhoFollowedALeaderVotesNoMore(Group0):
+    """A member that had heard of a leader voted for no other: the group did not outlive its first one."""
+
+    @action(by=NETWORK)
+    def vote(self, m: Term[Member], candidate: Term[Member]) -> None:
+        """A member votes as long as its log is empty."""
+        super().vote(m, candidate)
+        require(self.log[m].is_empty(), "it has heard of no leader")
+
+
+@known_bug(
+    "G10",
+    "design document 001: a new node has joined group0, and asks to join the cluster",
+    breaks=Group0.who_only_learns_makes_a_change,
+    budgets={Group0.elections: 1, Group0.changes: 1},
+)
+class ChangesAreNotForwarded(Group0):
+    """Only the leader could make changes: others were told that they do not lead, and not who does."""
+
+    @action(by=NETWORK)
+    def add_entry(self, m: Term[Member], leader: Term[Member]) -> None:
+        """The leader takes its own change into its log."""
+        super().add_entry(m, leader)
+        require(m == leader, "it leads itself")
 
 
 BUGS = known_bugs_in(globals())

@@ -237,6 +237,48 @@ class TabletsMoveOnlyToDrain(TopologyControl):
 
 
 @known_bug(
+    "001-78",
+    'design document 001: "Once the generation is published, we enter write_both_read_old state"',
+    breaks=TopologyControl.what_is_committed_stays_until_it_is_published,
+    budgets=ONE_FAULT,
+)
+class RollbacksTakeGenerationsBack(TopologyControl):
+    """The rollback of a bootstrap took the generation back that it had committed: nodes log to its streams, and no
+    client is told of them.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def roll_back_join(self, n: Term[Node]) -> None:
+        """The node that was to join leaves the token ring, and its generation is dropped."""
+        super().roll_back_join(n)
+        self.unpublished_cdc_generations = False
+
+
+@known_bug(
+    "001-79",
+    'design document 001: "node operations will have to wait for tablet migration track to finish"',
+    breaks=TopologyControl.operations_on_nodes_wait_for_the_track,
+    budgets=TWO,
+)
+class RebuildsDoNotWaitForTablets(TopologyControl):
+    """A rebuild leaves the ring as it is, so that it began beside the migrations that used the same streams."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def start_rebuild(self, n: Term[Node]) -> None:
+        """The node streams its data anew, also in the tablet migration track."""
+        null, tablets = TransitionState.null, TransitionState.tablet_migration
+        require(self.transition_state.any_of(null, tablets), "nothing goes on, or tablets move")
+        require(~some(self._in_transition(m) for m in Node), "no node is in transition")
+        require(self.topology_request[n] == Request.rebuild, "the node asks for rebuild")
+        self._lacks_no_node(n, Request.rebuild)
+        self._is_its_turn(Request.rebuild)
+        self.node_state[n] = NodeState.rebuilding
+        self.topology_request[n] = None
+        self._open_rebuild_session()
+        self._enter(new_version=False)
+
+
+@known_bug(
     "001-63",
     "design document 001: rebuild_option is used as a rebuild source",
     breaks=TopologyRebuild.the_named_datacenter_is_the_source,

@@ -7,7 +7,12 @@ from collections.abc import Callable
 from stagewright.machines.scylladb.cluster import CLIENT, NETWORK, Node
 from stagewright.machines.scylladb.topology.control.topology_record import COORDINATOR
 from stagewright.machines.scylladb.topology.topology import TopologyCluster
-from stagewright.machines.scylladb.topology.topology_states import Barrier, Ring, TransitionState
+from stagewright.machines.scylladb.topology.topology_states import (
+    Barrier,
+    NodeState,
+    Ring,
+    TransitionState,
+)
 from stagewright.spec import Fairness, SetOf, Term, action, choose, every, require
 from stagewright.spec.declarations.budgets import BudgetName
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
@@ -139,6 +144,56 @@ class TimedOutWritesAreTakenBack(TopologyCluster):
         for r in Node:
             stored = self.request.write & self.request.reached.has(r)
             self.data[r] = choose(stored, self.acknowledged, self.data[r])
+
+
+@known_bug(
+    "001-82",
+    'design document 001: "Writes are going to both new and old replicas"',
+    breaks=TopologyCluster.writes_are_stored_while_the_ring_changes,
+    budgets=WRITES,
+)
+class WhoJoinsTakesNoWrites(TopologyCluster):
+    """A node that bootstraps took no writes before it had streamed: each that came meanwhile timed out."""
+
+    @action(fair=WEAK)
+    def store_write(self, r: Term[Node]) -> None:
+        """Replica `r` stores the write, unless it bootstraps."""
+        super().store_write(r)
+        joins = self.topology.node_state[r] == NodeState.bootstrapping
+        require(~joins, "the replica does not bootstrap")
+
+
+@known_bug(
+    "001-83",
+    "design document 001, stage 3: writes are executed on behalf of successful requests",
+    breaks=TopologyCluster.writes_succeed_while_the_ring_changes,
+    budgets=WRITES,
+)
+class WritesAreAcknowledgedWhenTheRingRests(TopologyCluster):
+    """A write that old and new owners had stored was acknowledged when the ring had changed: most had timed out."""
+
+    @action(fair=WEAK)
+    def acknowledge_write(self) -> None:
+        """All replicas have answered, and no node joins or leaves."""
+        super().acknowledge_write()
+        require(self.topology.is_at_rest(), "the topology is at rest")
+
+
+@known_bug(
+    "001-84",
+    'design document 001: "reads are using old replicas", then "new replicas"',
+    breaks=TopologyCluster.reads_succeed_while_the_ring_changes,
+    budgets=READS,
+)
+class OldOwnersAnswerNoReads(TopologyCluster):
+    """Owners that hand a range over answered no reads while they streamed it."""
+
+    @action(fair=WEAK)
+    def answer_read(self, r: Term[Node]) -> None:
+        """Replica `r` answers the read, unless ranges are streamed."""
+        super().answer_read(r)
+        streams = self.topology.transition_state == T.write_both_read_old
+        require(~streams, "nothing is streamed")
 
 
 BUGS = known_bugs_in(globals())

@@ -168,6 +168,14 @@ class TopologyProperties(TopologyRecord):
         return (begins & planned & ~rolled_back).implies(self.is_at_rest() & free)
 
     @step_property
+    def operations_on_nodes_wait_for_the_track(self, after: Self, n: Term[Node]) -> Bool:
+        """001: "node operations will have to wait for tablet migration track to finish before they can take over the
+        state machine", also one that leaves the topology as it is.
+        """
+        begins = ~self._in_transition(n) & after._in_transition(n)
+        return begins.implies(self.transition_state == NULL)
+
+    @step_property
     def tablets_leave_a_node_by_moving(self, after: Self, n: Term[Node]) -> Bool:
         """Tablets are gone from a node when they have moved, or were rebuilt elsewhere: some node has them."""
         gone = self.tablet_hosts.has(n) & ~after.tablet_hosts.has(n)
@@ -563,6 +571,18 @@ class TopologyProperties(TopologyRecord):
         return (self._has_ended(n) & self.down.has(n)).implies(after.down.has(n))
 
     @step_property
+    def who_stays_is_not_shut_down(self, after: Self, n: Term[Node]) -> Bool:
+        """001: "normal - the node … serves": a request to leave that is refused, or rolled back, leaves its node as it
+        is. That a node dies is no step of the coordinator.
+        """
+        stops = ~self.down.has(n) & after.down.has(n)
+        goes = after._is(n, NodeState.left) | self._has_ended(n)
+        same = (self.node_state[n] == after.node_state[n]) & (
+            self.error.has(n) == after.error.has(n)
+        )
+        return stops.implies(goes | (same & (self.transition_state == after.transition_state)))
+
+    @step_property
     def nodes_are_out_of_group0_when_nobody_needs_them(self, after: Self, n: Term[Node]) -> Bool:
         """001: "left - the node left the cluster and group0": when no request that began before can reach it,
         and in left_token_ring when that is reported, so that it can be told.
@@ -656,6 +676,18 @@ class TopologyProperties(TopologyRecord):
         return (leaves & ~given_up).implies(after.unpublished_cdc_generations) & appears.implies(
             self.new_cdc_generation
         )
+
+    @step_property
+    def what_is_committed_stays_until_it_is_published(self, after: Self) -> Bool:
+        """001: "Once the generation is published": in its state, later by a fiber that does nothing else. No rollback,
+        and no other coordinator, takes a committed generation for published.
+        """
+        gone = self.unpublished_cdc_generations & ~after.unpublished_cdc_generations
+        if self.release.publish_state:
+            return gone.implies(self.transition_state == T.publish_cdc_generation)
+        rows = every(self.node_state[n] == after.node_state[n] for n in Node)
+        knows = (self.barrier == after.barrier) & (self.giving_up == after.giving_up)
+        return gone.implies(rows & knows & (self.transition_state == after.transition_state))
 
     @liveness
     def generations_are_published(self) -> LeadsTo:

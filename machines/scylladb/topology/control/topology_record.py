@@ -205,6 +205,16 @@ class TopologyRecord(Machine):
     def _others_stay(self, n: Term[Node]) -> Bool:
         return some((m != n) & self.stays(m) for m in Node)
 
+    def _nothing_is_asked(self, n: Term[Node]) -> Bool:
+        return self.topology_request[n].is_none() & self._nobody_wants_it_gone(n)
+
+    def _nobody_wants_it_gone(self, n: Term[Node]) -> Bool:
+        """A normal node that is not to leave, and whose place no other is to take: who was to, and has left, is not."""
+        goes = self.topology_request[n].any_of(Request.leave, Request.remove)
+        to_come = (NodeState.none, NodeState.replacing)
+        replaced = some((self.replaced_id[m] == n) & self._is(m, *to_come) for m in Node)
+        return self._is(n, NodeState.normal) & ~goes & ~replaced
+
     # -- barriers ------------------------------------------------------------------------------------
 
     def _blocks(self, n: Term[Node]) -> Bool:

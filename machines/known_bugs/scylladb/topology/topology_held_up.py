@@ -1,0 +1,99 @@
+"""Mistakes by which nodes or clients are held up by an operation that is over, or that goes on beside them."""
+
+from __future__ import annotations
+
+from stagewright.machines.scylladb.cluster import Node
+from stagewright.machines.scylladb.topology.control.topology_record import COORDINATOR
+from stagewright.machines.scylladb.topology.shared_fence import Kind, SharedFence, Stage
+from stagewright.machines.scylladb.topology.topology_control import TopologyControl
+from stagewright.machines.scylladb.topology.topology_rebuild import TopologyRebuild
+from stagewright.machines.scylladb.topology.topology_states import NodeState
+from stagewright.spec import Bool, Fairness, Term, action, every, require, some
+from stagewright.spec.known_bugs import known_bug, known_bugs_in
+
+WEAK = Fairness.WEAK
+SUCCESS = "design document 001, stage 3: writes are executed on behalf of successful requests"
+
+
+@known_bug(
+    "001-80",
+    'design document 001: "When a request is issued to a node the entry is added to the map"',
+    breaks=TopologyControl.nodes_can_be_rebuilt_at_any_time,
+    budgets={TopologyControl.requests: 2, TopologyControl.faults: 1},
+)
+class AFailedReplaceLeavesItsMark(TopologyControl):
+    """A node that was to be replaced came back, and the one that was to take its place had been refused: it counted as
+    one that is to go, for ever.
+    """
+
+    def stays(self, n: Term[Node]) -> Bool:
+        """Normal, and neither asked to go nor named by a node that came to replace it."""
+        named = some(self.replaced_id[m] == n for m in Node)
+        return self._is(n, NodeState.normal) & ~self._wants_to_go(n) & ~named
+
+
+@known_bug(
+    "001-81",
+    'design document 001: normal, "serves the slice of the ring that belongs to it"',
+    breaks=TopologyControl.who_stays_is_not_shut_down,
+    budgets={TopologyControl.requests: 1, TopologyControl.faults: 1},
+)
+class WhoWasToLeaveShutsDown(TopologyControl):
+    """The decommission of a node was rolled back, and the node shut down as it would have at its end."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def complete_rollback(self, n: Term[Node]) -> None:
+        """The node is normal again, and is told to shut down."""
+        super().complete_rollback(n)
+        self.down.add(n)
+
+
+@known_bug("001-85", SUCCESS, breaks=SharedFence.writes_are_stored_while_both_change)
+class WhoIsAheadRefuses(SharedFence):
+    """A replica refused whatever began before its own version, fenced or not: every change, of either kind, failed the
+    writes of those who learned of it later.
+    """
+
+    def _passes_the_fence(self, r: Term[Node]) -> Bool:
+        return self.request.version >= self.known_version[r]
+
+
+@known_bug("001-86", SUCCESS, breaks=SharedFence.writes_succeed_while_both_change)
+class WritesAreAcknowledgedWhenNothingChanges(SharedFence):
+    """A write that all replicas had stored was acknowledged when no change, of either kind, went on any more."""
+
+    @action(fair=WEAK)
+    def acknowledge(self, k: Term[Kind]) -> None:
+        """All replicas have stored it, and nothing moves."""
+        super().acknowledge(k)
+        moves = (Stage.write_both_read_old, Stage.write_both_read_new)
+        require(every(~self.stage[m].any_of(*moves) for m in Kind), "nothing moves")
+
+
+@known_bug(
+    "001-87",
+    "design document 001: a node that is rebuilt streams data, and serves its slice of the ring",
+    breaks=TopologyRebuild.writes_are_stored_while_nodes_are_rebuilt,
+)
+class WhoIsRebuiltTakesNoWrites(TopologyRebuild):
+    """A node took no writes while it was rebuilt, and lacked them when it was done."""
+
+    @action(fair=WEAK)
+    def store(self, n: Term[Node]) -> None:
+        """A replica stores it, unless it is rebuilt."""
+        super().store(n)
+        require(self.rebuilding != n, "it is not rebuilt")
+
+
+@known_bug("001-88", SUCCESS, breaks=TopologyRebuild.writes_succeed_while_nodes_are_rebuilt)
+class WritesAreAcknowledgedWhenAllIsRebuilt(TopologyRebuild):
+    """A write that a quorum of each datacenter had stored was acknowledged when no node was rebuilt any more."""
+
+    @action(fair=WEAK)
+    def acknowledge(self) -> None:
+        """A quorum of each datacenter has stored it, and no node is rebuilt."""
+        super().acknowledge()
+        require(self.rebuilding.is_none(), "no node is rebuilt")
+
+
+BUGS = known_bugs_in(globals())
