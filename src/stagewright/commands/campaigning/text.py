@@ -9,9 +9,9 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from stagewright.commands.running.text import list_of
 from stagewright.impl.simulator.campaign.tally import DatabaseTally
 from stagewright.impl.simulator.campaign.trial import READS, WRITES
-from stagewright.impl.simulator.database.weather import KINDS
 from stagewright.spec.text.counting import counted
 
 
@@ -39,9 +39,8 @@ def _table(tally: DatabaseTally) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
     table.add_column("state or stage", no_wrap=True)
     table.add_column("entered", justify="right")
-    for kind in KINDS:
-        table.add_column(kind.replace(" ", "\n", 1), justify="right")
+    table.add_column("faults in it")
     for state, entered, kinds in tally.rows():
         if entered:
-            table.add_row(state, str(entered), *(str(n or "·") for n in kinds.values()))
+            table.add_row(state, str(entered), list_of(kinds))
     return table

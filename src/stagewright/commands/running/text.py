@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from rich.table import Table
 
@@ -14,22 +14,27 @@ from stagewright.machines.scylladb.topology.topology_states import TransitionSta
 SHORT = {
     "message lost": "lost",
     "message late": "late",
-    "message repeated": "again",
-    "barrier lost": "barrier",
-    "stream lost": "stream",
+    "message repeated": "repeated",
+    "barrier lost": "barrier lost",
+    "stream lost": "stream lost",
     "node crashes": "crash",
-    "coordinator crashes": "coord.",
-    "unsynced rows lost": "disk",
+    "coordinator crashes": "crash of the coordinator",
+    "unsynced rows lost": "unsynced rows lost",
     "coordinator deposed": "deposed",
-    "group0 elects": "elects",
-    "commit unknown": "commit",
-    "action fails": "action",
+    "group0 elects": "election",
+    "commit unknown": "commit unknown",
+    "action fails": "action failed",
     "node dies": "dead",
     "node cut off": "cut off",
-    "node suspended": "asleep",
+    "node suspended": "suspended",
 }
-"""Heads of columns."""
+"""Each kind of fault in a list, with its number after it."""
 _STATES = (*(s.name for s in TransitionState), *(at_stage(s) for s in Stage))
+
+
+def list_of(counts: Mapping[str, int]) -> str:
+    """The faults that there were, by kind; a column for each of the kinds would be too narrow for its head."""
+    return ", ".join(f"{SHORT[kind]} {count}" for kind, count in counts.items() if count) or "none"
 
 
 def table_of_faults(report: Report) -> Table | None:
@@ -40,12 +45,12 @@ def table_of_faults(report: Report) -> Table | None:
     table = Table(box=None, padding=(0, 0, 0, 1), header_style="bold")
     table.add_column("state or stage", no_wrap=True)
     table.add_column("entered", justify="right", no_wrap=True)
-    for kind in kinds:
-        table.add_column(SHORT[kind], justify="right", no_wrap=True)
+    table.add_column("faults in it")
     for state in _STATES:
         if entered := report.met.get((state, ENTERED)):
-            met = (str(report.met.get((state, k)) or "·") for k in kinds)
-            table.add_row(state, str(entered), *met)
+            table.add_row(
+                state, str(entered), list_of({k: report.met.get((state, k), 0) for k in kinds})
+            )
     return table
 
 
