@@ -15,6 +15,8 @@ from stagewright.impl.processes.errors import ClusterError, OperationFailedError
 from stagewright.impl.processes.layout import Layout
 
 LOOK = 0.05  # seconds between two looks at what is waited for
+SEE = "see `stagewright cluster status`, and the logs of the nodes"
+_QUIET = 5.0  # seconds after which one is told what is waited for
 _TO_END = 15.0  # seconds for processes to end by themselves
 
 
@@ -96,14 +98,23 @@ class Children:
         done: Callable[[], bool],
         processes: Iterable[str] = (),
         why: Callable[[], str] = str,
+        help: str = SEE,
     ) -> None:
         """Look again and again, while the processes that are to do it live; `why` says what it waits for, if it can.
+
+        What takes long is reported, and again when `why` says something else; `help` is for whoever waited in vain.
 
         Raises:
             OperationFailedError: one of them has ended, or the patience has.
         """
-        until = time.monotonic() + self._patience
+        began, told = time.monotonic(), ""
+        until = began + self._patience
         while not done():
+            reason = why()
+            waits = f"waits for {what}" + (f": {reason}" if reason else "")
+            if waits != told and time.monotonic() > began + _QUIET:
+                told = waits
+                self._report(told)
             for name in processes:
                 child = self._started.get(name)
                 if child is not None and child.poll() is not None:
@@ -111,11 +122,10 @@ class Children:
                     log = self._layout.node(name) / "log"
                     raise OperationFailedError(f"{name} has ended: {words}", help=f"see {log}")
             if time.monotonic() > until:
-                held_up = why()
                 raise OperationFailedError(
                     f"waited {self._patience:g} s in vain for {what}"
-                    + (f": {held_up}" if held_up else ""),
-                    help="see `stagewright cluster status`, and the logs of the nodes",
+                    + (f": {reason}" if reason else ""),
+                    help=help,
                 )
             time.sleep(LOOK)
 

@@ -26,13 +26,16 @@ from stagewright.impl.node.messages import (
 from stagewright.impl.node.port import Identity
 from stagewright.impl.processes.asking import Conversation
 from stagewright.impl.processes.builds import Build
-from stagewright.impl.processes.children import LOOK, Children
+from stagewright.impl.processes.children import LOOK, SEE, Children
 from stagewright.impl.processes.client import Session
 from stagewright.impl.processes.errors import ClusterError, OperationFailedError, WireError
 from stagewright.impl.processes.layout import Layout, NodeFile, Settings, in_order
 
 TABLE = "ks.rows"
 LOOPBACK = "127.0.0.1"
+_STANDS = (
+    "the request stands, and goes on once that is mended; `stagewright cluster abort` withdraws it"
+)
 PATIENCE = 120.0  # seconds for nodes to start, and for what an operator asks for
 
 _PORTS = range(20_000, 32_000)  # below those that systems give to callers
@@ -338,7 +341,8 @@ class Supervisor:
             return False
 
         wanted = f"{name} to be in the state {' or '.join(sorted(states))}"
-        self._children.wait(wanted, look, why=lambda: held_up)
+        help = _STANDS if "left" in states else SEE
+        self._children.wait(wanted, look, why=lambda: held_up, help=help)
 
     def _node_since(self, name: str, since: int) -> NodeStatus | None:
         """How a node is to another that has learned at least so much of group0, else to itself.

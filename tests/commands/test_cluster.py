@@ -33,7 +33,8 @@ def test_a_cluster_is_started_written_to_read_and_stopped(
 
     code, out, err = run("cluster", "start", "--nodes", "1")
     try:
-        assert (code, out, err) == (0, "n1 started; all nodes serve\n", "n1 starts\n")
+        assert (code, out) == (0, "n1 started; all nodes serve\n")
+        assert err.startswith("n1 starts\n")  # on a slow machine also what is waited for
         code, out, _ = run("shell", "-c", "put a 1; get a; put 'b c' 'x; y'; delete a; get a; scan")
         assert code == 0
         assert out == "done\n1\ndone\ndone\na has no row\nb c\tx; y\n1 row\n"
