@@ -141,6 +141,7 @@ TOPOLOGY = Document(
                 TabletCluster.topology_changes_happen,
                 TabletCluster.topology_changes_are_requested_at_any_time,
                 TabletResize.tablets_do_not_migrate_while_a_resize_is_finalized,
+                TabletResize.tablets_are_balanced_while_a_resize_is_prepared,
                 LoadBalancer.two_migrations_stream_at_once,
                 LoadBalancer.one_starts_while_another_streams,
                 LoadBalancer.the_cluster_is_saturated,

@@ -369,6 +369,19 @@ class TabletReplicas(Machine):
         """Whatever becomes of the replicas, and whatever a coordinator has learned of it, it takes writes."""
         return self.write[c].value == 0
 
+    @accepts(move_replica)
+    def replicas_are_moved_while_clients_write(
+        self, leaving: Term[Node], pending: Term[Node]
+    ) -> Bool:
+        """Facts, 1a: only what began under an older version is waited for: under load nothing would ever move else."""
+        moves = self.replicas.has(leaving) & ~self.replicas.has(pending)
+        drained = every(
+            (self.view[c].stage == Stage.none)
+            & ((self.write[c].value == 0) | (self.write[c].stage == Stage.none))
+            for c in Client
+        )
+        return (self.stage == Stage.none) & moves & drained
+
     @accepts(store)
     def writes_are_stored_while_replicas_change(self, c: Term[Client], r: Term[Node]) -> Bool:
         """001, write_both_read_old: writes go to old and new replicas, and each takes them, whatever becomes of it."""

@@ -27,6 +27,7 @@ from stagewright.spec import (
     Record,
     SetVar,
     Term,
+    accepts,
     action,
     between,
     budget,
@@ -436,6 +437,22 @@ class TabletResize(Machine):
         """A split is finalised only if every sstable is split (scylladb #19378, #19416, #19024)."""
         split = self.view[n].layout == Layout.two_tablets
         return (split | (self.layout == Layout.two_tablets)).implies(~self.unsplit.has(n))
+
+    @accepts(migrate)
+    def tablets_are_balanced_while_a_resize_is_prepared(
+        self, h: Term[Half], leaving: Term[Node], pending: Term[Node]
+    ) -> Bool:
+        """001, "independently": a decision may take hours to prepare; its finalization alone excludes migrations."""
+        there = (self.layout == Layout.two_tablets) | (h == Half.left)
+        moves = self.replicas[h].has(leaving) & ~self.replicas[h].has(pending)
+        return there & moves & self.pending[h].is_none() & (self.track != FINALIZATION)
+
+    @accepts(start_writer)
+    def replicas_are_repaired_while_a_resize_is_prepared(self, n: Term[Node]) -> Bool:
+        """Likewise repairs: what they write is split as it is added."""
+        free = self.writer[n].is_none() & (self.view[n].track != FINALIZATION)
+        leaves = some(self.leaving[half] == n for half in list(Half))
+        return free & ~leaves & some(self.rows[half].has(n) for half in list(Half))
 
     @invariant
     def ready_replicas_have_nothing_to_split(self, n: Term[Node]) -> Bool:

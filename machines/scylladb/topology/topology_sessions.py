@@ -292,11 +292,13 @@ class TopologySessions(Machine):
 
     @step_property
     def work_was_sent_and_let_in(self, after: Self, n: Term[Node], s: Term[Session]) -> Bool:
-        """A node works for what was sent to it, and reports it to who still drives it."""
+        """A node works for what was sent to it in the session that it knows to be open, and reports it to who still drives
+        it: what comes late of an earlier session is refused, whichever is open by then.
+        """
         let_in = (self.guard[n] != s) & (after.guard[n] == s)
         reported = ~self.worked[n].has(s) & after.worked[n].has(s)
         right = (self.guard[n] == s) & self.driven.has(n) & (self.known[n] == s)
-        sent = (self.message[n] == s) & after.driven.has(n)
+        sent = (self.message[n] == s) & (self.known[n] == s) & after.driven.has(n)
         return let_in.implies(sent) & reported.implies(right)
 
     @invariant

@@ -6,8 +6,13 @@ from collections.abc import Mapping
 
 from stagewright.machines.scylladb.tablets.resize_guards import Node as Coordinator, ResizeGuards
 from stagewright.machines.scylladb.tablets.resize_layout import Half, Layout
-from stagewright.machines.scylladb.tablets.tablet_resize import Node, TabletResize
-from stagewright.spec import Bool, Term, some
+from stagewright.machines.scylladb.tablets.tablet_resize import (
+    BALANCER,
+    Node,
+    Resize,
+    TabletResize,
+)
+from stagewright.spec import Bool, Term, action, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 
@@ -63,6 +68,38 @@ class TheCleanupSparesTheTable(TabletResize):
         one = (self.layout == Layout.one_tablet) & super()._keeps(n, half, stays)
         of_another = some(self.replicas[other].has(n) & stays[other] for other in list(Half))
         return one | ((self.layout == Layout.two_tablets) & of_another)
+
+
+@known_bug(
+    "001-94",
+    'design document 001: "Tablets are migrated in parallel and independently"',
+    breaks=TabletResize.tablets_are_balanced_while_a_resize_is_prepared,
+    budgets={TabletResize.decisions: 1},
+)
+class BalancingWaitsForTheResize(TabletResize):
+    """No tablet of a table was moved from the decision to split it to the end of the split, hours later."""
+
+    @action(by=BALANCER, spends=TabletResize.migrations)
+    def migrate(self, h: Term[Half], leaving: Term[Node], pending: Term[Node]) -> None:
+        """A tablet is moved of a table that is not to be resized."""
+        super().migrate(h, leaving, pending)
+        require(self.decision == Resize.none, "no resize is decided")
+
+
+@known_bug(
+    "001-95",
+    'design document 001: what is done for tablets is done "independently"',
+    breaks=TabletResize.replicas_are_repaired_while_a_resize_is_prepared,
+    budgets={TabletResize.decisions: 1, TabletResize.migrations: 0},
+)
+class RepairWaitsForTheResize(TabletResize):
+    """A table was not repaired as long as it was to be split."""
+
+    @action
+    def start_writer(self, n: Term[Node]) -> None:
+        """A repair begins to write an sstable of a table that is not to be split."""
+        super().start_writer(n)
+        require(~self._splits(n), "the table is not to be split")
 
 
 BUGS = known_bugs_in(globals())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stagewright.machines.scylladb.tablets.tablet_replica_stages import Stage
 from stagewright.machines.scylladb.tablets.tablet_replicas import Client, Node, TabletReplicas
-from stagewright.spec import Bool, Fairness, Number, Term, action, least, require
+from stagewright.spec import Bool, Fairness, Number, Term, action, every, least, require
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 WEAK = Fairness.WEAK
@@ -71,6 +71,20 @@ class WritesAreAcknowledgedAtRest(TabletReplicas):
         """Enough replicas have stored the write, and their set does not change."""
         super().acknowledge(c)
         require(self.stage == Stage.none, "the tablet is at rest")
+
+
+@known_bug(
+    "001-92",
+    'design document 001: barriers wait for what is older, "writes are going to both new and old replicas"',
+    breaks=TabletReplicas.replicas_are_moved_while_clients_write,
+    budgets={TabletReplicas.removals: 0, TabletReplicas.additions: 0, TabletReplicas.failures: 0},
+)
+class MovesWaitForSilence(TabletReplicas):
+    """A replica was moved when no write was on its way, of whichever version: under load that never happened."""
+
+    def _has_drained(self) -> Bool:
+        silent = every(self.write[c].value == 0 for c in Client)
+        return super()._has_drained() & ((self.stage != Stage.none) | silent)
 
 
 BUGS = known_bugs_in(globals())

@@ -1,4 +1,4 @@
-"""Mistakes by which nodes or clients are held up by an operation that is over, or that goes on beside them."""
+"""Mistakes by which an operation that is over, or that goes on beside, holds somebody up, or still has effects."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from stagewright.machines.scylladb.topology.control.topology_record import COORD
 from stagewright.machines.scylladb.topology.shared_fence import Kind, SharedFence, Stage
 from stagewright.machines.scylladb.topology.topology_control import TopologyControl
 from stagewright.machines.scylladb.topology.topology_rebuild import TopologyRebuild
+from stagewright.machines.scylladb.topology.topology_sessions import Session, TopologySessions
 from stagewright.machines.scylladb.topology.topology_states import NodeState
 from stagewright.spec import Bool, Fairness, Term, action, every, require, some
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
@@ -94,6 +95,27 @@ class WritesAreAcknowledgedWhenAllIsRebuilt(TopologyRebuild):
         """A quorum of each datacenter has stored it, and no node is rebuilt."""
         super().acknowledge()
         require(self.rebuilding.is_none(), "no node is rebuilt")
+
+
+@known_bug(
+    "001-93",
+    "design document 001: streaming is of one operation, and over before the next begins",
+    breaks=TopologySessions.work_was_sent_and_let_in,
+    budgets={TopologySessions.failures: 1},
+)
+class AnyOpenSessionLetsIn(TopologySessions):
+    """A node asked whether a session is open, and not which: a stream of an operation that was over went on in the
+    session of a TRUNCATE.
+    """
+
+    @action(fair=WEAK)
+    def admit(self, n: Term[Node], s: Term[Session]) -> None:
+        """A session is open, as far as the node knows."""
+        require(self.message[n] == s, "work has arrived")
+        require(self.known[n].is_some(), "a session is open")
+        self.message[n] = None
+        self.guard[n] = s
+        self.driven.add(n)
 
 
 BUGS = known_bugs_in(globals())
