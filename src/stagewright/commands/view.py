@@ -162,7 +162,9 @@ def execute(args: argparse.Namespace) -> int:
         triggers = Triggers() if args.action == "serve" else None
         with ViewEngine(args.folder, partitions=_partitions(args), triggers=triggers) as engine:
             actions[args.action](engine, args)
-    except (ValueError, OSError, JavaScriptMissingError, IndexNotReadyError) as error:
+    except OSError as error:
+        raise InputError(f"{error.filename or args.folder}: {error.strerror}") from error
+    except (ValueError, JavaScriptMissingError, IndexNotReadyError) as error:
         raise InputError(str(error)) from error
     return ExitCode.HOLDS
 
@@ -184,11 +186,14 @@ def _load(engine: ViewEngine, args: argparse.Namespace) -> None:
     loaded = 0
     batch: list[tuple[str, object]] = []
     with sys.stdin if str(args.file) == "-" else args.file.open(encoding="utf-8") as lines:
-        for document in _documents(lines, args.id, args.file):
-            batch.append(document)
-            if len(batch) == _BATCH:
-                loaded += engine.put_many(batch)
-                batch = []
+        try:
+            for document in _documents(lines, args.id, args.file):
+                batch.append(document)
+                if len(batch) == _BATCH:
+                    loaded += engine.put_many(batch)
+                    batch = []
+        except UnicodeDecodeError:
+            raise ValueError(f"{args.file} is not UTF-8 text with a JSON object a line") from None
     loaded += engine.put_many(batch)
     print(counted(loaded, "document"))
 

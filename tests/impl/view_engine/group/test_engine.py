@@ -323,6 +323,9 @@ def test_command_loads_defines_and_queries(
         (["watch", "{}/none", "--once"], "holds no documents"),
         (["define", "{}/data", "d", "v", "emit(3 + 4)"], "'3 + 4'"),
         (["define", "{}/data", "d", "v", "emit(doc.a)", "--reduce", "_mean"], "no builtin reduce"),
+        (["load", "{}/data", "{}/binary"], "binary is not UTF-8 text with a JSON object a line"),
+        (["load", "{}/data", "{}/none"], "none: No such file or directory"),
+        (["load", "{}/data", "{}"], ": Is a directory"),
     ],
 )
 def test_command_says_what_is_wrong(
@@ -330,6 +333,7 @@ def test_command_says_what_is_wrong(
 ) -> None:
     ViewEngine(tmp_path / "data").close()
     (tmp_path / "bad.jsonl").write_text('{"id": 1}\n{"no": 2}\n')
+    (tmp_path / "binary").write_bytes(b"\x80\x00\x83")
     assert run_command_line(["view", *(word.replace("{}", str(tmp_path)) for word in words)]) == 2
     assert said in capsys.readouterr().err
 
