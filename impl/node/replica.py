@@ -22,7 +22,6 @@ from stagewright.impl.node.port import Drop, Effect, Send, Store, Wake
 from stagewright.impl.node.superseding import Superseding
 from stagewright.impl.storage.port import Put, Version
 from stagewright.impl.views.node_views import NodeViews
-from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 
 
 class Replica:
@@ -134,14 +133,13 @@ class Replica:
     def drop_lost(self, rows: Iterable[TabletRow]) -> list[Effect]:
         """Remove the rows of tablets that this node has no part in: they were rebuilt while it counted as gone.
 
-        Where the rebuild only has to be ended, nobody asks the node for that any more.
+        Where what was begun has only to be ended, or taken back, nobody asks the node for that any more.
         """
         effects: list[Effect] = []
         if self._node.has(Defect.lost_rows_are_kept):
             return effects
         for row in rows:
-            ends = row.tablet.stage is Stage.end_migration
-            holders = row.chosen.writes if ends else row.holders
+            holders = row.tablet.hosts(row.tablet.stage.storage)
             if self._node.name not in holders and (dropped := self._drops(row)):
                 effects += [*self.views.forget(row), *dropped]
         return effects

@@ -15,12 +15,10 @@ from stagewright.impl.catalog.view import View
 from stagewright.impl.node.keys import bounds
 from stagewright.impl.node.messages import Cell
 from stagewright.impl.simulator.database.checks.oracle import Oracle
+from stagewright.impl.simulator.database.checks.rows.view_places import OVER
 from stagewright.impl.simulator.database.world import World
 from stagewright.impl.storage.memory import MemoryRows, Superseded
-from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 
-OVER = (Stage.none, Stage.end_migration)
-"""Nobody is asked to clean up any more, also if it is no longer given up."""
 Found = tuple[int, bytes | None] | None
 """A timestamp and a value, if there is a row."""
 

@@ -14,8 +14,9 @@ from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.node.keys import bounds, start_of, stored_key, token_in
 from stagewright.impl.node.messages import Cell
 from stagewright.impl.ring.partitioner import token_of
-from stagewright.impl.simulator.database.checks.lost_versions import OVER, Found, LostVersions
+from stagewright.impl.simulator.database.checks.lost_versions import Found, LostVersions
 from stagewright.impl.simulator.database.checks.oracle import Oracle
+from stagewright.impl.simulator.database.checks.rows.view_places import OVER
 from stagewright.impl.simulator.database.tables import table_of
 from stagewright.impl.simulator.database.world import World
 from stagewright.impl.storage.memory import MemoryRows

@@ -15,6 +15,7 @@ from stagewright.impl.node.messages import Cell, Message, ReplicaWrite
 from stagewright.impl.node.node import DatabaseNode
 from stagewright.impl.node.port import Drop, Effect, Send, Store
 from stagewright.impl.recording.recording import Take
+from stagewright.impl.simulator.database.checks.rows.view_places import ViewPlaces
 from stagewright.impl.simulator.database.checks.staging_watcher import StagingWatcher
 from stagewright.impl.simulator.database.checks.view_sides import Sides, due, paired
 from stagewright.impl.simulator.database.hosts import Host
@@ -35,6 +36,7 @@ class _Batch:
     tasks: dict[str, str]  # with their views
     rows: list[Cell] = field(default_factory=list[Cell])
     staged: list[Staged] = field(default_factory=list[Staged])  # of a batch that processes them
+    lost: int = 0  # view replicas that had been lost with their nodes before
 
 
 class ViewWatcher:
@@ -49,6 +51,7 @@ class ViewWatcher:
         # Those that were dropped in lives that go on, and where: a crash may bring them back.
         self._gone: dict[tuple[str, str, bytes], tuple[tuple[ViewUpdate, int], int]] = {}
         self._sides = Sides()
+        self._places = ViewPlaces()
         self._late: set[tuple[str, ViewUpdate]] = set()  # by life: of rows that came late
         self._batches: dict[tuple[str, Place], _Batch] = {}  # by life
         self._flushing: dict[tuple[str, str], set[str]] = {}  # by life and base table
@@ -60,6 +63,7 @@ class ViewWatcher:
     def committed(self, entry: Entry, catalog: Catalog) -> None:
         """A command is committed: where it leaves the tasks of base tables."""
         self._views = {*catalog.view.views}
+        self._places.committed(catalog.view)
         touched = {m.table for m in entry.command.mutations}
         if not touched & {TASKS, TABLETS}:
             return
@@ -112,6 +116,7 @@ class ViewWatcher:
     def _stored(
         self, host: Host, node: DatabaseNode, batch: tuple[Put, ...], cause: Message | None
     ) -> None:
+        self._places.stored(node.name, batch)
         bases = {hints_of(v.base): v.base for v in node.context.view.views.values()}
         kept: set[ViewUpdate] = set()
         for put in batch:
@@ -186,11 +191,14 @@ class ViewWatcher:
         self._gone[node.name, family, key] = found, len(host.disk.log)
         update, view = found[0], node.context.view.views.get(found[0].view)
         late = (life_of(host), update) in self._late
-        # Who has learned sooner than this node that the view was dropped has its rows no more.
+        # Who has learned sooner than this node that the view was dropped, or is at another place, has its rows no more.
         arrived = (
             view is None
             or view.name not in self._views
-            or all(self._has(target, update) for target in due(node, view.base, update, late=late))
+            or all(
+                self._has(target, update) or self._places.has_left(target, update)
+                for target in due(node, view.base, update, late=late)
+            )
         )
         self._take("view-updates", life_of(host), node.name, "forget_hint", arrived=arrived)
 
@@ -257,7 +265,7 @@ class ViewWatcher:
             processed=processed_in(tables) == place.base,
             flushed=views <= self._flushed.get(life, set[str]()),
         )
-        batch = _Batch(entity, {t.id: t.view for t in tasks})
+        batch = _Batch(entity, {t.id: t.view for t in tasks}, lost=self._places.lost)
         row = node.context.view.tablet_with(place.base, place.last_token)
         if row is not None:
             waiting = staged_rows(host.rows, place.base, *bounds(*row.range))
@@ -270,10 +278,7 @@ class ViewWatcher:
         self._batches[life, place] = batch
 
     def _is_complete(self, host: Host, node: DatabaseNode, base: str, batch: _Batch) -> bool:
-        """Whether the views have the rows that were there, or they were written anew, or are on their way.
-
-        Who had one may be given up: the replica that takes its place has what others have.
-        """
+        """Whether the views have the rows that were there, or they were written anew, are on their way, or lost."""
         hinted = {(u.view, u.key): u.time for u in stored_hints(host.rows, base)}
         if any(host.rows.get(staging_of(base), one.entry) is not None for one in batch.staged):
             return False
@@ -287,7 +292,7 @@ class ViewWatcher:
                 if view is None or there is None or hinted.get((name, there), 0) >= time:
                     continue
                 update = ViewUpdate(name, key, there, time, value)
-                if any(self._has(gone, update) for gone in node.context.view.given_up):
+                if self._places.takes(update, node.context.view, since=batch.lost):
                     continue
                 if not all(self._has(target, update) for target in paired(node, base, update)):
                     return False

@@ -383,7 +383,7 @@ class Watcher:
             case Kind.rebuild:
                 return have >= stay
             case Kind.rebuild_v2:
-                return bool(have & stay)
+                return bool(have & {*row.hosts[Role.staying]})  # given up since it was asked, maybe
             case _:
                 return True  # a shard of the node has them
 

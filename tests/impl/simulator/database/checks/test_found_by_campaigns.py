@@ -41,6 +41,22 @@ RIGHT = {
         "--script 'table t tablets 4 rf 2; write 76; create view v on t by value mod 2; kill n2; wait 43; await v; "
         "restart n2; remove n3'"
     ),
+    "who goes on after its removal was aborted forgets a hint of a row that a view's replica had, and left with its tablet": (
+        "run --nodes 4 --seed 1 --faults delay=0.05,failover=30 "
+        "--workload clients=4,keys=12,gap=0-2,reads=0.1,deletes=0.3 "
+        "--script 'table t tablets 1 rf 3; create view v on t by value mod 3; write 157; join n5; suspend n1; "
+        "ask remove n1; wait 22; create view w on t by value mod 2; alter t rf 2; abort n1; resume n1; wait 20; "
+        "write 89'"
+    ),
+    "a tablet is rebuilt from a replica that is given up before the stream ends": (
+        "run --nodes 4 --seed 14 --faults crash=20,delay=0.1 "
+        "--workload clients=4,keys=12,gap=0-2,reads=0.5,deletes=0.05 "
+        "--script 'table t tablets 4 rf 3; create view v on t by value mod 7; write 91; move t 0; suspend n4; "
+        "ask remove n4; wait 141; write 60; abort n4; wait 600000; resume n4; write 40; partition n3; "
+        "replace n3 by n5; reconnect n3; write 28; partition n4; ask remove n4; wait 300; "
+        "create view w on t by value mod 2; abort n4; reconnect n4; wait 134; write 66; kill n1; ask remove n1; "
+        "wait 546; write 77; alter t rf 3; abort n1; restart n1; write 31'"
+    ),
 }
 
 
