@@ -29,6 +29,7 @@ from stagewright.spec import (
     choose,
     constant,
     count,
+    equivalent_drop,
     equivalent_loss,
     equivalent_weakening,
     equivalents,
@@ -318,6 +319,11 @@ class PartitionMerge(Machine):
 
     harmless = equivalents(
         equivalent_loss(fail, producer, because="what need not happen"),
+        equivalent_drop(
+            fail,
+            "node is not through",
+            because="an error that comes behind all rows of a node is listed with them, or stops the query",
+        ),
         equivalent_weakening(
             send_row,
             "it is the next row of the node",
