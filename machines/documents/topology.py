@@ -125,6 +125,7 @@ TOPOLOGY = Document(
                 TopologyChange.the_newcomer_follows_the_diagram,
                 TopologyChange.clients_are_served_by_normal_nodes,
                 TopologyChange.nodes_outside_of_the_ring_store_nothing,
+                TopologyChange.tablets_are_written_at_any_time,
             ),
         ),
         Section(
@@ -163,6 +164,7 @@ TOPOLOGY = Document(
                 TopologyChange.a_request_waits_for_a_migration,
                 TopologyChange.the_tablet_is_on_a_normal_node,
                 TopologyChange.nodes_join,
+                TopologyChange.vnodes_are_written_while_a_tablet_moves,
             ),
         ),
         Section(

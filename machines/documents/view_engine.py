@@ -160,6 +160,7 @@ VIEW_ENGINE = Document(
             "Replica partitions",
             (
                 PartitionReplicas.the_main_index_has_what_is_asked_for,
+                ViewServer.replicas_are_indexed_while_the_file_is_copied,
                 ViewServer.workers_know_the_partitions,
             ),
         ),
@@ -192,6 +193,9 @@ VIEW_ENGINE = Document(
                 IndexCompaction.documents_change_at_any_time,
                 IndexCompaction.partitions_are_added_while_it_compacts,
                 IndexCompaction.partitions_are_removed_while_it_compacts,
+                ViewServer.documents_change_at_any_time,
+                ViewServer.partitions_move_in_at_any_time,
+                ViewServer.partitions_are_activated_at_any_time,
                 IndexTriggers.a_file_is_as_fragmented_as_it_is,
             ),
         ),

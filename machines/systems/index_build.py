@@ -416,6 +416,11 @@ class IndexBuild(Machine):
         """002, Design Goals: "without locking out reads or writes": a row is deleted whatever the job does."""
         return self.pending.is_none() & self.rows.key[r].is_some()
 
+    @accepts(create_index)
+    def indexes_are_created_while_clients_write(self, i: Term[Index]) -> Bool:  # noqa: ARG002
+        """002: "The CREATE INDEX command is asynchronous": what is pending is waited for later, before the scan."""
+        return self.job.created.is_empty()
+
     @accepts(ask_for_status)
     def the_status_is_told_at_any_time(self) -> Bool:
         """002: "It would be possible to query and determine the status": whatever the job does, and whoever leads."""
@@ -470,14 +475,17 @@ class IndexBuild(Machine):
     @sometimes(at={Index: 1})
     def a_peer_completes_its_chunk(self, after: Self, r: Term[Row]) -> Bool:
         """002: "The peer that has already started doing the backfill may be allowed to complete": its entries are in
-        the index, and no checkpoint says so.
+        the index, and the master, who has not heard of it, takes the tablet for one that nobody has begun.
         """
         entered = some(
             (after.rows.stored[k][Time.t_read].row == r)
             & (self.rows.stored[k][Time.t_read].row != r)
             for k in Key
         )
-        return entered & ~after.recorded.has(r)
+        unheard = every(
+            after.job.checkpoint[t][i] == Checkpoint.never_begun for i in Index for t in Tablet
+        )
+        return entered & unheard
 
     @sometimes(at={Index: 1})
     def transactions_are_pending_over_the_scan(self, after: Self) -> Bool:

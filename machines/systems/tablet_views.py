@@ -31,6 +31,7 @@ from stagewright.spec import (
     Record,
     SetVar,
     Term,
+    accepts,
     action,
     budget,
     checked_alone,
@@ -460,6 +461,25 @@ class TabletViews(Machine):
         )
         return self.called.has(n).implies(stored | batch.stale)
 
+    @invariant
+    def tablets_are_stored_by_their_replicas(self, t: Term[Tablet], n: Term[Node]) -> Bool:
+        """001: a tablet not in transition is in the storage layer of a node "only if that shard is one of the current
+        tablet replicas": neither its rows nor what was staged stay behind.
+        """
+        here = some(
+            (self._owner(Term.of(r)) == t) & (self.base[n].has(r) | self.staged[n].has(r))
+            for r in Row
+        )
+        return (self._is_at_rest(t) & here).implies(self.host[t] == n)
+
+    @step_property
+    def aborts_are_not_revoked(self, after: Self, t: Term[Tablet], k: Term[Type]) -> Bool:
+        """000: "Once a task is aborted by setting the flag, this cannot be revoked": another one takes its place when
+        the operation ends.
+        """
+        revived = (self.tasks[t][k] == Life.aborted) & (after.tasks[t][k] == Life.normal)
+        return revived.implies(~self._is_at_rest(t) & after._is_at_rest(t))
+
     @step_property
     def staging_tasks_are_created_for_something(self, after: Self, t: Term[Tablet]) -> Bool:
         """000: a process_staging task is created when "a staging sstable was registered", or the tablet splits."""
@@ -480,6 +500,27 @@ class TabletViews(Machine):
         """000: not "prematurely, before the writes are directed to the new replica" (scylladb #19149)."""
         begins = self.batch[n].tablet.is_none() & (after.batch[n].tablet == t)
         return begins.implies(self._is_at_rest(t) & (self.host[t] == n))
+
+    @accepts(migrate)
+    def tablets_migrate_while_views_are_built(self, t: Term[Tablet], n: Term[Node]) -> Bool:
+        """000: the coordinator "needs to react to" migrations, whatever a worker is executing."""
+        there = (t == Tablet.t0) | self.split
+        return there & (self.host[t] != n) & self._is_at_rest(t)
+
+    @accepts(split_tablet)
+    def tablets_split_while_views_are_built(self) -> Bool:
+        """000: the coordinator "needs to react to" a resize, whatever a worker is executing."""
+        return ~self.split & self._is_at_rest(Term.of(Tablet.t0))
+
+    @accepts(create_view)
+    def views_are_created_while_tablets_change(self) -> Bool:
+        """000: tasks are created when "a view/index is created": at any time, also while the table's tablets move."""
+        return self.status == ViewStatus.none
+
+    @accepts(write)
+    def rows_are_written_at_any_time(self, r: Term[Row]) -> Bool:
+        """000: view building locks nobody out, and neither does a tablet operation."""
+        return self._is_new(r)
 
     @final
     def at_rest(self) -> Bool:

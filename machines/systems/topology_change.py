@@ -39,6 +39,7 @@ from stagewright.spec import (
     Record,
     SetVar,
     Term,
+    accepts,
     action,
     assume,
     bounded,
@@ -174,6 +175,8 @@ class TopologyChange(Machine):
         {},
         {failures: 1, migrations: 0},
         {failovers: 1, writes: 0},
+        {failovers: 1, migrations: 0},
+        {losses: 1, migrations: 0},
         {Node: 3, writes: 0},
         {Node: 3, joins: 0},
         {migrations: 2},
@@ -670,6 +673,18 @@ class TopologyChange(Machine):
         """
         settled = (self.tablet.stage == Stage.none) & self.stored[Row.other].has(n)
         return settled.implies(self._has_tablet(self.host, n))
+
+    @accepts(write_other)
+    def tablets_are_written_at_any_time(self, n: Term[Node]) -> Bool:
+        """001: while replicas change "writes are going to both new and old" ones: none waits for a join, nor for the
+        migration of its tablet.
+        """
+        return self._coordinates(n)
+
+    @accepts(write)
+    def vnodes_are_written_while_a_tablet_moves(self, n: Term[Node]) -> Bool:
+        """001: a migration is of its tablet alone: tables of vnodes, and their logs, are written meanwhile."""
+        return self._coordinates(n) & (self.tablet.stage != Stage.none)
 
     @sometimes(at={writes: 1})
     def a_stream_moves_to_the_newcomer(self) -> Bool:

@@ -31,6 +31,7 @@ from stagewright.spec import (
     Number,
     Profile,
     Term,
+    accepts,
     action,
     bounded,
     budget,
@@ -284,6 +285,35 @@ class ViewServer(Machine):
         """
         both = self._is_queried(p) & after._is_queried(p)
         return both.implies(after._rows_found(p) >= self._rows_found(p))
+
+    @accepts(write)
+    def documents_change_at_any_time(self, p: Term[Partition]) -> Bool:
+        """004, index compaction: "updates can happen to the index file anytime", and so can mutations of documents:
+        they wait for no compaction, and for no transfer.
+        """
+        return self.followed == p
+
+    @accepts(move_in)
+    def partitions_move_in_at_any_time(self, p: Term[Partition]) -> Bool:
+        """004: the view engine "just performs such requests", also while the index file is compacted."""
+        clean = ~self.indexes.main.group[p].content.cbit
+        return (self.followed == p) & (self.indexes.asked[p] == Asked.nothing) & clean
+
+    @accepts(activate)
+    def partitions_are_activated_at_any_time(self, p: Term[Partition]) -> Bool:
+        """004: the view engine "just performs such requests", also while the index file is compacted."""
+        return (self.indexes.asked[p] == Asked.passive) & self.indexes.main.group[p].pbit
+
+    @sometimes(at={Partition: 1})
+    def replicas_are_indexed_while_the_file_is_copied(
+        self, after: Self, p: Term[Partition]
+    ) -> Bool:
+        """004: "everything written above also applies to the replica partitions": they are indexed whatever the
+        compactor of the main index does.
+        """
+        before, then = self.indexes.replica.group[p], after.indexes.replica.group[p]
+        copies = self.file.compactor == Compactor.copying
+        return copies & (then.content.seq > before.content.seq)
 
     @sometimes(at={Partition: 1})
     def transfers_end_while_the_file_is_copied(self, after: Self, p: Term[Partition]) -> Bool:

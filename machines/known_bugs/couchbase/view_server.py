@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from stagewright.machines.couchbase.indexes.index_compaction import Compactor, IndexCompaction
 from stagewright.machines.couchbase.partitions.group_states import Partition, PartitionState
-from stagewright.machines.systems.view_server import WEAK, FileOfMainIndex, ViewServer
+from stagewright.machines.couchbase.partitions.partition_states import MANAGER
+from stagewright.machines.systems.view_server import (
+    CLIENT,
+    WEAK,
+    FileOfMainIndex,
+    ViewServer,
+)
 from stagewright.spec import Bool, Term, action, choose, part, require
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
@@ -185,6 +191,74 @@ class TransfersWaitForTheCompactor(ViewServer):
         """The main index has caught up, and its file stays what it is."""
         require(self.file.compactor == Compactor.none, "no compactor runs")
         super().finish_transfer(p)
+
+
+@known_bug(
+    "004-45",
+    "design document 004, index compaction",
+    breaks=ViewServer.documents_change_at_any_time,
+    sizes={Partition: 1},
+    budgets={ViewServer.crashes: 0},
+)
+class MutationsWaitForTheCompactor(ViewServer):
+    """Documents of the partitions that the index has do not change while its file is rewritten."""
+
+    @action(by=CLIENT, spends=ViewServer.writes)
+    def write(self, p: Term[Partition]) -> None:
+        """A document changes, and no compactor runs."""
+        super().write(p)
+        require(self.file.compactor == Compactor.none, "no compactor runs")
+
+
+@known_bug(
+    "004-46",
+    "design document 004, index compaction",
+    breaks=ViewServer.partitions_move_in_at_any_time,
+    sizes={Partition: 1},
+    budgets={ViewServer.crashes: 0},
+)
+class MovesWaitForTheCompactor(ViewServer):
+    """A rebalance brings no partition while the index file is rewritten."""
+
+    @action(by=MANAGER, spends=ViewServer.requests)
+    def move_in(self, p: Term[Partition]) -> None:
+        """A partition moves here, and no compactor runs."""
+        super().move_in(p)
+        require(self.file.compactor == Compactor.none, "no compactor runs")
+
+
+@known_bug(
+    "004-47",
+    "design document 004, index compaction",
+    breaks=ViewServer.partitions_are_activated_at_any_time,
+    sizes={Partition: 1},
+    budgets={ViewServer.crashes: 0},
+)
+class ActivationsWaitForTheCompactor(ViewServer):
+    """A partition that has moved here is not queried until the index file is rewritten."""
+
+    @action(by=MANAGER, spends=ViewServer.requests)
+    def activate(self, p: Term[Partition]) -> None:
+        """The move is done, and no compactor runs."""
+        super().activate(p)
+        require(self.file.compactor == Compactor.none, "no compactor runs")
+
+
+@known_bug(
+    "004-48",
+    "design document 004, index compaction",
+    breaks=ViewServer.replicas_are_indexed_while_the_file_is_copied,
+    sizes={Partition: 1},
+    budgets={ViewServer.crashes: 0},
+)
+class ReplicasRestWhileTheFileIsCopied(ViewServer):
+    """The replica index is not updated while the main index is compacted: a failover then finds old rows."""
+
+    @action
+    def index_replica(self, p: Term[Partition]) -> None:
+        """The updater of the replica index runs alone."""
+        self.indexes.index_replica(p)
+        require(self.file.compactor == Compactor.none, "no compactor runs")
 
 
 BUGS = known_bugs_in(globals())

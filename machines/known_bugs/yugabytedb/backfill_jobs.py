@@ -5,6 +5,7 @@ from __future__ import annotations
 from stagewright.machines.systems.backfill_jobs import BackfillJobs, BaseTable
 from stagewright.machines.yugabytedb.backfill.backfill_states import Checkpoint, Step
 from stagewright.machines.yugabytedb.backfill.backfill_table import MASTER, WEAK, Index, Tablet
+from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT
 from stagewright.machines.yugabytedb.indexes.index_states import Status
 from stagewright.spec import ANY, Term, action, choose, constant, one_of, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
@@ -87,6 +88,24 @@ class FailuresAreTheLeaders(BackfillJobs):
             status = self.jobs[c].job[i]
             fails = status == Status.in_progress
             self.jobs[c].job[i] = choose(fails, Status.failed, status)
+
+
+@known_bug(
+    "002-66",
+    'design document 002: "The CREATE INDEX command is asynchronous"',
+    breaks=BackfillJobs.indexes_are_created_while_others_are_built,
+    sizes={Index: 1, Tablet: 1},
+    budgets={BackfillJobs.faults: 0},
+)
+class CreatingWaitsForTheOtherTable(BackfillJobs):
+    """CREATE INDEX is refused while the leader builds an index of another table."""
+
+    @action(by=CLIENT)
+    def create_index(self, b: Term[BaseTable], i: Term[Index]) -> None:
+        """CREATE INDEX of a table, unless another one has a job."""
+        leads = some((c != b) & (self.jobs[c].step != Step.none) for c in BaseTable)
+        require(~leads, "no job of another table is under way")
+        super().create_index(b, i)
 
 
 BUGS = known_bugs_in(globals())

@@ -253,5 +253,21 @@ class UnheardChunksAreUndone(IndexBuild):
         only_when(False)
 
 
+@known_bug(
+    "002-67",
+    'design document 002: "The CREATE INDEX command is asynchronous"',
+    breaks=IndexBuild.indexes_are_created_while_clients_write,
+    sizes={Index: 1, Tablet: 1},
+)
+class CreatingWaitsForTransactions(IndexBuild):
+    """CREATE INDEX waits until no transaction has a row of the table locked."""
+
+    @action(by=CLIENT)
+    def create_index(self, i: Term[Index]) -> None:
+        """CREATE UNIQUE INDEX of a table that nobody writes to."""
+        super().create_index(i)
+        require(self.pending.is_none(), "no transaction is pending")
+
+
 BUGS = known_bugs_in(globals())
 NOT_FOUND: tuple[NotFound, ...] = ()

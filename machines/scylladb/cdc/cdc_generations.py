@@ -164,6 +164,7 @@ class CdcGenerations(Machine):
     exercised_at = scopes(
         {},
         {partitions: 0, restarts: 1},
+        {restarts: 1},
         {Node: 2, writes: 0, partitions: 0, restarts: 1},
         {Node: 2, writes: 0},
         {Node: 2, partitions: 0},
@@ -237,6 +238,12 @@ class CdcGenerations(Machine):
         """A generation may be forgotten once another one has operated since then."""
         if self.release.window is Window.with_previous:
             return self.clock(n) - LEEWAY
+        return self.clock(n)
+
+    def _oldest_accepted(self, n: Term[Node]) -> Number:
+        """No write before that gets its stream from a generation that is over by then."""
+        if self.release.window is Window.with_previous:
+            return self.clock(n) - (LEEWAY - 1)
         return self.clock(n)
 
     # -- the window of accepted timestamps -------------------------------------------------------------------
@@ -624,10 +631,7 @@ class CdcGenerations(Machine):
     @invariant
     def data_is_kept_while_it_may_be_needed(self, n: Term[Node], g: Term[Generation]) -> Bool:
         """Any node may still accept a write to the generation, or have to load it (scylladb PR #17374)."""
-        oldest = self.clock(n)
-        if self.release.window is Window.with_previous:
-            oldest = self.clock(n) - (LEEWAY - 1)
-        needed = self.introduced.has(g) & ~self.is_over(g, oldest)
+        needed = self.introduced.has(g) & ~self.is_over(g, self._oldest_accepted(n))
         return needed.implies(self.stored.has(g))
 
     @invariant
@@ -656,27 +660,22 @@ class CdcGenerations(Machine):
         only_when(self.release.group0)
         waits, introduced = self.on_its_way == g, self.introduced.has(g)
         unpublished, described = self.unpublished.has(g), self.described.has(g)
-        published = (introduced == (unpublished | described)) & ~(unpublished & described)
-        written = self.stored.has(g).implies(introduced | waits)
+        queued = unpublished.implies(introduced) & introduced.implies(unpublished | described)
         on_its_way = self.stored.has(g) & ~introduced
-        if not self.release.prepares:
-            on_its_way = on_its_way & (self.now <= LAST_COMMIT + 1)
         if self.release.prepares:
-            lacked = every(self.lacks[n].has(g).implies(waits) for n in Node)
-        else:
-            lacked = every(
-                choose(
-                    waits, self.lacks[n].has(g) | ~self.unreachable.has(n), ~self.lacks[n].has(g)
-                )
-                for n in Node
-            )
-        return published & written & waits.implies(on_its_way) & lacked
+            return queued & waits.implies(on_its_way)
+        on_its_way = on_its_way & (self.now <= LAST_COMMIT + 1)
+        lacked = every(
+            choose(waits, self.lacks[n].has(g) | ~self.unreachable.has(n), ~self.lacks[n].has(g))
+            for n in Node
+        )
+        return queued & waits.implies(on_its_way) & lacked
 
     @invariant
     def nodes_know_what_they_need(self, n: Term[Node], g: Term[Generation]) -> Bool:
         """Lemma: what a node does not know, or is cleared, is over for it, or starts a long time ahead."""
         only_when(self.release.group0)
-        over = self.is_over(g, self._no_writes_since(n))
+        over = self.is_over(g, self._oldest_accepted(n))
         unknown = self.introduced.has(g) & ~self.knows(n, g)
         cleared = self.introduced.has(g) & ~self.stored.has(g)
         if self.release.prepares:
@@ -792,6 +791,11 @@ class CdcGenerations(Machine):
             "it is too late to commit it",
             because="a join that is given up early may be asked for again",
         ),
+        equivalent_loss(
+            abandon,
+            lacks,
+            because="what arrives when it is given up prepares a node that soon learns of that",
+        ),
         equivalent_drop(
             read_data,
             "it knows the timestamp only",
@@ -856,6 +860,11 @@ class CdcGenerations(Machine):
             because="what Paxos has just decided is recent",
         ),
         equivalent_drop(clear, "it is in group0", because="otherwise nothing happens"),
+        equivalent_weakening(
+            clear,
+            "that one has operated for long enough",
+            because="in whole ticks, no write needs it a tick earlier, either",
+        ),
         equivalent_weakening(
             _write,
             "it has the generation that operates then",

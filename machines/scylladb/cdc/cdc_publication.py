@@ -330,6 +330,7 @@ class CdcPublication(Machine):
         published, we enter write_both_read_old state"; and what was rolled back does not come back.
         """
         way = {
+            COMMIT: (NONE,),
             PUBLISH: (COMMIT,),
             WRITE_BOTH: (COMMIT, PUBLISH),
             ROLLED_BACK: (COMMIT, WRITE_BOTH),
@@ -362,9 +363,9 @@ class CdcPublication(Machine):
     def generations_are_queued_when_they_are_committed(
         self, after: Self, g: Term[Generation]
     ) -> Bool:
-        """Whoever has published a generation has it published once (the commit command queues it)."""
+        """A generation is queued with its commit, or again after it: whoever describes it twice does no harm."""
         queued = ~self.unpublished.has(g) & after.unpublished.has(g)
-        return queued.implies(~self.committed.has(g) & after.committed.has(g))
+        return queued.implies(after.committed.has(g))
 
     @invariant
     def clients_see_committed_generations_only(self, g: Term[Generation]) -> Bool:
@@ -391,10 +392,12 @@ class CdcPublication(Machine):
 
     @invariant
     def a_new_generation_is_the_next_one(self, g: Term[Generation]) -> Bool:
-        """Lemma: it is committed exactly from the commit on."""
+        """Lemma: it is committed when the commit's state is left, and its tokens come then."""
         is_new = self.new_generation == g
         place = g.number_column(lambda generation: generation.number)
-        next_one = (self.transition == COMMIT).implies(place == self.committed.size())
+        next_one = (self.transition == COMMIT).implies(
+            ~self.tokens.has(g) & (self.committed.has(g) | (place == self.committed.size()))
+        )
         committed = self.transition.any_of(PUBLISH, WRITE_BOTH).implies(self.committed.has(g))
         return is_new.implies(next_one & committed)
 

@@ -146,4 +146,19 @@ class OldGenerationsStay(CdcGenerations):
         super().clear(n, g, kept)
 
 
+@known_bug(
+    "003-25",
+    "design document 003: a node remembers that there is a new generation, and rejects writes that need it",
+    breaks=CdcGenerations.log_writes_use_the_generation_that_operates,
+    budgets={CdcGenerations.restarts: 1},
+)
+class RestartsForgetWhatIsPrepared(CdcGenerations):
+    """A node that starts again loads what is committed: what it was prepared for it has forgotten. Cut off, it does not
+    hear of the commit, and writes go to the generation before.
+    """
+
+    def _loads(self, n: Term[Node], g: Term[Generation]) -> Bool:
+        return self._is_committed(g) & ~self.is_over(g, self._no_writes_since(n))
+
+
 BUGS = known_bugs_in(globals())

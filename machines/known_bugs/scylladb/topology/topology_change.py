@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from stagewright.machines.scylladb.cdc.cdc_publication import Generation
-from stagewright.machines.scylladb.cluster import CLIENT, Node
+from stagewright.machines.scylladb.cluster import CLIENT, NETWORK, Node
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
-from stagewright.machines.scylladb.topology.topology_states import Ring
+from stagewright.machines.scylladb.topology.topology_states import Ring, TransitionState
 from stagewright.machines.systems.topology_change import (
+    COORDINATOR,
     OPERATOR,
     WEAK,
     Logged,
@@ -241,6 +242,76 @@ class JoinsAreRefusedWhileTabletsMove(TopologyChange):
     def ask_to_join(self) -> None:
         """A new node asks to join while all tablets are at rest."""
         super().ask_to_join()
+        require(self.tablet.stage == Stage.none, "no tablet is in transition")
+
+
+@known_bug(
+    "001-101",
+    "design document 001, write_both_read_old",
+    breaks=TopologyChange.acknowledged_rows_are_read,
+    budgets={**NO_MIGRATION, TopologyChange.failovers: 1},
+)
+class StreamingIsTakenForDone(TopologyChange):
+    """A coordinator that takes over while writes go to both rings goes on with reads: what its predecessor was about to
+    stream is at the old owner alone.
+    """
+
+    @action(by=COORDINATOR, spends=TopologyChange.failovers)
+    def fail_over(self) -> None:
+        """Another node becomes the topology coordinator."""
+        self.cdc.fail_over()
+        self.tablet.fail_over()
+        self.barrier = False
+        self.streamed = self.transition_state == TransitionState.write_both_read_old
+
+
+@known_bug(
+    "001-102",
+    "design document 001: replicas that are read reflect all successful writes",
+    breaks=TopologyChange.acknowledged_rows_are_read,
+    budgets={**NO_MIGRATION, TopologyChange.losses: 1},
+)
+class LostWritesAreAcknowledged(TopologyChange):
+    """The client of a write that timed out is told that it has succeeded."""
+
+    @action(by=NETWORK, spends=TopologyChange.losses)
+    def time_out(self) -> None:
+        """The write is lost, and what is left of it is an answer."""
+        self.acknowledged = self.acknowledged | self.writing
+        super().time_out()
+
+
+@known_bug(
+    "001-103",
+    "design document 001: writes go to both new and old replicas",
+    breaks=TopologyChange.tablets_are_written_at_any_time,
+    budgets=NO_MIGRATION,
+)
+class TabletsWaitForTheRing(TopologyChange):
+    """No row of a tablet is written while a node joins, though its replicas stay what they are."""
+
+    @action(by=CLIENT, spends=TopologyChange.writes)
+    def write_other(self, n: Term[Node]) -> None:
+        """A row is written unless the ring changes."""
+        super().write_other(n)
+        changes = self.transition_state.column(lambda state: state.writes is Ring.both)
+        require(~changes, "the ring stays what it is")
+
+
+@known_bug(
+    "001-104",
+    "design document 001, Load balancing",
+    breaks=TopologyChange.vnodes_are_written_while_a_tablet_moves,
+    sizes={Node: 3},
+    budgets={TopologyChange.joins: 0},
+)
+class VnodesWaitForTheTrack(TopologyChange):
+    """Tables of vnodes take no writes while the topology is in the tablet migration track."""
+
+    @action(by=CLIENT, spends=TopologyChange.writes)
+    def write(self, n: Term[Node]) -> None:
+        """A row is written unless a tablet moves."""
+        super().write(n)
         require(self.tablet.stage == Stage.none, "no tablet is in transition")
 
 
