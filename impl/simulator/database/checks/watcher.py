@@ -413,7 +413,7 @@ class Watcher:
             self.changes.sets.committed(entry, self.recording.now())
         steps = entry.command.steps
         actions = {step.action for step in steps}
-        self._given.committed(entry, before)
+        self._given.committed(entry, before, after)
         spared = self._spared.get(after.version, frozenset[str]())
         self._spared[after.version] = spared | before.given_up | after.given_up
         self._shards.committed(entry, before, after)

@@ -60,7 +60,7 @@ class OrderWatcher:
         if done.succeeded:
             self._told.add((done.term, done.number, name))
 
-    def committed(self, entry: Entry, before: View) -> None:
+    def committed(self, entry: Entry, before: View, after: View) -> None:
         """A commit may say that something is done."""
         for step in entry.command.steps:
             if step.machine == TabletMigration.__name__ and step.action == "finish_operation":
@@ -70,6 +70,16 @@ class OrderWatcher:
                 only = {*before.nodes} if n is None else {str(n)}
                 job = entry.term, OF_RANGES[step.action], "", -1, before.session
                 self._check(job, only, before)
+        self._forget(before, after)
+
+    def _forget(self, before: View, after: View) -> None:
+        """What was asked for a stage of a tablet says nothing of those after it: cleanups have no session that differs."""
+        stages = {(row.table, row.number): row.tablet.stage for row in after.moving}
+        for row in before.moving:
+            tablet = row.table, row.number
+            if stages.get(tablet) is not row.tablet.stage:
+                for job in [j for j in self._asked if j[2:4] == tablet]:
+                    del self._asked[job]
 
     def _of_tablet(self, term: int, name: str, before: View) -> None:
         row = next((r for r in before.moving if r.name == name), None)

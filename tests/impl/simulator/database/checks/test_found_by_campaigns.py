@@ -57,6 +57,14 @@ RIGHT = {
         "create view w on t by value mod 2; abort n4; reconnect n4; wait 134; write 66; kill n1; ask remove n1; "
         "wait 546; write 77; alter t rf 3; abort n1; restart n1; write 31'"
     ),
+    "nobody is asked to clean up a tablet which an earlier migration left before who was spared had cleaned it up": (
+        "run --nodes 5 --seed 211 --faults action=0.1,delay=0.1 "
+        "--workload clients=4,keys=12,gap=1-6,reads=0.5,deletes=0.1 "
+        "--script 'table t tablets 4 rf 3; create view v on t by value mod 3; write 140; suspend n5; replace n5 by n6; "
+        "resume n5; write 36; kill n4; ask remove n4; wait 202; write 85; abort n4; restart n4; decommission n4; "
+        "create view w on t by value mod 2; suspend n1; replace n1 by n7; resume n1; write 28; suspend n7; "
+        "ask remove n7; wait 450; abort n7; resume n7; wait 300; write 72; suspend n2; replace n2 by n8; resume n2'"
+    ),
 }
 
 
