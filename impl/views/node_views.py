@@ -62,9 +62,9 @@ class NodeViews:
         self.coordinator: ViewBuildingCoordinator | None = None
         self._node = node
         self._in_pairs = node.has(Defect.late_rows_update_their_partners)
-        self._memtables = Memtables()
+        self.memtables = Memtables()
         self.listeners: list[OnRecord] = []  # who hears what is recorded
-        self.worker = ViewBuildingWorker(node, self.outbox, self._memtables, self._record)
+        self.worker = ViewBuildingWorker(node, self.outbox, self.memtables, self._record)
         self.registrar = StagingRegistrar(node)
         self._known: dict[str, ViewDefinition] = {}  # the views that were there last
         self._lost = frozenset[tuple[str, frozenset[str]]]()  # tablets, with whom they lose
@@ -87,7 +87,7 @@ class NodeViews:
         if table in self._node.view.tablets and not self._stores(
             table, cell, self._node.rows.get(table, cell[0])
         ):
-            self._memtables.wrote(table, cell[0], cell[1])
+            self.memtables.wrote(table, cell[0], cell[1])
         views = self._node.view.views_of(table)
         if not views:
             return (), []

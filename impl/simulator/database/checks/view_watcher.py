@@ -36,6 +36,7 @@ class _Batch:
     tasks: dict[str, str]  # with their views
     rows: list[Cell] = field(default_factory=list[Cell])
     staged: list[Staged] = field(default_factory=list[Staged])  # of a batch that processes them
+    held: set[tuple[bytes, int]] = field(default_factory=set[tuple[bytes, int]])  # in memtables
     lost: int = 0  # view replicas that had been lost with their nodes before
 
 
@@ -272,13 +273,17 @@ class ViewWatcher:
             known = {one.cell[:2] for one in waiting}
             rows = newest_rows(host, place.base, *bounds(*row.range))
             batch.rows = [cell for cell in rows if cell[:2] not in known]
+            batch.held = {c[:2] for c in rows if node.views.memtables.has(place.base, *c[:2])}
             batch.staged = [] if views else waiting
         if not views:
             self.staging.begins(host, node, place)
         self._batches[life, place] = batch
 
     def _is_complete(self, host: Host, node: DatabaseNode, base: str, batch: _Batch) -> bool:
-        """Whether the views have the rows that were there, or they were written anew, are on their way, or lost."""
+        """Whether the views have the rows that were there, or they were written anew, are on their way, or lost.
+
+        Of a row that was in a memtable the batch sends nothing: its update is that of its write, and may have been lost before.
+        """
         hinted = {(u.view, u.key): u.time for u in stored_hints(host.rows, base)}
         if any(host.rows.get(staging_of(base), one.entry) is not None for one in batch.staged):
             return False
@@ -292,7 +297,8 @@ class ViewWatcher:
                 if view is None or there is None or hinted.get((name, there), 0) >= time:
                     continue
                 update = ViewUpdate(name, key, there, time, value)
-                if self._places.takes(update, node.context.view, since=batch.lost):
+                since = 0 if (key, time) in batch.held else batch.lost
+                if self._places.takes(update, node.context.view, since=since):
                     continue
                 if not all(self._has(target, update) for target in paired(node, base, update)):
                     return False
