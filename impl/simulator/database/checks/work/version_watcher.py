@@ -11,7 +11,7 @@ from stagewright.impl.node.node import DatabaseNode
 from stagewright.impl.node.port import Drop, Effect, Send, Store, Supersede
 from stagewright.impl.recording.recording import Take
 from stagewright.impl.simulator.database.hosts import Host, life_of
-from stagewright.impl.storage.memory import Dropped, MemoryRows
+from stagewright.impl.storage.memory import Dropped, MemoryRows, Superseded
 from stagewright.impl.storage.port import Put
 from stagewright.impl.views.maintenance.hints import stored_hints
 from stagewright.impl.views.maintenance.staged import staged_rows
@@ -27,6 +27,8 @@ class VersionWatcher:
         self._hosts: Mapping[str, Host] = {}
         # Where in the log of a disk a version of a row stands first.
         self._places: dict[tuple[str, str, bytes, int], int] = {}
+        # How long the log of a disk was when its last removal was looked at.
+        self._judged: dict[str, int] = {}
 
     def committed(self, view: View, hosts: Mapping[str, Host]) -> None:
         """Something was committed."""
@@ -40,9 +42,9 @@ class VersionWatcher:
             case Send(_, Settled() as said):
                 self._settled(host, node, said)
             case Supersede(family):
-                self._removed(host, node, family)
+                self._removed(host, node, family, Superseded)
             case Drop(family, low, high) if high == low + b"\0":
-                self._removed(host, node, family)
+                self._removed(host, node, family, Dropped)
             case _:
                 pass
 
@@ -56,6 +58,7 @@ class VersionWatcher:
         name, left = host.identity.name, len(host.disk.log)
         for where in [w for w, place in self._places.items() if w[0] == name and place > left]:
             del self._places[where]
+        self._judged[name] = min(left, self._judged.get(name, 0))
 
     def _settled(self, host: Host, node: DatabaseNode, said: Settled) -> None:
         """A node tells another one from which versions on it has rows."""
@@ -72,11 +75,17 @@ class VersionWatcher:
             arrived = arrived and not waits
         self._take("lives", life_of(host), node.name, "settle", durable=durable, arrived=arrived)
 
-    def _removed(self, host: Host, node: DatabaseNode, family: str) -> None:
-        """Versions of a family were removed, if there were any: the log of the disk has which."""
-        gone = host.disk.log[-1]
-        view = node.context.view
-        if not isinstance(gone, Dropped) or gone.family != family or not gone.versions:
+    def _removed(self, host: Host, node: DatabaseNode, family: str, kind: type[Dropped]) -> None:
+        """Versions of a family were removed, if there were any: the log of the disk has which.
+
+        Where nothing was replaced the log has no record of that, but still the one before it, which was looked at then.
+        """
+        log, view = host.disk.log, node.context.view
+        gone, last = log[-1] if log else None, self._judged.get(host.identity.name, 0)
+        if not isinstance(gone, kind) or len(log) <= last:
+            return
+        self._judged[host.identity.name] = len(log)
+        if gone.family != family or not gone.versions:
             return
         if family not in view.tables or family in view.logs.values():
             return
@@ -91,8 +100,8 @@ class VersionWatcher:
     def _is_known(self, node: DatabaseNode, table: str, key: bytes, time: int) -> bool:
         """Whether each other replica that the node knows, and that is written to, has something newer.
 
-        Who was cleaned up, or is given up, may have nothing; who comes, as the node did not know when it looked, and has nothing
-        yet, streams what it has.
+        Who was cleaned up, or is given up, may have nothing. So may who comes again, if the node has learned neither that nor
+        that it had left: it streams what it lacks. Who comes, as the node knows, has told it what it has.
         """
         now, known = self._view, node.context.view.tablet_with(table, token_in(key))
         row = None if now is None else now.tablet_with(table, token_in(key))
@@ -100,8 +109,8 @@ class VersionWatcher:
             return True
         others = {*row.chosen.writes} & known.holders - now.given_up - {node.name}
         found = {other: self._newest(other, table, key) for other in others}
-        come = row.hosts[Role.pending]
-        return all(t > time or (t == 0 and other in come) for other, t in found.items())
+        again = {*row.hosts[Role.pending]} - {*known.hosts[Role.pending]}
+        return all(t > time or (t == 0 and other in again) for other, t in found.items())
 
     def _newest(self, name: str, table: str, key: bytes) -> int:
         host = self._hosts[name]
