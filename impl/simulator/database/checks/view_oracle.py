@@ -131,7 +131,10 @@ class ViewOracle:
         place: tuple[int, int],
         time: int,
     ) -> bool:
-        """Whether the view replicas of a place (of so many) have a row of that time, or those that come there."""
+        """Whether the view replicas of a place (of so many) have a row of that time, or those that come there.
+
+        Or a quorum of all: after a merge, its view replica may be another one than as the row was put there.
+        """
         row = self._catalog.view.tablet_with(name, token_in(key))
         assert row is not None
         own, others = place[0], _places(row)
@@ -142,7 +145,9 @@ class ViewOracle:
             return found is not None and found.time >= time
 
         spared = row.lost - self._catalog.view.given_up if row.tablet.stage not in OVER else ()
-        return all(map(has, hosts)) or any(map(has, (*row.chosen.pending, *spared)))
+        if all(map(has, hosts)) or sum(map(has, others)) > len(others) // 2:
+            return True
+        return any(map(has, (*row.chosen.pending, *spared)))
 
     def _was_lost(self, disks: dict[str, MemoryRows], name: str, key: bytes, time: int) -> bool:
         """Whether a node that is gone had a row, and maybe nobody else who is there."""

@@ -65,6 +65,11 @@ RIGHT = {
         "create view w on t by value mod 2; suspend n1; replace n1 by n7; resume n1; write 28; suspend n7; "
         "ask remove n7; wait 450; abort n7; resume n7; wait 300; write 72; suspend n2; replace n2 by n8; resume n2'"
     ),
+    "a quorum of a view has a row whose base replicas have other view replicas since tablets were merged": (
+        "run --nodes 4 --seed 1 --workload clients=4,keys=3,gap=1-6,reads=0.3,deletes=0.3 "
+        "--script 'table t tablets 8 rf 3; create view w on t by value mod 2; write 80; partition n3; wait 200000; "
+        "reconnect n3; merge t'"
+    ),
 }
 
 

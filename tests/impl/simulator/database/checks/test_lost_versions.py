@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 
+from stagewright.impl.catalog.tablet_rows import TabletRow
+from stagewright.impl.catalog.view import View
+from stagewright.impl.node.node import DatabaseNode
+from stagewright.impl.node.port import Identity
+from stagewright.impl.ring.tablets import Tablet, TabletReplica
 from stagewright.impl.simulator.database.checks.lost_versions import LostVersions
 from stagewright.impl.simulator.database.checks.oracle import Oracle
-from stagewright.impl.simulator.database.plan import Plan
+from stagewright.impl.simulator.database.hosts import Host
+from stagewright.impl.simulator.database.plan import Plan, host_of
 from stagewright.impl.simulator.database.run import run
 from stagewright.impl.simulator.database.script import parse_script
 from stagewright.impl.simulator.database.weather import parse_faults
 from stagewright.impl.simulator.database.workload import parse_workload
 from stagewright.impl.simulator.database.world import World
+from stagewright.impl.storage.memory import MemoryRows, ModelledDisk
+from stagewright.impl.storage.port import Put, Version
+from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 
 ONE_REPLICA_IS_REPLACED = Plan(
     nodes=4,
@@ -39,6 +51,18 @@ ONE_LIVES_THAT_IS_GIVEN_UP = Plan(
     ttl=20_000,
 )
 """The removal of a node lasts; it starts again meanwhile, and drops the rows of a tablet that leaves it."""
+
+ONE_WRITES_UNTIL_IT_LEARNS = Plan(
+    nodes=4,
+    seed=146,
+    script=parse_script(
+        "table t tablets 4 rf 2; create view v on t by value; write 80; suspend n1; resume n1; partition n4; ask remove n4; "
+        "wait 154; move t 1; abort n4"
+    ),
+    faults=parse_faults("delay=0.05"),
+    workload=parse_workload("clients=4,keys=3,gap=1-6,reads=0.5,deletes=0.3")[0],
+)
+"""A node writes a row as it is back, before it learns that it has lost the tablet; of the view it hands over what it has."""
 
 
 def lost(*values: tuple[int, bytes | None]) -> LostVersions:
@@ -73,6 +97,68 @@ def test_a_view_may_show_what_a_node_alone_had_that_drops_its_rows_before_its_ta
     report = run(ONE_LIVES_THAT_IS_GIVEN_UP)
     assert report.kept, report.breaches + report.refused
     assert report.counted["view rows of lost versions"] > 0
+
+
+def test_a_view_may_show_what_a_node_wrote_after_it_had_lost_the_tablet() -> None:
+    report = run(ONE_WRITES_UNTIL_IT_LEARNS)
+    assert report.kept, report.breaches + report.refused
+    assert report.counted["view rows of lost versions"] > 0
+
+
+KEY = (1 << 63).to_bytes(8, "big") + b"key"
+
+
+def view(hosts: str, then: str = "", *given_up: str) -> View:
+    """A base table with one tablet on these hosts, which are to be others, and a view."""
+    here, there = (tuple(TabletReplica(h, 0) for h in names.split()) for names in (hosts, then))
+    tablet = Tablet(here, Stage.end_migration if then else Stage.none, there or None)
+    row = TabletRow("t", 0, (-(1 << 63), (1 << 63) - 1), tablet, None, "", frozenset(), False)
+    known = SimpleNamespace(
+        views={"v": None},
+        views_of=lambda _table: ("v",),
+        moving=[row] if then else [],
+        given_up=frozenset(given_up),
+        tablet=lambda _table, _number: row,
+        tablet_with=lambda _table, _token: row,
+    )
+    return cast("View", known)
+
+
+@pytest.mark.parametrize(
+    ("steps", "also", "excused"),
+    [
+        ("write", (), True),
+        ("write drop", (), True),
+        ("drop write", (), False),  # it has learned that the tablet is not its own
+        ("come write", (), False),  # the tablet is its own again
+        ("write come", (), True),
+        ("write", ("b",), False),  # another one has it, too
+    ],
+)
+def test_what_a_node_writes_counts_as_lost_from_when_it_loses_the_tablet_until_it_drops_it(
+    steps: str, also: tuple[str, ...], *, excused: bool
+) -> None:
+    world = World(1)
+    for name in "abc":
+        disk = ModelledDisk()
+        world.hosts[name] = Host(
+            Identity(host_of(name)), disk, MemoryRows(disk), cast("DatabaseNode", 1)
+        )
+    rows = {name: host.rows for name, host in world.hosts.items()}
+    rows["a"].write([Put("t", Version(KEY, 1, b"w"))])
+    rows["b"].write([Put("t", Version(KEY, 1, b"w"))])
+    versions = LostVersions(world, Oracle())
+    versions.committed(view("a b", "c b", "a"), view("c b", "", "a"))
+    for step in steps.split():
+        match step:
+            case "drop":
+                rows["a"].drop("t", b"", None)
+            case "come":
+                versions.committed(view("c b"), view("c b", "a b"))
+            case _:
+                for name in ("a", *also):
+                    rows[name].write([Put("t", Version(KEY, 20, b"x"))])
+    assert versions.excuse(b"key", is_x, None, (20, b"x")) is excused
 
 
 def test_a_row_of_a_lost_version_is_excused_if_nothing_newer_is_in_its_place() -> None:
