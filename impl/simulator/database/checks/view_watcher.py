@@ -291,7 +291,7 @@ class ViewWatcher:
             now = host.rows.get(base, key)
             if now is None or now.time != time:
                 continue
-            for name in batch.tasks.values():
+            for name in self._views.intersection(batch.tasks.values()):  # not dropped meanwhile
                 view = node.context.view.views.get(name)
                 there = None if view is None else view.row_of(key, value)
                 if view is None or there is None or hinted.get((name, there), 0) >= time:

@@ -70,6 +70,12 @@ RIGHT = {
         "--script 'table t tablets 8 rf 3; create view w on t by value mod 2; write 80; partition n3; wait 200000; "
         "reconnect n3; merge t'"
     ),
+    "a batch ends where others have learned sooner that its view was dropped, and have its rows no more": (
+        "run --nodes 5 --seed 59001080 --faults crash=10 "
+        "--workload clients=4,keys=5,gap=1-6,reads=0.5,deletes=0.3,chunk=3 "
+        "--script 'table t tablets 8 rf 2; table u tablets 2 rf 3; write 115; isolate n5; create view v on u by value; "
+        "write 43; wait 310; replace n5 by n6; drop view v'"
+    ),
 }
 
 
