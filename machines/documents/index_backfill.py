@@ -190,6 +190,7 @@ INDEX_BACKFILL = Document(
                 BackfillSafeTime.every_scan_is_made,
                 IndexBuild.transactions_are_pending_over_the_scan,
                 IndexBuild.transactions_can_be_given_up,
+                IndexBuild.transactions_commit_once,
             ),
         ),
         Section(

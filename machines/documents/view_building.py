@@ -12,6 +12,7 @@ from stagewright.machines.scylladb.views.view_task import ViewTask
 from stagewright.machines.scylladb.views.view_updates import ViewUpdates
 from stagewright.machines.scylladb.views.view_wakeups import ViewWakeups
 from stagewright.machines.scylladb.views.view_worker import ViewWorker
+from stagewright.machines.systems.cluster_views import ClusterViews
 from stagewright.machines.systems.tablet_views import TabletViews
 
 VIEW_BUILDING = Document(
@@ -133,6 +134,8 @@ VIEW_BUILDING = Document(
                 ViewBuilding.replicas_are_added_at_any_time,
                 ViewBuilding.replicas_are_removed_at_any_time,
                 ViewStaging.tablets_leave_at_any_time,
+                ClusterViews.tablets_are_balanced_while_views_are_built,
+                ClusterViews.nodes_are_drained_while_views_are_built,
                 TabletViews.tablets_migrate_while_views_are_built,
                 TabletViews.tablets_split_while_views_are_built,
                 TabletViews.rows_are_written_at_any_time,

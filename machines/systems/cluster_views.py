@@ -31,6 +31,7 @@ from stagewright.spec import (
     Machine,
     Profile,
     Term,
+    accepts,
     action,
     always_reachable,
     budget,
@@ -360,6 +361,34 @@ class ClusterViews(Machine):
         left = self.topology.node_state[n] == NodeState.left
         return left.implies(~holds & ~task)
 
+    @accepts(start_balancing)
+    def tablets_are_balanced_while_views_are_built(
+        self, leaving: Term[Node], pending: Term[Node]
+    ) -> Bool:
+        """000: it is for the coordinator "to react to following tablet operations"; 001: "If there is no work for the state
+        machine, tablet load balancer is invoked": a view that is being built is no such work.
+        """
+        asked = some(self.topology.topology_request[n].is_some() for n in Node)
+        return ~asked & self._could_move(leaving, pending)
+
+    @accepts(start_draining)
+    def nodes_are_drained_while_views_are_built(
+        self, leaving: Term[Node], pending: Term[Node]
+    ) -> Bool:
+        """The same, of the tablet of a node that wants to leave."""
+        only_when(self.release.parallel_draining)
+        asked = self.topology.topology_request[leaving] == Request.leave
+        stays = self.topology.topology_request[pending].is_none()
+        return asked & stays & self._could_move(leaving, pending)
+
+    def _could_move(self, leaving: Term[Node], pending: Term[Node]) -> Bool:
+        """Nodes and tablets are at rest, and one of them has the tablet, the other one not."""
+        work = ~self.topology.cleanup_needed.is_empty() | self.topology.global_request.is_some()
+        rests = self.topology.is_at_rest() & (self.tablet.stage == Stage.none) & ~work
+        normal = self.topology.node_state[pending] == NodeState.normal
+        moves = self.views.replicas.has(leaving) & ~self.views.replicas.has(pending)
+        return rests & normal & moves
+
     @final
     def at_rest(self) -> Bool:
         """Final where all three machines are."""
@@ -418,6 +447,7 @@ class ClusterViews(Machine):
             TopologyControl.tablets_of_replaced_nodes_are_rebuilt,
             TopologyControl.a_node_bootstraps_with_a_committed_generation,
             TopologyControl.what_is_committed_is_to_be_published,
+            TopologyControl.what_is_committed_stays_until_it_is_published,
             TopologyControl.generations_are_published,
             because="no node asks to join or to replace another one here: topology-control has that",
         ),

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage as TabletStage
 from stagewright.machines.scylladb.views.view_building import Stage, Task, ViewBuilding
+from stagewright.machines.scylladb.views.view_coordinator import ViewStatus
 from stagewright.machines.scylladb.views.view_resize import Type
 from stagewright.machines.scylladb.views.view_task import COORDINATOR, TOPOLOGY, Life, ViewTask
-from stagewright.machines.systems.cluster_views import LEADER, ClusterViews
+from stagewright.machines.systems.cluster_views import BALANCER, LEADER, ClusterViews
 from stagewright.machines.systems.tablet_views import Tablet, TabletViews
 from stagewright.spec import (
     Bool,
@@ -264,6 +265,38 @@ class TheTrackIsLeftBeforeTheCleanup(ClusterViews):
         """Nobody uses the leaving replica any more, and the topology need not wait for the rest."""
         super().begin_cleanup()
         self._settle_where_it_went()
+
+
+@known_bug(
+    "000-67",
+    'design document 000: the coordinator is "to react to following tablet operations"',
+    breaks=ClusterViews.tablets_are_balanced_while_views_are_built,
+    budgets={ClusterViews.requests: 0, ClusterViews.migrations: 1, ClusterViews.leader_changes: 0},
+)
+class BalancingWaitsForTheView(ClusterViews):
+    """While a view is built, the load balancer moves no tablet."""
+
+    @action(by=BALANCER, spends=ClusterViews.migrations)
+    def start_balancing(self, leaving: Term[Node], pending: Term[Node]) -> None:
+        """No view is under way."""
+        super().start_balancing(leaving, pending)
+        require(self.views.status != ViewStatus.started, "no view is being built")
+
+
+@known_bug(
+    "000-68",
+    'design document 000: the coordinator is "to react to following tablet operations"',
+    breaks=ClusterViews.nodes_are_drained_while_views_are_built,
+    budgets={ClusterViews.leader_changes: 0},
+)
+class DrainingWaitsForTheView(ClusterViews):
+    """A node that wants to leave keeps its tablet until the view is built."""
+
+    @action(by=BALANCER, fair=WEAK)
+    def start_draining(self, leaving: Term[Node], pending: Term[Node]) -> None:
+        """No view is under way."""
+        super().start_draining(leaving, pending)
+        require(self.views.status != ViewStatus.started, "no view is being built")
 
 
 BUGS = known_bugs_in(globals())
