@@ -474,11 +474,11 @@ class TabletViews(Machine):
 
     @step_property
     def aborts_are_not_revoked(self, after: Self, t: Term[Tablet], k: Term[Type]) -> Bool:
-        """000: "Once a task is aborted by setting the flag, this cannot be revoked": another one takes its place when
-        the operation ends.
+        """000: "Once a task is aborted by setting the flag, this cannot be revoked": another one takes its place, and not
+        before the operation has ended.
         """
         revived = (self.tasks[t][k] == Life.aborted) & (after.tasks[t][k] == Life.normal)
-        return revived.implies(~self._is_at_rest(t) & after._is_at_rest(t))
+        return revived.implies(after._is_at_rest(t))
 
     @step_property
     def staging_tasks_are_created_for_something(self, after: Self, t: Term[Tablet]) -> Bool:

@@ -45,6 +45,7 @@ from stagewright.spec import (
     invariant,
     known_violations,
     leads_to,
+    lemma,
     liveness,
     never_happens,
     number,
@@ -671,9 +672,9 @@ class CdcGenerations(Machine):
         )
         return queued & waits.implies(on_its_way) & lacked
 
-    @invariant
+    @lemma
     def nodes_know_what_they_need(self, n: Term[Node], g: Term[Generation]) -> Bool:
-        """Lemma: what a node does not know, or is cleared, is over for it, or starts a long time ahead."""
+        """What a node does not know, or is cleared, is over for it, or starts a long time ahead."""
         only_when(self.release.group0)
         over = self.is_over(g, self._oldest_accepted(n))
         unknown = self.introduced.has(g) & ~self.knows(n, g)
@@ -876,10 +877,10 @@ class CdcGenerations(Machine):
     beyond_the_default_scope = unexercised(
         never_happens(
             learn,
-            because="a node that was prepared knows of it: it learns of others where there are `restarts`",
+            because="every node that was prepared knows of it, also when it starts again",
         ),
         vacuous(
             nodes_learn_of_generations,
-            because="a node that was prepared knows of it: it learns of others where there are `restarts`",
+            because="every node that was prepared knows of it, also when it starts again",
         ),
     )

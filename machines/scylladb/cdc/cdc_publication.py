@@ -40,6 +40,7 @@ from stagewright.spec import (
     invariant,
     known_violations,
     leads_to,
+    lemma,
     liveness,
     one_of,
     only_when,
@@ -390,9 +391,9 @@ class CdcPublication(Machine):
             pending = self.unpublished.has(g)
         return self.committed.has(g).implies(self.described.has(g) | pending)
 
-    @invariant
+    @lemma
     def a_new_generation_is_the_next_one(self, g: Term[Generation]) -> Bool:
-        """Lemma: it is committed when the commit's state is left, and its tokens come then."""
+        """It is committed when the commit's state is left, and its tokens come then."""
         is_new = self.new_generation == g
         place = g.number_column(lambda generation: generation.number)
         next_one = (self.transition == COMMIT).implies(
@@ -401,9 +402,9 @@ class CdcPublication(Machine):
         committed = self.transition.any_of(PUBLISH, WRITE_BOTH).implies(self.committed.has(g))
         return is_new.implies(next_one & committed)
 
-    @invariant
+    @lemma
     def generations_are_committed_in_their_order(self) -> Bool:
-        """Lemma: none is skipped, and what is gossiped is the first one."""
+        """None is skipped, and what is gossiped is the first one."""
         pairs = [(g, h) for g in Generation for h in Generation if g.number < h.number]
         in_order = every(self.committed.has(h).implies(self.committed.has(g)) for g, h in pairs)
         later = [g for g in Generation if g is not Generation.first]
@@ -411,9 +412,9 @@ class CdcPublication(Machine):
         gossip = (self.transition == NONE) & self.committed.is_empty() & only_first
         return in_order & choose(self.in_group0, ~self.committed.is_empty(), gossip)
 
-    @invariant
+    @lemma
     def the_publisher_works_on_its_queue(self, g: Term[Generation]) -> Bool:
-        """Lemma: what it has described is still in the queue, which has committed generations only."""
+        """What it has described is still in the queue, which has committed generations only."""
         described = self.described.has(g) & self.unpublished.has(g)
         queued = self.unpublished.has(g).implies(self.committed.has(g))
         return queued & (self.publishing == g).implies(described)

@@ -161,4 +161,22 @@ class RestartsForgetWhatIsPrepared(CdcGenerations):
         return self._is_committed(g) & ~self.is_over(g, self._no_writes_since(n))
 
 
+@known_bug(
+    "003-26",
+    'design document 001: every node starts "using it for CDC log table writes"',
+    breaks=CdcGenerations.nodes_learn_of_generations,
+    budgets={**CALM, CdcGenerations.restarts: 1},
+)
+class NodesLearnWhenTheyStart(CdcGenerations):
+    """A node that started while a generation was prepared, and did not know of it, was told of it at its next start."""
+
+    def _loads(self, n: Term[Node], g: Term[Generation]) -> Bool:
+        return self._is_committed(g) & ~self.is_over(g, self._no_writes_since(n))
+
+    @action
+    def learn(self, n: Term[Node], g: Term[Generation]) -> None:
+        """An operator has it look again."""
+        super().learn(n, g)
+
+
 BUGS = known_bugs_in(globals())

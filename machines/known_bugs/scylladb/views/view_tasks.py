@@ -11,7 +11,7 @@ from stagewright.machines.scylladb.views.view_coordinator import ViewStatus
 from stagewright.machines.scylladb.views.view_resize import Type
 from stagewright.machines.scylladb.views.view_task import COORDINATOR, TOPOLOGY, Life, ViewTask
 from stagewright.machines.systems.cluster_views import BALANCER, LEADER, ClusterViews
-from stagewright.machines.systems.tablet_views import Tablet, TabletViews
+from stagewright.machines.systems.tablet_views import Row, Tablet, TabletViews
 from stagewright.spec import (
     Bool,
     BudgetName,
@@ -174,6 +174,29 @@ class NewTasksComeLater(TabletViews):
         aborted = self.tasks[t][k] == Life.aborted
         require(aborted & self._is_at_rest(t), "an aborted task is left")
         self.tasks[t][k] = Life.normal
+
+
+@known_bug(
+    "000-69",
+    "design document 000: the worker can execute only one batch per shard",
+    breaks=TabletViews.one_batch_on_a_shard,
+    budgets={TabletViews.migrations: 0, TabletViews.leader_changes: 1, TabletViews.restarts: 0},
+)
+class AnotherBatchTakesThePlace(TabletViews):
+    """A worker that was called for another task by a new coordinator left the batch that it had begun."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def send(self, n: Term[Node], t: Term[Tablet], k: Term[Type]) -> None:
+        """The coordinator has a task executed where its tablet is."""
+        self._may_call(n, t, k)
+        built = self.tasks[t][Type.build_range] == Life.absent
+        require((k == Type.build_range) | built, "ranges are built first")
+        self.batch[n].tablet = t
+        self.batch[n].type = k
+        self.batch[n].done = False
+        self.batch[n].stale = False
+        for r in Row:
+            self.batch[n].rows.put(r, self._owner(Term.of(r)) == t)
 
 
 @known_bug(
