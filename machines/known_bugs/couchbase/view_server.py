@@ -131,49 +131,20 @@ class ActivatesWhatIsStillPending(ViewServer):
     sizes={Partition: 1},
     budgets={ViewServer.requests: 4, ViewServer.writes: 1, ViewServer.crashes: 0},
 )
-class TheNumberComesWithTheBatch(ViewServer):
-    """As nobody queries a passive partition, its sequence number was that of the batch that the updater had written, and
-    not that of a header; it was not activated in between.
-    """
-
-    def _is_passive(self, p: Term[Partition]) -> Bool:
-        entry = self.indexes.main.group[p]
-        return entry.pbit & ~entry.abit
-
-    @action(fair=WEAK)
-    def write_batch(self, p: Term[Partition]) -> None:
-        """The updater writes a batch of what is queried."""
-        require(~self._is_passive(p), "the partition is queried")
-        self.file.write_batch(p)
-
-    @action(fair=WEAK)
-    def write_batch_of_passive(self, p: Term[Partition]) -> None:
-        """The updater writes a batch of what is not, and says so."""
-        require(self._is_passive(p), "the partition is passive")
-        self.file.write_batch(p)
-        self.indexes.index_main(p)
+class TheNumberComesLater(ViewServer):
+    """The group process took a batch over, and learned its sequence number from a message of its own."""
 
     @action(fair=WEAK)
     def take_over(self, p: Term[Partition]) -> None:
-        """The group process takes a batch over, with its number."""
-        require(~self._is_passive(p), "the partition is queried")
-        super().take_over(p)
-
-    @action(fair=WEAK)
-    def take_over_passive(self, p: Term[Partition]) -> None:
-        """The group process takes a batch over whose number it has."""
-        require(self._is_passive(p), "the partition is passive")
+        """The rows are in the file."""
         self.file.take_over(p)
 
-    def _is_there(self, p: Term[Partition]) -> None:
-        super()._is_there(p)
-        require(self.file.written.is_none(), "the last batch is taken over")
-
     @action(fair=WEAK)
-    def finish_transfer(self, p: Term[Partition]) -> None:
-        """The main index has caught up with the replica."""
-        require(self.file.written.is_none(), "the last batch is taken over")
-        super().finish_transfer(p)
+    def learn_the_number(self, p: Term[Partition]) -> None:
+        """The updater says up to where they are."""
+        behind = self.file.rows_of(p) > self.indexes.main.group[p].content.seq
+        require(self._has(p) & behind, "it is not said yet")
+        self.indexes.index_main(p)
 
 
 @known_bug(

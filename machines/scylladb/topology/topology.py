@@ -62,6 +62,7 @@ from stagewright.spec import (
     initially,
     invariant,
     known_violations,
+    lemma,
     never_happens,
     number,
     only_when,
@@ -435,9 +436,12 @@ class TopologyCluster(Machine):
         refuses = (learned & before).implies(view.fence == topology.fence_version)
         return (over & up).implies(learned) & refuses
 
+    @lemma
     @step_property
     def a_barrier_waits_for_older_requests(self, after: Self) -> Bool:
-        """001: "make sure that no reads that started before this point exist in the system"; nor writes."""
+        """001: "make sure that no reads that started before this point exist in the system"; nor writes. A lemma: the fence
+        would refuse a request that it does not wait for, and requests succeed while the ring changes.
+        """
         request = self.request
         waits = request.coordinator.is_some() & ~request.abandoned
         older = waits & (request.version < self.topology.version)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from stagewright.machines.scylladb.cluster import Node
-from stagewright.machines.scylladb.topology.control.topology_record import OPERATOR
+from stagewright.machines.scylladb.topology.control.topology_record import (
+    COORDINATOR,
+    OPERATOR,
+    WEAK,
+)
 from stagewright.machines.scylladb.topology.topology import TopologyCluster
 from stagewright.machines.scylladb.topology.topology_announced import TopologyAnnounced
 from stagewright.machines.scylladb.topology.topology_control import TopologyControl
@@ -13,8 +17,10 @@ from stagewright.machines.scylladb.topology.topology_coordinator import (
 )
 from stagewright.machines.scylladb.topology.topology_rebuild import Datacenter, TopologyRebuild
 from stagewright.machines.scylladb.topology.topology_sessions import Session, TopologySessions
-from stagewright.machines.scylladb.topology.topology_states import TransitionState
-from stagewright.spec import Bool, Term, action, require, some
+from stagewright.machines.scylladb.topology.topology_states import (
+    TransitionState,
+)
+from stagewright.spec import Bool, Term, action, every, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 ONE = {TopologyControl.requests: 1, TopologyControl.faults: 0}
@@ -380,6 +386,31 @@ class RestartedNodesServeAtOnce(TopologyCluster):
         """The node comes back, as it went."""
         self.topology.restart(n)
         require(self.topology.members.has(n), "the node is in group0")
+
+
+@known_bug(
+    "001-105",
+    'design document 001: "make sure that no reads that started before this point exist in the system"',
+    breaks=(
+        TopologyCluster.a_barrier_waits_for_older_requests,
+        TopologyCluster.reads_succeed_while_the_ring_changes,
+    ),
+    budgets={TopologyCluster.crashes: 0, TopologyCluster.writes: 0, TopologyCluster.reads: 1},
+)
+class CleanupWaitsForVersionsAlone(TopologyCluster):
+    """Rows were removed once all nodes had the version of the topology, whatever they had asked for with an older one."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def fence_before_cleanup(self) -> None:
+        """The versions are compared, and nothing else."""
+        learned = every(
+            (self.topology.members.has(n) & ~self.topology.down.has(n)).implies(
+                self.view[n].version == self.topology.version
+            )
+            for n in Node
+        )
+        require(learned, "all that are up have learned")
+        self.topology.fence_before_cleanup()
 
 
 BUGS = known_bugs_in(globals())
