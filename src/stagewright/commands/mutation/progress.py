@@ -37,7 +37,7 @@ class Lines:
     stream: TextIO
     mutants: int
     live: bool
-    fates: Counter[Fate] = field(default_factory=Counter[Fate])
+    fates: dict[int, Fate] = field(default_factory=dict[int, Fate])  # by mutant: the latest
     last: float = field(default_factory=time.monotonic)
     shown: bool = False
 
@@ -59,20 +59,21 @@ class Lines:
             self.line(f"  {known:,} of {self.mutants:,} were checked before")
             self.mutants -= known
 
-    def evaluated(self, _index: int, evaluation: Evaluation) -> None:
-        """One mutant more is checked."""
-        self.fates[evaluation.fate] += 1
+    def evaluated(self, index: int, evaluation: Evaluation) -> None:
+        """A mutant is checked, maybe once more at another scope."""
+        self.fates[index] = evaluation.fate
         pause = _LIVE_SECONDS if self.live else _PLAIN_SECONDS
         if time.monotonic() - self.last < pause:
             return
         self.last = time.monotonic()
-        survive = self.fates[Fate.SURVIVED] + self.fates[Fate.REDUNDANT]
+        fates = Counter(self.fates.values())
+        survive = fates[Fate.SURVIVED] + fates[Fate.REDUNDANT]
         text = (
-            f"{self.fates.total():,} of {self.mutants:,} checked: "
-            f"{self.fates[Fate.CAUGHT]:,} caught, {survive:,} survive"
+            f"{len(self.fates):,} of {self.mutants:,} checked: "
+            f"{fates[Fate.CAUGHT]:,} caught, {survive:,} survive"
         )
-        if self.fates[Fate.UNDECIDED]:
-            text += f", {self.fates[Fate.UNDECIDED]:,} undecided"
+        if fates[Fate.UNDECIDED]:
+            text += f", {fates[Fate.UNDECIDED]:,} undecided"
         with suppress(OSError):
             if self.live:
                 print(f"\r\x1b[K{text}", end="", file=self.stream, flush=True)

@@ -22,9 +22,8 @@ class ViewPlaces:
         self._view: View | None = None
         # Of nodes that have a place for them: the newest time of each row of a view that they ever had.
         self._newest: dict[str, Rows] = {}
-        self._left: dict[
-            str, Rows
-        ] = {}  # the same of those who had a place, and since have lost it
+        # The same of those that had a place, and have lost it since.
+        self._left: dict[str, Rows] = {}
         self._lost: list[Rows] = []  # with replicas that were given up until then
 
     @property
