@@ -101,12 +101,12 @@ MEASURED = (
     Figures(
         "docs/language/online-indexes.md",
         (
-            "| not unique | 4.3 s | 2.8 and 15.3 ms | 1.6 and 3.8 ms | 0.52 M |",
-            "| unique | 7.4 s | 7.5 and 39.8 ms | 1.6 and 3.8 ms | 0.20 M |",
-            "| not unique, at full speed | 1.2 s | 9.4 and 83.7 ms | 2.3 and 4.3 ms | 1.13 M |",
-            "| unique, at full speed | 1.5 s | 34.6 and 82.8 ms | 2.3 and 4.3 ms | 0.76 M |",
-            "Without these it is 2.62, 0.74, 2.34 and 1.24 million rows a CPU second",
-            "together took 352 MiB of memory (unique: 396)",
+            "| not unique | 4.5 s | 2.2 and 8.5 ms | 1.5 and 2.6 ms | 0.52 M |",
+            "| unique | 4.0 s | 2.1 and 8.1 ms | 1.5 and 2.6 ms | 0.57 M |",
+            "| not unique, at full speed | 1.1 s | 2.5 and 9.7 ms | 1.5 and 2.4 ms | 1.39 M |",
+            "| unique, at full speed | 1.1 s | 4.3 and 26.9 ms | 1.5 and 2.4 ms | 1.51 M |",
+            "Without these it is 1.49, 1.50, 2.11 and 2.35 million rows a CPU second",
+            "together took 312 MiB of memory (unique: 304)",
             "it took 3.0 s at full speed, at 0.28 of PostgreSQL's rows",
         ),
         "-m tests.benchmarks.indexes --rows 1000000 --rate 400",
