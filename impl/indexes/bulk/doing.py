@@ -174,9 +174,8 @@ def _write(work: WriteEntries, pace: Pace) -> Answer:
     handle = os.open(work.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
     with os.fdopen(handle, "wb", 0) as out:
         begin = 0
-        while begin < len(
-            file
-        ):  # little at once: who syncs anything meanwhile waits for what is unwritten
+        # Little at once: who syncs anything meanwhile waits for what is unwritten.
+        while begin < len(file):
             count = out.write(file[begin : begin + _PIECE])
             write_back(out.fileno(), begin, count)
             begin += count
