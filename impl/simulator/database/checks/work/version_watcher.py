@@ -28,7 +28,7 @@ class VersionWatcher:
         # Where in the log of a disk a version of a row stands first.
         self._places: dict[tuple[str, str, bytes, int], int] = {}
         # How long the log of a disk was when its last removal was looked at.
-        self._judged: dict[str, int] = {}
+        self._checked: dict[str, int] = {}
 
     def committed(self, view: View, hosts: Mapping[str, Host]) -> None:
         """Something was committed."""
@@ -58,7 +58,7 @@ class VersionWatcher:
         name, left = host.identity.name, len(host.disk.log)
         for where in [w for w, place in self._places.items() if w[0] == name and place > left]:
             del self._places[where]
-        self._judged[name] = min(left, self._judged.get(name, 0))
+        self._checked[name] = min(left, self._checked.get(name, 0))
 
     def _settled(self, host: Host, node: DatabaseNode, said: Settled) -> None:
         """A node tells another one from which versions on it has rows."""
@@ -81,10 +81,10 @@ class VersionWatcher:
         Where nothing was replaced the log has no record of that, but still the one before it, which was looked at then.
         """
         log, view = host.disk.log, node.context.view
-        gone, last = log[-1] if log else None, self._judged.get(host.identity.name, 0)
+        gone, last = log[-1] if log else None, self._checked.get(host.identity.name, 0)
         if not isinstance(gone, kind) or len(log) <= last:
             return
-        self._judged[host.identity.name] = len(log)
+        self._checked[host.identity.name] = len(log)
         if gone.family != family or not gone.versions:
             return
         if family not in view.tables or family in view.logs.values():
