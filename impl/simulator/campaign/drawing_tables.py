@@ -20,7 +20,9 @@ ALTERED_BACK = 0.7  # share of those that have four replicas then
 MOVED = 0.4  # share of the tables whose tablets are moved by hand
 UNBALANCED = 0.3  # share of these in which the balancer is off for a while
 ABORTED = 0.15  # share of the scripts in which a node is asked to leave and that is aborted
-SPARED = 0.1  # of those in which one that is not reached is to be removed, which is aborted, and comes back
+SPARED = 0.3  # of those in which one that is not reached is to be removed, which is aborted, and comes back
+LONG, LONGER = 0.3, 4  # share of these nodes whose tablets are rebuilt for so many times as long
+TWICE = 0.3  # share of these scripts in which that is done to two nodes
 MOST_REPLICAS = 3  # of a table that is drawn
 GONE = {"kill": "restart", "partition": "reconnect", "suspend": "resume"}  # and how nodes come back
 _KEYED_BY = (0, 2, 3, 7)  # moduli
@@ -111,12 +113,19 @@ def _abort(dice: Dice, script: list[Operation], nodes: int) -> None:
 
 
 def _spare(dice: Dice, script: list[Operation], nodes: int) -> None:
-    """A node is not reached, maybe, or dead; its tablets are rebuilt elsewhere for a while, and then nobody removes it."""
-    if not dice.chance(SPARED, "spared"):
-        return
+    """It is asked to remove a node, maybe, or two of them, and then not."""
+    if dice.chance(SPARED, "spared"):
+        _spare_one(dice, script, nodes)
+        if dice.chance(TWICE, "spared twice"):
+            _spare_one(dice, script, nodes)
+
+
+def _spare_one(dice: Dice, script: list[Operation], nodes: int) -> None:
+    """A node is not reached, or dead; its tablets are rebuilt elsewhere for a while, and then nobody removes it."""
     node = f"n{dice.between(1, nodes, 'spared')}"
     away = dice.between(0, len(GONE) - 1, "gone")
-    meanwhile = Operation("wait", number=dice.between(20, 450, "rebuilt for"))
+    times = LONGER if dice.chance(LONG, "rebuilt for long") else 1
+    meanwhile = Operation("wait", number=times * dice.between(20, 450, "rebuilt for"))
     then = [Operation("abort", node), Operation([*GONE.values()][away], node)]
     if dice.chance(0.5, "spared for"):
         then.insert(1, Operation("wait", number=dice.between(20, 400, "spared before")))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TextIO, TypeVar
 
@@ -93,14 +95,35 @@ def _results(of: Runs[R], left: list[int], began: float) -> Iterator[R]:
     def over() -> bool:
         return seconds is not None and time.monotonic() - began > seconds
 
-    if workers == 1 or len(left) < 2 or not possible():
-        for seed in left:
-            if over():
-                return
-            yield of.attempt(seed)
-        return
-    for seed, result in in_processes(of.attempt, left, workers, over=over, died=None):
-        yield of.died(seed) if result is None else result
+    def attempt(seed: int) -> R:
+        result = of.attempt(seed)
+        gc.collect()
+        return result
+
+    with _collecting_between_runs():
+        if workers == 1 or len(left) < 2 or not possible():
+            for seed in left:
+                if over():
+                    return
+                yield attempt(seed)
+            return
+        for seed, result in in_processes(attempt, left, workers, over=over, died=None):
+            yield of.died(seed) if result is None else result
+
+
+@contextmanager
+def _collecting_between_runs() -> Iterator[None]:
+    """What stays is not looked at again, and a run is not interrupted: that is a tenth of its time."""
+    was = gc.isenabled()
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        if was:
+            gc.enable()
 
 
 def _open(of: Runs[R], directory: Path) -> tuple[dict[int, R], TextIO]:

@@ -207,7 +207,14 @@ def test_a_node_that_has_not_learned_that_a_tablet_comes_refuses_its_rows(tmp_pa
 
 @pytest.mark.long
 def test_what_an_answer_did_not_speak_of_is_asked_for_again_and_the_rest_is_removed() -> None:
-    report = run(draw(44000787).plan())
+    script = (
+        "table t tablets 2 rf 3; write 131; isolate n4; replace n4 by n5; merge t; move t 0; "
+        "kill n1; wait 246; restart n1; write 64; join n6; "
+        "create view v on t by value mod 7 where value < 22; wait 18; "
+        "create view w on t by value mod 3; write 29; partition n5; drop view v; remove n5; "
+        "reconnect n5; create view v on t by value mod 2; replace n3 by n7; write 38; await v"
+    )
+    report = run(replace(draw(44000787), script=parse_script(script)).plan())
     assert (report.breaches, report.refused) == ([], [])
 
 
@@ -248,7 +255,14 @@ def test_a_node_that_goes_on_from_a_snapshot_removes_what_it_has_lost() -> None:
 
 @pytest.mark.long
 def test_a_barrier_that_passed_before_somebody_was_spared_does_not_count_after_that() -> None:
-    report = run(draw(64000659).plan())
+    script = (
+        "table t tablets 2 rf 2; table u tablets 2 rf 2; write 140; "
+        "create view v on u by value mod 2 where value >= 91; move u 1; repair u; balancing off; "
+        "join n5; write 58; suspend n2; ask remove n2; wait 312; abort n2; wait 91; resume n2; "
+        "alter u rf 3; move u 0; move t 1; write 26; move t 2; repair t; write 66; alter t rf 3; "
+        "join n6; decommission n5; await v; balancing on"
+    )
+    report = run(replace(draw(64000659), script=parse_script(script)).plan())
     assert (report.breaches, report.refused) == ([], [])
 
 
