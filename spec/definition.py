@@ -101,9 +101,8 @@ class Requirement:
     where: Source | None = field(default=None, compare=False)
     said_in: tuple[str, ...] = field(default=(), compare=False)  # actions, and methods they call
     part: str = field(default="", compare=False)  # of a system, whose action says it: "tablet."
-    join: str = field(
-        default="", compare=False
-    )  # the part's action that says it in a system's step
+    # the part's action that says it in a system's step
+    join: str = field(default="", compare=False)
     bound: bool = field(default=False, compare=False)  # of a check alone: what runs does without it
     because: str = field(default="", compare=False)  # why it may be assumed, if it is an assumption
 

@@ -126,9 +126,8 @@ def _file(path: Path) -> ModuleType:
         raise InputError(f"there is no file {path}", help="check the path")
     beside = str(path.resolve().parent)
     if beside not in sys.path:
-        sys.path.append(
-            beside
-        )  # at the end: what lies beside the file hides nothing that is installed
+        # At the end: what lies beside the file hides nothing that is installed.
+        sys.path.append(beside)
     # A module name of its own, so that a user's `tablet.py` cannot shadow anything.
     name = f"stagewright_user_{abs(hash(str(path.resolve())))}"
     spec = importlib.util.spec_from_file_location(name, path, loader=_AsWritten(name, str(path)))

@@ -66,9 +66,8 @@ class Mapped:
     alike: tuple[Alike, ...]
     steps: Mapping[str, tuple[SeenStep, ...]]  # by concrete action: in a row
     anew: frozenset[str]  # concrete actions with which another entity may take the view's place
-    beyond: frozenset[str] = (
-        frozenset()
-    )  # actions of the seen machine that the concrete one need not take
+    # actions of the seen machine that the concrete one need not take
+    beyond: frozenset[str] = frozenset()
 
     @property
     def scopes(self) -> tuple[Scope, ...]:

@@ -51,9 +51,8 @@ def test_a_mistake_in_it_is_found_by_every_one_of_them(
     lease: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lease.write_text(lease.read_text().replace("self.holder = n\n", "self.holder = None\n", 1))
-    assert (
-        run_command_line(["check", str(lease)]) == 2
-    )  # `n` is never used: refused when it is made
+    # `n` is never used: refused when it is made.
+    assert run_command_line(["check", str(lease)]) == 2
     assert "parameter `n`" in capsys.readouterr().err
     lease.write_text(MODEL.read_text().replace("expiring = False", "expiring = True", 1))
     lease.write_text(

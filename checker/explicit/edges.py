@@ -46,9 +46,8 @@ def compiled_finder(layout: Layout, states: Words) -> _Finder:
 def plain_finder(layout: Layout, states: Words) -> _Finder:
     """The same by a table made with NumPy; the states looked for must be among them."""
     table = StateTable(layout.words)
-    columns = np.empty(
-        states.shape[1], dtype=np.int32
-    )  # by the number that the table gives a state
+    # by the number that the table gives a state
+    columns = np.empty(states.shape[1], dtype=np.int32)
     for first in range(0, states.shape[1], _BATCH):
         part = states[:, first : first + _BATCH]
         columns[table.add(part)] = np.arange(first, first + part.shape[1], dtype=np.int32)

@@ -19,9 +19,8 @@ class BoundedSearch:
     def __init__(self, unrolling: Unrolling, clock: Clock) -> None:
         self._unrolling = unrolling
         self._solver = Solver(unrolling.terms, clock)
-        self._lengths = Solver(
-            unrolling.terms, clock
-        )  # a solver of its own: it would derail the other
+        # a solver of its own: it would derail the other
+        self._lengths = Solver(unrolling.terms, clock)
         for solver in (self._solver, self._lengths):
             solver.add(unrolling.initial(), unrolling.any_state(0))
         self.depth = -1

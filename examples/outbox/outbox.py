@@ -25,9 +25,8 @@ class Outbox(sw.Machine):
     stored = sw.set_of(Order)
     outbox = sw.set_of(Order)  # rows that announce orders, in the same database
     taken: sw.SetVar[Order] = sw.set_of(Order)  # rows that the relay is at; lost when it crashes
-    published: sw.SetVar[Order] = sw.set_of(
-        Order
-    )  # and of which it knows that it has published them
+    # and of which it knows that it has published them
+    published: sw.SetVar[Order] = sw.set_of(Order)
     topic = sw.queue(sw.one_of(Order), ROOM)
     handled = sw.set_of(Order)  # stored by the consumer, with what it did
     effects = sw.per(Order, sw.number(0, 2))

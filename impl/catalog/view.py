@@ -61,17 +61,15 @@ class View:
     nodes: Mapping[str, Member]
     tables: Mapping[str, int]  # with their replication factors; logs are tables, too
     tablets: Mapping[str, tuple[TabletRow, ...]] = field(default_factory=dict)  # of tablet tables
-    logs: Mapping[str, str] = field(
-        default_factory=dict
-    )  # of each table whose changes are captured
+    # of each table whose changes are captured
+    logs: Mapping[str, str] = field(default_factory=dict)
     kept: Mapping[str, int] = field(default_factory=dict[str, int])  # milliseconds of log rows
     images: frozenset[str] = frozenset()  # tables whose logs have each row before its change, too
     views: Mapping[str, ViewDefinition] = field(default_factory=dict[str, ViewDefinition])
     resizes: Mapping[str, str] = field(default_factory=dict[str, str])  # decided of tablet tables
     balances: bool = True  # the balancer evens loads out
-    features: frozenset[str] = (
-        frozenset()
-    )  # that are enabled: each node that is let in knows of them
+    # that are enabled: each node that is let in knows of them
+    features: frozenset[str] = frozenset()
 
     @cached_property
     def rings(self) -> Rings:

@@ -40,9 +40,8 @@ class Answer(Enum):
     timed_out = auto()  # a user-enforced write came back too late with its plan
     changed = auto()  # the row is not what a user-enforced write was planned for
     tablet_has_split = auto()  # others have its rows: ask for the newest map
-    aborted = (
-        auto()
-    )  # its transaction was aborted before: by a backfill that waited for it, or as too old
+    # its transaction was aborted before: by a backfill that waited for it, or as too old
+    aborted = auto()
 
 
 @dataclass(frozen=True)

@@ -55,13 +55,11 @@ class Defect(Enum):
     log_rows_are_sent_apart = auto()  # in messages of their own, also to who stores both rows
     log_rows_are_stored_apart = auto()  # a replica writes the two rows in two batches
     log_takes_the_stream_of_the_key = auto()  # by its hash, as if streams had no places
-    superseded_rows_are_not_awaited = (
-        auto()
-    )  # old versions go before other replicas have newer ones
+    # old versions go before other replicas have newer ones
+    superseded_rows_are_not_awaited = auto()
     newest_versions_are_removed = auto()  # with those that they have replaced
-    tombstones_are_removed = (
-        auto()
-    )  # with the versions that they have replaced, as soon as those go
+    # with the versions that they have replaced, as soon as those go
+    tombstones_are_removed = auto()
     rows_settle_before_views = auto()  # others are told of a version that views may not have yet
     rows_settle_unsynced = auto()  # or that is not on the disk yet
     log_rows_expire_early = auto()  # after an eighth of the time for which they are kept
@@ -80,12 +78,10 @@ class Defect(Enum):
     streaming_does_not_wait = auto()  # until every node writes to both replica sets of a tablet
     old_reads_are_not_awaited = auto()  # writes leave the replicas that are still read
     cleanup_does_not_wait = auto()  # the leaving replica is cleaned up while it is written to
-    fence_skips_nodes_that_seem_down = (
-        auto()
-    )  # in a barrier: they may live, cut off, and know no fence
-    who_is_spared_again_is_not_asked = (
-        auto()
-    )  # for a tablet's barrier, as it was given up when that began
+    # in a barrier: they may live, cut off, and know no fence
+    fence_skips_nodes_that_seem_down = auto()
+    # for a tablet's barrier, as it was given up when that began
+    who_is_spared_again_is_not_asked = auto()
     lost_rows_are_kept = auto()  # of tablets that were rebuilt while the node was given up
     repairs_are_skipped = auto()  # a replica says that it has repaired a tablet, and has not
     repairs_ask_one_replica = auto()  # the others do not get what they lack
@@ -132,9 +128,8 @@ class Defect(Enum):
     staging_is_not_looked_for = auto()  # by a node that starts
     staging_stays_behind = auto()  # a tablet moves, and what was staged is base at its new replica
     staging_is_registered_late = auto()  # streaming ends before there is a task
-    staging_is_processed_early = (
-        auto()
-    )  # by a replica that has no view replica yet: updates are lost
+    # by a replica that has no view replica yet: updates are lost
+    staging_is_processed_early = auto()
     staged_rows_do_not_wait = auto()  # they leave staging when their updates are sent
     staging_goes_unsettled = auto()  # with a replica that nobody follows
     repeated_cleanups_settle_again = auto()  # what was staged of a tablet that is gone

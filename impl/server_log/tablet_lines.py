@@ -17,10 +17,8 @@ Say = Callable[[str, str, Level, int], None]
 """Write a line of a logger: its words, how much it matters, the shard."""
 
 _OF_TABLETS = (Work.stream_tablet, Work.repair_tablet, Work.clean_tablet)
-_UNSAID = (
-    "",
-    Stage.none.name,
-)  # upstream logs neither of these, nor the stage that a transition begins with
+# upstream logs neither of these, nor the stage that a transition begins with
+_UNSAID = ("", Stage.none.name)
 
 
 class TabletLines:

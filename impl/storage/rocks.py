@@ -65,9 +65,8 @@ class RocksRows:
         options.set_level_zero_file_num_compaction_trigger(_FILES)  # a load makes two, in order
         options.set_level_zero_slowdown_writes_trigger(4 * _FILES)  # writers do not wait for loads
         options.set_level_zero_stop_writes_trigger(8 * _FILES)
-        options.set_bytes_per_sync(
-            1 << 18
-        )  # files are written as they grow, and not all at their end
+        # Files are written as they grow, and not all at their end.
+        options.set_bytes_per_sync(1 << 18)
         blocks = rocksdict.BlockBasedOptions()  # as `sst/` reads files
         blocks.set_format_version(FORMAT)
         blocks.set_checksum_type(rocksdict.ChecksumType.crc32c())

@@ -9,9 +9,8 @@ from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.messages import Joined, JoinResponse, Order, OrderDone, Work
 from stagewright.impl.node.port import Effect, Send, Wake
 
-Key = tuple[
-    str, str, int
-]  # what it is for: an action, the node it is about, the version it began under
+# what it is for: an action, the node it is about, the version it began under
+Key = tuple[str, str, int]
 
 
 @dataclass

@@ -21,9 +21,8 @@ class RecordedLife(Machine):
     deceived: FlagVar = flag()  # it did so untold
     asked: FlagVar = flag()  # for a read
     astray: FlagVar = flag()  # it asked who does not serve reads
-    told: FlagVar = (
-        flag()
-    )  # a client, that its write is written while there are to be fewer replicas
+    # a client, that its write is written while there are to be fewer replicas
+    told: FlagVar = flag()
     forgotten: FlagVar = flag()  # by a quorum of those that are left
     returned: FlagVar = flag()  # rows, to a client
     hasty: FlagVar = flag()  # it did so when fewer replicas had answered than the level asks for

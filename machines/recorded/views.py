@@ -159,9 +159,8 @@ class RecordedStaging(Machine):
     passed_over: FlagVar = flag()  # a row went to the base directory that a view may lack
     ended: FlagVar = flag()  # a stream
     untasked: FlagVar = flag()  # it ended, and nothing says that what it staged is to be processed
-    left_behind: FlagVar = (
-        flag()
-    )  # it ended, and what was staged at the old replica is base at the new one
+    # it ended, and what was staged at the old replica is base at the new one
+    left_behind: FlagVar = flag()
     processed: FlagVar = flag()
     premature: FlagVar = flag()  # by a replica whose updates reach no view replica
     lacking: FlagVar = flag()  # a row left staging that a view has not

@@ -43,9 +43,8 @@ class RecordedWrite(Machine):
     """
 
     stage: OneVar[Stage] = constant(ANY_STAGE)  # as the node has learned it
-    staying: NumberVar = constant(
-        number(0, 5, init=ANY)
-    )  # replicas before and after the transition
+    # replicas before and after the transition
+    staying: NumberVar = constant(number(0, 5, init=ANY))
     leaving: NumberVar = constant(number(0, 1, init=ANY))
     pending: NumberVar = constant(number(0, 1, init=ANY))
     given_up: NumberVar = constant(number(0, 1, init=ANY))  # targets that are down for good

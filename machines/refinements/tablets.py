@@ -26,10 +26,8 @@ from stagewright.spec import Term, refinement
 from stagewright.spec.declarations.exercised import Choice
 
 NEWEST = "scylla-2026.2"
-QUIET: Choice = {
-    TabletCluster.writes: 0,
-    TabletCluster.reads: 0,
-}  # clients change nothing of a tablet's stage
+# clients change nothing of a tablet's stage
+QUIET: Choice = {TabletCluster.writes: 0, TabletCluster.reads: 0}
 OF_FENCING = {
     fencing.Stage.old: Stage.none,
     fencing.Stage.both: Stage.streaming,

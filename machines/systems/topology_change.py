@@ -98,9 +98,8 @@ Logged = Term[Generation] | Maybe[Generation]
 class Row(Enum):
     """What clients write."""
 
-    base = (
-        auto()
-    )  # in a vnode of a table with CDC; its token is among those that the joining node takes
+    # in a vnode of a table with CDC; its token is among those that the joining node takes
+    base = auto()
     change = auto()  # what the CDC log has of it
     other = auto()  # in the tablet of another table
 

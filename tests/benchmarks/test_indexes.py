@@ -70,9 +70,8 @@ def test_one_that_waits_makes_those_behind_it_late() -> None:
     assert len(found.found) == len(calls)
     assert len({value for _, value in calls}) == len(calls)  # a unique index has no say in it
     assert min(value for _, value in calls) > 10
-    assert (
-        sum(late > 0.1 for late in found.found) > 10
-    )  # the first one, and those that were due meanwhile
+    # The first one, and those that were due meanwhile.
+    assert sum(late > 0.1 for late in found.found) > 10
 
 
 def test_values_are_in_no_order_and_quantiles_are_milliseconds() -> None:

@@ -226,9 +226,7 @@ def test_a_coverage_of_another_definition_is_refused_with_the_mend(
 
 def test_a_coverage_of_another_profile_names_it(capsys: pytest.CaptureFixture[str]) -> None:
     definition = machine_from("tablet-migration", "seed")
-    entry = {
-        "machine": definition.name, "profile": "seed", "fingerprint": definition.fingerprint()
-    }  # fmt: skip
+    entry = {"machine": definition.name, "profile": "seed", "fingerprint": definition.fingerprint()}
     write("coverage.json", json.dumps({"version": 1, "machines": [entry]}))
     assert run_command_line(["test", "tablet-migration", "--aim", "coverage.json"]) == 2
     printed = " ".join(capsys.readouterr().err.split())

@@ -18,9 +18,8 @@ from stagewright.spec.grounding.ground_eval import enabled, evaluate, take
 from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.verdict import Outcome
 
-EXAMPLES = (
-    1200 if THOROUGH else 200
-)  # of which some repeat: see `test_enough_machines_of_all_kinds_were_met`
+# of which some repeat: see `test_enough_machines_of_all_kinds_were_met`
+EXAMPLES = 1200 if THOROUGH else 200
 PATIENT = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 
 # One process: what it meets is explored once.

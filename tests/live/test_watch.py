@@ -80,9 +80,8 @@ def test_what_nodes_do_own_and_decide_is_seen(supervisor: Supervisor, watch: Wat
     asked = {k: done(after, k) - done(before, k) for k in ("writes", "reads", "scans")}
     again = {k: asked[k] - n for k, n in (("writes", 30), ("reads", 1), ("scans", 1))}
     assert min(again.values()) >= 0
-    assert (
-        sum(again.values()) <= session.repeated
-    )  # a node under load may fail, and another one is asked
+    # A node under load may fail, and another one is asked.
+    assert sum(again.values()) <= session.repeated
     # Both nodes are replicas of each row; the second answer of a write may still be on its way.
     stored = done(after, "replica_writes") - done(before, "replica_writes")
     assert 30 <= stored <= 2 * asked["writes"]

@@ -132,9 +132,8 @@ class IndexedTable(Machine):
     scanned: FlagVar = flag()
     found: SetVar[Row] = set_of(Row)
     # the log
-    operating: SetVar[Generation] = set_of(
-        Generation, init={Generation.first}
-    )  # their time has come
+    # their time has come
+    operating: SetVar[Generation] = set_of(Generation, init={Generation.first})
     logged = per(Row, optional(Generation))  # the generation of the last write's stream
 
     @initially

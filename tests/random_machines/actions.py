@@ -105,9 +105,8 @@ def _new_value(scope: Expressions, place: Node, looping: bool) -> Node:
         and choices.chance(90)
     ):
         value = _short_enough(value, place)
-    if looping and choices.chance(
-        40
-    ):  # a loop over the members of a set, as the language writes it
+    # A loop over the members of a set, as the language writes it.
+    if looping and choices.chance(40):
         value = Apply(Op.IF, (scope.condition(1), value, _old(place)), place.sort)
     return value
 

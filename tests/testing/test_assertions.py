@@ -51,9 +51,8 @@ class Remembering(Table):
 
 
 def test_a_machine_that_holds_gives_its_report() -> None:
-    assert (
-        assert_holds(LeaseTable, sizes={"node": 2}).states == 21
-    )  # free at five epochs; held or expiring at four, by either node
+    # Free at five epochs; held or expiring at four, by either node.
+    assert assert_holds(LeaseTable, sizes={"node": 2}).states == 21
 
 
 def test_a_violation_is_reported_by_its_run() -> None:

@@ -73,9 +73,8 @@ class Automaton:
     profile: str
     program: Program
     starts: Starts
-    parameters: Mapping[
-        str, Mapping[str, Collection[str]]
-    ]  # the values of each action's parameters
+    # the values of each action's parameters
+    parameters: Mapping[str, Mapping[str, Collection[str]]]
     leaves: Mapping[str, Leaf]
     cells: int  # of a state
     beyond: tuple[Beyond, ...]  # cells that may be larger than declared

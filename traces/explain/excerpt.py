@@ -121,9 +121,8 @@ def _way(
 ) -> _Path:
     """The shortest way from one of the states by hidden steps and the constraint's own to a state."""
     hidden = running.source.recording.hidden.exist
-    looked = (
-        hidden and constraint.steps is None
-    )  # an observation alone may be of any state on the way
+    # an observation alone may be of any state on the way
+    looked = hidden and constraint.steps is None
     came: dict[int, tuple[int, int]] = dict.fromkeys(starts, (-1, -1))
     waiting = list(starts)
     for state in waiting:

@@ -93,9 +93,8 @@ class Explainer:
         foreign = self.foreign(last) is not None  # another candidate understands it
         refused = foreign or self._running.advance(numbers[-1], last) == DEAD
         if finding.cause is Cause.STEP and not refused:
-            return Explanation(
-                self._label(parse_symbol(last))
-            )  # what refuses it lies before the cut
+            # what refuses it lies before the cut
+            return Explanation(self._label(parse_symbol(last)))
         if (
             not whole
             and len(self._known) >= DISTINCT_MAX

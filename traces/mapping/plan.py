@@ -197,9 +197,8 @@ class Plan:
     parameters: Mapping[str, Mapping[str, Kind]] = field(
         default_factory=dict[str, Mapping[str, Kind]]
     )
-    sizes: Mapping[str, int] = field(
-        default_factory=dict[str, int]
-    )  # by the stem of a member's name
+    # by the stem of a member's name
+    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
     beside: tuple[Plan, ...] = ()  # what the same rows are of other machines
 
     @property

@@ -67,9 +67,8 @@ def follow(
         if follower.error is not None:
             raise follower.error
         if (failed := query.exception()) is not None:
-            text = (
-                str(failed).partition("=== Streaming Query ===")[0].strip()
-            )  # its plan is no news
+            # its plan is no news
+            text = str(failed).partition("=== Streaming Query ===")[0].strip()
             raise InputError(
                 f"{source} cannot be followed: {text}", help="is it there, and readable?"
             )

@@ -84,9 +84,8 @@ class Tally:
     lost: int = 0  # lines in holes, as far as it is known how many these are
     reasons: list[tuple[int, str]] = field(default_factory=list)  # (line, why), the first ones
     partly: set[int] = field(default_factory=set)  # unparsed lines that gave events nevertheless
-    passed_over: Counter[str] = field(
-        default_factory=Counter[str]
-    )  # of `other`, by shape: see `Watch`
+    # of `other`, by shape: see `Watch`
+    passed_over: Counter[str] = field(default_factory=Counter[str])
 
     def lose(self, hole: Hole) -> None:
         """Count the lines of a hole."""

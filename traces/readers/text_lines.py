@@ -19,9 +19,8 @@ LINE_MAX = 1 << 20  # bytes; a longer line is not kept
 PART_SIZE = 1 << 25  # bytes of a plain file that are one part
 _CHUNK = PART_SIZE  # bytes read at once
 _BOM = b"\xef\xbb\xbf"  # what some editors put before a text in UTF-8
-_PIECE = (
-    1 << 16
-)  # bytes read at once where the content is damaged: no more are lost before the damage
+# bytes read at once where the content is damaged: no more are lost before the damage
+_PIECE = 1 << 16
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5": "zstd", b"\xfd7zXZ": "xz", b"BZh": "bzip2"}
 ENDINGS = (".gz", ".zst", ".xz", ".bz2")  # of compressed files, by custom: their first bytes decide
 DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError)  # what decompressors raise

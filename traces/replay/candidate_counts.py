@@ -26,9 +26,8 @@ def standings_of(
     how, whose = found[settled, HOW], interner.groups[settled]
     dead = np.array([steps.number(s[1:], DEAD) for s in streams], np.int64)[whose]
     number = np.where(how == GAP, found[settled, SET], found[settled, LAST])
-    number = np.where(
-        how == CONFLICT, dead, number
-    )  # events that contradict each other: no run has both
+    # events that contradict each other: no run has both
+    number = np.where(how == CONFLICT, dead, number)
     kinds, kind = np.unique(np.stack([whose, number, ok[settled]]), axis=1, return_inverse=True)
     counts = np.bincount(kind.ravel(), minlength=kinds.shape[1])
     names = interner.names

@@ -108,9 +108,8 @@ class TraceReport:
     """The verdicts on all traces that were read together."""
 
     files: tuple[str, ...]
-    machines: dict[
-        str, dict[TraceVerdict, int]
-    ]  # with profile and scope: their entities by verdict
+    # with profile and scope: their entities by verdict
+    machines: dict[str, dict[TraceVerdict, int]]
     verdicts: dict[TraceVerdict, int]  # how many entities have each
     totals: Totals
     entities: tuple[EntityReport, ...]  # that are not ok; of very many the first ones
@@ -119,9 +118,8 @@ class TraceReport:
     notes: tuple[str, ...] = ()
     plan: tuple[str, ...] = field(default=(), compare=False)  # how it was found, and why so
     coverage: tuple[MachineCoverage, ...] = ()  # what all events together exercised
-    overflow: Overflow | None = field(
-        default=None, compare=False
-    )  # of those left out, what is at hand
+    # of those left out, what is at hand
+    overflow: Overflow | None = field(default=None, compare=False)
     entities_unknown: int = 0  # of those left out, more than `rest` has
     damaged: tuple[Damaged, ...] = ()  # what was left out
     seconds: float = field(default=0.0, compare=False)

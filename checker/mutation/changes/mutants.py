@@ -32,9 +32,8 @@ class Mutant:
     made: Callable[[], Definition] = field(compare=False, repr=False)
     where: Source | None = field(default=None, compare=False)
     reasons: tuple[Reason, ...] = field(default=(), compare=False)  # why it may survive
-    part: str = field(
-        default="", compare=False
-    )  # of a system, that says what was changed: "tablet."
+    # of a system, that says what was changed: "tablet."
+    part: str = field(default="", compare=False)
     whole: bool = field(default=False, compare=False)  # several places: no reason is of all of them
 
     @property

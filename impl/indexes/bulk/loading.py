@@ -41,9 +41,8 @@ class _Batch:
     entries: Entries
     values: Numbers = field(default_factory=lambda: _NO_NUMBERS)  # of all of `entries`
     rows: Numbers = field(default_factory=lambda: _NO_NUMBERS)
-    second: Numbers = field(
-        default_factory=lambda: _NO_NUMBERS
-    )  # places of those whose key another one has
+    # places of those whose key another one has
+    second: Numbers = field(default_factory=lambda: _NO_NUMBERS)
     later: Numbers = field(default_factory=lambda: _NO_NUMBERS)  # of those that come later
     is_sorted: bool = False  # statements see what it has
     is_gone: bool = False  # whoever sent it has given it up

@@ -15,9 +15,8 @@ import sys
 SHORT = 100_000  # nanoseconds, the least that there is
 USUAL = 0  # as the system has it
 _CALLS = {"x86_64": 314, "aarch64": 274}  # of `sched_setattr`, which Python has not
-_ATTRIBUTES = struct.Struct(
-    "=IIQiIQQQ"
-)  # size, policy, flags, nice, priority, runtime, deadline, period
+# size, policy, flags, nice, priority, runtime, deadline, period
+_ATTRIBUTES = struct.Struct("=IIQiIQQQ")
 
 
 def take_slices(nanoseconds: int) -> bool:

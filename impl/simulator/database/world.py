@@ -126,12 +126,10 @@ class World:
         self._links: dict[tuple[str, str, type], str] = {}  # their names
         self.watcher: Watcher | None = None
         self.logs: dict[str, list[str]] | None = None  # the lines of each node's log, if kept
-        self.isolated: set[str] = (
-            set()
-        )  # cut off from group0 and the coordinator; clients reach them
-        self.parted: set[str] = (
-            set()
-        )  # cut off from group0 and all other nodes, and to come back as they are
+        # cut off from group0 and the coordinator; clients reach them
+        self.isolated: set[str] = set()
+        # cut off from group0 and all other nodes, and to come back as they are
+        self.parted: set[str] = set()
         self.held: list[tuple[str, str, Message]] = []  # until these are back
         self.suspended: dict[str, list[Callable[[], None]]] = {}  # with what they are to do
         self.clients: Callable[[str, Message], None] = lambda _to, _message: None

@@ -98,9 +98,7 @@ class Indexes:
         self._takes_writes = takes_writes
         self._lock = scheduler.condition()  # taken before those of the groups
         had = self.replica.header
-        self._replicas = {
-            *partitions_of(had.passive), *had.pending.passive, *self.on_transfer
-        }  # fmt: skip
+        self._replicas = {*partitions_of(had.passive), *had.pending.passive, *self.on_transfer}
         self.main.log.replicas = lambda: self._replicas
         self.follow()
 
@@ -340,9 +338,8 @@ def _program() -> Program:
     return Program(define(PartitionReplicas, profile=COUCHBASE.name))
 
 
-@lru_cache(
-    maxsize=1 << 16
-)  # a step depends on nothing else, and most partitions take the same ones
+# A step depends on nothing else, and most partitions take the same ones.
+@lru_cache(maxsize=1 << 16)
 def _fired(action: str, state: State) -> State | str:
     """A partition after a step; a text why the definition refuses it."""
     instance = Instance(_program(), dict(state), name="a partition")

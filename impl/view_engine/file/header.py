@@ -13,9 +13,8 @@ from stagewright.impl.view_engine.file.masks import MASK_BYTES, mask_bytes, part
 
 LATEST_VERSION = 2
 SIGNATURE_BYTES = 16
-FailoverLog = tuple[
-    tuple[bytes, int], ...
-]  # (uuid of 8 bytes, from which sequence number), newest first
+# (uuid of 8 bytes, from which sequence number), newest first
+FailoverLog = tuple[tuple[bytes, int], ...]
 
 
 class Root(NamedTuple):

@@ -93,9 +93,8 @@ def _program() -> Program:
     return _program_of((SEED if has(Defect.cleanup_is_not_waited_for) else COUCHBASE).name)
 
 
-@lru_cache(
-    maxsize=1 << 16
-)  # a step depends on nothing else, and most partitions take the same ones
+# A step depends on nothing else, and most partitions take the same ones.
+@lru_cache(maxsize=1 << 16)
 def _fired(program: Program, action: str, state: FrozenMap[str, Any]) -> Any:
     """What the header says of a partition after a step; a text why the definition refuses it."""
     instance = Instance(program, dict(state), name="a partition")

@@ -62,9 +62,8 @@ class Map:
     replicas: dict[int, list[str]]
     moving: dict[int, str] = field(default_factory=dict[int, str])  # to which node
     paused: list[int] = field(default_factory=list[int])
-    anew: list[int] = field(
-        default_factory=list[int]
-    )  # whose history begins anew, after a failover
+    # whose history begins anew, after a failover
+    anew: list[int] = field(default_factory=list[int])
     command: int = 0
 
 

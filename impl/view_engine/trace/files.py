@@ -31,9 +31,8 @@ class TraceFiles:
         self._trace = trace
         self._writers: dict[str, TraceWriter] = {}
         self._begun: set[tuple[str, str]] = set()
-        self._since = (
-            time.time_ns() - time.monotonic_ns()
-        )  # a clock that is set does not turn events round
+        # a clock that is set does not turn events round
+        self._since = time.time_ns() - time.monotonic_ns()
 
     def take(self, kind: str, entity: str, node: str, action: str, /, **arguments: Any) -> None:
         """Write a step."""

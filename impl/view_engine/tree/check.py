@@ -130,9 +130,8 @@ def _check_blocks(disk: Disk, report: FileReport) -> list[Snapshot]:
             broken.append((position, error.reason))
     report.headers = len(found)
     last = found[0].position if found else -1
-    for position, what in broken[
-        :MOST_NOTES
-    ]:  # a crash leaves such blocks behind, also before later headers
+    # A crash leaves such blocks behind, also before later headers.
+    for position, what in broken[:MOST_NOTES]:
         report.notes.append(f"not a header, at byte {position}: {what}")
     if len(broken) > MOST_NOTES:
         report.notes.append(f"nor in {len(broken) - MOST_NOTES:,} blocks after these")

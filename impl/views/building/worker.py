@@ -66,9 +66,8 @@ class ViewBuildingWorker:
         self._flushed: set[str] = set()  # views for which their base table was flushed
         self._flushing: dict[str, set[str]] = {}  # by base table: the views when the flush began
         self._calls: list[tuple[str, WorkOnTasks]] = []  # that wait for a flush
-        self.synced: Callable[[Effect], list[Effect]] = lambda then: [
-            then
-        ]  # when all that is written is
+        # when all that is written is
+        self.synced: Callable[[Effect], list[Effect]] = lambda then: [then]
         outbox.built = self._arrived
 
     # -- calls ---------------------------------------------------------------------------------------------

@@ -120,20 +120,17 @@ class IndexCompaction(Machine):
     state = per(Partition, one_of(PartitionState, init=PartitionState.active))
     seqs = per(Partition, number(0, LAST_SEQ))  # as the last header says
     file: OneVar[FileNumber] = one_of(FileNumber, init=FileNumber.first)  # that it has open
-    roots: OneVar[FileNumber] = one_of(
-        FileNumber, init=FileNumber.first
-    )  # the file they are offsets in
+    # the file they are offsets in
+    roots: OneVar[FileNumber] = one_of(FileNumber, init=FileNumber.first)
     # the files
     there = per(FileNumber, flag(), init=lambda file: file.is_first)
     rows = per(FileNumber, per(Partition, number(0, LAST_SEQ)))  # of the documents up to here
     fragmentation: NumberVar = number(0, THRESHOLD)
     # the updater
-    updating: OptionalVar[FileNumber] = optional(
-        FileNumber
-    )  # the file it writes; none: it does not run
-    written: OptionalVar[Partition] = optional(
-        Partition
-    )  # a batch that the group has not taken over
+    # the file it writes; none: it does not run
+    updating: OptionalVar[FileNumber] = optional(FileNumber)
+    # a batch that the group has not taken over
+    written: OptionalVar[Partition] = optional(Partition)
     # the compactor
     compactor: OneVar[Compactor] = one_of(Compactor, init=Compactor.none)
     snapshot = per(Partition, number(0, LAST_SEQ))  # the rows in the header that it has read

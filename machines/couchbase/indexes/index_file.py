@@ -121,9 +121,8 @@ class IndexFile(Machine):
     changing: OneVar[Leaf] = one_of(Leaf, init=Leaf.left)
     node: NumberVar = number(0, BLOCKS)  # the new node, and the new root
     root: NumberVar = number(0, BLOCKS)
-    known = per(
-        Leaf, number(0, LAST_ROWS)
-    )  # to clients: what was acknowledged, or returned to a query
+    # to clients: what was acknowledged, or returned to a query
+    known = per(Leaf, number(0, LAST_ROWS))
 
     # -- a bulk insert -----------------------------------------------------------------------------------
 

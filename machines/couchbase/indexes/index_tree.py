@@ -102,9 +102,8 @@ class IndexTree(Machine):
     exercised_at = scopes({}, {batches: 4, requests: 1})
 
     state = per(Partition, one_of(PartitionState, init=PartitionState.active))
-    row = per(
-        Key, optional(Partition)
-    )  # the partition of the row with the key; none: there is no row
+    # the partition of the row with the key; none: there is no row
+    row = per(Key, optional(Partition))
     node = per(KVNode, record(Node))
     root = record(Node)
     changed: SetVar[KVNode] = set_of(KVNode)  # their new versions are not written

@@ -86,9 +86,8 @@ class PartitionIndex(Machine):
     unwritten: FlagVar = flag()  # the group process is about to write a header
     updater: FlagVar = flag()
     updating = per(Partition, record(Entry))  # the updater's group
-    told: SetVar[Partition] = set_of(
-        Partition
-    )  # messages to the updater: partitions that are new, and passive
+    # messages to the updater: partitions that are new, and passive
+    told: SetVar[Partition] = set_of(Partition)
     cleaner: FlagVar = flag()
     cleaning = per(Partition, record(Entry))  # the cleaner's group
     blank = constant(record(Entry))

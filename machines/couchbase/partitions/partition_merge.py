@@ -90,9 +90,8 @@ class PartitionMerge(Machine):
 
     failures = budget(1, doc="nodes that fail while they send")
 
-    at = constant(
-        per(Row, optional(Node, init=ANY))
-    )  # the node that has the row; none: there is no such row
+    # the node that has the row; none: there is no such row
+    at = constant(per(Row, optional(Node, init=ANY)))
     skip = constant(number(0, 2, init=ANY))
     limit = constant(number(0, 2, init=ANY))
     descending = constant(flag(init=ANY))

@@ -115,9 +115,8 @@ class CdcPublication(Machine):
     new_generation: OptionalVar[Generation] = optional(Generation)  # its data is there
     committed: SetVar[Generation] = set_of(Generation, init=ANY)
     unpublished: SetVar[Generation] = set_of(Generation)
-    tokens: SetVar[Generation] = set_of(
-        Generation, init={Generation.first}
-    )  # of joins, in the ring
+    # of joins, in the ring
+    tokens: SetVar[Generation] = set_of(Generation, init={Generation.first})
     # the tables for CDC clients
     described: SetVar[Generation] = set_of(Generation, init=ANY)
     writable: FlagVar = flag(init=True)  # enough of their replicas are up

@@ -109,9 +109,8 @@ class TabletResize(Machine):
     replicas = per(Half, set_of(Node, init=ANY))
     leaving = per(Half, optional(Node))
     pending = per(Half, optional(Node))
-    streams_layout: OneVar[Layout] = one_of(
-        Layout
-    )  # of the CDC streams of the table, if it has a log
+    # of the CDC streams of the table, if it has a log
+    streams_layout: OneVar[Layout] = one_of(Layout)
     streams_since: NumberVar = number(0, LAST_TIME + DECISIONS)
     # nodes
     view = per(Node, record(View))

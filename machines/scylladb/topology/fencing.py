@@ -125,9 +125,8 @@ class Request(Record):
     lwt = flag()  # a lightweight transaction, or a plain write
     executed = number(0, LAST_VERSION)  # the replica's own version, if it executes the transaction
     stage = one_of(Stage, init=Stage.old)  # and the stage that says where it has locked the row
-    abandoned = (
-        flag()
-    )  # its coordinator gave up; messages may still arrive, locks may still be held
+    # its coordinator gave up; messages may still arrive, locks may still be held
+    abandoned = flag()
 
 
 class Purpose(Enum):

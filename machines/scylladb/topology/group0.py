@@ -113,9 +113,8 @@ class Group0(Machine):
     # what callers see
     issued: NumberVar = number(0, COMMANDS)
     told: NumberVar = history(number(0, COMMANDS))  # changes that callers were told are made
-    refused: NumberVar = history(
-        number(0, COMMANDS)
-    )  # the last one that came too late, they were told
+    # the last one that came too late, they were told
+    refused: NumberVar = history(number(0, COMMANDS))
 
     @initially
     def somebody_votes(self) -> Bool:

@@ -146,13 +146,11 @@ class TopologyCoordinator(Machine):
     at = per(Coordinator, one_of(At, init=At.top))
     read = per(Coordinator, one_of(Transition, init=T.null))  # as it was when last read
     saw_request: SetVar[Coordinator] = set_of(Coordinator)  # a request was pending then
-    guarded: SetVar[Coordinator] = set_of(
-        Coordinator
-    )  # nobody has committed since it took its guard
+    # nobody has committed since it took its guard
+    guarded: SetVar[Coordinator] = set_of(Coordinator)
     plan = per(Coordinator, per(Tablet, optional(Stage)))  # the stage that is to be committed
-    done = per(
-        Coordinator, per(Tablet, optional(Stage))
-    )  # the stage of which it knows that it is done
+    # the stage of which it knows that it is done
+    done = per(Coordinator, per(Tablet, optional(Stage)))
     events: SetVar[Coordinator] = set_of(Coordinator)  # something happened since it looked
     # the operator
     waits: FlagVar = flag()  # for the answer to a request

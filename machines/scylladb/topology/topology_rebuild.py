@@ -88,12 +88,10 @@ class TopologyRebuild(Machine):
     rebuilding: OptionalVar[Node] = optional(Node)
     session: FlagVar = flag()  # an open session: what is streamed in it is stored
     # what only the coordinator of the moment knows
-    sources: SetVar[Node] = volatile(
-        set_of(Node), of=COORDINATOR
-    )  # the replicas to stream from, once it streams
-    streamed: SetVar[Node] = volatile(
-        set_of(Node), of=COORDINATOR
-    )  # those of them that have sent all their rows
+    # the replicas to stream from, once it streams
+    sources: SetVar[Node] = volatile(set_of(Node), of=COORDINATOR)
+    # those of them that have sent all their rows
+    streamed: SetVar[Node] = volatile(set_of(Node), of=COORDINATOR)
     broken: FlagVar = volatile(flag(), of=COORDINATOR)  # a source went away and came back empty
     # nodes, as the failure detector sees them
     down = observed(set_of(Node), of=NETWORK)

@@ -127,15 +127,13 @@ class ViewResize(Machine):
     built: FlagVar = flag()  # view build status: SUCCESS
     view: SetVar[Slot] = set_of(Slot)  # slots whose rows are in the view
     # the worker
-    held = per(
-        Slot, optional(Slot)
-    )  # the last token under which it holds a staging sstable of a slot
+    # the last token under which it holds a staging sstable of a slot
+    held = per(Slot, optional(Slot))
     batch: OneVar[Work] = one_of(Work, init=Work.none)
     type: OptionalVar[Type] = optional(Type)
     tablet: OptionalVar[Tablet] = optional(Tablet)  # whose task the batch executes
-    token: OptionalVar[Slot] = optional(
-        Slot
-    )  # the last token of that tablet when the batch started
+    # the last token of that tablet when the batch started
+    token: OptionalVar[Slot] = optional(Slot)
     reads: SetVar[Slot] = set_of(Slot)  # its slots then
     stale: FlagVar = flag()  # the task of the batch has been deleted from group0
 

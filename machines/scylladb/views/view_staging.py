@@ -117,9 +117,8 @@ class ViewStaging(Machine):
     aborted: FlagVar = flag()  # aborted ones, until the operation ends
     # the worker's memory
     loaded: FlagVar = flag(init=True)  # the tables' sstables are loaded
-    discovered: FlagVar = flag(
-        init=True
-    )  # staging sstables that a restart left have been looked for
+    # staging sstables that a restart left have been looked for
+    discovered: FlagVar = flag(init=True)
     to_register: SetVar[Sstable] = set_of(Sstable)  # _sstables_to_register
     registering: SetVar[Sstable] = set_of(Sstable)  # what the registrator's command is about
     staging: SetVar[Sstable] = set_of(Sstable)  # _staging_sstables: there is a task for them

@@ -85,9 +85,8 @@ class BackfillSafeTime(Machine):
     # the leader's memory
     answer = per(Tablet, number(NO_TIME, LAST))  # to GetSafeTime
     # the tablets
-    user_enforced = constant(
-        flag(init=ANY)
-    )  # the table's transactions: no tablet keeps a record of them
+    # the table's transactions: no tablet keeps a record of them
+    user_enforced = constant(flag(init=ANY))
     change = constant(per(Tablet, one_of(Change, init=ANY)))
     transaction = per(Tablet, one_of(Transaction, init=Transaction.pending))
     committed_at = per(Tablet, number(NO_TIME, LAST))

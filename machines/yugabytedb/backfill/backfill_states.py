@@ -20,9 +20,8 @@ class Step(Enum):
     launch = auto()  # J0: record the job
     wait_for_splits = auto()  # J1: tablet splitting is off; wait for splits that have begun
     get_safe_time = auto()  # J2: ask every tablet, record the largest answer
-    backfill_tablets = (
-        auto()
-    )  # J3: chunk by chunk, a checkpoint after each; J4: all tablets are done
+    # J3: chunk by chunk, a checkpoint after each; J4: all tablets are done
+    backfill_tablets = auto()
     allow_gc = auto()  # J5: the index tables may reclaim delete markers
     write_permissions = auto()  # J6
     clear_checkpoints = auto()  # J7a

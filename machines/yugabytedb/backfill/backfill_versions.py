@@ -110,9 +110,8 @@ class BackfillVersions(Machine):
     backfilled: SetVar[Row] = set_of(Row)
     # what a promise looks at
     at_t_read = history(per(Row, optional(Value)))
-    wrong_read: FlagVar = (
-        flag()
-    )  # a client found through the index what the table has not, or missed a row
+    # a client found through the index what the table has not, or missed a row
+    wrong_read: FlagVar = flag()
 
     @initially
     def rows_are_from_before(self, r: Term[Row]) -> Bool:

@@ -157,9 +157,8 @@ class IndexRows(Machine):
     # the index table
     entry = per(Row, per(Value, record(Entry)))
     retains_delete_markers: FlagVar = flag(init=True)
-    wrong_read: FlagVar = (
-        flag()
-    )  # a client found through the index what the table has not, or missed a row
+    # a client found through the index what the table has not, or missed a row
+    wrong_read: FlagVar = flag()
 
     drops = budget(1, doc="indexes that clients drop")
 

@@ -48,10 +48,8 @@ class Fault(Enum):
 
     illegal_jump = "illegal_jump", "violation"  # an event of another run in place of its own
     wrong_value = "wrong_value", "violation"  # a stage that the step does not lead to
-    unknown_entity = (
-        "unknown_entity",
-        "unparsed",
-    )  # the step names a kind of transition that there is not
+    # the step names a kind of transition that there is not
+    unknown_entity = ("unknown_entity", "unparsed")
     missing = "missing", "gap"  # an event is left out
     no_beginning = "no_beginning", "gap"  # the entity appears from nowhere
     duplicate = "duplicate", "ok"  # an event is written twice

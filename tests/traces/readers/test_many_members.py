@@ -103,9 +103,8 @@ def test_no_step_is_tried_that_an_event_does_not_name(
 
     monkeypatch.setattr(Determinised, "_take", counted)
     checked(rows(*range(CLIENTS)), tmp_path)
-    assert (
-        tried <= 4 * 2 * CLIENTS + 2 * CLIENTS
-    )  # a few an event, and those of the first state once
+    # A few an event, and those of the first state once.
+    assert tried <= 4 * 2 * CLIENTS + 2 * CLIENTS
 
 
 def test_a_word_for_nobody_is_no_name(tmp_path: Path) -> None:

@@ -130,9 +130,8 @@ def test_a_row_is_an_event_of_each_part_and_each_machine(
     counted = {machine.partition(",")[0]: sum(v.values()) for machine, v in report.machines.items()}
     assert counted == {"Book": 2, "Account": 2}
     assert (report.totals.lines, report.totals.with_events, report.totals.other) == (4, 3, 1)
-    assert (
-        report.totals.events == 4 + 4 + 4
-    )  # those of books, those of accounts, and the beginnings
+    # Those of books, those of accounts, and the beginnings.
+    assert report.totals.events == 4 + 4 + 4
 
 
 def test_each_machine_refuses_what_is_wrong_for_it(checked: Callable[..., TraceReport]) -> None:

@@ -83,9 +83,8 @@ class _Group:
     generation: int
     known: dict[int, _State] = field(default_factory=dict[int, _State])
     partly: set[int] = field(default_factory=set[int])  # of these not all is known
-    having: dict[str, set[int]] = field(
-        default_factory=dict[str, set[int]]
-    )  # by what is so of them
+    # by what is so of them
+    having: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
     sequences: dict[int, int] = field(default_factory=dict[int, int])
     frozen: dict[int, int] = field(default_factory=dict[int, int])  # up to where, while unindexable
     applying: Record | None = None

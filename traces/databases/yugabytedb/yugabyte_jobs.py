@@ -50,10 +50,8 @@ _READY = Permission.read_write_and_delete.name
 _WRITTEN, _BACKFILL = Permission.write_and_delete.name, Permission.do_backfill.name
 _POSTGRES_ID = re.compile(r"[0-9a-f]{8}00003000[89ab]000[0-9a-f]{12}")  # YSQL makes ids of its oids
 
-_OF_JOBS = (
-    YUGABYTE_2.name,
-    YUGABYTE_2026.name,
-)  # profiles of jobs; the others are those of permissions
+# profiles of jobs; the others are those of permissions
+_OF_JOBS = (YUGABYTE_2.name, YUGABYTE_2026.name)
 
 _NOTES = {
     Said.RACED: "writes of permissions were overtaken by another version of the table",
@@ -101,9 +99,8 @@ class JobsReading:
 
     def __init__(self, profile: str, records: Iterable[LogRecord]) -> None:
         self.events: list[tuple[int, Event]] = []
-        self.written: set[str] = (
-            set()
-        )  # permissions that alter rounds write, of which each is logged
+        # permissions that alter rounds write, of which each is logged
+        self.written: set[str] = set()
         self._skipped = 0  # times an index became ready with no word of its backfill
         self._profile = profile
         self._eras = _eras(records)

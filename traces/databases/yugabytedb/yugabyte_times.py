@@ -77,9 +77,8 @@ def _logged_year(records: Sequence[tuple[int, LogRecord]]) -> int:
 
 
 def _first_month(records: Sequence[tuple[int, LogRecord]]) -> int:
-    return next(
-        (r.prefix.month for _, r in records if r.prefix.month), 0
-    )  # of its head, if it has one
+    # of its head, if it has one
+    return next((r.prefix.month for _, r in records if r.prefix.month), 0)
 
 
 def _begin(months: list[int]) -> int:

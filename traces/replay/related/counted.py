@@ -36,9 +36,8 @@ class Kind(NamedTuple):
     options: tuple[tuple[int, ...], ...]
 
 
-Count = tuple[
-    tuple[int, int], ...
-]  # (kind, how many, but no more than counts), sorted; none is left out
+# (kind, how many, but no more than counts), sorted; none is left out
+Count = tuple[tuple[int, int], ...]
 
 
 class Counting:

@@ -285,10 +285,8 @@ def _timelines(  # noqa: C901 - one loop, compiled as a whole
         if watched[whose, 0] > 0:
             expected, state = watched[whose, 0], watched[whose, 1]
             time, place = watched[whose, 2], watched[whose, 3]
-        whole, keeps = (
-            True,
-            len(seen) > 0,
-        )  # no event is missing until now; whether another run follows
+        # no event is missing until now; whether another run follows
+        whole, keeps = (True, len(seen) > 0)
         t, last = view_bounds[whose], view_bounds[whose + 1]
         r, end = bounds[whose], bounds[whose + 1]
         while r <= end:

@@ -52,9 +52,8 @@ class StagingWatcher:
         self._processed: set[tuple[str, str, bytes]] = set()  # a crash may bring them back
         self._comes_late = False  # the chunk that is handled: others have had its rows
         self._tasks: set[Where] = set()  # that group0 stores
-        self._came: set[Where] = (
-            set()
-        )  # whose task is gone since rows came by a stream that goes on
+        # whose task is gone since rows came by a stream that goes on
+        self._came: set[Where] = set()
         self._views: set[str] = set()  # those that are committed
         self._begun: dict[str, set[str]] = {}  # by tablet and life: views when a batch began
 

@@ -97,9 +97,8 @@ class TopologyRecord(Machine):
     # what only the coordinator of the moment knows
     barrier: OneVar[Barrier] = volatile(one_of(Barrier, init=Barrier.none), of=COORDINATOR)
     streamed: FlagVar = volatile(flag(), of=COORDINATOR)  # stream_ranges has ended well
-    giving_up: FlagVar = volatile(
-        flag(), of=COORDINATOR
-    )  # `_rollback`: an action has failed, the operation is to be undone
+    # `_rollback`: an action has failed, the operation is to be undone
+    giving_up: FlagVar = volatile(flag(), of=COORDINATOR)
 
     @initially
     def a_cluster_of_normal_nodes(self) -> Bool:

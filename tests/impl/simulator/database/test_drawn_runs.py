@@ -67,9 +67,8 @@ FENCED = Plan(  # n1 has drained what is older, and has not learned the fence
 )
 _SPARED = "table t tablets 4 rf 2; write 40; wait 300; suspend n3; ask remove n3; wait {}; abort n3; wait 300; resume n3; wait 300"
 SPARED = Plan(nodes=4, seed=1, script=parse_script(_SPARED.format(150)))  # a barrier goes on
-REBUILT = Plan(
-    nodes=4, seed=1, script=parse_script(_SPARED.format(300))
-)  # its tablets are, elsewhere
+# its tablets are, elsewhere
+REBUILT = Plan(nodes=4, seed=1, script=parse_script(_SPARED.format(300)))
 PASSED_EARLY = Plan(  # a barrier has passed without n3, and its stage waits for a cleanup
     nodes=4,
     seed=67,

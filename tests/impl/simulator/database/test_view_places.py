@@ -141,9 +141,8 @@ def test_an_update_that_waits_for_its_pair_goes_to_all_when_the_row_comes_late_t
         "with other partners",
     ],
 )
-@pytest.mark.parametrize(
-    "seed", some_of([2, 0])
-)  # of 2 a barrier passed while it was to be retried
+# Of 2 a barrier passed while it was to be retried.
+@pytest.mark.parametrize("seed", some_of([2, 0]))
 def test_each_replica_of_a_view_has_what_its_base_table_says(plan: Plan, seed: int) -> None:
     report = run(replace(plan, seed=seed))
     assert (report.breaches, report.refused) == ([], [])

@@ -47,9 +47,8 @@ class Cluster:
     def elect(self, node: str) -> None:
         old, self.leader = self.leader, node
         self.write(node, "start topology coordinator fiber")
-        if (
-            old not in ("", node) and self.random.random() < 0.5
-        ):  # it does not know yet: its commit is refused
+        # It does not know yet: its commit is refused.
+        if old not in ("", node) and self.random.random() < 0.5:
             for tablet, stage in enumerate(self.stages):
                 if NEXT[stage][0] not in UNLOGGED:
                     self.write(old, f"Will set tablet {TABLE}:{tablet} stage to {NEXT[stage][0]}")

@@ -48,9 +48,8 @@ def test_a_log_of_nodes_that_join_and_leave_is_in_order() -> None:
     assert violations(found_) == []
     assert not tally.unparsed
     assert {e.profile for _, e in found_.events if e.machine == TRANSITION} == {"scylla-2025.4"}
-    assert (
-        "1 changes were cancelled by a race" not in found_.notes
-    )  # that commit changed nothing here
+    # That commit changed nothing here.
+    assert "1 changes were cancelled by a race" not in found_.notes
     nodes = [(entity, seen["node_state"]) for entity, seen in recorded(found_, NODE)]
     assert [state for entity, state in nodes if entity == HOSTS[2]] == [
         "none",

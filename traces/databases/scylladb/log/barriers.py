@@ -185,9 +185,8 @@ class Barriers:
             tenure.evaluated = False
             return
         if (version := barriers.fenced_by(reason)) is not None:
-            if (
-                version != tenure.fence or tenure.grown
-            ):  # else it stays, and all have acknowledged it
+            # Else it stays, and all have acknowledged it.
+            if version != tenure.fence or tenure.grown:
                 self._act(node, "advance_fence", source)
             tenure.fence, tenure.grown = version, False
             return

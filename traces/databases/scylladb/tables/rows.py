@@ -37,9 +37,8 @@ TABLES: dict[str, tuple[str, frozenset[str]]] = {
     "view_building_tasks": ("aborted", frozenset({"id", "aborted", "state"})),
     "group0_history": ("state_id", frozenset({"state_id", "description"})),
 }
-_OLD_TASKS = frozenset(
-    {"id", "base_id", "last_token", "state"}
-)  # view_building_tasks before 2025-12
+# view_building_tasks before 2025-12
+_OLD_TASKS = frozenset({"id", "base_id", "last_token", "state"})
 _POLLED_AT = "polled_at"
 
 _STAMP = re.compile(

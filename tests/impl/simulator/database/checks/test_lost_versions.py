@@ -85,9 +85,8 @@ def is_y(value: bytes | None) -> bool:
 def test_a_view_may_show_what_a_replaced_node_alone_had() -> None:
     report = run(ONE_REPLICA_IS_REPLACED)
     assert report.kept, report.breaches + report.refused
-    assert (
-        report.counted["view rows of lost versions"] == 2
-    )  # one row, on each of the view's replicas
+    # One row, on each of the view's replicas.
+    assert report.counted["view rows of lost versions"] == 2
 
 
 @pytest.mark.long
