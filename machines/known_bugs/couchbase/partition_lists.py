@@ -35,6 +35,7 @@ from stagewright.spec import (
     flag,
     invariant,
     leads_to,
+    lemma,
     liveness,
     number,
     per,
@@ -206,9 +207,9 @@ class PartitionVersions(Machine):
         known = has(self.versions, number_of(p)) | has(self.told, number_of(p))
         return self.partitions.has(p).implies(known)
 
-    @invariant
+    @lemma
     def messages_are_of_partitions_of_the_index(self, p: Term[PartitionId]) -> Bool:
-        """Lemma: nobody is told of a partition that was cleaned up."""
+        """Nobody is told of a partition that was cleaned up."""
         return has(self.told, number_of(p)).implies(self.partitions.has(p))
 
     @final
@@ -282,15 +283,15 @@ class PartitionRequests(Machine):
         wanted = self.asked.has(p) & ~self.gone.has(p) & ~has(self.request, number_of(p))
         return has(self.filtered, number_of(p)) == wanted
 
-    @invariant
+    @lemma
     def what_is_filtered_was_before(self) -> Bool:
-        """Lemma: what was filtered comes before what is left of the request."""
+        """What was filtered comes before what is left of the request."""
         is_before = every(self.filtered[p] < self.request[Place.first] for p in PLACES)
         return is_empty(self.filtered) | (self.sent & (is_empty(self.request) | is_before))
 
-    @invariant
+    @lemma
     def requests_are_what_is_asked(self, p: Term[PartitionId]) -> Bool:
-        """Lemma: a request lists what it is to remove, and all of it until it is sent."""
+        """A request lists what it is to remove, and all of it until it is sent."""
         listed, asked = has(self.request, number_of(p)), self.asked.has(p)
         return listed.implies(asked) & (asked & ~self.sent).implies(listed)
 

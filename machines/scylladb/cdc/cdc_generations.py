@@ -300,9 +300,9 @@ class CdcGenerations(Machine):
         """003: of writes only those are refused that are in the past or too far in the future."""
         return self.accepts(n, self.clock(n))
 
-    @invariant
+    @lemma
     def accepted_writes_are_not_far_ahead(self) -> Bool:
-        """Lemma: the timestamp of an accepted write is before the start of what is yet to be introduced."""
+        """The timestamp of an accepted write is before the start of what is yet to be introduced."""
         ahead = self.write.timestamp > self.now + SKEW + LEEWAY
         known = some((self.write.generation == g) for g in self.introduced)
         return (self.write.fate == Fate.accepted).implies(known & ~ahead)
@@ -655,9 +655,9 @@ class CdcGenerations(Machine):
             for g in self.introduced
         )
 
-    @invariant
+    @lemma
     def generations_take_one_way(self, g: Term[Generation]) -> Bool:
-        """Lemma: a generation is written, introduced when every node has stored it, and then published."""
+        """A generation is written, introduced when every node has stored it, and then published."""
         only_when(self.release.group0)
         waits, introduced = self.on_its_way == g, self.introduced.has(g)
         unpublished, described = self.unpublished.has(g), self.described.has(g)

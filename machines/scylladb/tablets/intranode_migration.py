@@ -34,6 +34,7 @@ from stagewright.spec import (
     flag,
     invariant,
     leads_to,
+    lemma,
     liveness,
     number,
     one_of,
@@ -359,9 +360,9 @@ class IntranodeMigration(Machine):
         acts = self.stage.any_of(Stage.streaming, Stage.cleanup, Stage.cleanup_target)
         return self.operated.implies(acts)
 
-    @invariant
+    @lemma
     def the_write_under_way_is_the_newest(self) -> Bool:
-        """Lemma: writes come one after the other; a shard that has stored the one under way has it."""
+        """Writes come one after the other; a shard that has stored the one under way has it."""
         targets = self.write_stage.column(lambda stage: stage.writes)
         kept = every(
             self.stored.has(s).implies(targets.has(s) & (self.data[s] >= self.write))
@@ -371,9 +372,9 @@ class IntranodeMigration(Machine):
         none = self.stored.is_empty() & (self.acknowledged <= self.written)
         return choose(self.write > 0, kept & newest, none)
 
-    @invariant
+    @lemma
     def shards_that_are_read_are_complete(self) -> Bool:
-        """Lemma: the shard that is read has what was acknowledged; so has the pending one when it has streamed."""
+        """The shard that is read has what was acknowledged; so has the pending one when it has streamed."""
         left = self.stage.any_of(Stage.use_new, Stage.cleanup, Stage.end_migration, Stage.moved)
         switched = left | (self.stage == Stage.write_both_read_new)
         streamed = (self.stage == Stage.streaming) & self.operated
@@ -381,9 +382,9 @@ class IntranodeMigration(Machine):
         pending = (switched | streamed).implies(self.data[PENDING] >= self.acknowledged)
         return leaving & pending & (self.expected <= self.acknowledged)
 
-    @invariant
+    @lemma
     def what_was_cleaned_up_stays_clean(self) -> Bool:
-        """Lemma: nothing is written to a shard that was cleaned up."""
+        """Nothing is written to a shard that was cleaned up."""
         moved = self.operated & (self.stage == Stage.cleanup)
         reverted = self.operated & (self.stage == Stage.cleanup_target)
         clean = reverted.implies((self.data[PENDING] == 0) & self._has_drained())

@@ -37,6 +37,7 @@ from stagewright.spec import (
     initially,
     invariant,
     leads_to,
+    lemma,
     liveness,
     one_of,
     optional,
@@ -271,17 +272,17 @@ class ResizeGuards(Machine):
         held = guard.tablet.is_some() | guard.outdated | guard.transition
         return guard.key.is_none().implies(~held & (guard.layout == Layout.one_tablet))
 
-    @invariant
+    @lemma
     def who_has_the_newest_map_knows_of_the_migration(self, n: Term[Node]) -> Bool:
-        """Lemma: and takes the tablet for what the newest map calls so."""
+        """It also takes the tablet for what the newest map calls so."""
         guard = self.guard[n]
         knows = self._is_affected(n) & ~guard.outdated
         named = guard.tablet == self._tablet_of(guard.key, guard.layout)
         return knows.implies(guard.transition) & guard.key.is_some().implies(named)
 
-    @invariant
+    @lemma
     def everybody_has_learned_of_a_drained_migration(self, n: Term[Node]) -> Bool:
-        """Lemma: until it ends nothing new is committed."""
+        """Until it ends nothing new is committed."""
         return self.drained.implies(self.migrating.is_some() & self._is_current(n))
 
     @liveness

@@ -28,6 +28,7 @@ from stagewright.spec import (
     flag,
     invariant,
     leads_to,
+    lemma,
     liveness,
     number,
     one_of,
@@ -260,16 +261,16 @@ class StreamSession(Machine):
         """The master has a session only for a coordinator that waits for it."""
         return (self.master != Session.none).implies(self.waiting)
 
-    @invariant
+    @lemma
     def plans_are_in_order(self) -> Bool:
-        """Lemma: no message is of a plan that its sender does not have yet."""
+        """No message is of a plan that its sender does not have yet."""
         order = (self.message_plan <= self.follower_plan) & (self.follower_plan <= self.plan)
         new = (self.prepare > 0).implies(self.follower_plan < self.prepare)
         return order & new & (self.prepare <= self.plan)
 
-    @invariant
+    @lemma
     def rows_arrive_in_order(self) -> Bool:
-        """Lemma: what the master has received, and what is on the wire, was sent in this session."""
+        """What the master has received, and what is on the wire, was sent in this session."""
         has = (self.follower_plan == self.plan) & (self.master == Session.streaming)
         of_plan = self.message_plan == self.plan
         arrives = choose((self.message == Message.rows) & of_plan, self.received + 1, self.received)

@@ -49,6 +49,7 @@ from stagewright.spec import (
     flag,
     invariant,
     leads_to,
+    lemma,
     liveness,
     one_of,
     only_when,
@@ -573,15 +574,15 @@ class TabletMigration(Machine):
         over = streamed & self._moves(after) & (after.stage != Stage.streaming)
         return over.implies(~after.session)
 
-    @invariant
+    @lemma
     def only_rebuild_v2_repairs(self) -> Bool:
-        """Lemma: the second version of a rebuild has a stage of its own (2025.2)."""
+        """The second version of a rebuild has a stage of its own (2025.2)."""
         only_when(self.release.repair)
         return (self.stage == Stage.rebuild_repair).implies(self.kind == Kind.rebuild_v2)
 
-    @invariant
+    @lemma
     def nothing_is_unwanted_before_it_streams(self) -> Bool:
-        """Lemma: whether a migration is still wanted is asked while it streams."""
+        """Whether a migration is still wanted is asked while it streams."""
         only_when(self.release.rollback)
         before = self.stage.any_of(
             Stage.allow_write_both_read_old, Stage.write_both_read_old, Stage.rebuild_repair

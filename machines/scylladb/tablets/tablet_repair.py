@@ -36,6 +36,7 @@ from stagewright.spec import (
     flag,
     invariant,
     leads_to,
+    lemma,
     liveness,
     number,
     one_of,
@@ -310,9 +311,9 @@ class TabletRepair(Machine):
         everywhere = every(self.replica[n].repaired == self.session for n in Node)
         return deleted.implies(everywhere & (self.stage == Stage.repair))
 
-    @invariant
+    @lemma
     def all_is_of_the_last_session(self, n: Term[Node]) -> Bool:
-        """Lemma: nothing at a replica is of another session than the last, and nothing is of a later one."""
+        """Nothing at a replica is of another session than the last, and nothing is of a later one."""
         replica = self.replica[n]
         session, lock = replica.session, replica.lock
         of_last = ((session == 0) | (session == self.session)) & (
@@ -322,17 +323,17 @@ class TabletRepair(Machine):
         known = (self.asked[n] <= self.session) & (self.told[n] <= self.session)
         return of_last & works & known & (replica.repaired <= self.session)
 
-    @invariant
+    @lemma
     def nobody_works_when_locks_are_released(self, n: Term[Node]) -> Bool:
-        """Lemma: once the barrier has passed, its session is over at every replica, and stays so."""
+        """Once the barrier has passed, its session is over at every replica, and stays so."""
         told = (self.told[n] == self.session) & (self.session > 0)
         over = (self.replica[n].session == 0) & (self.replica[n].repairs == 0)
         passed = told | self.barrier | (self.stage == Stage.none)
         return passed.implies(over) & told.implies(self.stage != Stage.repair)
 
-    @invariant
+    @lemma
     def who_has_answered_holds_no_lock(self, n: Term[Node]) -> Bool:
-        """Lemma: a replica answers when its lock is released, and that is after the barrier."""
+        """A replica answers when its lock is released, and that is after the barrier."""
         return self.unlocked.has(n).implies(self.barrier & (self.replica[n].lock == 0))
 
     @final

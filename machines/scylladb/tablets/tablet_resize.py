@@ -42,6 +42,7 @@ from stagewright.spec import (
     initially,
     invariant,
     leads_to,
+    lemma,
     liveness,
     number,
     one_of,
@@ -552,9 +553,9 @@ class TabletResize(Machine):
 
     # -- lemmas --------------------------------------------------------------------------------------------------
 
-    @invariant
+    @lemma
     def nodes_know_what_was_committed(self, n: Term[Node]) -> Bool:
-        """Lemma: what a node knows of a decision that is in force is so; nobody is ahead of what it knows."""
+        """What a node knows of a decision that is in force is so; nobody is ahead of what it knows."""
         view = self.view[n]
         known = (view.sequence <= self.sequence) & (self.ready[n] <= view.sequence)
         in_force = (self.decision != Resize.none) & (view.sequence == self.sequence)
@@ -563,32 +564,32 @@ class TabletResize(Machine):
         numbered &= (self.decision != Resize.none).implies(self.sequence > 0)
         return known & (self.reported[n] <= view.sequence) & in_force.implies(same) & numbered
 
-    @invariant
+    @lemma
     def who_was_ready_stays_so(self, n: Term[Node]) -> Bool:
-        """Lemma: a node that the coordinator knows to be ready has nothing to split, as long as the split is on."""
+        """A node that the coordinator knows to be ready has nothing to split, as long as the split is on."""
         ready = self._splits(n) & (self.reported[n] == self.view[n].sequence)
         return ready.implies(~self.unsplit.has(n))
 
-    @invariant
+    @lemma
     def only_replicas_of_one_tablet_write_for_it(self, n: Term[Node]) -> Bool:
-        """Lemma: who has something to split, or writes it, is a replica of the one tablet, and knows of one."""
+        """Who has something to split, or writes it, is a replica of the one tablet, and knows of one."""
         whole = self.unsplit.has(n) | (self.writer[n] == Layout.one_tablet)
         one = (self.layout == Layout.one_tablet) & (self.view[n].layout == Layout.one_tablet)
         splits = self.splitting.has(n).implies(self.unsplit.has(n))
         return splits & whole.implies(one & self.replicas[Half.left].has(n))
 
-    @invariant
+    @lemma
     def nobody_writes_behind_the_barrier(self, n: Term[Node]) -> Bool:
-        """Lemma: behind the barrier nobody writes; a replica that has not learned of two tablets splits still."""
+        """Behind the barrier nobody writes; a replica that has not learned of two tablets splits still."""
         view = self.view[n]
         late = (self.layout == Layout.two_tablets) & (view.layout == Layout.one_tablet)
         quiet = self.writer[n].is_none() & (view.track == FINALIZATION)
         splits = self._stores(n).implies(view.decision == Resize.split)
         return (self.drained | late).implies(quiet) & late.implies(splits)
 
-    @invariant
+    @lemma
     def a_decision_puts_streams_ahead_once(self) -> Bool:
-        """Lemma: a timestamp of streams is put ahead of the one before by decisions that were carried out."""
+        """A timestamp of streams is put ahead of the one before by decisions that were carried out."""
         to_come = choose(self.decision == Resize.none, 0, 1)
         return self.streams_since + to_come <= self.sequence + LAST_TIME
 

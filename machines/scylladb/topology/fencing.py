@@ -45,6 +45,7 @@ from stagewright.spec import (
     invariant,
     known_violations,
     leads_to,
+    lemma,
     liveness,
     never_happens,
     number,
@@ -654,9 +655,9 @@ class Fencing(Machine):
 
     # -- lemmas ----------------------------------------------------------------------------------------
 
-    @invariant
+    @lemma
     def versions_are_in_order(self, n: Term[Node]) -> Bool:
-        """Lemma: nobody is ahead of what is committed, and nothing that was cleaned up of what it knows."""
+        """Nobody is ahead of what is committed, and nothing that was cleaned up of what it knows."""
         view, request = self.view[n], self.request[n]
         known = (view.version <= self.version) & (view.fence <= self.fence)
         barrier = (self.phase == Phase.none) | (self.fence <= self.barrier_version)
@@ -671,17 +672,17 @@ class Fencing(Machine):
             & (request.version <= view.version)
         )
 
-    @invariant
+    @lemma
     def stages_go_with_versions(self, n: Term[Node]) -> Bool:
-        """Lemma: who has the latest version has the latest stage; nobody has a later one."""
+        """Who has the latest version has the latest stage; nobody has a later one."""
         view = self.view[n]
         mine = view.stage.number_column(lambda stage: stage.left)
         left = self.stage.number_column(lambda stage: stage.left)
         return (left <= mine) & (view.version == self.version).implies(view.stage == self.stage)
 
-    @invariant
+    @lemma
     def what_is_executed_goes_with_the_view(self, r: Term[Node], n: Term[Node]) -> Bool:
-        """Lemma: a replica executes under the version and the stage that it had, and these go together."""
+        """A replica executes under the version and the stage that it had, and these go together."""
         view, request = self.view[r], self.request[n]
         mine = view.stage.number_column(lambda stage: stage.left)
         left = request.stage.number_column(lambda stage: stage.left)
@@ -691,9 +692,9 @@ class Fencing(Machine):
         ordered = (request.executed <= view.version) & (mine <= left)
         return self._executes(r, n).implies(same & ordered & ~skipped & ~behind)
 
-    @invariant
+    @lemma
     def answers_say_what_is_so(self, r: Term[Node], n: Term[Node]) -> Bool:
-        """Lemma: a node that has applied a command is up to date; one that has drained holds nothing old."""
+        """A node that has applied a command is up to date; one that has drained holds nothing old."""
         view, stage = self.view[r], self.stage
         up_to_date = (view.version >= self.barrier_version) & (view.stage == stage)
         fence = (self.phase == Phase.informing).implies(view.fence >= self.barrier_version)
@@ -714,9 +715,9 @@ class Fencing(Machine):
             & (drained | passed).implies(nothing_old)
         )
 
-    @invariant
+    @lemma
     def a_stage_never_falls_back(self) -> Bool:
-        """Lemma: only a barrier that may fall back has failed to drain and goes on; then the fence is there."""
+        """Only a barrier that may fall back has failed to drain and goes on; then the fence is there."""
         fails = self.drain_failed.implies(self._may_fall_back() & (self.phase != Phase.none))
         at = self.phase.any_of(Phase.informing, Phase.done)
         draining = (self.phase == Phase.draining).implies(~self.drain_failed)

@@ -291,9 +291,9 @@ class ViewDestinations(Machine):
         there = some(self.place[r][s] == Place.base for r in Replica)
         return ((self.status[v] == ViewStatus.success) & there).implies(self.view[v].has(s))
 
-    @invariant
+    @lemma
     def replicas_and_views_agree(self, v: Term[View], s: Term[Sstable]) -> Bool:
-        """Lemma: a migration's end is where the sstables are; what a scan read is in the view; none is dropped."""
+        """A migration's end is where the sstables are; what a scan read is in the view; none is dropped."""
         leaving, pending = self.place[Replica.leaving][s], self.place[Replica.pending][s]
         ahead = (self.migration == Migration.ahead).implies(pending == Place.nowhere)
         over = (self.migration == Migration.over).implies(leaving == Place.nowhere)

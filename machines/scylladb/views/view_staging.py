@@ -40,6 +40,7 @@ from stagewright.spec import (
     flag,
     invariant,
     leads_to,
+    lemma,
     liveness,
     number,
     one_of,
@@ -320,9 +321,9 @@ class ViewStaging(Machine):
         known = self.to_register.has(s) | self.staging.has(s)
         return known.implies(self.place[s] == Place.staging)
 
-    @invariant
+    @lemma
     def worker_and_tablet_agree(self, s: Term[Sstable]) -> Bool:
-        """Lemma: only a replica has sstables, each in one queue; a batch processes those of a paired one."""
+        """Only a replica has sstables, each in one queue; a batch processes those of a paired one."""
         there = self.place[s].any_of(Place.staging, Place.base)
         held = self.staging.has(s) & self.processing.has(s)
         known = self.to_register.has(s) | self.staging.has(s) | self.processing.has(s)

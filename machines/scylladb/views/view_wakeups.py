@@ -32,6 +32,7 @@ from stagewright.spec import (
     flag,
     invariant,
     leads_to,
+    lemma,
     liveness,
     one_of,
     require,
@@ -360,9 +361,9 @@ class ViewWakeups(Machine):
         """000: the coordinator decides to process what "is stored in group0 state"."""
         return (self.call != Work.none).implies(self.stored)
 
-    @invariant
+    @lemma
     def the_loop_sleeps_when_all_is_seen(self) -> Bool:
-        """Lemma: a loop that sleeps has missed no event, and has called the worker for the stored task."""
+        """A loop that sleeps has missed no event, and has called the worker for the stored task."""
         seen = ~self.stored | (self.call != Work.none)
         released = self.loop.any_of(Loop.drowsy, Loop.asleep)
         return (self.loop == Loop.asleep).implies(~self.news) & (released & ~self.news).implies(

@@ -33,6 +33,7 @@ from stagewright.spec import (
     history,
     invariant,
     leads_to,
+    lemma,
     liveness,
     one_of,
     per,
@@ -357,9 +358,9 @@ class ViewWorker(Machine):
         flushed = (self.flushed_views.has(v) | flushing) & ~self.dropped.has(v)
         return flushed.implies(self.memtable <= self.rows[v])
 
-    @invariant
+    @lemma
     def the_worker_knows_views_that_are(self) -> Bool:
-        """Lemma: what is flushed for, executed or built is created, and a batch is flushed for."""
+        """What is flushed for, executed or built is created, and a batch is flushed for."""
         known = self.to_flush_for | self.flushed_views | self.built | self.worked
         flushing = (self.flush == Flush.none).implies(self.to_flush_for.is_empty())
         return (known <= self.created) & flushing & (self.batch <= self.flushed_views)

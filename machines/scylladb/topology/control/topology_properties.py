@@ -150,9 +150,9 @@ class TopologyProperties(TopologyRecord):
         resizing = self.transition_state == T.tablet_resize_finalization
         return self.tablet_work.is_some().implies(tracks & ~resizing)
 
-    @invariant
+    @lemma
     def tablets_are_drained_where_a_node_leaves(self) -> Bool:
-        """Lemma: tablets drain from a node that leaves, or from one that is replaced."""
+        """Tablets drain from a node that leaves, or from one that is replaced."""
         drains = (self.transition_state == T.tablet_draining) & self.tablet_work.is_some()
         return drains.implies(some(self._is(n, *LEAVING, NodeState.replacing) for n in Node))
 
@@ -399,9 +399,9 @@ class TopologyProperties(TopologyRecord):
         runs = self.barrier != Barrier.none
         return runs.implies(has) & self.streamed.implies(streams)
 
-    @invariant
+    @lemma
     def only_operations_on_nodes_are_given_up(self) -> Bool:
-        """Lemma: there is something to roll back, and a way back, where an operation is given up."""
+        """There is something to roll back, and a way back, where an operation is given up."""
         way_back = self.transition_state.column(lambda state: state.gives_up)
         return self.giving_up.implies(way_back & some(self._in_transition(n) for n in Node))
 
