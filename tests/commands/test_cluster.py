@@ -269,3 +269,20 @@ def test_a_table_without_a_log_has_nothing_to_tail(
         assert "has no log of changes" in capsys.readouterr().err
     finally:
         run_command_line(["cluster", "stop", *where])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["cluster", "--dir", "c", "status"], "after the action, as in `cluster status --dir c`"),
+        (["cluster", "start", "--dir", "{file}"], "{file} is not a directory"),
+        (["campaign", "--seeds", "0..1", "--out", "{file}"], "{file} is not a directory"),
+    ],
+)
+def test_a_directory_that_is_none_or_stands_at_the_wrong_place_is_refused(
+    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    assert run_command_line([word.format(file=file) for word in words]) == 2
+    assert said.format(file=file) in " ".join(capsys.readouterr().err.split())

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 from stagewright.commands.console.action_parser import ActionParser
 from stagewright.commands.console.exit_codes import ExitCode
@@ -47,6 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``stagewright cluster``."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EXAMPLE
+    parser.add_argument("--dir", type=_early, dest="early", help=argparse.SUPPRESS)
     actions = parser.add_subparsers(
         dest="action", required=True, metavar="ACTION", parser_class=ActionParser
     )
@@ -164,6 +166,10 @@ def execute(args: argparse.Namespace) -> int:
         print(json.dumps(report) if args.json else done.said)
         return ExitCode.HOLDS
     return done
+
+
+def _early(text: str) -> NoReturn:
+    raise argparse.ArgumentTypeError(f"comes after the action, as in `cluster status --dir {text}`")
 
 
 def _rows(text: str) -> int:

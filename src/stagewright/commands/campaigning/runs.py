@@ -14,6 +14,7 @@ from typing import Any, Protocol, TextIO, TypeVar
 
 from stagewright.checker.mutation.processes import in_processes, possible
 from stagewright.commands.campaigning.asked import Asked
+from stagewright.commands.console.output import check_directory
 from stagewright.spec.errors import InputError
 from stagewright.spec.text.counting import counted
 
@@ -128,6 +129,7 @@ def _collecting_between_runs() -> Iterator[None]:
 
 def _open(of: Runs[R], directory: Path) -> tuple[dict[int, R], TextIO]:
     """The results that are there, and the file that takes more."""
+    check_directory("--out", directory)
     path, build = directory / _RESULTS, {"build": _build(of.name)}
     try:
         directory.mkdir(parents=True, exist_ok=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from stagewright.commands.console.exit_codes import ExitCode
+from stagewright.commands.console.output import check_directory
 from stagewright.spec.errors import InputError
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ class Kind(ABC, Generic[S_co]):
             for flag in FLAGS:
                 if getattr(args, flag) and flag not in self.flags:
                     raise self._lacks(f"--{flag}", ("nodes", *self.flags), "--")
+            check_directory("--dir", args.dir)
             started = self.start(args)
             return Done(started, f"{self._named(started)} started; {self.serves}")
         self.refuse_none()
