@@ -155,6 +155,7 @@ class TableTablet(DivisibleTablet):
         self._statements.clear()
         for statement in under_way:
             if statement.answer is None:
+                self._is_refused_no_more(statement)
                 self._refuse(statement.sender, statement.write, Answer.tablet_has_split)
         waiting, self._waiting = self._waiting, {}
         for some in waiting.values():
@@ -196,10 +197,14 @@ class TableTablet(DivisibleTablet):
             return
         statement.missing = missing
         statement.participants = tuple(dict.fromkeys((*statement.participants, *missing)))
-        waited = self.port.now() - (statement.refused or self.port.now())
-        self.port.note(SplitAwaited(statement.write.transaction, waited))
-        statement.refused = None
+        self._is_refused_no_more(statement)
         self._prepare(statement)
+
+    def _is_refused_no_more(self, statement: _Statement) -> None:
+        if statement.refused is not None:
+            waited = self.port.now() - statement.refused
+            self.port.note(SplitAwaited(statement.write.transaction, waited))
+            statement.refused = None
 
     def by_tablet(self, changed: Iterable[EntryChange]) -> dict[str, tuple[EntryChange, ...]]:
         """Changes of entries by the tablet that they are for, as far as this one knows."""

@@ -78,6 +78,15 @@ def test_a_chunk_whose_last_batch_is_longer_than_what_was_left_of_it_is_read_aga
     assert attempt(replace(draw(829), script=parse_script(script))).failures == ()
 
 
+def test_a_statement_waits_for_the_tablet_of_an_index_that_split_until_its_own_splits_too() -> None:
+    """There is no master meanwhile, who knows the children of either."""
+    script = (
+        "create table 40 rows; write 10; wait 6; create index i on v; wait 15; split i 1; "
+        "await job backfill_tablets; wait 22; fail over; split 0"
+    )
+    assert attempt(replace(draw(110015985), script=parse_script(script))).failures == ()
+
+
 def test_a_result_is_kept_as_json() -> None:
     trial = attempt(draw(3), frozenset({Defect.only_the_first_page}))
     assert trial.failures
