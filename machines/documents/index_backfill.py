@@ -36,6 +36,7 @@ INDEX_BACKFILL = Document(
                 IndexPermissions.builds_end,
                 IndexPermissions.clients_hear_of_failures,
                 IndexPermissions.failure_means_that_the_index_goes,
+                PostgresIndex.dropped_indexes_are_forgotten,
                 BackfillChunks.built_indexes_are_complete,
                 BackfillChunks.checkpoints_only_advance,
                 BackfillChunks.violated_constraints_fail_the_index,
@@ -92,6 +93,8 @@ INDEX_BACKFILL = Document(
                 IndexRows.entries_have_the_time_of_their_rows,
                 IndexRows.rows_change_at_later_times,
                 BackfillRpcs.chunks_run_only_at_do_backfill,
+                BackfillJob.what_one_tablet_writes_the_others_delete,
+                BackfillJob.what_one_tablet_reads_the_others_write,
                 BackfillVersions.reads_since_t_read_use_the_index,
             ),
         ),
@@ -100,10 +103,12 @@ INDEX_BACKFILL = Document(
             (
                 IndexPermissions.the_status_can_be_asked_for,
                 IndexPermissions.create_index_does_not_wait,
+                IndexPermissions.clients_hear_of_success,
                 BackfillJob.indexes_are_created_at_any_time,
                 IndexPermissions.results_are_final,
                 BackfillJob.every_job_ends,
                 BackfillSplit.results_are_for_good,
+                UniqueIndex.results_are_for_good,
             ),
         ),
         Section(
@@ -132,6 +137,7 @@ INDEX_BACKFILL = Document(
         Section(
             "Finalize the index",
             (
+                IndexPermissions.completed_builds_are_published,
                 IndexRows.no_missing_entry,
                 BackfillVersions.no_missing_entry,
                 IndexBuild.servers_that_read_find_the_rows,
@@ -186,9 +192,12 @@ INDEX_BACKFILL = Document(
             "Waiting for pending transactions to finish",
             (
                 IndexRows.transactions_write_several_rows,
+                IndexRows.only_old_transactions_are_aborted,
+                BackfillJob.nobody_joins_a_scan,
+                BackfillSafeTime.answers_end_no_transaction,
                 BackfillSafeTime.rows_have_entries,
                 BackfillSafeTime.every_scan_is_made,
-                IndexBuild.transactions_are_pending_over_the_scan,
+                IndexBuild.only_old_transactions_are_aborted,
                 IndexBuild.transactions_can_be_given_up,
                 IndexBuild.transactions_commit_once,
             ),
@@ -206,6 +215,7 @@ INDEX_BACKFILL = Document(
             (
                 BackfillChunks.checkpoints_tell_what_is_built,
                 IndexBuild.checkpoints_stand_for_entries,
+                BackfillJob.a_chunk_is_of_one_tablet,
                 BackfillChunks.only_the_last_chunk_is_repeated,
                 BackfillTablet.chunks_that_end_well_are_not_repeated,
                 BackfillTablet.what_is_done_was_scanned,

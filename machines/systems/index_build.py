@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from stagewright.machines.yugabytedb.backfill.backfill_job import BackfillJob
-from stagewright.machines.yugabytedb.backfill.backfill_states import Checkpoint, Step
+from stagewright.machines.yugabytedb.backfill.backfill_states import Checkpoint, Step, TableState
 from stagewright.machines.yugabytedb.backfill.backfill_table import Index, Tablet
 from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, MASTER, WEAK
 from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
@@ -31,6 +31,7 @@ from stagewright.spec import (
     ANY,
     Actor,
     Bool,
+    FlagVar,
     LeadsTo,
     Machine,
     OneVar,
@@ -52,6 +53,7 @@ from stagewright.spec import (
     equivalents,
     every,
     final,
+    flag,
     initially,
     invariant,
     leads_to,
@@ -75,7 +77,7 @@ from stagewright.spec import (
 STORAGE = Actor("index tablet")
 ON_ITS_WAY_OUT = tuple(p for p in Permission if p.removed)
 ONE_BEFORE = "it takes two transactions before the scan, as in index-rows"
-NOBODY_WRITES = "nobody writes to an index that has failed"
+NOBODY_READS = "nobody reads an index that has failed"
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,8 @@ class IndexBuild(Machine):
     pending: OptionalVar[Row] = optional(Row)
     new_key: OptionalVar[Key] = optional(Key)  # none: the row is deleted
     under: OneVar[Permission] = one_of(Permission, init=Permission.absent)
+    # GetSafeTime has aborted a transaction that writes to the index
+    wrong_abort: FlagVar = flag()
     # what clients were answered
     answered: OneVar[Status] = one_of(Status, init=Status.in_progress)
 
@@ -211,6 +215,7 @@ class IndexBuild(Machine):
         """GetSafeTime has waited long enough for a transaction that will not write to the index."""
         require(self.job.step == Step.get_safe_time, "tablets are asked for their safe times")
         require(self._is_old(), "a transaction from before WRITE_AND_DELETE is pending")
+        self.wrong_abort = self.wrong_abort | self.under.column(lambda p: p.write)
         self._end()
 
     @action(by=MASTER, fair=WEAK)
@@ -359,13 +364,14 @@ class IndexBuild(Machine):
 
     @invariant
     def what_clients_are_told_is_so(self, r: Term[Row], k: Term[Key]) -> Bool:
-        """002: after SUCCESS the index "should be consistent with the data in the primary table", and no two rows share
-        a key of it; after FAILED two have had one, as nothing else fails the build here.
+        """002: after SUCCESS the index "should be consistent with the data in the primary table", no two rows share a key
+        of it, and every server reads it; after FAILED two have had one, as nothing else fails the build here.
         """
         shares = some((q != r) & (self.rows.key[q] == k) for q in Row)
         sound = self._finds(r, k) & ~((self.rows.key[r] == k) & shares)
         failed = (self.answered == Status.failed).implies(self.rows.had_a_duplicate())
-        return failed & (self.answered == Status.success).implies(sound)
+        read = every(self._learned(t).column(lambda p: p.read) for t in Tablet)
+        return failed & (self.answered == Status.success).implies(sound & read)
 
     @step_property
     def answers_are_final(self, after: Self) -> Bool:
@@ -443,8 +449,11 @@ class IndexBuild(Machine):
 
     @accepts(compact)
     def built_indexes_are_compacted(self, k: Term[Key]) -> Bool:  # noqa: ARG002
-        """002: delete markers are retained "until the index is in READ_WRITE_AND_DELETE state", and no longer."""
-        return some(self.job.permission[i] == Permission.read_write_and_delete for i in Index)
+        """002: delete markers are retained "until the index is in READ_WRITE_AND_DELETE state", and not for ever: at the
+        latest until every server has that.
+        """
+        published = some(self.job.permission[i] == Permission.read_write_and_delete for i in Index)
+        return published & (self.job.table == TableState.running)
 
     @lemma
     def nothing_is_left_of_a_transaction(self) -> Bool:
@@ -495,11 +504,12 @@ class IndexBuild(Machine):
         )
         return entered & unheard
 
-    @sometimes(at={Index: 1})
-    def transactions_are_pending_over_the_scan(self, after: Self) -> Bool:
-        """Only those that leave the index out have to end before the table is scanned."""
-        begins = (self.job.step == Step.get_safe_time) & (after.job.step == Step.backfill_tablets)
-        return begins & self.pending.is_some() & after.pending.is_some()
+    @invariant
+    def only_old_transactions_are_aborted(self) -> Bool:
+        """002, "Waiting for pending transactions": those are aborted "that started before getting to WRITE_AND_DELETE
+        state", and no others, however long the scan waits.
+        """
+        return ~self.wrong_abort
 
     @final
     def at_rest(self) -> Bool:
@@ -528,8 +538,8 @@ class IndexBuild(Machine):
             lambda p: p.number,
             because="a client that asks is told of the failure one permission later",
         ),
-        equivalent_value(ON_ITS_WAY_OUT, lambda p: p.write, because=NOBODY_WRITES),
-        equivalent_value(ON_ITS_WAY_OUT, lambda p: p.delete, because=NOBODY_WRITES),
+        equivalent_value(ON_ITS_WAY_OUT, lambda p: p.write, because=NOBODY_READS),
+        equivalent_value(ON_ITS_WAY_OUT, lambda p: p.delete, because=NOBODY_READS),
         equivalent_value(
             Permission.write_and_delete,
             lambda p: p.write,
@@ -563,7 +573,6 @@ class IndexBuild(Machine):
         equivalent_drop(
             abort_old_transaction,
             "tablets are asked for their safe times",
-            "a transaction from before WRITE_AND_DELETE is pending",
             because="a client may give up its transaction at any time",
         ),
         equivalent_drop(

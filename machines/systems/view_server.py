@@ -27,6 +27,7 @@ from stagewright.spec import (
     Actor,
     Bool,
     Fairness,
+    LeadsTo,
     Machine,
     Number,
     Profile,
@@ -43,6 +44,8 @@ from stagewright.spec import (
     equivalents,
     final,
     invariant,
+    leads_to,
+    liveness,
     one_of,
     part,
     per,
@@ -303,6 +306,14 @@ class ViewServer(Machine):
     def partitions_are_activated_at_any_time(self, p: Term[Partition]) -> Bool:
         """004: the view engine "just performs such requests", also while the index file is compacted."""
         return (self.indexes.asked[p] == Asked.passive) & self.indexes.main.group[p].pbit
+
+    @liveness
+    def pauses_end(self, p: Term[Partition]) -> LeadsTo:
+        """004, "Queries during rebalance": a partition is unindexable while another server takes it over, or does not:
+        "indexable: That's the default state".
+        """
+        paused = self.indexes.main.paused.has(p)
+        return leads_to(paused, ~paused)
 
     @sometimes(at={Partition: 1})
     def replicas_are_indexed_while_the_file_is_copied(

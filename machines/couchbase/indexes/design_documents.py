@@ -217,7 +217,7 @@ class DesignDocuments(Machine):
             self.definition[d].is_some() & (self.definition[d] == after.rows[file])
             for d in DesignDocument
         )
-        return created.implies(self._is_used(file)) & built.implies(wanted)
+        return created.implies(after._is_used(file)) & built.implies(wanted)
 
     @invariant
     def an_index_is_in_a_file(self, file: Term[File]) -> Bool:

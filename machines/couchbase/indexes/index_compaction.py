@@ -22,6 +22,7 @@ from stagewright.spec import (
     Bool,
     Entity,
     Fairness,
+    FlagVar,
     LeadsTo,
     Machine,
     Number,
@@ -43,6 +44,7 @@ from stagewright.spec import (
     every,
     final,
     flag,
+    history,
     invariant,
     leads_to,
     least,
@@ -126,6 +128,7 @@ class IndexCompaction(Machine):
     there = per(FileNumber, flag(), init=lambda file: file.is_first)
     rows = per(FileNumber, per(Partition, number(0, LAST_SEQ)))  # of the documents up to here
     fragmentation: NumberVar = number(0, THRESHOLD)
+    unreadable: FlagVar = history(flag())  # headers have been lost
     # the updater
     # the file it writes; none: it does not run
     updating: OptionalVar[FileNumber] = optional(FileNumber)
@@ -296,6 +299,7 @@ class IndexCompaction(Machine):
     def lose_headers(self, f: Term[FileNumber]) -> None:
         """It dies, and no header but the first of the file is valid: the index is built again."""
         self._open(f)
+        self.unreadable = True
         for p in Partition:
             self.seqs[p] = self._first_seq(p)
             self.rows[f][p] = 0
@@ -413,6 +417,20 @@ class IndexCompaction(Machine):
         """
         return self._is_indexed(p).implies(self.rows_of(p) == self.seqs[p])
 
+    @step_property
+    def what_is_indexed_is_found_again(self, after: Self, p: Term[Partition]) -> Bool:
+        """004: of the current file "build a new btree in the new file": neither a compaction nor a restart begins with an
+        empty index, unless its headers are lost.
+        """
+        stays = self._is_indexed(p) & after._is_indexed(p) & ~after.unreadable
+        return stays.implies(after.rows_of(p) >= self.rows_of(p))
+
+    @step_property
+    def a_file_is_as_fragmented_as_it_is(self, after: Self) -> Bool:
+        """004: fragmentation is that of the file: it is gone with the file, and not when a compactor starts, or stops."""
+        less = after.fragmentation < self.fragmentation
+        return less.implies(self._switches(after))
+
     @invariant
     def what_is_indexed_is_on_disk(self, p: Term[Partition]) -> Bool:
         """Whenever the process dies, also during a switch, there is a file with what was indexed (MB-15274)."""
@@ -467,7 +485,7 @@ class IndexCompaction(Machine):
     def partitions_are_cleaned_up(self, p: Term[Partition]) -> LeadsTo:
         """004: a partition in cleanup "will be removed during the next cleanup cycle", or by a compaction."""
         to_clean = self.state[p] == PartitionState.cleanup
-        return leads_to(to_clean, ~to_clean)
+        return leads_to(to_clean, self.state[p] == PartitionState.not_present)
 
     @accepts(write)
     def documents_change_at_any_time(self, p: Term[Partition]) -> Bool:
@@ -481,9 +499,9 @@ class IndexCompaction(Machine):
 
     @accepts(set_cleanup)
     def partitions_are_removed_while_it_compacts(self, p: Term[Partition]) -> Bool:
-        """The same of a partition that is to be removed, but for the moment in which the new file gets its number."""
+        """The same of a partition that is to be removed, but for the switch itself."""
         there = self.state[p].any_of(PartitionState.active, PartitionState.passive)
-        return there & (self.compactor != Compactor.renamed)
+        return there & ~self.compactor.any_of(Compactor.complete, Compactor.renamed)
 
     @accepts(start_updater)
     def updates_start_while_it_compacts(self, p: Term[Partition]) -> Bool:

@@ -37,6 +37,7 @@ from stagewright.spec import (
     every,
     final,
     flag,
+    history,
     invariant,
     leads_to,
     liveness,
@@ -104,6 +105,8 @@ class IndexTree(Machine):
     state = per(Partition, one_of(PartitionState, init=PartitionState.active))
     # the partition of the row with the key; none: there is no row
     row = per(Key, optional(Partition))
+    # the same of what the updater has inserted, and not removed
+    inserted = history(per(Key, optional(Partition)))
     node = per(KVNode, record(Node))
     root = record(Node)
     changed: SetVar[KVNode] = set_of(KVNode)  # their new versions are not written
@@ -117,6 +120,7 @@ class IndexTree(Machine):
         require(self._is_indexed(p), "partition is active or passive")
         require(self.row[key].is_none(), "there is no row with the key")
         self.row[key] = p
+        self.inserted[key] = p
         self._change(key)
 
     @action(by=UPDATER, spends=batches)
@@ -124,6 +128,7 @@ class IndexTree(Machine):
         """The document is changed or deleted: the back index says which key it had."""
         require(self.row[key] == p, "the row is of the partition")
         self.row[key] = None
+        self.inserted[key] = None
         self._change(key)
 
     # -- writing -----------------------------------------------------------------------------------------
@@ -321,6 +326,14 @@ class IndexTree(Machine):
         return rewritten.implies(useful)
 
     @invariant
+    def rows_stay_until_they_are_removed(self, key: Term[Key], p: Term[Partition]) -> Bool:
+        """004: the cleaner removes "data belonging to cleanup vbuckets", and the updater what has changed: whatever else is
+        in the node, the rows of other partitions stay, active or passive.
+        """
+        stays = self.state[p].any_of(PartitionState.active, PartitionState.passive)
+        return stays.implies((self.row[key] == p) == (self.inserted[key] == p))
+
+    @invariant
     def rows_are_of_partitions_of_the_index(self, key: Term[Key]) -> Bool:
         """004: "After cleanup a partition will not be part of the index any more"."""
         return every(self.state[p] != PartitionState.not_present for p in self.row[key])
@@ -333,9 +346,9 @@ class IndexTree(Machine):
 
     @liveness
     def partitions_are_cleaned_up(self, p: Term[Partition]) -> LeadsTo:
-        """004: a partition in cleanup "will be removed during the next cleanup cycle"."""
+        """004: a partition in cleanup "will be removed during the next cleanup cycle": it is not present then."""
         to_clean = self.state[p] == PartitionState.cleanup
-        return leads_to(to_clean, ~to_clean)
+        return leads_to(to_clean, self.state[p] == PartitionState.not_present)
 
     @liveness
     def changes_are_written(self) -> LeadsTo:

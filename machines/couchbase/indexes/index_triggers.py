@@ -27,6 +27,7 @@ from stagewright.spec import (
     equivalents,
     final,
     flag,
+    history,
     invariant,
     leads_to,
     least,
@@ -59,6 +60,7 @@ class IndexTriggers(Machine):
     waiting: NumberVar = number(0, MOST)  # changes that are not indexed
     loaded: NumberVar = number(0, MOST)  # by the update that runs
     elapsed: NumberVar = number(0, DURATION)  # since the last update
+    since_start: NumberVar = history(number(0, DURATION))  # of the last update
     fragmentation: NumberVar = number(0, FRAGMENTATION)
     to_clean: FlagVar = flag()  # a partition is in cleanup
     updater: FlagVar = flag()
@@ -76,6 +78,7 @@ class IndexTriggers(Machine):
         """Time goes by."""
         require(self.elapsed < DURATION, "the duration is not over")
         self.elapsed = self.elapsed + 1
+        self.since_start = least(self.since_start + 1, DURATION)
 
     @action(by=MANAGER, spends=moves)
     def remove_partition(self) -> None:
@@ -93,6 +96,7 @@ class IndexTriggers(Machine):
         self.cleaner = False
         self.loaded = self.waiting
         self.elapsed = 0
+        self.since_start = 0
 
     @action(by=MANAGER, fair=WEAK)
     def trigger_compaction(self) -> None:
@@ -169,10 +173,12 @@ class IndexTriggers(Machine):
 
     @step_property
     def no_update_comes_too_early(self, after: Self) -> Bool:
-        """004: "time duration or number of changes": a few changes wait for the time, since the last update."""
+        """004: "time duration or number of changes": a few changes wait for the time, since the last update began, or
+        longer.
+        """
         starts = ~self.updater & after.updater
-        due = (self.waiting >= CHANGES) | (self.elapsed == DURATION)
-        return starts.implies(due & (after.elapsed == 0))
+        due = (self.waiting >= CHANGES) | (self.since_start == DURATION)
+        return starts.implies(due)
 
     @step_property
     def what_is_not_loaded_waits(self, after: Self) -> Bool:
@@ -180,6 +186,15 @@ class IndexTriggers(Machine):
         has not loaded are left for the next one.
         """
         return after.waiting >= self.waiting - self.loaded
+
+    @step_property
+    def what_is_to_be_removed_waits(self, after: Self) -> Bool:
+        """004: "cleaner jobs" remove the data of a partition in cleanup, and a compaction leaves it out; an update, or a
+        cleaner that is stopped, does not end that.
+        """
+        cleaned = self.cleaner & ~after.cleaner & (after.updater == self.updater)
+        compacted = self.compactor & ~after.compactor
+        return (self.to_clean & ~after.to_clean).implies(cleaned | compacted)
 
     @step_property
     def a_file_is_as_fragmented_as_it_is(self, after: Self) -> Bool:

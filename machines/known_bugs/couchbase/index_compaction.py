@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from stagewright.machines.couchbase.indexes.index_compaction import Compactor, IndexCompaction
+from stagewright.machines.couchbase.indexes.index_compaction import (
+    Compactor,
+    FileNumber,
+    IndexCompaction,
+)
 from stagewright.machines.couchbase.partitions.group_states import Partition, PartitionState
 from stagewright.machines.couchbase.partitions.partition_states import LAST_SEQ
 from stagewright.spec import (
@@ -191,6 +195,42 @@ class OldFileIsRemovedFirst(IndexCompaction):
         """The number of the old file is free for the new one."""
         require(self.compactor == Compactor.complete, "the new file is complete")
         self._remove(self.file)
+
+
+@known_bug(
+    "004-52",
+    "design document 004: the latest snapshot is obtained by locating a valid header",
+    breaks=IndexCompaction.what_is_indexed_is_found_again,
+    sizes={Partition: 1},
+    budgets={IndexCompaction.lost_headers: 0},
+)
+class RestartsBeginAnew(IndexCompaction):
+    """A group process that had died began with an empty index, and indexed all documents again."""
+
+    @action(spends=IndexCompaction.crashes)
+    def crash(self, f: Term[FileNumber]) -> None:
+        """It has the file, and looks for no header in it."""
+        super().crash(f)
+        for p in Partition:
+            self.seqs[p] = 0
+            self.rows[f][p] = 0
+
+
+@known_bug(
+    "004-53",
+    "design document 004: fragmentation is found by comparing data sizes with the file size",
+    breaks=IndexCompaction.a_file_is_as_fragmented_as_it_is,
+    sizes={Partition: 1},
+    budgets={IndexCompaction.lost_headers: 0},
+)
+class BatchesAreCountedInMemory(IndexCompaction):
+    """What was appended since the last compaction was counted by the group process, and forgotten with it."""
+
+    @action(spends=IndexCompaction.crashes)
+    def crash(self, f: Term[FileNumber]) -> None:
+        """It dies, and begins to count."""
+        super().crash(f)
+        self.fragmentation = 0
 
 
 BUGS = known_bugs_in(globals())

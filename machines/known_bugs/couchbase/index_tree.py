@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stagewright.machines.couchbase.indexes.index_tree import IndexTree, KVNode
+from stagewright.machines.couchbase.indexes.index_tree import IndexTree, Key, KVNode
 from stagewright.machines.couchbase.partitions.group_states import Partition, PartitionState
 from stagewright.spec import Bool, Fairness, Number, Term, action, count, each, every, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
@@ -110,6 +110,14 @@ class ReductionsAreNeverUsed(IndexTree):
 
     def _all_counts(self, n: Term[KVNode]) -> Bool:
         return every(~self.node[n].bitmask.has(p) for p in Partition)
+
+
+@known_bug("004-49", BITMASKS, breaks=IndexTree.rows_stay_until_they_are_removed)
+class SubtreesAreDropped(IndexTree):
+    """The cleaner leaves a node out of the tree whose bitmask has a partition in cleanup, with the rows of all others."""
+
+    def _is_to_be_removed(self, key: Term[Key]) -> Bool:
+        return self.row[key].is_some()
 
 
 BUGS = known_bugs_in(globals())

@@ -78,5 +78,35 @@ class AnUpdateLeavesNothing(IndexTriggers):
         self._append()
 
 
+@known_bug(
+    "004-50",
+    "design document 004: the cleanup is a job that is run periodically",
+    breaks=IndexTriggers.what_is_to_be_removed_waits,
+)
+class UpdatesEndTheCleanup(IndexTriggers):
+    """An update drops what it meets of partitions in cleanup, and when it ends they count as removed, met or not."""
+
+    @action(fair=WEAK)
+    def finish_update(self) -> None:
+        """Nothing is to be cleaned up any more."""
+        super().finish_update()
+        self.to_clean = False
+
+
+@known_bug("004-51", BY, breaks=IndexTriggers.no_update_comes_too_early)
+class TheClockGoesOn(IndexTriggers):
+    """The time was not taken back with an update: once it was over, every change had one of its own."""
+
+    @action(by=MANAGER, fair=WEAK)
+    def trigger_update(self) -> None:
+        """Since the first update some time has gone by."""
+        require(~self.updater, "updater does not run")
+        require(self._has_many_changes() | self._has_old_changes(), "an update is due")
+        self.updater = True
+        self.cleaner = False
+        self.loaded = self.waiting
+        self.since_start = 0
+
+
 BUGS = known_bugs_in(globals())
 NOT_FOUND: tuple[NotFound, ...] = ()

@@ -232,5 +232,20 @@ class ReplicasRestWhileTheFileIsCopied(ViewServer):
         require(self.file.compactor == Compactor.none, "no compactor runs")
 
 
+@known_bug(
+    "004-54",
+    "design document 004, Queries during rebalance: indexable is the default state",
+    breaks=ViewServer.pauses_end,
+    sizes={Partition: 1},
+)
+class StoppedMovesLeaveAPause(ViewServer):
+    """A partition is indexable again on the server that keeps it when the next rebalance begins, if one does."""
+
+    @action(by=MANAGER)
+    def resume(self, p: Term[Partition]) -> None:
+        """Another rebalance begins."""
+        super().resume(p)
+
+
 BUGS = known_bugs_in(globals())
 NOT_FOUND: tuple[NotFound, ...] = ()

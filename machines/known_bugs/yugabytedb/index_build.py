@@ -192,7 +192,7 @@ class TheNextMasterScansAnew(IndexBuild):
 @known_bug(
     "Y40",
     "design document 002, Waiting for pending transactions",
-    breaks=IndexBuild.transactions_are_pending_over_the_scan,
+    breaks=IndexBuild.only_old_transactions_are_aborted,
     sizes={Index: 1, Tablet: 1, Key: 1},
     budgets={IndexBuild.faults: 0},
 )
@@ -227,14 +227,14 @@ class TransactionsEndAfterTheScan(IndexBuild):
     sizes={Index: 1, Tablet: 1, Key: 1},
     budgets={IndexBuild.faults: 0},
 )
-class CompactionsWaitForTheAlter(IndexBuild):
-    """An index that serves reads is not compacted before the last server has reported its version."""
+class CompactionsEndWithTheAlter(IndexBuild):
+    """An index that serves reads is compacted while the table is altered, and when all servers have it never again."""
 
     @action(by=STORAGE)
     def compact(self, k: Term[Key]) -> None:
-        """The table is altered everywhere."""
+        """The table is still altered."""
         super().compact(k)
-        require(self.job.table == TableState.running, "the table is altered")
+        require(self.job.table == TableState.altering, "the table is altered")
 
 
 @known_bug(

@@ -210,4 +210,17 @@ class TransactionsPlanByTheirFirstStatement(IndexRows):
         write.under = known
 
 
+@known_bug(
+    "002-81",
+    "design document 002, Waiting for pending transactions",
+    breaks=IndexRows.only_old_transactions_are_aborted,
+    budgets=ONE_WRITE,
+)
+class EveryTransactionIsAborted(IndexRows):
+    """GetSafeTime aborts whatever is pending, also what maintains the index: so it never waits for long."""
+
+    def _is_old(self, s: Term[Server]) -> Bool:
+        return self._is_pending(s)
+
+
 BUGS = known_bugs_in(globals())

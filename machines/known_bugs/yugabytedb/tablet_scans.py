@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from stagewright.machines.yugabytedb.backfill.backfill_chunks import BackfillChunks, Until
-from stagewright.machines.yugabytedb.backfill.backfill_safe_time import NO_TIME, BackfillSafeTime
+from stagewright.machines.yugabytedb.backfill.backfill_safe_time import (
+    NO_TIME,
+    TABLET as SAFE_TIME_TABLET,
+    BackfillSafeTime,
+    Transaction,
+)
 from stagewright.machines.yugabytedb.backfill.backfill_split import BackfillSplit, Piece
 from stagewright.machines.yugabytedb.backfill.backfill_states import Checkpoint
 from stagewright.machines.yugabytedb.backfill.backfill_table import MASTER, WEAK, Index, Tablet
@@ -182,6 +187,23 @@ class ASecondScanMendsTheFirst(BackfillSafeTime):
         for t in Tablet:
             super()._safe_time_is_reached(t)
             self.entry.put(t, self._was_live(t))
+
+
+@known_bug(
+    "002-82",
+    "design document 002, Waiting for pending transactions to finish",
+    breaks=BackfillSafeTime.answers_end_no_transaction,
+    sizes={Tablet: 1},
+)
+class AnAnswerEndsWhatIsPending(BackfillSafeTime):
+    """A tablet aborts whatever is pending as it answers: no old transaction is, so it can only be one that deletes."""
+
+    @action(by=SAFE_TIME_TABLET, fair=WEAK)
+    def get_safe_time(self, t: Term[Tablet]) -> None:
+        """Nothing is pending any more."""
+        super().get_safe_time(t)
+        pending = self.transaction[t] == Transaction.pending
+        self.transaction[t] = choose(pending, Transaction.aborted, self.transaction[t])
 
 
 BUGS = known_bugs_in(globals())

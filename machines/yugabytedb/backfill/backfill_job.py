@@ -13,6 +13,7 @@ others.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Self
 
 from stagewright.machines.yugabytedb.backfill.backfill_states import (
@@ -497,8 +498,30 @@ class BackfillJob(Machine):
         DELETE_ONLY to WRITE_AND_DELETE. Once all the schema changes converge, the index state finally gets
         set to DB_REORG." The same holds on the way out.
         """
-        moved = self._moves(i) & (after.permission[i] == self.permission[i].column(next_permission))
-        return moved.implies(self.known[t][i] == self.permission[i])
+        drops = after.permission[i] == self.era.removal  # at any time
+        moved = self._moves(i) & (after.permission[i] != self.permission[i]) & ~drops
+        next_one = after.permission[i] == self.permission[i].column(next_permission)
+        return moved.implies(next_one & (self.known[t][i] == self.permission[i]))
+
+    @invariant
+    def what_one_tablet_writes_the_others_delete(
+        self, i: Term[Index], a: Term[Tablet], b: Term[Tablet]
+    ) -> Bool:
+        """002, "Intermediate states": in DELETE_ONLY "the delete operation on the index" is applied, before any tablet
+        adds entries: none writes one that another would leave behind. Just after DROP INDEX nobody will read it.
+        """
+        dropped = self.permission[i].any_of(self.era.removal, Permission.absent)
+        writes = self.known[a][i].column(lambda p: p.write)
+        return (~dropped & writes).implies(self.known[b][i].column(lambda p: p.delete))
+
+    @invariant
+    def what_one_tablet_reads_the_others_write(
+        self, i: Term[Index], a: Term[Tablet], b: Term[Tablet]
+    ) -> Bool:
+        """002, READ_WRITE_AND_DELETE: what serves reads gets all writes, also while it is being removed."""
+        only_when(self.era.removal_states)
+        reads = self.known[a][i].column(lambda p: p.read)
+        return reads.implies(self.known[b][i].column(lambda p: p.write))
 
     @step_property
     def permissions_never_go_back(self, after: Self, i: Term[Index]) -> Bool:
@@ -555,8 +578,31 @@ class BackfillJob(Machine):
         """002: "The entire build process should not need to restart on a node failure in the cluster."""
         order = self.checkpoint[t][i].number_column(list(Checkpoint).index)
         new = after.checkpoint[t][i].number_column(list(Checkpoint).index)
-        building = self.permission[i] == Permission.do_backfill
+        builds = Permission.do_backfill
+        building = (self.permission[i] == builds) & (after.permission[i] == builds)
         return building.implies(new >= order)
+
+    @step_property
+    def a_chunk_is_of_one_tablet(self, after: Self, a: Term[Tablet], b: Term[Tablet]) -> Bool:
+        """002, "Checkpointing": the answer tells "how far it managed to successfully build" that tablet: it says nothing
+        of another one's rows.
+        """
+        return (self._advances(after, a) & self._advances(after, b)).implies(a == b)
+
+    def _advances(self, after: Self, t: Term[Tablet]) -> Bool:
+        return some(
+            (after.checkpoint[t][i] != self.checkpoint[t][i])
+            & (after.checkpoint[t][i] != Checkpoint.never_begun)
+            for i in Index
+        )
+
+    @step_property
+    def nobody_joins_a_scan(self, after: Self, i: Term[Index]) -> Bool:
+        """002, "Waiting for pending transactions": the time of the scan is determined when nothing is pending that leaves
+        the index out: it is not valid for an index that comes to the job later.
+        """
+        chosen = self.read_time.is_some() | ~self.scanned_at.is_empty()
+        return (chosen & self.job[i].is_none()).implies(after.job[i].is_none())
 
     @step_property
     def published_indexes_are_left_alone(
@@ -618,6 +664,24 @@ class BackfillJob(Machine):
     def splitting_is_off_only_during_a_job(self) -> Bool:
         """`is_backfilling` keeps tablets from splitting; it never outlives the job's steps (yugabyte-db #33009)."""
         return self.is_backfilling == (self.step != Step.none)
+
+    @lemma
+    def tablets_are_one_permission_behind(self, i: Term[Index], t: Term[Tablet]) -> Bool:
+        """A tablet knows an index as it is, or as it was before; as it was at any time when that is dropped."""
+        only_when(self.era.removal_states)
+        known, now = self.known[t][i], self.permission[i]
+        unheard = (~self.created.has(i)).implies(known == Permission.absent)
+        beyond = known.any_of(Permission.delete_only_while_removing, Permission.index_unused)
+        dropped = (now == self.era.removal).implies(~beyond)
+        return (
+            unheard
+            & dropped
+            & every(
+                (now == following).implies(known.any_of(before, following))
+                for before, following in pairwise(Permission)
+                if following is not self.era.removal
+            )
+        )
 
     @lemma
     def jobs_are_for_indexes_that_wait(self, i: Term[Index]) -> Bool:

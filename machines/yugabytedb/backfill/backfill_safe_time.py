@@ -215,6 +215,12 @@ class BackfillSafeTime(Machine):
         pending = self.transaction[t] == Transaction.pending
         return pending & (self.clock[t] < LAST) & waited_for.implies(in_time)
 
+    @step_property
+    def answers_end_no_transaction(self, after: Self, t: Term[Tablet]) -> Bool:
+        """002: GetSafeTime "will wait for all 'pending transactions' to finish": what it does not wait for goes on."""
+        answers = after.answer[t] != self.answer[t]
+        return answers.implies(after.transaction[t] == self.transaction[t])
+
     @invariant
     def rows_have_entries(self, t: Term[Tablet]) -> Bool:
         """002: "GetSafeTime() [...] will wait for all 'pending transactions' to finish (i.e. commit or abort)", or

@@ -208,8 +208,13 @@ class BackfillSplit(Machine):
 
     @accepts(begin_split)
     def tablets_split_when_no_backfill_is_going_on(self, t: Term[Tablet]) -> Bool:
-        """yugabyte-db #7108 keeps a split waiting for a backfill, and for nothing else: not after it, nor for others."""
-        return (self.shape[t] == Shape.whole) & ~self.is_backfilling
+        """yugabyte-db #7108 keeps a split waiting for a backfill, and for nothing else: not before it, nor after it.
+        One that another leader has begun, and nobody has taken up, may count as going on.
+        """
+        begun = some(
+            self.checkpoint[o][piece] != Checkpoint.never_begun for o in Tablet for piece in Piece
+        )
+        return (self.shape[t] == Shape.whole) & ~self.is_backfilling & ~begun
 
     @invariant
     def chunks_cover_the_table(self, t: Term[Tablet], half: Term[Half]) -> Bool:
@@ -231,9 +236,11 @@ class BackfillSplit(Machine):
     def chunks_are_asked_of_tablets_that_serve(
         self, after: Self, t: Term[Tablet], piece: Term[Piece]
     ) -> Bool:
-        """002: "issuing BackfillIndex() RPC calls to each tablet": not to one that is gone, or not there yet."""
+        """002: "issuing BackfillIndex() RPC calls to each tablet": not to one that is gone, or not there yet. (As a tablet
+        splits, its children may inherit its checkpoint.)
+        """
         asked = self.checkpoint[t][piece] != after.checkpoint[t][piece]
-        asked = asked & (after.index == Status.in_progress)
+        asked = asked & (after.index == Status.in_progress) & (after.shape[t] == self.shape[t])
         return asked.implies(self.shape[t].column(_pieces).has(piece))
 
     @step_property

@@ -208,9 +208,18 @@ class BackfillThrottle(Machine):
 
     @accepts(start)
     def free_slots_are_given(self, task: Term[Task]) -> Bool:
-        """The limit is that of "any YB-TServer": what runs on other servers, for whichever table, takes no slot."""
+        """The limit is that of "any YB-TServer": what runs on other servers, for whichever table, takes no slot.
+        Of several that wait for one slot, which comes first is the server's affair.
+        """
         free = every((self.server[task] == s).implies(self._running(s) < SLOTS) for s in Server)
-        return (self.request[task] == Request.queued) & (self.elapsed[task] == 0) & free
+        rival = some(
+            (other != task)
+            & (self.server[other] == self.server[task])
+            & (self.request[other] == Request.queued)
+            for other in Task
+        )
+        waits = (self.request[task] == Request.queued) & (self.elapsed[task] == 0)
+        return waits & free & ~rival
 
     @sometimes
     def servers_work_in_parallel(self) -> Bool:

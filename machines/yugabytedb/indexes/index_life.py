@@ -355,7 +355,8 @@ class IndexLife(Machine):
         """002: "Once all the schema changes are propagated to all the nodes, the index state is updated",
         so no server is more than a version behind; only DROP INDEX does not wait for the one before.
         """
-        return self._waited().implies(self.version <= self.learned_version[s] + 1)
+        waited = self._waited() & ~self.drop_requested
+        return waited.implies(self.version <= self.learned_version[s] + 1)
 
     @invariant
     def what_one_server_writes_the_others_delete(self, a: Term[Server], b: Term[Server]) -> Bool:
@@ -506,6 +507,14 @@ class IndexLife(Machine):
         """002: the command results in an index that serves reads, or "should abort and result in a failure"."""
         built = self.permission == Permission.read_write_and_delete
         return leads_to(self.permission.column(lambda p: p.kept), built | self._removed())
+
+    @liveness
+    def completed_builds_are_published(self) -> LeadsTo:
+        """002, "Finalize the index": "Once the index build is successfully completed on all the tablets of the table, the
+        table state is updated to READ_WRITE_AND_DELETE", unless a client drops the index first.
+        """
+        published = self.permission == Permission.read_write_and_delete
+        return leads_to(self.job == Job.success, published | self.drop_requested)
 
     @liveness
     def clients_are_served_the_published_index(self) -> LeadsTo:

@@ -162,6 +162,11 @@ class IndexPermissions(IndexLife):
         """002: "The CREATE INDEX command is asynchronous, it does not wait for the index backfill to complete"."""
         return (self.told == Status.in_progress) & (self.job == Job.running)
 
+    @sometimes
+    def clients_hear_of_success(self) -> Bool:
+        """002, "Handle CREATE INDEX statement": the status can be SUCCESS: some build is not a failure."""
+        return self.told == Status.success
+
     @lemma
     @sometimes
     def clients_hear_of_failures(self) -> Bool:

@@ -300,6 +300,11 @@ class PostgresIndex(IndexLife):
         return rests & known & every(self.learned_version[s] == self.version for s in Server)
 
     @liveness
+    def dropped_indexes_are_forgotten(self, s: Term[Server]) -> LeadsTo:
+        """002, Design Goals: an index that is "cleaned up and deleted" is so for every backend, in the end."""
+        return leads_to(self.is_gone(), self.cached[s] == Flags.none)
+
+    @liveness
     def built_indexes_become_valid(self) -> LeadsTo:
         """An index that is built is used, unless it is dropped first."""
         built = self.permission == Permission.read_write_and_delete

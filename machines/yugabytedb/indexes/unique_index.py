@@ -8,6 +8,7 @@ rows are backfilled at `t_read`, in the past of what is written meanwhile, so a 
 from __future__ import annotations
 
 from enum import Enum, auto
+from typing import Self
 
 from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, MASTER, WEAK
 from stagewright.machines.yugabytedb.indexes.index_states import Status
@@ -47,6 +48,7 @@ from stagewright.spec import (
     scopes,
     set_of,
     some,
+    step_property,
 )
 
 
@@ -242,7 +244,6 @@ class UniqueIndex(Machine):
     # -- what recurs ---------------------------------------------------------------------------------
 
     def _commit(self, time: Term[Time]) -> None:
-        require(self.build != Status.failed, "the index is not being removed")
         require(number_of(self.now) < number_of(time), "the time is later than those before")
         self.now = time
 
@@ -309,7 +310,7 @@ class UniqueIndex(Machine):
         """
         unused = every(self.key[o] != k for o in Row) & self.key[r].is_none()
         in_order = number_of(self.now) < number_of(time)
-        return unused & in_order & (self.build != Status.failed)
+        return unused & in_order
 
     @accepts(delete)
     def deletes_are_not_locked_out(self, r: Term[Row], k: Term[Key], time: Term[Time]) -> Bool:
@@ -346,6 +347,14 @@ class UniqueIndex(Machine):
         """
         shared = (r != q) & self.key[r].is_some() & (self.key[r] == self.key[q])
         return (self.build == Status.success).implies(~shared)
+
+    @step_property
+    def results_are_for_good(self, after: Self) -> Bool:
+        """002: "the status (IN-PROGRESS, SUCCESS, FAILED)": the last two are the end: a build that "should abort" is not
+        begun again, and what is published stays so.
+        """
+        over = self.build.any_of(Status.success, Status.failed)
+        return over.implies(after.build == self.build)
 
     @invariant
     def no_false_duplicate(self) -> Bool:
@@ -405,17 +414,12 @@ class UniqueIndex(Machine):
             "the build is running",
             because="a build that failed has a row that is not backfilled",
         ),
-        equivalent_drop(
-            _commit,
-            "the index is not being removed",
-            because="nobody asks for an index that failed",
-        ),
     )
 
 
 def may_commit(index: UniqueIndex, time: Term[Time]) -> Bool:
     """Times of commits grow, and nobody writes to an index that has failed."""
-    return (index.build != Status.failed) & (number_of(index.now) < number_of(time))
+    return number_of(index.now) < number_of(time)
 
 
 def reclaim(index: UniqueIndex, k: Term[Key]) -> None:

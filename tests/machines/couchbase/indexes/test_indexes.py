@@ -20,7 +20,7 @@ from stagewright.spec.verdict import Report
 DEFAULTS = [
     (IndexCompaction, 111_961, 506_827),
     (IndexFile, 9_105, 16_381),
-    (IndexTree, 16_918, 64_624),
+    (IndexTree, 24_008, 83_774),
     (IndexTriggers, 726, 1_952),
     (IndexUpdate, 83_195, 238_057),
     (DesignDocuments, 2_222, 12_710),
