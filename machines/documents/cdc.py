@@ -45,6 +45,7 @@ CDC = Document(
                 TopologyTransition.tokens_wait_for_their_generation,
                 CdcGenerations.writes_without_a_timestamp_are_accepted,
                 CdcGenerations.timestamps_are_in_the_window,
+                CdcGenerations.timestamps_in_the_window_are_accepted,
                 CdcGenerations.prepared_generations_become_usable,
                 CdcLog.writes_are_accepted_while_nodes_join,
                 CdcLog.nodes_join,
@@ -63,6 +64,8 @@ CDC = Document(
             (
                 CdcGenerations.clients_see_introduced_generations_only,
                 CdcGenerations.generations_are_described,
+                CdcGenerations.clients_see_a_generation_before_it_operates,
+                CdcPublication.clients_see_a_generation_while_its_node_joins,
                 CdcLog.changes_are_read_with_the_rows,
             ),
         ),

@@ -6,6 +6,7 @@ from stagewright.machines.documents.document import Document, Section
 from stagewright.machines.scylladb.views.view_building import ViewBuilding
 from stagewright.machines.scylladb.views.view_coordinator import ViewCoordinator
 from stagewright.machines.scylladb.views.view_destinations import ViewDestinations
+from stagewright.machines.scylladb.views.view_range import ViewRange
 from stagewright.machines.scylladb.views.view_resize import ViewResize
 from stagewright.machines.scylladb.views.view_staging import ViewStaging
 from stagewright.machines.scylladb.views.view_task import ViewTask
@@ -25,6 +26,7 @@ VIEW_BUILDING = Document(
             (
                 ViewCoordinator.one_base_at_a_time,
                 ViewCoordinator.bases_are_left_when_done,
+                ViewRange.built_views_stay_built,
             ),
         ),
         Section(
@@ -34,7 +36,11 @@ VIEW_BUILDING = Document(
                 ViewCoordinator.views_are_created_at_any_time,
                 ViewCoordinator.batches_run_where_the_tablet_is,
                 ViewBuilding.views_are_created_at_any_time,
+                ViewBuilding.views_are_created_on_two_at_any_time,
                 ViewWorker.views_are_created_at_any_time,
+                ViewDestinations.views_are_created_at_any_time,
+                ViewUpdates.views_are_created_at_any_time,
+                ViewUpdates.rows_are_deleted_while_views_are_built,
                 ViewBuilding.tasks_are_of_replicas,
                 ViewBuilding.one_task_for_a_replica,
                 ViewDestinations.processed_sstables_are_in_the_views,
@@ -48,6 +54,7 @@ VIEW_BUILDING = Document(
                 ViewUpdates.rows_come_into_the_view,
                 ViewWorker.executed_tasks_leave_no_row,
                 ViewWakeups.nothing_leaves_the_queue_unregistered,
+                ViewWakeups.sstables_are_queued_at_any_time,
             ),
         ),
         Section(
@@ -59,6 +66,8 @@ VIEW_BUILDING = Document(
                 ViewWorker.completed_tasks_are_not_executed_again,
                 ViewWorker.finished_tasks_are_remembered,
                 ViewWorker.finished_tasks_are_removed_once,
+                ViewWorker.finished_tasks_are_removed_at_any_time,
+                ViewCoordinator.finished_tasks_are_removed_at_any_time,
                 ViewBuilding.missing_rows_have_a_task,
                 ViewBuilding.aborted_tasks_are_of_tablets_in_transition,
                 ViewBuilding.views_are_dropped_at_any_time,
@@ -82,6 +91,8 @@ VIEW_BUILDING = Document(
                 ViewTask.only_executed_tasks_are_completed,
                 ViewTask.completed_tasks_are_not_executed_again,
                 ViewTask.tasks_are_processed,
+                ViewTask.tasks_are_deleted_at_any_time,
+                ViewWakeups.tasks_are_created_at_any_time,
                 ViewWakeups.calls_are_for_stored_tasks,
                 ViewWakeups.stored_tasks_are_worked_on,
                 ViewWakeups.tasks_are_removed_when_answered,
@@ -91,7 +102,15 @@ VIEW_BUILDING = Document(
         ),
         Section(
             "Schema",
-            instead="A table of columns: the variables of `view-task` and `view-building`; `validate` reads dumps of it.",
+            (
+                ViewCoordinator.views_are_built_one_by_one,
+                ViewCoordinator.built_views_stay_built,
+                ViewWorker.views_are_built_one_by_one,
+                ViewWorker.built_views_stay_built,
+                ViewBuilding.built_views_stay_built,
+                ViewResize.built_views_stay_built,
+                TabletViews.built_views_stay_built,
+            ),
         ),
         Section(
             "View building worker",
@@ -99,6 +118,9 @@ VIEW_BUILDING = Document(
                 ViewCoordinator.batches_are_of_one_table_and_tablet,
                 ViewCoordinator.running_batches_are_not_replaced,
                 ViewCoordinator.shards_work_at_once,
+                ViewCoordinator.shards_process_staging_at_once,
+                ViewBuilding.each_replica_works,
+                TabletViews.each_tablet_is_worked_on,
                 ViewCoordinator.batches_end,
                 ViewWorker.one_batch_on_the_shard,
                 ViewBuilding.one_call_for_a_replica,
@@ -142,6 +164,11 @@ VIEW_BUILDING = Document(
                 TabletViews.tablets_are_stored_by_their_replicas,
                 ViewDestinations.tablets_move_at_any_time,
                 ViewBuilding.tasks_under_way_are_aborted,
+                ViewBuilding.aborts_wait_for_no_batch,
+                ViewBuilding.new_tasks_take_the_place_of_others,
+                ViewTask.tasks_are_aborted_at_any_time,
+                ViewResize.ranges_are_built_once,
+                TabletViews.ranges_are_built_once,
                 ViewResize.missing_ranges_have_a_task,
                 ViewResize.splits_do_not_wait_for_views,
                 ViewResize.merges_do_not_wait_for_views,
@@ -158,6 +185,8 @@ VIEW_BUILDING = Document(
                 ViewDestinations.tables_are_repaired_while_views_are_built,
                 ViewResize.sstables_are_staged_while_a_view_is_built,
                 ViewStaging.sstables_are_staged_at_any_time,
+                ViewStaging.sstables_are_registered_at_any_time,
+                TabletViews.tables_are_repaired_while_views_are_built,
                 ViewCoordinator.sstables_are_staged_at_any_time,
                 ViewStaging.processed_sstables_are_in_the_view,
                 ViewStaging.batches_hold_sstables_while_they_run,

@@ -25,6 +25,7 @@ from stagewright.machines.known_bugs.scylladb import locked_out
 from stagewright.machines.known_bugs.scylladb.cdc import (
     cdc,
     cdc_generations,
+    cdc_held_up,
     cdc_mapping,
     cdc_publication,
 )
@@ -55,6 +56,8 @@ from stagewright.machines.known_bugs.scylladb.views import (
     view_tasks,
     view_workers,
     views,
+    views_done_again,
+    views_held_up,
     views_of_tablets,
 )
 from stagewright.machines.known_bugs.yugabytedb import (
@@ -79,6 +82,7 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *backfill_jobs.BUGS,
     *cdc.BUGS,
     *cdc_generations.BUGS,
+    *cdc_held_up.BUGS,
     *cdc_mapping.BUGS,
     *cdc_publication.BUGS,
     *fencing.BUGS,
@@ -128,6 +132,8 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *view_tasks.BUGS,
     *view_workers.BUGS,
     *views.BUGS,
+    *views_done_again.BUGS,
+    *views_held_up.BUGS,
     *views_of_tablets.BUGS,
 )
 """What the checker must find."""

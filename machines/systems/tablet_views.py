@@ -489,6 +489,22 @@ class TabletViews(Machine):
         return created.implies(registered | (after.split & ~self.split))
 
     @step_property
+    def ranges_are_built_once(self, after: Self, t: Term[Tablet]) -> Bool:
+        """000: "Create new task" is said "for each task" of the tablet: a range that was built gets none when it moves or
+        splits.
+        """
+        kind = Type.build_range
+        created = (self.tasks[t][kind] == Life.absent) & (after.tasks[t][kind] != Life.absent)
+        of_whole = ~self.split & after.split & (self.tasks[Tablet.t0][kind] != Life.absent)
+        return created.implies((self.status == ViewStatus.none) | of_whole)
+
+    @step_property
+    def built_views_stay_built(self, after: Self) -> Bool:
+        """000: "Once the view is built, an entry in system.built_views is created": it goes with its view alone."""
+        built = self.status == ViewStatus.success
+        return built.implies(after.status == ViewStatus.success)
+
+    @step_property
     def one_batch_on_a_shard(self, after: Self, n: Term[Node]) -> Bool:
         """000: the worker "can execute only one batch per shard"."""
         now, then = self.batch[n], after.batch[n]
@@ -511,6 +527,21 @@ class TabletViews(Machine):
     def tablets_split_while_views_are_built(self) -> Bool:
         """000: the coordinator "needs to react to" a resize, whatever a worker is executing."""
         return ~self.split & self._is_at_rest(Term.of(Tablet.t0))
+
+    @accepts(repair)
+    def tables_are_repaired_while_views_are_built(self, r: Term[Row], n: Term[Node]) -> Bool:
+        """000, Staging sstables: "Is any view started but not finished yet?": sstables come all the same, whatever the
+        worker executes.
+        """
+        rests = self._is_at_rest(self._owner(r)) & (self.host[self._owner(r)] == n)
+        return self._is_new(r) & rests & (self.status != ViewStatus.success)
+
+    @accepts(send)
+    def each_tablet_is_worked_on(self, n: Term[Node], t: Term[Tablet], k: Term[Type]) -> Bool:
+        """000: "only batch per tablet replica": each has its own, whatever becomes of other tablets."""
+        waits = (self.tasks[t][k] == Life.normal) & (self.host[t] == n) & self._is_at_rest(t)
+        ranges = (k == Type.build_range) | (self.tasks[t][Type.build_range] == Life.absent)
+        return waits & ranges & self.batch[n].tablet.is_none()
 
     @accepts(create_view)
     def views_are_created_while_tablets_change(self) -> Bool:

@@ -27,6 +27,7 @@ from stagewright.spec import (
     Record,
     SetVar,
     Term,
+    accepts,
     action,
     assume,
     between,
@@ -249,7 +250,7 @@ class CdcGenerations(Machine):
 
     # -- the window of accepted timestamps -------------------------------------------------------------------
 
-    def accepts(self, n: Term[Node], timestamp: Number) -> Bool:
+    def lets_through(self, n: Term[Node], timestamp: Number) -> Bool:
         """A node lets a write have that timestamp."""
         if self.release.window is Window.with_previous:
             return self._accepts_with_previous(n, timestamp)
@@ -298,7 +299,7 @@ class CdcGenerations(Machine):
     @invariant
     def writes_without_a_timestamp_are_accepted(self, n: Term[Node]) -> Bool:
         """003: of writes only those are refused that are in the past or too far in the future."""
-        return self.accepts(n, self.clock(n))
+        return self.lets_through(n, self.clock(n))
 
     @lemma
     def accepted_writes_are_not_far_ahead(self) -> Bool:
@@ -323,8 +324,8 @@ class CdcGenerations(Machine):
         if not self.release.prepares:
             in_time = self.on_its_way.is_none() | (self.now <= LAST_COMMIT)
             bounded(in_time, "time is left for what is on its way to operate")
-        learned = every(self.unreachable.has(n) | ~self._is_behind(n) for n in Node)
-        require(learned, "every node that can be reached has learned of each generation")
+            learned = every(self.unreachable.has(n) | ~self._is_behind(n) for n in Node)
+            require(learned, "every node that can be reached has learned of each generation")
         waits = (self.write.fate == Fate.decided) & self.write.waited
         possible = some(self._can_apply(n, self.write.timestamp) for n in Node)
         require(~(waits & possible), "what Paxos decided is applied within a tick, if possible")
@@ -464,7 +465,7 @@ class CdcGenerations(Machine):
         timestamp: Annotated[Number, between(0, LAST_TIMESTAMP)],
     ) -> None:
         """A client writes, with a timestamp of its own choice, through node `n`."""
-        require(self.accepts(n, timestamp), "the node accepts the timestamp")
+        require(self.lets_through(n, timestamp), "the node accepts the timestamp")
         self._write(n, g, timestamp)
         self.write.timestamp = timestamp
 
@@ -478,7 +479,7 @@ class CdcGenerations(Machine):
     def apply_decision(self, n: Term[Node], g: Term[Generation]) -> None:
         """A node applies what Paxos decided: a base write and a log write."""
         require(self.write.fate == Fate.decided, "a decision is to be applied")
-        require(self.accepts(n, self.write.timestamp), "the node accepts the timestamp")
+        require(self.lets_through(n, self.write.timestamp), "the node accepts the timestamp")
         self._write(n, g, self.write.timestamp)
 
     # -- publication and the end of a generation -----------------------------------------------------------
@@ -580,7 +581,7 @@ class CdcGenerations(Machine):
 
     def _can_apply(self, n: Term[Node], timestamp: Number) -> Bool:
         found = some(self.uses(n, g, timestamp) for g in Generation)
-        return self.accepts(n, timestamp) & found
+        return self.lets_through(n, timestamp) & found
 
     def _may_be_the_oldest(self, n: Term[Node], kept: Term[Generation]) -> Bool:
         """No node accepts writes to earlier generations any more, and they are published."""
@@ -612,6 +613,20 @@ class CdcGenerations(Machine):
             for g in Generation
         )
 
+    @accepts(write_row)
+    def timestamps_in_the_window_are_accepted(
+        self,
+        n: Term[Node],
+        g: Term[Generation],
+        timestamp: Annotated[Number, between(0, LAST_TIMESTAMP)],
+    ) -> Bool:
+        """003: those "in the interval [T, C + generation_leeway)", T being the start of what operates at C; to be rejected
+        are "writes … that are supposed to use this new generation" which the node cannot read, and no others.
+        """
+        now = self.clock(n)
+        started = some(self.operates(n, h, now) & (self.start[h] <= timestamp) for h in Generation)
+        return started & (timestamp < now + LEEWAY) & self.uses(n, g, timestamp)
+
     @step_property
     def timestamps_are_in_the_window(self, after: Self) -> Bool:
         """Clients cannot "send writes with arbitrary timestamps" (003), but within the window of the time."""
@@ -627,7 +642,7 @@ class CdcGenerations(Machine):
         """
         prepared = some(self.known[n][g] == Known.prepared for g in Generation)
         found = some(self.uses(n, g, timestamp) for g in Generation)
-        return self.accepts(n, timestamp).implies(found | prepared)
+        return self.lets_through(n, timestamp).implies(found | prepared)
 
     @invariant
     def data_is_kept_while_it_may_be_needed(self, n: Term[Node], g: Term[Generation]) -> Bool:
@@ -690,6 +705,11 @@ class CdcGenerations(Machine):
         known = self.knows(n, g).implies(self.introduced.has(g))
         ahead = (self.start[g] >= self.now + DELAY) & ~self.unreachable.has(n)
         return known & unknown.implies(over | ahead) & cleared.implies(over)
+
+    @sometimes
+    def clients_see_a_generation_before_it_operates(self, g: Term[Generation]) -> Bool:
+        """003: nodes describe a generation "when nodes learn about a CDC generation", some time before its timestamp."""
+        return self.described.has(g) & every(self.clock(n) < self.start[g] for n in Node)
 
     @sometimes
     def a_generation_operates_after_the_first(self, n: Term[Node]) -> Bool:
@@ -775,11 +795,6 @@ class CdcGenerations(Machine):
             cut_off,
             "no generation is on its way to it",
             because="whoever is behind has all that was committed",
-        ),
-        equivalent_drop(
-            tick,
-            "every node that can be reached has learned of each generation",
-            because="where nodes are prepared no one has to learn in time: 003 has that need gone",
         ),
         equivalent_drop(heal, "it is cut off", because="a node that is reached stays so"),
         equivalent_drop(

@@ -49,6 +49,7 @@ from stagewright.spec import (
     require,
     set_of,
     some,
+    sometimes,
     step_property,
     violated,
 )
@@ -371,6 +372,14 @@ class CdcPublication(Machine):
     def clients_see_committed_generations_only(self, g: Term[Generation]) -> Bool:
         """001, publish_cdc_generation: "a new CDC generation was committed and now we need to publish it"."""
         return (self.in_group0 & self.described.has(g)).implies(self.committed.has(g))
+
+    @sometimes
+    def clients_see_a_generation_while_its_node_joins(self) -> Bool:
+        """003: they are to learn of the streams before the generation operates, "a minute or two" after it was made: not
+        when the node that it was made for has streamed its data. (Under 001 its tokens wait for the description.)
+        """
+        described = some((self.new_generation == g) & self.described.has(g) for g in Generation)
+        return (self.transition == WRITE_BOTH) & described
 
     @invariant
     def generations_are_described_in_their_order(self) -> Bool:

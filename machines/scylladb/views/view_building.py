@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Self
 
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.views.view_coordinator import ViewStatus
@@ -63,6 +64,7 @@ from stagewright.spec import (
     scopes,
     set_of,
     some,
+    step_property,
     unexercised,
     vacuous,
 )
@@ -420,8 +422,10 @@ class ViewBuilding(Machine):
         known = some((self.replica[t] == n) & (self.tasks[t].work != Work.none) for t in Task)
         require(known, "the worker knows of a task")
         for t in Task:
+            task = self.tasks[t]
             lost = self.replica[t] == n
-            self.tasks[t].work = choose(lost, Work.none, self.tasks[t].work)
+            task.forgotten = task.forgotten | (lost & (task.work == Work.done))
+            task.work = choose(lost, Work.none, task.work)
 
     # -- what recurs -----------------------------------------------------------------------------------
 
@@ -443,6 +447,15 @@ class ViewBuilding(Machine):
         """000: tasks are created when "a view/index is created", also while the tablet is in transition."""
         one = self.replicas.has(n) & (self.replicas.size() == 1)
         return (self.status == ViewStatus.none) & one & (self.tasks[t].life == Life.absent)
+
+    @accepts(create_view_on_two)
+    def views_are_created_on_two_at_any_time(
+        self, t: Term[Task], u: Term[Task], n: Term[Node], m: Term[Node]
+    ) -> Bool:
+        """The same where the keyspace has two replicas."""
+        two = self.replicas.has(n) & self.replicas.has(m) & (n != m)
+        unused = (self.tasks[t].life == Life.absent) & (self.tasks[u].life == Life.absent)
+        return (self.status == ViewStatus.none) & two & (t != u) & unused
 
     @accepts(drop_view)
     def views_are_dropped_at_any_time(self) -> Bool:
@@ -466,6 +479,19 @@ class ViewBuilding(Machine):
         several = self.replicas.has(leaving) & (self.replicas.size() > 1)
         return (self.stage == Stage.none) & several
 
+    @accepts(write_both)
+    def aborts_wait_for_no_batch(self) -> Bool:
+        """000: "the tasks are aborted at the start of the operation", which waits for none of them to be finished."""
+        return self.stage == Stage.allow_write_both_read_old
+
+    @accepts(send)
+    def each_replica_works(self, t: Term[Task], n: Term[Node]) -> Bool:
+        """000: "only batch per tablet replica": each replica's worker has its own, whatever another one executes."""
+        task = self.tasks[t]
+        waits = (task.life == Life.normal) & (task.call == Call.none) & (self.replica[t] == n)
+        free = every(~self._is_called(u) | ~(self.replica[u] == n) for u in Task)
+        return waits & free & (self.stage == Stage.none)
+
     @invariant
     def built_views_are_complete(self) -> Bool:
         """A view that is built has every row that existed before it, whatever happened on the way."""
@@ -488,6 +514,21 @@ class ViewBuilding(Machine):
         """000: "Each task is associated with particular tablet replica": no other node has one."""
         own = some((self.replica[t] == n) for n in self.replicas)
         return self.is_stored(t).implies(own)
+
+    @step_property
+    def new_tasks_take_the_place_of_others(self, after: Self, n: Term[Node]) -> Bool:
+        """000, migration: "Create new task on destination replica" is said "for each task" that was aborted: where a view
+        is built already, or a replica's part of it, nothing is to be done again. A grown RF has another task copied.
+        """
+        new = some(~self.is_stored(t) & after.is_stored(t) & (after.replica[t] == n) for t in Task)
+        old = some(self.is_stored(t) & (self._is_of_leaving(t) | self._grows()) for t in Task)
+        return new.implies((self.status == ViewStatus.none) | old)
+
+    @step_property
+    def built_views_stay_built(self, after: Self) -> Bool:
+        """000: "Once the view is built, an entry in system.built_views is created": it goes with its view alone."""
+        ends = after.status.any_of(ViewStatus.success, ViewStatus.dropped)
+        return (self.status == ViewStatus.success).implies(ends)
 
     @invariant
     def one_task_for_a_replica(self, n: Term[Node]) -> Bool:
@@ -627,6 +668,7 @@ class ViewBuilding(Machine):
         ),
         vacuous(
             replicas_are_removed_at_any_time,
+            views_are_created_on_two_at_any_time,
             because="there is another replica where there are `replica_changes`",
         ),
         vacuous(dropped_views_have_no_tasks, because="the view is dropped where there are `drops`"),

@@ -40,6 +40,7 @@ from stagewright.spec import (
     flag,
     invariant,
     leads_to,
+    lemma,
     liveness,
     one_of,
     only_when,
@@ -364,6 +365,37 @@ class ViewCoordinator(Machine):
         free = (self.shard[t] == s) & self.batch[s].tablet.is_none()
         return (self.processed == b) & free & wanted
 
+    @accepts(send_process_staging)
+    def shards_process_staging_at_once(
+        self, s: Term[Shard], t: Term[Tablet], b: Term[Base]
+    ) -> Bool:
+        """The same of process_staging tasks: once the tablet's own ranges are built, no other shard is waited for."""
+        ranges = some((self.table[v] == b) & self.building[v].has(t) for v in View)
+        free = (self.shard[t] == s) & self.batch[s].tablet.is_none()
+        return (self.processed == b) & free & self.staging[b].has(t) & ~ranges
+
+    @accepts(remove_finished)
+    def finished_tasks_are_removed_at_any_time(
+        self, s: Term[Shard], t: Term[Tablet], b: Term[Base]
+    ) -> Bool:
+        """000: finished tasks are removed "in 200ms intervals", whatever other shards execute."""
+        batch = self.batch[s]
+        return (batch.tablet == t) & (batch.base == b) & batch.done & self.called.has(s)
+
+    @sometimes
+    def views_are_built_one_by_one(self, after: Self, v: Term[View]) -> Bool:
+        """000: "Once the view is built, an entry in system.built_views is created": while another of the same table has
+        tasks.
+        """
+        built = (self.status[v] == ViewStatus.started) & (after.status[v] == ViewStatus.success)
+        return built & some((self.table[v] == b) & self._has_to_build(b) for b in Base)
+
+    @step_property
+    def built_views_stay_built(self, after: Self, v: Term[View]) -> Bool:
+        """000, the same: an entry goes with its view alone."""
+        ends = after.status[v].any_of(ViewStatus.success, ViewStatus.dropped)
+        return (self.status[v] == ViewStatus.success).implies(ends)
+
     @accepts(create_view)
     def views_are_created_at_any_time(self, v: Term[View]) -> Bool:
         """000: tasks are created when "a view/index is created", whatever is processed at that time; its table
@@ -480,9 +512,9 @@ class ViewCoordinator(Machine):
 
     @step_property
     def bases_are_left_when_done(self, after: Self, b: Term[Base]) -> Bool:
-        """A table is processed until it has no task at all."""
+        """A table is processed until it has no task at all, or has none any more."""
         leaves = (self.processed == b) & (after.processed != b)
-        return leaves.implies(~self._has_tasks(b))
+        return leaves.implies(~after._has_tasks(b))
 
     @invariant
     def views_are_started_with_their_base(self, v: Term[View]) -> Bool:
@@ -506,9 +538,12 @@ class ViewCoordinator(Machine):
         """No staging sstable is left without a task."""
         return self.staged[b].has(t).implies(self.staging[b].has(t))
 
+    @lemma
     @sometimes
     def a_batch_outlives_its_table(self, s: Term[Shard]) -> Bool:
-        """A table is dropped while it is processed, and left before the worker sees that its batch is for nothing."""
+        """A table is dropped while it is processed, and left before the worker sees that its batch is for nothing. A
+        lemma: a coordinator that leaves the table when no batch is executed does as well.
+        """
         batch = self.batch[s]
         return batch.tablet.is_some() & (batch.base != self.processed)
 

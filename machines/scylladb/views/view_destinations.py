@@ -285,6 +285,11 @@ class ViewDestinations(Machine):
         """000, Staging sstables: "Is any view started but not finished yet?": sstables come all the same."""
         return self._serves(r) & self._is_nowhere(s)
 
+    @accepts(create_view)
+    def views_are_created_at_any_time(self, v: Term[View]) -> Bool:
+        """000: tasks are created when "a view/index is created", whatever is staged, and though the tablet moves."""
+        return self.status[v] == ViewStatus.none
+
     @invariant
     def built_views_are_complete(self, v: Term[View], s: Term[Sstable]) -> Bool:
         """A built view has every row of the base directory, whichever replica has it."""

@@ -9,6 +9,7 @@ number of shards it begins anew.
 from __future__ import annotations
 
 from enum import Enum
+from typing import Self
 
 from stagewright.machines.scylladb.views.view_task import WORKER
 from stagewright.spec import (
@@ -42,6 +43,7 @@ from stagewright.spec import (
     require,
     set_of,
     some,
+    step_property,
 )
 
 WEAK = Fairness.WEAK
@@ -174,6 +176,11 @@ class ViewRange(Machine):
             )
             for t in self.rows
         )
+
+    @step_property
+    def built_views_stay_built(self, after: Self) -> Bool:
+        """A view that was built is not scanned anew, with whatever number of shards the node starts."""
+        return self.built.implies(after.built)
 
     @final
     def view_is_built(self) -> Bool:

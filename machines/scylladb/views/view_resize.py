@@ -370,6 +370,23 @@ class ViewResize(Machine):
             for t in Tablet
         )
 
+    @step_property
+    def ranges_are_built_once(self, after: Self) -> Bool:
+        """000: in a resize the task is aborted and new ones are created with new tablet ids: those of a range that was
+        built, and whose task was removed, had none.
+        """
+        now, then = self._ends(), after._ends()
+        had = {s: some(self._owns(now, t, s) & self.building[t] for t in Tablet) for s in Slot}
+        return every(
+            after.building[t].implies(some(self._owns(then, t, s) & had[s] for s in Slot))
+            for t in Tablet
+        )
+
+    @step_property
+    def built_views_stay_built(self, after: Self) -> Bool:
+        """000: "Once the view is built, an entry in system.built_views is created": it goes with its view alone."""
+        return self.built.implies(after.built)
+
     @invariant
     def tasks_are_of_tablets(self) -> Bool:
         """000: each task is associated with a tablet id: there is such a tablet."""

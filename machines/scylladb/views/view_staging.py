@@ -305,6 +305,11 @@ class ViewStaging(Machine):
         gets_data = self.standing.any_of(Standing.pending, Standing.replica)
         return (self.place[s] == Place.nowhere) & gets_data & self.discovered
 
+    @accepts(begin_registering)
+    def sstables_are_registered_at_any_time(self) -> Bool:
+        """000, the same: the worker has the task stored whatever it executes, also before the tablet has arrived."""
+        return ~self.to_register.is_empty() & self.registering.is_empty()
+
     @accepts(leave)
     def tablets_leave_at_any_time(self) -> Bool:
         """000, "Tablet operations": tasks are aborted when a tablet moves, which does not wait for them."""

@@ -21,6 +21,7 @@ from stagewright.spec import (
     SetVar,
     States,
     Term,
+    accepts,
     action,
     always_reachable,
     assume,
@@ -34,6 +35,7 @@ from stagewright.spec import (
     history,
     invariant,
     leads_to,
+    lemma,
     liveness,
     observed,
     one_of,
@@ -112,6 +114,7 @@ class ViewTask(Machine):
     late: SetVar[Reign] = observed(set_of(Reign), of=NETWORK)
     work: OneVar[Work] = volatile(one_of(Work, init=Work.none), of=WORKER)
     worked: FlagVar = history(flag())  # the worker has executed it to the end
+    forgotten: FlagVar = history(flag())  # its node has restarted since
 
     # -- group0 ----------------------------------------------------------------------------------------
 
@@ -244,6 +247,7 @@ class ViewTask(Machine):
     def restart(self) -> None:
         """The worker's node restarts: batches and completed tasks are forgotten; a waiting call fails."""
         require(self.work != Work.none, "it is executed or completed")
+        self.forgotten = self.forgotten | (self.work == Work.done)
         self.work = Work.none
 
     # -- what recurs -----------------------------------------------------------------------------------
@@ -344,10 +348,17 @@ class ViewTask(Machine):
         sends = (self.call != Call.sent) & (after.call == Call.sent)
         return sends.implies(self.call == Call.none)
 
-    @step_property
-    def completed_tasks_are_not_executed_again(self, after: Self) -> Bool:
-        """000: "the worker will immediately response that those tasks were completed"."""
-        return (self.work == Work.done).implies(after.work != Work.executing)
+    @invariant
+    def completed_tasks_are_not_executed_again(self) -> Bool:
+        """000: "the worker will immediately response that those tasks were completed", whoever asks and however often:
+        what was done is done again only where the worker's node has restarted.
+        """
+        return (self.work == Work.executing).implies(~self.worked | self.forgotten)
+
+    @lemma
+    def what_was_done_is_known_or_forgotten(self) -> Bool:
+        """A task that was executed is among the worker's completed ones, unless its node has restarted."""
+        return self.worked.implies((self.work == Work.done) | self.forgotten)
 
     @final
     def not_waiting(self) -> Bool:
@@ -366,8 +377,22 @@ class ViewTask(Machine):
 
     @liveness
     def calls_end(self) -> LeadsTo:
-        """000: the handler "returns result when the tasks are finished"; no call waits for nothing."""
-        return leads_to(self.call != Call.none, self.call == Call.none)
+        """000: the handler "returns result when the tasks are finished"; no call waits for nothing, and the list of
+        finished tasks is kept "temporarily".
+        """
+        gone = ~self.life.column(lambda life: life.stored)
+        waits = self.call.any_of(Call.sent, Call.attached) | ((self.call == Call.answered) & gone)
+        return leads_to(waits, ~waits)
+
+    @accepts(abort)
+    def tasks_are_aborted_at_any_time(self) -> Bool:
+        """000, "Tablet operations": "the tasks are aborted at the start of the operation", whatever the worker does."""
+        return self.life == Life.normal
+
+    @accepts(drop)
+    def tasks_are_deleted_at_any_time(self) -> Bool:
+        """000: when a view is dropped "we simply delete relevant view building tasks", executed or not."""
+        return self.life.any_of(Life.normal, Life.aborted)
 
     # -- what no promise can tell ----------------------------------------------------------------------
 

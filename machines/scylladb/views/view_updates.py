@@ -178,6 +178,16 @@ class ViewUpdates(Machine):
         """A client writes the base row whatever the worker does with it."""
         return (self.timestamp < LAST) & (self.value != k)
 
+    @accepts(delete)
+    def rows_are_deleted_while_views_are_built(self) -> Bool:
+        """The same of a deletion."""
+        return (self.timestamp < LAST) & self.value.is_some()
+
+    @accepts(create_view)
+    def views_are_created_at_any_time(self) -> Bool:
+        """000: tasks are created when "a view/index is created", of a table with rows and of one without."""
+        return ~self.created
+
     @invariant
     def the_view_is_what_the_base_row_says(self, k: Term[Key]) -> Bool:
         """000: "view building tasks are idempotent": once executed, and however often and late, the view has the

@@ -21,6 +21,7 @@ from stagewright.spec import (
     Machine,
     OneVar,
     SetVar,
+    accepts,
     action,
     budget,
     choose,
@@ -298,6 +299,18 @@ class ViewWakeups(Machine):
         self.observer = choose(asleep, Observer.awake, self.observer)
 
     # -- promises --------------------------------------------------------------------------------------
+
+    @accepts(queue_sstable)
+    def sstables_are_queued_at_any_time(self) -> Bool:
+        """000: "a staging sstable was registered": whoever writes one waits for the mutex, and not for group0."""
+        return self.staging_mutex.is_empty()
+
+    @accepts(create_task)
+    def tasks_are_created_at_any_time(self) -> Bool:
+        """000: a task "is stored in group0 state (system.view_building_tasks) to be processed in the future", whatever the
+        coordinator does meanwhile: nothing changes only while its loop looks.
+        """
+        return ~self.stored & (self.loop != Loop.looking)
 
     @invariant
     def a_mutex_has_one_holder(self) -> Bool:

@@ -40,6 +40,7 @@ from stagewright.spec import (
     require,
     scopes,
     set_of,
+    sometimes,
     step_property,
     volatile,
 )
@@ -92,6 +93,7 @@ class ViewWorker(Machine):
     sstables: SetVar[Row] = set_of(Row)
     rows = per(View, set_of(Row))  # of a view
     worked: SetVar[View] = history(set_of(View))  # tasks that were executed to their end
+    forgotten: SetVar[View] = history(set_of(View))  # of those, what the worker has forgotten since
 
     # -- clients -----------------------------------------------------------------------------------------
 
@@ -214,6 +216,7 @@ class ViewWorker(Machine):
         """No task is left, and another base table is processed: the worker's notes are cleared."""
         require(self.tasks.is_empty() & ~self._executes(), "no task is left")
         require(~(self.completed | self.flushed_views).is_empty(), "there are notes")
+        self.forgotten = self.forgotten | self.completed
         self.completed = frozenset()
         self.flushed_views = frozenset()
 
@@ -227,6 +230,7 @@ class ViewWorker(Machine):
     def restart(self) -> None:
         """The worker's node restarts: batch, flush and notes are forgotten; the call fails."""
         self.asked = frozenset()
+        self.forgotten = self.forgotten | self.completed
         self.completed = frozenset()
         self.batch = frozenset()
         self.flush = Flush.none
@@ -321,13 +325,27 @@ class ViewWorker(Machine):
         """000: "the worker will immediately response that those tasks were completed"."""
         return (self.batch & self.completed).is_empty()
 
-    @step_property
-    def finished_tasks_are_remembered(self, after: Self) -> Bool:
-        """000: the worker "keeps track of finished tasks locally" for whoever coordinates, until they are removed; only
-        a restart of its node makes it forget them, which ends its batch, too.
+    @invariant
+    def finished_tasks_are_remembered(self) -> Bool:
+        """000: the worker "keeps track of finished tasks locally" for whoever coordinates, also when it has answered: none
+        is executed again, but where the worker's node has restarted.
         """
-        forgotten = (self.completed & self.tasks) - after.completed
-        return forgotten.is_empty() | after.batch.is_empty()
+        return (self.batch & self.worked) <= self.forgotten
+
+    @accepts(remove_finished)
+    def finished_tasks_are_removed_at_any_time(self) -> Bool:
+        """000: finished tasks are removed "in 200ms intervals", whatever else is asked for or executed."""
+        return ~self.finished.is_empty()
+
+    @sometimes
+    def views_are_built_one_by_one(self, after: Self, v: Term[View]) -> Bool:
+        """000: "Once the view is built, an entry in system.built_views is created": while another one has a task."""
+        return (~self.built.has(v)) & after.built.has(v) & ~self.tasks.is_empty()
+
+    @step_property
+    def built_views_stay_built(self, after: Self) -> Bool:
+        """000, the same: an entry goes with its view alone."""
+        return (self.built - self.dropped) <= (after.built | after.dropped)
 
     @step_property
     def dropped_views_are_not_built(self, after: Self) -> Bool:
@@ -357,6 +375,11 @@ class ViewWorker(Machine):
         flushing = (self.flush == Flush.done) & self.to_flush_for.has(v)
         flushed = (self.flushed_views.has(v) | flushing) & ~self.dropped.has(v)
         return flushed.implies(self.memtable <= self.rows[v])
+
+    @lemma
+    def what_was_done_is_known_or_forgotten(self) -> Bool:
+        """A task that was executed is among the completed ones, or was."""
+        return self.worked <= (self.completed | self.forgotten)
 
     @lemma
     def the_worker_knows_views_that_are(self) -> Bool:

@@ -198,6 +198,7 @@ class TheBatchEndsWithAllThatItBegan(ViewTask):
     def restart(self) -> None:
         """The worker's node restarts."""
         require((self.work != Work.none) | self.began, "it is executed or completed")
+        self.forgotten = self.forgotten | (self.work == Work.done)
         self.work = Work.none
         self.began = False
 

@@ -1,0 +1,100 @@
+"""Mistakes by which writes or CDC clients wait for a generation, or nobody does who should (design document 003)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from stagewright.machines.scylladb.cdc.cdc_generations import (
+    CLIENT,
+    COORDINATOR,
+    LAST_TIMESTAMP,
+    WEAK,
+    CdcGenerations,
+    Generation,
+    Known,
+    Node,
+)
+from stagewright.machines.scylladb.cdc.cdc_publication import (
+    NONE,
+    CdcPublication,
+    Generation as NumberedGeneration,
+)
+from stagewright.spec import BudgetName, Number, Term, action, between, require, some
+from stagewright.spec.known_bugs import known_bug, known_bugs_in
+
+REACHED: dict[BudgetName, int | None] = {CdcGenerations.partitions: 0}
+
+
+@known_bug(
+    "003-27",
+    "design document 003: reject writes that are supposed to use this new generation",
+    breaks=CdcGenerations.timestamps_in_the_window_are_accepted,
+    budgets=REACHED,
+)
+class AllWritesWaitForWhatIsPrepared(CdcGenerations):
+    """A node that knew of a generation which it could not read rejected all writes, and not those alone that need it."""
+
+    @action(by=CLIENT, spends=CdcGenerations.writes)
+    def write_row(
+        self,
+        n: Term[Node],
+        g: Term[Generation],
+        timestamp: Annotated[Number, between(0, LAST_TIMESTAMP)],
+    ) -> None:
+        """A client writes through a node that has the data of all that it knows."""
+        waits = some(self.known[n][h] == Known.prepared for h in Generation)
+        require(~waits, "the node is prepared for nothing")
+        super().write_row(n, g, timestamp)
+
+
+@known_bug(
+    "003-28",
+    'design document 003: clients learn "the time intervals they are operating at"',
+    breaks=CdcGenerations.clients_see_a_generation_before_it_operates,
+    budgets={**REACHED, CdcGenerations.writes: 0},
+)
+class PublishedWhenItOperates(CdcGenerations):
+    """A generation was described to CDC clients when it operated: until they looked again they read streams to which no
+    change went any more.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def publish(self, g: Term[Generation]) -> None:
+        """The publisher describes a generation that operates."""
+        require(self.start[g] <= self.now, "it operates")
+        super().publish(g)
+
+
+@known_bug(
+    "003-29",
+    "design document 003: nodes describe a generation when they learn about it",
+    breaks=CdcPublication.clients_see_a_generation_while_its_node_joins,
+)
+class PublishedWhenTheNodeHasJoined(CdcPublication):
+    """The publisher waited until the topology was at rest: a node streams for hours while its generation operates."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def describe(self, g: Term[NumberedGeneration]) -> None:
+        """The publisher writes the oldest generation of the queue to the tables, at rest."""
+        require(self.transition == NONE, "no topology change is going on")
+        super().describe(g)
+
+
+@known_bug(
+    "003-30",
+    "design document 003: a two-phase-commit approach",
+    breaks=CdcGenerations.log_writes_use_the_generation_that_operates,
+    sizes={Node: 2},
+    budgets=REACHED,
+)
+class OneNodeIsEnough(CdcGenerations):
+    """A generation was committed when a node had stored it: another one, which had not heard of it, went on with the
+    generation before.
+    """
+
+    def _every_node_has_it(self, g: Term[Generation]) -> None:
+        require(self.on_its_way == g, "its data is written")
+        require(some(~self.lacks[m].has(g) for m in Node), "a node has stored its data")
+
+
+BUGS = known_bugs_in(globals())
