@@ -114,7 +114,11 @@ class IndexedTable(Machine):
     )
     cdc = part(
         CdcPublication,
-        without=(CdcPublication.lose_tables, CdcPublication.upgrade),
+        without=(
+            CdcPublication.lose_tables,
+            CdcPublication.upgrade,
+            CdcPublication.clients_see_a_generation_while_its_node_joins,
+        ),
     )
 
     each_alone = checked_alone(index, tablet, cdc)

@@ -137,12 +137,15 @@ class BothHalvesAreBuiltAgain(TabletViews):
 class AResizeMakesTasksForAllTablets(ViewResize):
     """After a resize every tablet of a table whose view was not built got a task, as if the view had been created then."""
 
-    def _adjust(self, after: Ends, _becomes: Callable[[Slot, ResizedTablet], Bool], /) -> None:
+    def _adjust(self, after: Ends, becomes: Callable[[Slot, ResizedTablet], Bool]) -> None:
         """One command deletes the tasks of the old tablets, and stores one for each new one."""
         inner = (Slot.a, Slot.b, Slot.c)
         tokens = {s: self._last_token(after, s) for s in inner}
+        waiting = {t: self.staging[t] | self._started(t) for t in ResizedTablet}
         for t in ResizedTablet:
             self.building[t] = ~self.built & some(self._owns(after, t, s) for s in Slot)
+            old = [waiting[o] & self._comes_from(t, o, becomes) for o in ResizedTablet]
+            self.staging[t] = some(old)
         self.stale = self.batch != Work.none
         self._find_anew(tokens)
         for s in inner:
