@@ -100,7 +100,7 @@ def _without_runs(
         *zip(model.step_properties, tally.step_notes, strict=False),
     ]
     broken = {instance.property.name for instance, note in noted if note is not None}
-    looked_for = (PropertyKind.SOMETIMES, PropertyKind.SOMETIMES_STEP)
+    looked_for = (PropertyKind.SOMETIMES, PropertyKind.SOMETIMES_STEP, PropertyKind.RESTRICTED)
 
     def verdict(name: str, kept: PropertyVerdict, *, violated: bool) -> PropertyVerdict:
         note = f"no run is shown: {why}"
@@ -204,7 +204,7 @@ class _Questions:
                 return self._afterwards(prop, self._model.reachable, self._goal)
             case PropertyKind.LEADS_TO | PropertyKind.EVENTUALLY:
                 return self._afterwards(prop, self._model.leads_to, self._on_fair_runs)
-            case PropertyKind.SOMETIMES:
+            case PropertyKind.SOMETIMES | PropertyKind.RESTRICTED:
                 return self._sometimes(prop, self._model.witnesses, step=False)
             case PropertyKind.SOMETIMES_STEP:
                 return self._sometimes(prop, self._model.step_witnesses, step=True)
@@ -317,6 +317,8 @@ class _Questions:
                 f"steps: {found.transitions:,}" if step else f"{_states(found)}: {found.states:,}"
             )
             note = f"no run reaches it: false in all {what}"
+            if prop.kind is PropertyKind.RESTRICTED:
+                note = f"nothing refuses `{prop.action}` more than the part does: remove it from `restricts` ({what})"
             arguments = FrozenMap(dict(missing[0].arguments))
             return PropertyVerdict(prop.name, Outcome.VIOLATED, METHOD, note, arguments=arguments)
         if not found.kept:

@@ -36,6 +36,7 @@ from stagewright.spec.declarations.fairness import (
 from stagewright.spec.declarations.messages import bag as bag, queue as queue
 from stagewright.spec.declarations.parameters import between as between
 from stagewright.spec.declarations.records import Record as Record
+from stagewright.spec.declarations.restrictions import restricted as restricted
 from stagewright.spec.declarations.unexercised import (
     never_happens as never_happens,
     unexercised as unexercised,
@@ -243,6 +244,7 @@ __all__ = [
     "refinement",
     "released_bug",
     "require",
+    "restricted",
     "scope_of",
     "scopes",
     "set_of",

@@ -20,9 +20,9 @@ from stagewright.spec.declarations.equivalents import equivalents_of
 from stagewright.spec.declarations.exercised import exercised_at, named_choice
 from stagewright.spec.declarations.fairness import SharedFairness, fair_of
 from stagewright.spec.declarations.parameters import bounds_of
-from stagewright.spec.declarations.undecorated import check_decorated
+from stagewright.spec.declarations.restrictions import Restricted, with_restrictions
 from stagewright.spec.declarations.unexercised import unexercised_in
-from stagewright.spec.declarations.unused import check_assigned, check_spent
+from stagewright.spec.declarations.unused import check_assigned, check_decorated, check_spent
 from stagewright.spec.declarations.variables import Var
 from stagewright.spec.declarations.violations import violations_in
 from stagewright.spec.definition import (
@@ -33,6 +33,7 @@ from stagewright.spec.definition import (
     Constraint,
     Definition,
     Fair,
+    NotAsked,
     Property,
     PropertyKind,
     Reason,
@@ -53,9 +54,11 @@ from stagewright.spec.machine import (
     Machine,
     Many,
     Part,
+    Profile,
     Profiles,
     Root,
     alone_in,
+    key_names,
     members,
     profile_names,
 )
@@ -71,6 +74,7 @@ from stagewright.spec.nodes import (
     Select,
     bounds_in,
     conjunction,
+    for_all,
 )
 from stagewright.spec.sorts import EntitySort, EnumSort, IntSort, MapSort, Sort
 from stagewright.spec.source import Source, file_of, of_class
@@ -105,7 +109,7 @@ def define(machine: type[Machine], profile: str = "") -> Definition:
             help="leave the profile out",
         )
     if profile not in {"", *names}:
-        Profiles(tuple(_named(n) for n in names)).named(profile)
+        Profiles(tuple(Profile(n) for n in names)).named(profile)
     chosen = profile or (names[-1] if names else "")
     definition = _trace(machine, chosen)
     check_assigned(definition, (_trace(machine, name) for name in names))
@@ -118,19 +122,15 @@ def defined_afresh(machine: type[Machine], profile: str) -> Definition:
     return _trace.__wrapped__(machine, profile)
 
 
-def _named(name: str) -> Any:
-    from stagewright.spec.machine import Profile
-
-    return Profile(name)
-
-
 @lru_cache(maxsize=256)
 def _trace(machine: type[Machine], profile: str) -> Definition:
     trace = _Trace(profile)
     trace.machine_at(machine, Root(), ())
     actions = tuple(a for key, a in trace.actions.items() if key not in trace.driven)
     refuse_steering(trace.variables, actions)
-    properties = tuple(accepting(trace.properties, actions))
+    promised = with_restrictions(trace.properties, trace.restricted, trace.machines)
+    asked = accepting(promised, trace.actions, actions)
+    properties = asked.properties
     final = conjunction(trace.finals) if trace.finals else FALSE
     if trace.deadlock_allowed is not None:
         final = TRUE
@@ -164,6 +164,7 @@ def _trace(machine: type[Machine], profile: str) -> Definition:
         known_violations=violations_in([(m, p, *_versions(m, profile)) for m, p in trace.machines]),
         constraints=tuple(trace.constraints),
         deadlock_allowed=trace.deadlock_allowed,
+        not_asked=(*trace.left_out, *asked.not_asked),
     )
 
 
@@ -198,6 +199,8 @@ class _Trace:
         self.deadlock_allowed: Reason | None = None
         self.names: dict[Var[Any, Any], list[str]] = {}
         self.machines: list[tuple[type[Machine], str]] = []  # itself and its parts, with prefixes
+        self.left_out: list[NotAsked] = []
+        self.restricted: list[tuple[str, Restricted]] = []  # of the part so prefixed
 
     def machine_at(self, machine: type[Machine], root: Root, keys: tuple[_Key, ...]) -> None:
         known = profile_names(machine)
@@ -219,10 +222,9 @@ class _Trace:
                 case BudgetName():
                     self._budget(Budget(name, member.default, member.doc), machine, root)
                 case Part():
-                    self.driven |= {f"{root.prefix}{name}.{a}" for a in member.without}
-                    self.machine_at(
-                        member.machine, replace(root, prefix=f"{root.prefix}{name}."), keys
-                    )
+                    inner = replace(root, prefix=f"{root.prefix}{name}.")
+                    self._declared(member, inner.prefix)
+                    self.machine_at(member.machine, inner, keys)
                 case Many():
                     self._family(member, name, root, keys)
                 case Allowed() if not root.prefix:
@@ -270,12 +272,17 @@ class _Trace:
                 "declare it in the system, whose word counts",
             )
 
+    def _declared(self, part: Part[Any] | Many[Any, Any], prefix: str) -> None:
+        """What a system says of a part: what stays out, and what is restricted."""
+        self.driven |= {prefix + name for name in part.without}
+        self.restricted += [(prefix, said) for said in part.restricts]
+
     def _family(self, many: Many[Any, Any], name: str, root: Root, keys: tuple[_Key, ...]) -> None:
-        self.driven |= {f"{root.prefix}{name}.{a}" for a in many.without}
         # Serials from -1 downwards: the keys stand outside of every body's own numbering.
-        label = str(many.sort).lower()[0]
-        bound = Bound(label if not keys else f"{label}{len(keys) + 1}", many.sort, -1 - len(keys))
+        label = key_names([*(key.bound.sort for key in keys), many.sort])[-1]
+        bound = Bound(label, many.sort, -1 - len(keys))
         inner = replace(root, prefix=f"{root.prefix}{name}.", keys=(*root.keys, (bound, many.sort)))
+        self._declared(many, inner.prefix)
         self.machine_at(many.machine, inner, (*keys, _Key(bound)))
 
     def _variable(self, var: Var[Any, Any], root: Root, keys: tuple[_Key, ...]) -> None:
@@ -323,12 +330,10 @@ class _Trace:
             node = lift(value, place.sort, what, var.where)
         tracing.check_closed(node, {*own}, var.where)
         condition = Apply(Op.EQ, (place, node), BOOL, var.where)
-        return _for_all((*bounds, *own), condition)
+        return for_all((*bounds, *own), condition)
 
     def _member(self, member: Member, this: Machine, root: Root, keys: tuple[_Key, ...]) -> None:
         what = member.what
-        if member.kind is not MemberKind.ACTION and root.prefix + member.name in self.driven:
-            return  # a property that the system leaves out
         params = tuple(k.bound for k in keys)
         try:
             with tracing_of(what, effects=member.kind is MemberKind.ACTION) as tracing:
@@ -344,6 +349,9 @@ class _Trace:
         except Exception as error:
             raise body_failed(what, error, member) from error
         name = root.prefix + member.name
+        if member.kind is not MemberKind.ACTION and name in self.driven:
+            self.left_out.append(NotAsked(name, member.kind.words, "the system leaves it out"))
+            return
         if member.kind is MemberKind.ACTION:
             if result is not None:
                 raise returned_value(member.name, member.where)
@@ -393,6 +401,7 @@ class _Trace:
             None if member.budget is None else member.budget.name,
             member.actor,
             member.where,
+            tuple(tracing.joined),
         )
 
     def _condition(
@@ -427,16 +436,16 @@ class _Trace:
             check_used(own, used, member)
         match member.kind:
             case MemberKind.INITIALLY:
-                self.initially.append(_for_all(params, condition))
+                self.initially.append(for_all(params, condition))
                 if member.because:
                     self.assumed.append(
                         Assumption(name, member.because, (), self.initially[-1], member.where)
                     )
             case MemberKind.CONSTRAINT:
-                closed = _for_all(params, condition)
+                closed = for_all(params, condition)
                 self.constraints.append(Constraint(name, closed, member.doc, member.where))
             case MemberKind.FINAL:
-                self.finals.append(_for_all(params, condition))
+                self.finals.append(for_all(params, condition))
             case kind:
                 by_result = kind is MemberKind.LIVENESS and premise is None
                 steps = kind is MemberKind.SOMETIMES and member.of_steps
@@ -465,14 +474,6 @@ class _Trace:
 def _below(place: Node, key: Bound, where: Source) -> Node:
     assert isinstance(place.sort, MapSort)
     return Select(place, key, place.sort.value, where)
-
-
-def _for_all(params: tuple[Bound, ...], condition: Node) -> Node:
-    from stagewright.spec.nodes import BOOL, Quantified, Quantity
-
-    for bound in reversed(params):
-        condition = Quantified(Quantity.EVERY, bound, condition, BOOL)
-    return condition
 
 
 def _after(member: Member, this: Machine) -> tuple[Machine, ...]:

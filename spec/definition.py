@@ -121,6 +121,18 @@ class Assignment:
 
 
 @dataclass(frozen=True)
+class Joined:
+    """A call by which a step joins an action of a part: with these arguments, in these loops, outermost first.
+
+    `arguments`: by the names of the part's parameters, the keys of its family first.
+    """
+
+    action: str  # "tablet.start"
+    arguments: tuple[tuple[str, Node], ...]
+    loops: tuple[tuple[Bound, Node | None], ...] = ()  # with what restricts one to a set's members
+
+
+@dataclass(frozen=True)
 class Action:
     """An atomic step: enabled when all requirements hold, then all assignments at once."""
 
@@ -133,6 +145,7 @@ class Action:
     budget: str | None = None  # the budget that each occurrence spends
     actor: Actor | None = None
     where: Source | None = field(default=None, compare=False)
+    joined: tuple[Joined, ...] = field(default=(), compare=False)  # of a system: what it drives
 
     @property
     def guards(self) -> tuple[Requirement, ...]:
@@ -165,6 +178,7 @@ class PropertyKind(Enum):
     SOMETIMES = "sometimes"  # some run reaches a state in which the condition holds: a witness
     SOMETIMES_STEP = "sometimes a step"  # some run takes such a step
     ACCEPTS = "accepts"  # whenever the condition holds, the action is enabled, budgets apart
+    RESTRICTED = "restricted"  # a part's ACCEPTS that its system restricts: somewhere it is refused
 
     @property
     def of_fair_runs(self) -> bool:
@@ -192,10 +206,11 @@ class Property:
     premise: Node | None = None  # LEADS_TO only
     doc: str = ""
     where: Source | None = field(default=None, compare=False)
-    action: str = ""  # ACCEPTS only
+    action: str = ""  # ACCEPTS and RESTRICTED only
     at: ExercisedAt | None = None  # SOMETIMES only: the scope at which a witness is sought
     role: Role = Role.PROMISE
     citation: str = field(default="", compare=False)  # of the text whose words a WORDING is of
+    because: str = field(default="", compare=False)  # RESTRICTED only: why the system refuses
 
 
 @dataclass(frozen=True)
@@ -304,6 +319,15 @@ class KnownViolation:
 
 
 @dataclass(frozen=True)
+class NotAsked:
+    """A promise of a part that is not decided in the system, and why."""
+
+    name: str
+    kind: str
+    why: str
+
+
+@dataclass(frozen=True)
 class CheckedAlone:
     """A part of a system that is checked alone: what it says is not changed in the system."""
 
@@ -335,6 +359,7 @@ class Definition:
     assumed_initially: tuple[Assumption, ...] = field(default=(), compare=False)
     constraints: tuple[Constraint, ...] = ()
     deadlock_allowed: Reason | None = field(default=None, compare=False)  # then `final` is true
+    not_asked: tuple[NotAsked, ...] = field(default=(), compare=False)  # of a system
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:

@@ -13,6 +13,7 @@ from typing import Any, Generic, Self, TypeVar, cast, overload
 from stagewright.spec.declarations.actions import MARK, Member, MemberKind, member_of
 from stagewright.spec.declarations.fairness import SharedFairness
 from stagewright.spec.declarations.records import Holder
+from stagewright.spec.declarations.restrictions import Restricted, restrictions_of
 from stagewright.spec.declarations.variables import Var
 from stagewright.spec.definition import CheckedAlone
 from stagewright.spec.entities import Entity
@@ -130,10 +131,12 @@ class Machine(Holder):
         return node
 
     @contextmanager
-    def join_(self, action: Member) -> Generator[None]:
+    def join_(self, action: Member, arguments: Mapping[str, Node]) -> Generator[None]:
         """Note that the body being traced drives an action of this machine as part of its own step."""
         name = self._root.prefix + action.name
-        with current(f"a call of {action.what}").joining(name):
+        keys = zip(key_names(sort for _, sort in self._root.keys), self._root.keys, strict=True)
+        given = (*((called, key) for called, (key, _) in keys), *arguments.items())
+        with current(f"a call of {action.what}").joining(name, given):
             yield
 
     def nested_(
@@ -147,12 +150,21 @@ class Machine(Holder):
         return machine(profile, replace(root, prefix=f"{root.prefix}{name}.", keys=keys))
 
 
+def key_names(sorts: Iterable[Sort]) -> list[str]:
+    """What the keys of families, the outermost first, are called as parameters of their actions."""
+    letters = (str(sort).lower()[0] for sort in sorts)
+    return [f"{letter}{depth}" if depth > 1 else letter for depth, letter in enumerate(letters, 1)]
+
+
 class Part(Generic[M]):
     """One machine inside of a system."""
 
-    def __init__(self, machine: type[M], without: frozenset[str]) -> None:
+    def __init__(
+        self, machine: type[M], without: frozenset[str], restricts: tuple[Restricted, ...]
+    ) -> None:
         self.machine = machine
         self.without = without
+        self.restricts = restricts
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -182,9 +194,16 @@ class Family(Generic[K, M]):
 class Many(Generic[K, M]):
     """A machine for every member of a sort, inside of a system."""
 
-    def __init__(self, machine: type[M], over: type[K], without: frozenset[str]) -> None:
+    def __init__(
+        self,
+        machine: type[M],
+        over: type[K],
+        without: frozenset[str],
+        restricts: tuple[Restricted, ...],
+    ) -> None:
         self.machine = machine
         self.without = without
+        self.restricts = restricts
         self.sort = sort_of(over, "many(...)")
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -198,23 +217,35 @@ class Many(Generic[K, M]):
         return self if system is None else Family(system, self)
 
 
-def part(machine: type[M], *, without: Iterable[Callable[..., object]] = ()) -> Part[M]:
+def part(
+    machine: type[M],
+    *,
+    without: Iterable[Callable[..., object]] = (),
+    restricts: Iterable[Restricted] = (),
+) -> Part[M]:
     """Declare one machine as a part of a system: its variables, actions and properties belong to it.
 
     An action of the part that a system's action calls happens only as part of that one; actions named in
-    `without` do not happen at all, and properties named there are not decided.
+    `without` do not happen at all, and properties named there are not decided. What the part accepts, the
+    actions that join its action accept, too, but for what `restricts` says: `restricted(promise, because=...)`.
     """
-    return Part(machine, _names(machine, without))
+    left_out = _names(machine, without)
+    return Part(machine, left_out, restrictions_of(machine, restricts, left_out))
 
 
 def many(
-    machine: type[M], over: type[K], *, without: Iterable[Callable[..., object]] = ()
+    machine: type[M],
+    over: type[K],
+    *,
+    without: Iterable[Callable[..., object]] = (),
+    restricts: Iterable[Restricted] = (),
 ) -> Many[K, M]:
     """Declare a machine for every member of `over`: `tablets = many(TabletMigration, over=Tablet)`.
 
-    Its actions join or stay out of the system as those of a `part` do.
+    Its actions join or stay out of the system, and are restricted there, as those of a `part` are.
     """
-    return Many(machine, over, _names(machine, without))
+    left_out = _names(machine, without)
+    return Many(machine, over, left_out, restrictions_of(machine, restricts, left_out))
 
 
 def _names(machine: type[Machine], left_out: Iterable[Callable[..., object]]) -> frozenset[str]:

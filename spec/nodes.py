@@ -7,6 +7,7 @@ uninterpreted. What users write with are the facades of `terms.py`, which hold a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -165,6 +166,22 @@ FALSE = Literal(False, BOOL)
 def conjunction(nodes: list[Node]) -> Node:
     """All of them; a single one as it is."""
     return nodes[0] if len(nodes) == 1 else Apply(Op.AND, tuple(nodes), BOOL)
+
+
+def for_all(bounds: Sequence[Bound], node: Node) -> Node:
+    """A condition for every value of some names."""
+    return _quantified(Quantity.EVERY, bounds, node)
+
+
+def for_some(bounds: Sequence[Bound], node: Node) -> Node:
+    """The same for some value of each."""
+    return _quantified(Quantity.SOME, bounds, node)
+
+
+def _quantified(quantity: Quantity, bounds: Sequence[Bound], node: Node) -> Node:
+    for bound in reversed(bounds):
+        node = Quantified(quantity, bound, node, BOOL)
+    return node
 
 
 def children(node: Node) -> tuple[Node, ...]:

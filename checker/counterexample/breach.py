@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from types import MappingProxyType
 from typing import assert_never
 
 from stagewright.checker.counterexample.because import Because, Reason, brief, environment
@@ -16,10 +15,12 @@ from stagewright.spec.definition import (
     Action,
     Assignment,
     Definition,
+    Joined,
     Property,
     PropertyKind,
     Requirement,
 )
+from stagewright.spec.derived.accepting import Way, ways
 from stagewright.spec.errors import DomainError
 from stagewright.spec.interpreter import Interpreter, step_of
 from stagewright.spec.scope import Scope
@@ -62,10 +63,8 @@ def breach_of(
     """What the run breaks, explained in its last state or step."""
     broken = next((p for p in definition.properties if p.name == verdict.name), None)
     instance = tuple((name, show(value)) for name, value in verdict.arguments.items())
-    if broken is not None and broken.kind is PropertyKind.ACCEPTS:
-        text, reasons = _refused(
-            interpreter, definition.action(broken.action), broken, verdict, run
-        )
+    if broken is not None and broken.kind in (PropertyKind.ACCEPTS, PropertyKind.RESTRICTED):
+        text, reasons = _refused(interpreter, definition, broken, verdict, run)
         promise, place = broken.doc.strip(), _place(broken.where)
     elif broken is not None:
         text, reasons = _property(interpreter, broken, verdict, run)
@@ -134,7 +133,7 @@ def _property(
         case PropertyKind.SOMETIMES_STEP:
             because = Because(interpreter, run.states[-2], run.states[-1])
             return f"Step {end} is such a step:", because.reasons(broken.condition, names)
-        case PropertyKind.ACCEPTS:
+        case PropertyKind.ACCEPTS | PropertyKind.RESTRICTED:
             raise AssertionError("explained by `_refused`")
         case _:
             assert_never(broken.kind)
@@ -157,18 +156,54 @@ def _refinement(verdict: PropertyVerdict, refined: Refined) -> tuple[str, tuple[
 
 def _refused(
     interpreter: Interpreter,
-    action: Action,
+    definition: Definition,
     broken: Property,
     verdict: PropertyVerdict,
     run: Run,
 ) -> tuple[str, tuple[Reason, ...]]:
-    """Why the action should be accepted in the last state, and which requirements refuse it."""
-    names = environment(broken.params, verdict.arguments)
+    """Why the action should be accepted in the last state, and which requirements refuse it.
+
+    Of a restriction, the values of the parameters are the first for which it is refused.
+    """
     last = Because(interpreter, run.states[-1])
-    given = {param.name: value for param, value in names.items()}
-    _, refusal = _refusal(last, action, given)
-    asked = Reason("it should be accepted:", last.reasons(broken.condition, names))
-    return f"In state {len(run.steps)} `{action.name}` is refused:", (asked, refusal)
+    found = ways(definition.actions, broken.action)
+    names: Values = environment(broken.params, verdict.arguments)
+    if broken.kind is PropertyKind.RESTRICTED:
+        names = next(
+            chosen
+            for chosen in interpreter.instances(broken.params)
+            if last.value(broken.condition, chosen)
+            and not any(_happens(last, way, chosen) for way in found)
+        )
+    refusals = [_refusal(last, way.action, _chosen_by(last, way.call, names)) for way in found]
+    should = "would be" if broken.kind is PropertyKind.RESTRICTED else "should be"
+    asked = Reason(f"it {should} accepted:", last.reasons(broken.condition, names))
+    headline = f"In state {len(run.steps)} `{broken.action}` is refused:"
+    return headline, (asked, *(reason for _, reason in refusals))
+
+
+def _happens(because: Because, way: Way, asked: Values) -> bool:
+    fits = _chosen_by(because, way.call, asked)
+    return any(
+        fits(names) and all(because.value(r.condition, names) for r in way.action.guards)
+        for names in because.interpreter.instances(way.action.params)
+    )
+
+
+def _chosen_by(because: Because, call: Joined, asked: Values) -> Callable[[Values], bool]:
+    """Whether a step with some parameters calls a part's action with those that are asked for."""
+    wanted = {param.name: value for param, value in asked.items()}
+    given = [(argument, wanted[name]) for name, argument in call.arguments if name in wanted]
+
+    def fits(names: Values) -> bool:
+        rounds = because.interpreter.instances(tuple(bound for bound, _ in call.loops))
+        return any(
+            all(c is None or because.value(c, {**names, **more}) for _, c in call.loops)
+            and all(because.value(a, {**names, **more}) == value for a, value in given)
+            for more in rounds
+        )
+
+    return fits
 
 
 def _on_fair_runs(
@@ -234,17 +269,18 @@ def _bounded_alone(because: Because) -> tuple[Reason, ...]:
     return ()
 
 
-def _refusal(
-    because: Because, action: Action, given: Mapping[str, object] = MappingProxyType({})
-) -> tuple[int, Reason]:
-    """How many requirements are false at least, and for each choice the first of them.
+def _any_choice(_names: Values) -> bool:
+    return True
 
-    `given`: what some of the parameters are, by their names.
-    """
+
+def _refusal(
+    because: Because, action: Action, fits: Callable[[Values], bool] = _any_choice
+) -> tuple[int, Reason]:
+    """How many requirements are false at least, and for each choice that fits the first of them."""
     refusals: list[tuple[Requirement, Values]] = []
     fewest = len(action.requirements)
     for names in because.interpreter.instances(action.params):
-        if any(given.get(param.name, value) != value for param, value in names.items()):
+        if not fits(names):
             continue
         false = [r for r in action.requirements if not because.value(r.condition, names)]
         if not false:
@@ -254,6 +290,8 @@ def _refusal(
             return 0, Reason(f"{called(action, names)} could happen")
         fewest = min(fewest, len(false))
         refusals.append((false[0], names))
+    if not refusals:
+        return fewest, Reason(f"{action.name} does it for no choice of its parameters")
     order = [r.name for r in action.requirements]
     refusals.sort(key=lambda pair: order.index(pair[0].name))
     groups = [(name, list(group)) for name, group in groupby(refusals, key=lambda p: p[0].name)]

@@ -12,7 +12,7 @@ from stagewright.checker.explicit.search import explore
 from stagewright.checker.limits import Limits, Stop
 from stagewright.checker.mutation.engine import Compiled
 from stagewright.checker.verdicts import verdicts_of
-from stagewright.spec.definition import Definition
+from stagewright.spec.definition import Definition, PropertyKind
 from stagewright.spec.grounding.ground import GroundModel
 from stagewright.spec.grounding.lowering import Lowering
 from stagewright.spec.scope import Scope
@@ -73,9 +73,16 @@ class Original:
 
 
 def kept_by(original: Original, definition: Definition) -> Definition:
-    """A definition with the promises alone that evaluate mutants: the original keeps them."""
+    """A definition with the promises alone that evaluate mutants: the original keeps them.
+
+    What a system restricts is no promise: a mutant that refuses no more than the part does is no worse.
+    """
     known, _ = by_scope(definition, original.scope)
-    kept = tuple(p for p in known.properties if p.name not in original.silent)
+    kept = tuple(
+        p
+        for p in known.properties
+        if p.name not in original.silent and p.kind is not PropertyKind.RESTRICTED
+    )
     return replace(definition, properties=kept)
 
 

@@ -28,6 +28,7 @@ _WHILE_SEARCHING = (
     PropertyKind.ACCEPTS,
     PropertyKind.SOMETIMES,
     PropertyKind.SOMETIMES_STEP,
+    PropertyKind.RESTRICTED,
 )
 
 

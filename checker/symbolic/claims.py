@@ -8,7 +8,9 @@ from stagewright.spec.definition import NO_DEADLOCK, Property, PropertyKind
 from stagewright.spec.grounding.ground import GroundModel, GroundNode, GroundProperty
 
 HANDLES = frozenset({PropertyKind.INVARIANT, PropertyKind.STEP, PropertyKind.ACCEPTS})
-LOOKED_FOR = frozenset({PropertyKind.SOMETIMES, PropertyKind.SOMETIMES_STEP})
+LOOKED_FOR = frozenset(
+    {PropertyKind.SOMETIMES, PropertyKind.SOMETIMES_STEP, PropertyKind.RESTRICTED}
+)
 """Decided by the opposite claim, that it is never so, where it has no parameters and no scope of its own."""
 
 IN_BOUNDS = "assigned values stay in bounds"
@@ -25,8 +27,11 @@ class Claim:
 
 def is_handled(prop: Property) -> bool:
     """Whether this method can decide a property."""
-    if prop.kind in LOOKED_FOR:
-        return not prop.params and prop.at is None
+    if (
+        prop.kind in LOOKED_FOR
+    ):  # the parameters of a restriction are quantified where it is spelled out
+        open_ended = prop.params and prop.kind is not PropertyKind.RESTRICTED
+        return not open_ended and prop.at is None
     return prop.kind in HANDLES
 
 

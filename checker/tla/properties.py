@@ -54,8 +54,8 @@ def promise(prop: Property, names: Vocabulary, *, may_stand: bool) -> Promise:
                 "not decide it.)"
             )
             return Promise((*about, *said, *_defined(name, prop, prop.condition, names)))
-        case PropertyKind.ACCEPTS:
-            raise AssertionError("is spelled out as an invariant")
+        case PropertyKind.ACCEPTS | PropertyKind.RESTRICTED:
+            raise AssertionError("is spelled out as an invariant, or a witness")
         case PropertyKind.SOMETIMES | PropertyKind.SOMETIMES_STEP:
             return _never(name, about, prop, names)
         case PropertyKind.LEADS_TO | PropertyKind.EVENTUALLY:

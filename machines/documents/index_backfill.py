@@ -79,7 +79,6 @@ INDEX_BACKFILL = Document(
                 IndexBuild.indexes_are_created_while_clients_write,
                 IndexBuild.the_status_is_told_at_any_time,
                 BackfillJobs.jobs_run_at_once,
-                BackfillJobs.indexes_are_created_while_others_are_built,
                 BackfillVersions.reads_through_the_index_find_the_rows,
             ),
         ),
@@ -148,6 +147,7 @@ INDEX_BACKFILL = Document(
             "The index backfill process",
             (
                 BackfillJob.tablets_are_independent,
+                IndexBuild.tablets_are_scanned_independently,
                 BackfillSafeTime.tablets_are_independent,
             ),
         ),

@@ -76,6 +76,8 @@ TOPOLOGY = Document(
                 TopologyControl.nodes_ask_to_join_at_any_time,
                 TopologyControl.dead_nodes_can_be_replaced_at_any_time,
                 TopologyControl.dead_nodes_can_be_removed_at_any_time,
+                TopologyCluster.dead_nodes_are_removed_while_clients_wait,
+                TopologyCluster.dead_nodes_are_replaced_while_clients_wait,
                 TopologyControl.nodes_can_be_rebuilt_at_any_time,
                 TopologyControl.global_requests_are_issued_at_any_time,
                 TopologyControl.a_pending_request_is_in_the_table,

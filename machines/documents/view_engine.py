@@ -196,7 +196,6 @@ VIEW_ENGINE = Document(
                 IndexCompaction.documents_change_at_any_time,
                 IndexCompaction.partitions_are_added_while_it_compacts,
                 IndexCompaction.partitions_are_removed_while_it_compacts,
-                ViewServer.documents_change_at_any_time,
                 ViewServer.partitions_move_in_at_any_time,
                 ViewServer.partitions_are_activated_at_any_time,
                 IndexTriggers.a_file_is_as_fragmented_as_it_is,

@@ -22,7 +22,6 @@ from stagewright.spec import (
     Machine,
     Profile,
     Term,
-    accepts,
     action,
     bounded,
     budget,
@@ -113,13 +112,6 @@ class BackfillJobs(Machine):
     def _is_left(self, b: Term[BaseTable]) -> Bool:
         recorded = some(self.jobs[b].job[i] == Status.in_progress for i in Index)
         return (self.jobs[b].step == Step.none) & recorded
-
-    @accepts(create_index)
-    def indexes_are_created_while_others_are_built(
-        self, b: Term[BaseTable], i: Term[Index]
-    ) -> Bool:
-        """002: "The CREATE INDEX command is asynchronous": it waits for no job, least of all for another table's."""
-        return (self.the_index == i) & ~self.jobs[b].created.has(i)
 
     @step_property
     def a_step_is_of_one_job(self, after: Self, b: Term[BaseTable], c: Term[BaseTable]) -> Bool:

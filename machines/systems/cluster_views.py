@@ -24,6 +24,7 @@ from stagewright.machines.scylladb.topology.topology_states import (
 from stagewright.machines.scylladb.views import view_building as views
 from stagewright.machines.scylladb.views.view_building import Task, ViewBuilding
 from stagewright.machines.scylladb.views.view_coordinator import ViewStatus
+from stagewright.machines.scylladb.views.view_task import ViewTask
 from stagewright.spec import (
     Actor,
     Bool,
@@ -49,6 +50,7 @@ from stagewright.spec import (
     part,
     profiles,
     require,
+    restricted,
     scopes,
     some,
     step_property,
@@ -132,6 +134,12 @@ class ClusterViews(Machine):
             TopologyControl.finish_draining_node,
             TopologyControl.move_last_tablet,
         ),
+        restricts=(
+            restricted(
+                TopologyControl.tablets_are_balanced_where_there_is_no_work,
+                because="a plan moves the one tablet here: the balancer needs a normal node without a replica of it",
+            ),
+        ),
     )
     tablet = part(
         TabletMigration,
@@ -149,6 +157,16 @@ class ClusterViews(Machine):
             ViewBuilding.create_view_on_two,
             ViewBuilding.finish_with_copy,
             ViewBuilding.finish_without_replica,
+        ),
+        restricts=(
+            restricted(
+                ViewBuilding.tablets_are_moved_at_any_time,
+                because="001: the topology moves tablets where it has no other work, and to nodes that stay",
+            ),
+            restricted(
+                ViewBuilding.aborts_wait_for_no_batch,
+                because="the operation starts when the barrier of the tablet's first stage has passed",
+            ),
         ),
     )
 
@@ -421,6 +439,10 @@ class ClusterViews(Machine):
     )
 
     beyond_the_default_scope = unexercised(
+        vacuous(
+            ViewTask.completed_tasks_are_not_executed_again,
+            because="a worker forgets what it has done where there are `restarts`",
+        ),
         never_happens(
             TopologyControl.accept_join,
             TopologyControl.accept_replace,

@@ -65,6 +65,7 @@ from stagewright.spec import (
     per,
     profiles,
     require,
+    restricted,
     scopes,
     set_of,
     some,
@@ -138,6 +139,16 @@ class IndexBuild(Machine):
             JobOfRows.one_scan_is_for_all_indexes,
             JobOfRows.a_second_job_follows,
         ),
+        restricts=(
+            restricted(
+                BackfillJob.indexes_are_created_at_any_time,
+                because="the rows and the answers are those of one index",
+            ),
+            restricted(
+                BackfillJob.tablets_are_independent,
+                because="a chunk that finds two rows with one key does not go on: it fails the index",
+            ),
+        ),
     )
     rows = part(
         RowsOfJob,
@@ -146,6 +157,12 @@ class IndexBuild(Machine):
             UniqueIndex.delete,
             UniqueIndex.update,
             UniqueIndex.hand_over,
+        ),
+        restricts=(
+            restricted(
+                UniqueIndex.rows_without_a_rival_are_backfilled,
+                because="a job backfills rows while it is at J3, and none that its checkpoint is past",
+            ),
         ),
     )
 
@@ -421,6 +438,15 @@ class IndexBuild(Machine):
     ) -> Bool:
         """002, Design Goals: "without locking out reads or writes": a row is deleted whatever the job does."""
         return self.pending.is_none() & self.rows.key[r].is_some()
+
+    @accepts(backfill_chunk)
+    def tablets_are_scanned_independently(self, t: Term[Tablet], r: Term[Row]) -> Bool:
+        """002, "The index backfill process": "the backfill process on any tablet can proceed independent of the others":
+        a row that has no rival is backfilled, whatever the scan of another tablet finds, or is at.
+        """
+        left = (self.tablet[r] == t) & ~self.recorded.has(r)
+        passes = self.rows.rows_without_a_rival_are_backfilled(r)
+        return self.job.tablets_are_independent(t) & passes & left
 
     @accepts(create_index)
     def indexes_are_created_while_clients_write(self, i: Term[Index]) -> Bool:  # noqa: ARG002

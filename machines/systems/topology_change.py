@@ -71,6 +71,7 @@ from stagewright.spec import (
     profiles,
     record,
     require,
+    restricted,
     scopes,
     set_of,
     some,
@@ -190,8 +191,12 @@ class TopologyChange(Machine):
             CdcPublication.lose_tables,
             CdcPublication.replace_replica,
             CdcPublication.upgrade,
-            # a join waits for its node here
-            CdcPublication.topology_changes_do_not_wait_for_clients,
+        ),
+        restricts=(
+            restricted(
+                CdcPublication.topology_changes_do_not_wait_for_clients,
+                because="the one change is the newcomer's join, which begins when it asks for it and is in group0",
+            ),
         ),
     )
     tablet = part(

@@ -289,13 +289,6 @@ class ViewServer(Machine):
         both = self._is_queried(p) & after._is_queried(p)
         return both.implies(after._rows_found(p) >= self._rows_found(p))
 
-    @accepts(write)
-    def documents_change_at_any_time(self, p: Term[Partition]) -> Bool:
-        """004, index compaction: "updates can happen to the index file anytime", and so can mutations of documents:
-        they wait for no compaction, and for no transfer.
-        """
-        return self.followed == p
-
     @accepts(move_in)
     def partitions_move_in_at_any_time(self, p: Term[Partition]) -> Bool:
         """004: the view engine "just performs such requests", also while the index file is compacted."""

@@ -412,8 +412,10 @@ def _mark(
 
         # `super().name()`: what an override goes on from is no step of its own.
         overridden = member_of(getattr(holder.__class__, member.name)) is not member
-        with nullcontext() if overridden else holder.join_(member):
-            body(holder, **arguments(member, args, kwargs))
+        current(f"a call of {member.what}")  # or an error that says where an action may be called
+        nodes, given = arguments(member, args, kwargs)
+        with nullcontext() if overridden else holder.join_(member, nodes):
+            body(holder, **given)
 
     member = Member(kind, body.__name__, body, where, names, fairness, budget, actor)
     setattr(called, MARK, member)

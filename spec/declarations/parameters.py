@@ -14,7 +14,7 @@ from stagewright.spec.declarations.messages import message_sort
 from stagewright.spec.declarations.records import Record
 from stagewright.spec.entities import Entity, States
 from stagewright.spec.errors import ParameterError, StagewrightError
-from stagewright.spec.nodes import Bound
+from stagewright.spec.nodes import Bound, Node
 from stagewright.spec.sorts import BoolSort, BoundSort, IntSort, SetSort, sort_of
 from stagewright.spec.source import Source, here, of_parameter
 from stagewright.spec.terms.conditions_and_numbers import Bool, Number
@@ -48,8 +48,8 @@ def bounds_of(member: Member, serials: Iterator[int]) -> Iterator[Bound]:
 
 def arguments(
     member: Member, given: tuple[object, ...], named: Mapping[str, object]
-) -> dict[str, Any]:
-    """The facades of the arguments with which another body calls an action.
+) -> tuple[dict[str, Node], dict[str, Any]]:
+    """The arguments with which another body calls an action, as nodes and as facades.
 
     Raises:
         DefinitionError: there are too few or too many, or one is not of its parameter's sort.
@@ -64,10 +64,11 @@ def arguments(
             where=here(),
             help=f"it takes ({listed})",
         ) from None
-    return {
-        name: facade(sort)(lift(found[name], sort, f"parameter `{name}` of action `{member.name}`"))
+    nodes = {
+        name: lift(found[name], sort, f"parameter `{name}` of action `{member.name}`")
         for name, sort in sorts.items()
     }
+    return nodes, {name: facade(sort)(nodes[name]) for name, sort in sorts.items()}
 
 
 @lru_cache(maxsize=4096)

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from stagewright.spec.definition import Action, Definition, Property, PropertyKind
-from stagewright.spec.errors import DecoratorError, ParameterError
+from stagewright.spec.definition import (
+    Action,
+    Definition,
+    Joined,
+    NotAsked,
+    Property,
+    PropertyKind,
+)
+from stagewright.spec.errors import DecoratorError, ParameterError, ReasonError
 from stagewright.spec.nodes import (
     BOOL,
+    FALSE,
     Apply,
     Bound,
     Column,
@@ -16,32 +24,55 @@ from stagewright.spec.nodes import (
     Node,
     Op,
     Quantified,
-    Quantity,
     Select,
     bounds_in,
     conjunction,
+    for_some,
 )
 from stagewright.spec.source import here
 
 _APART = 1 << 20  # added to serials: what an action binds is not what the property binds
 
 
-def accepting(properties: Sequence[Property], actions: Sequence[Action]) -> Iterator[Property]:
-    """The properties of a definition.
+@dataclass(frozen=True)
+class Way:
+    """A step that happens, and how it calls an action: its own, or one of a part that it joins."""
 
-    What a part promises of an action that its system drives, or does without, is not promised of the system.
+    action: Action
+    call: Joined
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The properties of a definition, and what its parts promise beside them."""
+
+    properties: tuple[Property, ...]
+    not_asked: tuple[NotAsked, ...]
+
+
+def accepting(
+    properties: Sequence[Property],
+    traced: Mapping[str, Action],
+    actions: Sequence[Action],
+) -> Asked:
+    """What is asked of a definition.
+
+    What a part promises of an action that its system drives is asked of the steps that join it, unless the system
+    restricts it; where the action never happens, it is not asked. `traced`: also the actions that do not happen by
+    themselves.
 
     Raises:
         DecoratorError, ParameterError: the machine has no such action, or a parameter is of another sort than the action's.
+        ReasonError: what is restricted is not asked anyway.
     """
-    by_name = {action.name: action for action in actions}
+    asked: list[Property] = []
+    left: list[NotAsked] = []
     for prop in properties:
-        action = by_name.get(prop.action)
-        if prop.kind is not PropertyKind.ACCEPTS:
-            yield prop
-        elif action is not None:
-            _check_parameters(prop, action)
-            yield prop
+        if prop.kind not in (PropertyKind.ACCEPTS, PropertyKind.RESTRICTED):
+            asked.append(prop)
+        elif ways(actions, prop.action):
+            _check_parameters(prop, traced[prop.action])
+            asked.append(prop)
         elif "." not in prop.action:
             raise DecoratorError(
                 f"`{prop.name}` is about the action `{prop.action}`, which does not happen here",
@@ -49,6 +80,26 @@ def accepting(properties: Sequence[Property], actions: Sequence[Action]) -> Iter
                 help="name an action of this machine; of one that only some profiles have, begin with "
                 "`only_when(...)`",
             )
+        elif prop.kind is PropertyKind.RESTRICTED:
+            raise ReasonError(
+                f"`{prop.name}` is restricted, and not asked anyway: `{prop.action}` never happens here",
+                where=prop.where or here(),
+                help="remove it from `restricts`",
+            )
+        else:
+            kind = f"{prop.kind.value} {prop.action}"
+            left.append(NotAsked(prop.name, kind, f"`{prop.action}` never happens here"))
+    return Asked(tuple(asked), tuple(left))
+
+
+def ways(actions: Iterable[Action], name: str) -> list[Way]:
+    """How an action happens: by itself, or with each step that joins it."""
+    found: list[Way] = []
+    for action in actions:
+        if action.name == name:
+            return [Way(action, Joined(name, tuple((p.name, p) for p in action.params)))]
+        found += [Way(action, call) for call in action.joined if call.action == name]
+    return found
 
 
 def accepted_when(definition: Definition, prop: Property) -> Node:
@@ -57,30 +108,61 @@ def accepted_when(definition: Definition, prop: Property) -> Node:
     return Apply(Op.OR, (premise, enabled(definition, prop)), BOOL, prop.condition.where)
 
 
+def refused_where(definition: Definition, prop: Property) -> Node:
+    """What a RESTRICTED property is a witness of: for some values its condition holds, and the action is refused."""
+    refused = Apply(Op.NOT, (enabled(definition, prop),), BOOL)
+    return for_some(prop.params, Apply(Op.AND, (prop.condition, refused), BOOL))
+
+
 def spelled_out(definition: Definition) -> Definition:
-    """The definition with an invariant in the place of each ACCEPTS property."""
-    if not any(p.kind is PropertyKind.ACCEPTS for p in definition.properties):
+    """The definition with an invariant in the place of each ACCEPTS property, and a witness in that of a RESTRICTED one."""
+    spelled = {PropertyKind.ACCEPTS: _as_invariant, PropertyKind.RESTRICTED: _as_witness}
+    if not any(p.kind in spelled for p in definition.properties):
         return definition
     properties = tuple(
-        replace(p, kind=PropertyKind.INVARIANT, condition=accepted_when(definition, p))
-        if p.kind is PropertyKind.ACCEPTS
-        else p
-        for p in definition.properties
+        spelled[p.kind](definition, p) if p.kind in spelled else p for p in definition.properties
     )
     return replace(definition, properties=properties)
 
 
+def _as_invariant(definition: Definition, prop: Property) -> Property:
+    return replace(prop, kind=PropertyKind.INVARIANT, condition=accepted_when(definition, prop))
+
+
+def _as_witness(definition: Definition, prop: Property) -> Property:
+    condition = refused_where(definition, prop)
+    return replace(prop, kind=PropertyKind.SOMETIMES, params=(), condition=condition)
+
+
 def enabled(definition: Definition, prop: Property) -> Node:
-    """That the action of an ACCEPTS property is enabled for the property's parameters and some others."""
-    action = definition.action(prop.action)
+    """That the action of an ACCEPTS property is enabled for the property's parameters and some others.
+
+    Of one that steps of a system join: that some of these steps is, in which it has these parameters.
+    """
+    found = [_enabled(way, prop) for way in ways(definition.actions, prop.action)]
+    if not found:
+        return FALSE  # of a changed definition, whose step no longer joins it
+    return found[0] if len(found) == 1 else Apply(Op.OR, tuple(found), BOOL)
+
+
+def _enabled(way: Way, prop: Property) -> Node:
     known = {param.name: param for param in prop.params}
-    names = {p: known.get(p.name, _apart(p)) for p in action.params}
-    refusing = [r.condition for r in action.requirements if not r.bound]
-    node = conjunction([_renamed(condition, names) for condition in refusing])
-    for param in reversed(action.params):
-        if param.name not in known:
-            node = Quantified(Quantity.SOME, _apart(param), node, BOOL)
-    return node
+    free = list(way.action.params)
+    names = {param: _apart(param) for param in free}
+    unlike: list[tuple[Node, Bound]] = []  # what the step makes of a parameter, and the property's
+    for name, argument in way.call.arguments:
+        if name in known and argument in free and argument.sort == known[name].sort:
+            free.remove(argument)
+            names[argument] = known[name]
+        elif name in known:
+            unlike.append((argument, known[name]))
+    call = [_renamed(c, names) for _, c in way.call.loops if c is not None]
+    call += [Apply(Op.EQ, (_renamed(argument, names), param), BOOL) for argument, param in unlike]
+    conditions = [_renamed(r.condition, names) for r in way.action.guards]
+    if call:
+        loops = [_apart(bound) for bound, _ in way.call.loops]
+        conditions.append(for_some(loops, conjunction(call)))
+    return for_some([_apart(param) for param in free], conjunction(conditions))
 
 
 def _check_parameters(prop: Property, action: Action) -> None:

@@ -27,6 +27,9 @@ def entities_in(
             found.update(_of_bounds(assignment.binders))
             found.update(_of_nodes([assignment.place, assignment.value]))
         found.update(_of_nodes([r.condition for r in action.requirements]))
+        for call in action.joined:
+            found.update(_of_bounds(bound for bound, _ in call.loops))
+            found.update(_of_nodes([argument for _, argument in call.arguments]))
     for prop in properties:
         found.update(_of_bounds(prop.params))
         found.update(_of_nodes([n for n in (prop.premise, prop.condition) if n is not None]))

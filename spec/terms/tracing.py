@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from stagewright.spec.definition import Assignment, Requirement
+from stagewright.spec.definition import Assignment, Joined, Requirement
 from stagewright.spec.errors import (
     AssignmentError,
     DefinitionError,
@@ -73,6 +73,7 @@ class Tracing:
     loops: list[Binding] = field(default_factory=list[Binding])
     # The parts' actions that this body drives; and those whose bodies run, outermost first.
     called: set[str] = field(default_factory=set[str])
+    joined: list[Joined] = field(default_factory=list[Joined])
     calling: list[str] = field(default_factory=list[str])
     names: list[str] = field(default_factory=list[str])  # of parameters and open loops
     # By the place in the file that reads: how many assignments there were when it did so first.
@@ -182,8 +183,8 @@ class Tracing:
                 )
 
     @contextmanager
-    def joining(self, action: str) -> Generator[None]:
-        """Another action's body runs as a part of this one."""
+    def joining(self, action: str, arguments: tuple[tuple[str, Node], ...]) -> Generator[None]:
+        """Another action's body runs as a part of this one, with these arguments."""
         if action in self.calling:
             raise TracingError(
                 f"action `{action}` calls itself",
@@ -191,6 +192,8 @@ class Tracing:
                 help="an action is one atomic step: let the step happen again instead",
             )
         self.called.add(action)
+        loops = tuple((binding.bound, binding.condition) for binding in self.loops)
+        self.joined.append(Joined(action, arguments, loops))
         self.calling.append(action)
         try:
             yield

@@ -20,9 +20,9 @@ from stagewright.spec.scope import Scope
 from stagewright.spec.values import FrozenMap
 from stagewright.spec.verdict import Outcome, Report
 
-MACHINES = examples(60)
+MACHINES = examples(400)
 MOST_STATES = 500
-WITNESSES = (PropertyKind.SOMETIMES, PropertyKind.SOMETIMES_STEP)
+WITNESSES = (PropertyKind.SOMETIMES, PropertyKind.SOMETIMES_STEP, PropertyKind.RESTRICTED)
 PATIENT = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 
 

@@ -50,6 +50,7 @@ from stagewright.spec import (
     per,
     profiles,
     require,
+    restricted,
     scopes,
     set_of,
     some,
@@ -118,6 +119,12 @@ class IndexedTable(Machine):
             CdcPublication.lose_tables,
             CdcPublication.upgrade,
             CdcPublication.clients_see_a_generation_while_its_node_joins,
+        ),
+        restricts=(
+            restricted(
+                CdcPublication.topology_changes_do_not_wait_for_clients,
+                because="a tablet is in transition: the topology changes one thing at a time",
+            ),
         ),
     )
 

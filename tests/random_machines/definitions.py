@@ -28,13 +28,14 @@ from stagewright.spec.definition import (
     Constraint,
     Definition,
     Fairness,
+    Joined,
     Property,
     PropertyKind,
     Variable,
 )
 from stagewright.spec.derived.mentioned import entities_in
 from stagewright.spec.entities import Entity
-from stagewright.spec.nodes import FALSE, TRUE, Node, Quantified, children
+from stagewright.spec.nodes import FALSE, TRUE, Bound, Node, Quantified, children
 from stagewright.spec.scope import Scope
 from stagewright.spec.sorts import IntSort
 from stagewright.spec.text.words import effect, signature, words
@@ -126,6 +127,8 @@ def _definition(choices: Choices, declared: tuple[Variable, ...]) -> Definition:
     spent = {a.budget for a in actions}
     properties = (*_properties(choices, declared), *_accepting(choices, declared, actions))
     actions = with_fairness(choices, actions)
+    actions, joined = _joining(choices, declared, actions)
+    properties += joined
     final = choices.pick((FALSE, TRUE, None)) or states.condition(1)
     return Definition(
         name="Random",
@@ -172,6 +175,41 @@ def _accepting(
     params = (*shared, *own)
     condition = outside.within(*params).condition(2)
     return [Property("accepted", PropertyKind.ACCEPTS, params, condition, action=accepted.name)]
+
+
+def _joining(
+    choices: Choices, declared: tuple[Variable, ...], actions: tuple[Action, ...]
+) -> tuple[tuple[Action, ...], tuple[Property, ...]]:
+    """What a part accepts of an action that some steps of the system join, and whether the system restricts it."""
+    if not choices.chance(50):
+        return actions, ()
+    outside = Expressions(choices, declared)
+    params = tuple(
+        outside.bound(choices.pick((*FINITE, BOOL)), "j") for _ in range(choices.pick((1, 0, 2)))
+    )
+    joining = tuple(
+        replace(a, joined=(_call(choices, declared, a, params),)) if choices.chance(60) else a
+        for a in actions
+    )
+    if not any(a.joined for a in joining):
+        return actions, ()
+    condition = outside.within(*params).condition(2)
+    kind = choices.pick((PropertyKind.ACCEPTS, PropertyKind.RESTRICTED))
+    return joining, (Property("joined", kind, params, condition, action="part.do"),)
+
+
+def _call(
+    choices: Choices, declared: tuple[Variable, ...], action: Action, params: tuple[Bound, ...]
+) -> Joined:
+    scope = Expressions(choices, declared).within(*action.params)
+    loops: tuple[tuple[Bound, Node | None], ...] = ()
+    if choices.chance(50):
+        bound = scope.bound(choices.pick(FINITE), "l")
+        scope = scope.within(bound)
+        loops = ((bound, scope.condition(1) if choices.chance(60) else None),)
+    given = [(p.name, scope.of(p.sort, 1)) for p in params]
+    arguments = tuple((name, node) for name, node in given if node is not None)
+    return Joined("part.do", arguments, loops)
 
 
 def _property(

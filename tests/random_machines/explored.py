@@ -10,7 +10,7 @@ from typing import assert_never
 
 from tests.random_machines.definitions import RandomMachine
 
-from stagewright.spec.definition import Fairness, Property, PropertyKind
+from stagewright.spec.definition import Fairness, Joined, Property, PropertyKind
 from stagewright.spec.errors import DomainError
 from stagewright.spec.interpreter import Environment, Interpreter, step_of
 from stagewright.spec.nodes import Bound, Node
@@ -131,6 +131,8 @@ class Explored:
                 return self._met(all(self._some_step(prop, e) for e in self._instances(prop)))
             case PropertyKind.ACCEPTS:
                 holds = all(self._accepted(prop, s) for s in self.states)
+            case PropertyKind.RESTRICTED:
+                return self._met(not all(self._accepted(prop, s) for s in self.states))
             case _:
                 assert_never(prop.kind)
         return Outcome.HOLDS if holds else Outcome.VIOLATED
@@ -154,22 +156,41 @@ class Explored:
 
     def _accepted(self, prop: Property, state: State) -> bool:
         """Whether, for each choice at which the condition holds, the action has one that nothing refuses."""
-        action = self.machine.definition.action(prop.action)
         for environment in self._instances(prop):
             if self.interpreter.evaluate(prop.condition, state, None, environment) is not True:
                 continue
             named = {bound.name: value for bound, value in environment.items()}
             if not any(
-                all(
-                    self.interpreter.evaluate(r.condition, state, None, e)
-                    for r in action.requirements
-                    if not r.bound
-                )
-                for e in self.interpreter.instances(action.params)
-                if all(named.get(b.name, value) == value for b, value in e.items())
+                all(named.get(name, value) == value for name, value in called.items())
+                for called in self._calls(prop.action, state)
             ):
                 return False
         return True
+
+    def _calls(self, name: str, state: State) -> Iterator[dict[str, object]]:
+        """The parameters with which an action can happen: by itself, or joined by steps of the system."""
+        for action in self.machine.definition.actions:
+            for e in self.interpreter.instances(action.params):
+                if not all(
+                    self.interpreter.evaluate(r.condition, state, None, e) for r in action.guards
+                ):
+                    continue
+                if action.name == name:
+                    yield {bound.name: value for bound, value in e.items()}
+                for call in action.joined:
+                    if call.action == name:
+                        yield from self._called(call, state, e)
+
+    def _called(self, call: Joined, state: State, e: Environment) -> Iterator[dict[str, object]]:
+        for more in self.interpreter.instances(tuple(bound for bound, _ in call.loops)):
+            within = {**e, **more}
+            if all(
+                c is None or self.interpreter.evaluate(c, state, None, within)
+                for _, c in call.loops
+            ):
+                yield {
+                    n: self.interpreter.evaluate(a, state, None, within) for n, a in call.arguments
+                }
 
     @property
     def no_deadlock(self) -> Outcome:

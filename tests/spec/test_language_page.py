@@ -45,6 +45,20 @@ def test_a_part_keeps_its_promise_only_by_its_own_guard(tmp_path: Path) -> None:
     assert broken == ["store.newest_stays_newest"]
 
 
+def test_a_part_accepts_what_its_system_refuses_only_where_the_system_says_so(
+    tmp_path: Path,
+) -> None:
+    promise = "store.only_old_tokens_are_refused"
+    (needed,) = [v for v in _system(tmp_path).verdicts if v.name == promise]
+    assert needed.witness is not None
+    said = re.search(
+        r"Store,\n        restricts=\(.*?\n        \),\n", SYSTEMS.read_text("utf-8"), re.DOTALL
+    )
+    assert said is not None
+    broken = [v.name for v in _system(tmp_path, said[0], "Store,").verdicts if v.run is not None]
+    assert broken == [promise]
+
+
 def test_the_links_of_the_page_lead_to_files() -> None:
     for target in re.findall(r"\]\(([^)]+\.md)\)", PAGE.read_text("utf-8")):
         assert (PAGE.parent / target).is_file(), target

@@ -167,7 +167,7 @@ class TransfersWaitForTheCompactor(ViewServer):
 @known_bug(
     "004-45",
     "design document 004, index compaction",
-    breaks=ViewServer.documents_change_at_any_time,
+    breaks="file.documents_change_at_any_time",
     sizes={Partition: 1},
     budgets={ViewServer.crashes: 0},
 )

@@ -93,7 +93,7 @@ class FailuresAreTheLeaders(BackfillJobs):
 @known_bug(
     "002-66",
     'design document 002: "The CREATE INDEX command is asynchronous"',
-    breaks=BackfillJobs.indexes_are_created_while_others_are_built,
+    breaks="jobs.indexes_are_created_at_any_time",
     sizes={Index: 1, Tablet: 1},
     budgets={BackfillJobs.faults: 0},
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stagewright.machines.systems.index_build import STORAGE, IndexBuild
-from stagewright.machines.yugabytedb.backfill.backfill_states import Step, TableState
+from stagewright.machines.yugabytedb.backfill.backfill_states import Checkpoint, Step, TableState
 from stagewright.machines.yugabytedb.backfill.backfill_table import Index, Tablet
 from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, MASTER
 from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
@@ -267,6 +267,26 @@ class CreatingWaitsForTransactions(IndexBuild):
         """CREATE UNIQUE INDEX of a table that nobody writes to."""
         super().create_index(i)
         require(self.pending.is_none(), "no transaction is pending")
+
+
+@known_bug(
+    "002-83",
+    "design document 002, The index backfill process",
+    breaks=IndexBuild.tablets_are_scanned_independently,
+    sizes={Index: 1},
+    budgets={IndexBuild.faults: 0},
+)
+class TabletsAreScannedInTurn(IndexBuild):
+    """A tablet is asked for its rows when the one before is done."""
+
+    def _is_to_scan(self, t: Term[Tablet], r: Term[Row], q: Term[Row]) -> None:
+        super()._is_to_scan(t, r, q)
+        half = some(
+            (o != t) & (self.job.checkpoint[o][i] == Checkpoint.in_the_middle)
+            for o in Tablet
+            for i in Index
+        )
+        require(~half, "no other tablet is in the middle of it")
 
 
 BUGS = known_bugs_in(globals())

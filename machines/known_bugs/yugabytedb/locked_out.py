@@ -10,8 +10,9 @@ from stagewright.machines.yugabytedb.backfill.backfill_safe_time import (
 )
 from stagewright.machines.yugabytedb.backfill.backfill_table import Index, Tablet
 from stagewright.machines.yugabytedb.backfill.backfill_versions import BackfillVersions
-from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, Server
+from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, POSTGRES, Server
 from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions
+from stagewright.machines.yugabytedb.indexes.index_postgres_rows import PostgresRows
 from stagewright.machines.yugabytedb.indexes.index_rows import (
     HybridTime,
     IndexRows,
@@ -19,7 +20,7 @@ from stagewright.machines.yugabytedb.indexes.index_rows import (
 )
 from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
 from stagewright.machines.yugabytedb.indexes.unique_index import Key, Row, Time, UniqueIndex
-from stagewright.spec import Term, action, require
+from stagewright.spec import Term, action, require, some
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 ONLINE = 'design document 002: "without locking out reads or writes"'
@@ -140,6 +141,23 @@ class RollbacksWaitForTheBackfill(IndexRows):
         """No backfill is under way."""
         super().roll_back(s)
         require(self.index.permission != Permission.do_backfill, "no backfill is under way")
+
+
+@known_bug(
+    "002-84",
+    "design document 002: the index build itself will occur asynchronously",
+    breaks="index.indexes_are_dropped_at_any_time",
+    sizes={Server: 1},
+)
+class DropIndexWaitsForTransactions(PostgresRows):
+    """DROP INDEX is refused while a transaction of a client has a row locked."""
+
+    @action(by=POSTGRES, spends=PostgresRows.drops)
+    def drop_index(self) -> None:
+        """No transaction is pending."""
+        super().drop_index()
+        pending = some(self.transaction[s][r].pending for s in Server for r in TableRow)
+        require(~pending, "no transaction is pending")
 
 
 BUGS = known_bugs_in(globals())

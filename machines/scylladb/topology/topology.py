@@ -72,6 +72,7 @@ from stagewright.spec import (
     profiles,
     record,
     require,
+    restricted,
     scopes,
     set_of,
     some,
@@ -122,7 +123,18 @@ class TopologyCluster(Machine):
     reads = budget(1, doc="reads that clients send")
     crashes = budget(0, doc="nodes that crash")
 
-    topology = part(TopologyOfRanges, without=NO_PART_OF_IT)
+    topology = part(
+        TopologyOfRanges,
+        without=NO_PART_OF_IT,
+        restricts=(
+            restricted(
+                TopologyControl.dead_nodes_can_be_replaced_at_any_time,
+                TopologyControl.dead_nodes_can_be_removed_at_any_time,
+                because="the rows of a range are lost with its last owner: an operator gives up none that is the last",
+                at={writes: 0, reads: 0, crashes: 1},
+            ),
+        ),
+    )
     owners: SetVar[Node] = set_of(Node, init=ANY)  # of the range, in the old ring
     next: SetVar[Node] = set_of(Node)  # in the new ring, while the two differ
     # the nodes
@@ -521,13 +533,31 @@ class TopologyCluster(Machine):
 
     def _has_other_owners(self, n: Term[Node]) -> None:
         """The rows of a node that is gone for good must be stored elsewhere too."""
+        require(self._is_stored_without(n), "the range has another owner")
+
+    def _is_stored_without(self, n: Term[Node]) -> Bool:
         others = some(self.owners.has(m) & (m != n) for m in Node)
-        require(~self.owners.has(n) | others, "the range has another owner")
+        return ~self.owners.has(n) | others
 
     @action(by=OPERATOR, spends=operations)
     def ask_to_clean_up(self) -> None:
         """The operator wants all rows removed that nodes do not own."""
+        only_when(self.topology.release.cleanup)
         self.topology.ask_globally(Term.of(GlobalRequest.cleanup))
+
+    @accepts(ask_to_remove)
+    def dead_nodes_are_removed_while_clients_wait(self, n: Term[Node]) -> Bool:
+        """001: "When a request is issued to a node the entry is added to the map", whatever clients do: of a dead node whose
+        rows are stored elsewhere, too.
+        """
+        accepted = self.topology.dead_nodes_can_be_removed_at_any_time(n)
+        return accepted & self._is_stored_without(n)
+
+    @accepts(ask_to_replace)
+    def dead_nodes_are_replaced_while_clients_wait(self, n: Term[Node], dead: Term[Node]) -> Bool:
+        """The same of a new node in the place of such a one."""
+        accepted = self.topology.dead_nodes_can_be_replaced_at_any_time(n, dead)
+        return accepted & self._is_stored_without(dead)
 
     # -- the ring is about to change ---------------------------------------------------------------------
 
@@ -911,6 +941,7 @@ class TopologyCluster(Machine):
             because="a node is dead, and an operation on nodes fails for it, where there are `crashes`",
         ),
         vacuous(
+            dead_nodes_are_removed_while_clients_wait,
             TopologyControl.a_node_that_is_removed_is_dead,
             TopologyControl.no_range_comes_back_to_a_node_with_old_rows,
             because="a node is dead, and an operation on nodes fails for it, where there are `crashes`",
@@ -924,6 +955,7 @@ class TopologyCluster(Machine):
             because="a node is replaced where there are `crashes` and three nodes",
         ),
         vacuous(
+            dead_nodes_are_replaced_while_clients_wait,
             TopologyControl.a_dead_node_is_replaced,
             TopologyControl.replaced_nodes_are_left,
             TopologyControl.left_nodes_hold_no_tablets,

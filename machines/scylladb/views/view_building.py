@@ -61,6 +61,7 @@ from stagewright.spec import (
     per,
     profiles,
     require,
+    restricted,
     scopes,
     set_of,
     some,
@@ -134,6 +135,12 @@ class ViewBuilding(Machine):
         ViewTask,
         over=Task,
         without=(ViewTask.abort, ViewTask.give_way, ViewTask.restart, ViewTask.change_leader),
+        restricts=(
+            restricted(
+                ViewTask.tasks_are_deleted_at_any_time,
+                because="tasks are deleted with their view, or by the tablet operation that ends",
+            ),
+        ),
     )
     replica = per(Task, optional(Node))
     stage: OneVar[Stage] = one_of(Stage, init=Stage.none)

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from stagewright.machines.scylladb.cluster import CLIENT, NETWORK, Node
-from stagewright.machines.scylladb.topology.control.topology_record import COORDINATOR
+from stagewright.machines.scylladb.topology.control.topology_record import (
+    COORDINATOR,
+    NODE,
+    OPERATOR,
+)
 from stagewright.machines.scylladb.topology.topology import TopologyCluster
+from stagewright.machines.scylladb.topology.topology_control import TopologyControl
 from stagewright.machines.scylladb.topology.topology_states import (
     Barrier,
     NodeState,
@@ -21,6 +26,7 @@ WEAK = Fairness.WEAK
 T = TransitionState
 WRITES: dict[BudgetName, int | None] = {TopologyCluster.reads: 0}
 READS: dict[BudgetName, int | None] = {TopologyCluster.writes: 0}
+ISSUED = 'design document 001: "when a request is issued to a node the entry is added to the map"'
 NO_CLIENTS: dict[BudgetName, int | None] = {TopologyCluster.writes: 0, TopologyCluster.reads: 0}
 
 
@@ -194,6 +200,55 @@ class OldOwnersAnswerNoReads(TopologyCluster):
         super().answer_read(r)
         streams = self.topology.transition_state == T.write_both_read_old
         require(~streams, "nothing is streamed")
+
+
+@known_bug(
+    "001-106",
+    ISSUED,
+    breaks="topology.requests_are_issued_at_any_time",
+    budgets=READS,
+)
+class LeavingWaitsForRequests(TopologyCluster):
+    """A decommission is refused while a client's request is on its way."""
+
+    @action(by=OPERATOR, spends=TopologyCluster.operations)
+    def ask_to_leave(self, n: Term[Node]) -> None:
+        """A node is decommissioned, and serves nobody."""
+        super().ask_to_leave(n)
+        require(self.request.coordinator.is_none(), "no request is on its way")
+
+
+@known_bug(
+    "001-107",
+    ISSUED,
+    breaks=TopologyCluster.dead_nodes_are_removed_while_clients_wait,
+    budgets={**READS, TopologyCluster.crashes: 1, TopologyControl.faults: 0},
+)
+class RemovingWaitsForRequests(TopologyCluster):
+    """A dead node is not removed while a client's request is on its way, which the node may never answer."""
+
+    @action(by=OPERATOR, spends=TopologyCluster.operations)
+    def ask_to_remove(self, n: Term[Node]) -> None:
+        """A dead node is removed, if nobody waits for it."""
+        super().ask_to_remove(n)
+        require(self.request.coordinator.is_none(), "no request is on its way")
+
+
+@known_bug(
+    "001-108",
+    ISSUED,
+    breaks=TopologyCluster.dead_nodes_are_replaced_while_clients_wait,
+    sizes={Node: 3},
+    budgets={**READS, TopologyCluster.crashes: 1, TopologyControl.faults: 0},
+)
+class ReplacingWaitsForRequests(TopologyCluster):
+    """A dead node is not replaced while a client's request is on its way, which the node may never answer."""
+
+    @action(by=NODE, spends=TopologyCluster.operations)
+    def ask_to_replace(self, n: Term[Node], dead: Term[Node]) -> None:
+        """A node asks to join in the place of a dead one, if nobody waits for that."""
+        super().ask_to_replace(n, dead)
+        require(self.request.coordinator.is_none(), "no request is on its way")
 
 
 BUGS = known_bugs_in(globals())

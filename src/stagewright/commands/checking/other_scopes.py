@@ -61,7 +61,7 @@ def _decided_at(definition: Definition, scope: Scope, *, deadlock: bool) -> Iter
     from stagewright.spec.declarations.exercised import scope_of_difference
     from stagewright.spec.definition import NO_DEADLOCK, PropertyKind
 
-    witnesses = (PropertyKind.SOMETIMES, PropertyKind.SOMETIMES_STEP)
+    witnesses = (PropertyKind.SOMETIMES, PropertyKind.SOMETIMES_STEP, PropertyKind.RESTRICTED)
     for p in definition.properties:
         here = p.at is not None and scope_of_difference(definition, p.at) == scope
         if p.kind not in witnesses or here:

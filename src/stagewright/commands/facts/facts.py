@@ -77,3 +77,5 @@ class MachineFacts:
     # What the default scope does not exercise, by reason: what becomes of it, names, why.
     unexercised: tuple[tuple[str, str, str], ...]
     known_violations: tuple[tuple[str, str], ...]  # of this profile, by reason: names, why
+    # What parts promise and the system does not: name, kind, why.
+    not_asked: tuple[tuple[str, str, str], ...]

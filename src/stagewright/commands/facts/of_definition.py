@@ -66,6 +66,7 @@ def facts_of(definition: Definition, profiles: tuple[str, ...] = ()) -> MachineF
         properties=tuple(map(_property, definition.properties)),
         unexercised=tuple(_unexercised(definition)),
         known_violations=tuple(_known_violations(definition)),
+        not_asked=tuple(_not_asked(definition)),
     )
 
 
@@ -83,6 +84,14 @@ def _known_violations(definition: Definition) -> Iterator[tuple[str, str]]:
         names.setdefault(known.reason.text, []).append(known.promise)
     for why, listed in names.items():
         yield ", ".join(listed), why
+
+
+def _not_asked(definition: Definition) -> Iterator[tuple[str, str, str]]:
+    for prop in definition.properties:
+        if prop.kind is PropertyKind.RESTRICTED:
+            yield prop.name, kind_of(prop), prop.because
+    for left in definition.not_asked:
+        yield left.name, left.kind, left.why
 
 
 def enums_of(definition: Definition) -> list[type[Enum]]:
@@ -196,6 +205,8 @@ def _property(prop: Property) -> PropertyFacts:
         condition = f"eventually ({condition})"
     if prop.kind is PropertyKind.ACCEPTS:
         condition = f"{prop.action} is enabled whenever {condition}"
+    if prop.kind is PropertyKind.RESTRICTED:
+        condition = f"{prop.action} is refused somewhere, though {condition}"
     return PropertyFacts(
         prop.name,
         f"{prop.name}({params})" if params else prop.name,
@@ -210,7 +221,7 @@ def kind_of(prop: Property) -> str:
     kind = prop.kind.value
     if prop.action:
         kind += f" {prop.action}"
-    if prop.at is not None:
+    if prop.at is not None and (prop.at.sizes or prop.at.budgets):
         parts = [*prop.at.sizes.items(), *prop.at.budgets.items()]
         kind += " at " + ", ".join(f"{name}={'any' if n is None else n}" for name, n in parts)
     if prop.role is Role.WORDING:

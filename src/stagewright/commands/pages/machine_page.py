@@ -140,6 +140,10 @@ def _promises(facts: MachineFacts, parts: Mapping[str, str]) -> Iterator[str]:
     rows = [(f"`{p.name}`", p.kind, _sentence(p.doc)) for p in own(facts.properties, parts)]
     yield from table(("property", "kind", "in the words of the document"), rows)
     yield from of_parts(facts.properties, parts, "Properties")
+    if facts.not_asked:
+        yield from ("## What parts promise, and this system does not", "")
+        rest = [(f"`{name}`", plain(kind), prose(why)) for name, kind, why in facts.not_asked]
+        yield from table(("property", "kind", "why"), rest)
     if facts.unexercised:
         yield from ("## What the default scope does not exercise", "")
         left = [

@@ -117,6 +117,8 @@ def _states(facts: MachineFacts) -> Iterator[RenderableType]:
         yield _at(f"{what} at the default scope: {names}; {because}", 2)
     for names, because in facts.known_violations:
         yield _at(f"known to break {names}: {because}", 2)
+    for name, kind, why in facts.not_asked:
+        yield _at(f"not asked of its parts: {name} ({kind}); {why}", 2)
     for enum in facts.enums:
         yield Text("")
         yield _enum(enum)
@@ -205,6 +207,8 @@ def _markdown(facts: MachineFacts) -> Iterator[str]:
         yield from markdown_table(("at the default scope", "what", "why"), facts.unexercised)
     if facts.known_violations:
         yield from markdown_table(("known to break", "why"), facts.known_violations)
+    if facts.not_asked:
+        yield from markdown_table(("not asked of its parts", "kind", "why"), facts.not_asked)
     for enum in facts.enums:
         yield from (f"## {plain(enum.name)}", "")
         yield from markdown_table((enum.name, *enum.columns), enum.rows)

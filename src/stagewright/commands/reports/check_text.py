@@ -34,6 +34,7 @@ def _parts(result: Result) -> Iterator[RenderableType]:
     report = result.report
     yield _title(report)
     yield _verdicts(report)
+    yield from _not_asked(report.definition)
     for verdict in report.verdicts:
         if verdict.run is not None or (result.witnesses and verdict.witness is not None):
             from stagewright.checker.counterexample import render_text
@@ -76,10 +77,11 @@ def _verdicts(report: Report) -> RenderableType:
 def _note(definition: Definition, verdict: PropertyVerdict) -> str:
     """The note of a verdict; a violated promise is first said in its own words, and why it is known to be."""
     known = definition.known_violation(verdict.name)
+    promises = [p for p in definition.properties if p.name == verdict.name]
     if verdict.outcome is not Outcome.VIOLATED:
         elsewhere = f"known to be violated, though not at this scope: {known}" if known else ""
-        return "\n".join(filter(None, (verdict.note, elsewhere)))
-    promises = [p for p in definition.properties if p.name == verdict.name]
+        why = f"restricted: {promises[0].because}" if promises and promises[0].because else ""
+        return "\n".join(filter(None, (why, verdict.note, elsewhere)))
     doc = promises[0].doc if promises else verdict.refined.doc if verdict.refined else ""
     said = first_sentence(doc)
     shown = "violated"
@@ -88,6 +90,14 @@ def _note(definition: Definition, verdict: PropertyVerdict) -> str:
         shown += f" after {steps} step{'' if steps == 1 else 's'}"
     as_known = f"as known: {known}" if known else ""
     return "\n".join(filter(None, (f"{shown}: {said}" if said else shown, as_known, verdict.note)))
+
+
+def _not_asked(definition: Definition) -> Iterator[RenderableType]:
+    """What parts promise and their system does not."""
+    if definition.not_asked:
+        yield Text("")
+        yield Text("not asked of its parts:", style="yellow")
+        yield from (Text(f"  {left.name}: {left.why}") for left in definition.not_asked)
 
 
 def first_sentence(doc: str) -> str:

@@ -48,6 +48,10 @@ def _report(result: Result) -> Json:
         "symmetry": None if report.reduction is None else _reduction(report.reduction),
         "coverage": None if report.coverage is None else _coverage(report.coverage),
         "uncovered": list(report.uncovered),
+        "not_asked": [
+            {"name": left.name, "kind": left.kind, "why": left.why}
+            for left in report.definition.not_asked
+        ],
         "files": [str(path) for path in result.written],
         "reproduce": result.reproduce,
     }
@@ -69,6 +73,7 @@ def _verdict(definition: Definition, verdict: PropertyVerdict) -> Json:
         "method": verdict.method,
         "note": verdict.note,
         "known": definition.known_violation(verdict.name),
+        "restricted": declared[0].because if declared else "",
         "vacuous": verdict.vacuous,
         "seconds": round(verdict.seconds, 3),
         "arguments": _plain(verdict.arguments),

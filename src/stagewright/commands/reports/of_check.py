@@ -35,6 +35,10 @@ MEANING: dict[str, str] = {
         "The action must be enabled in every reachable state in which the condition holds; "
         "that a budget is spent does not count."
     ),
+    PropertyKind.RESTRICTED.value: (
+        "The system refuses more than its part, as it says with a reason: some run must come to a state in which "
+        "the part promises that the action is accepted, and it is refused."
+    ),
     PropertyKind.LEADS_TO.value: (
         "Whenever the premise holds, the condition must hold then or later, on every fair run."
     ),
