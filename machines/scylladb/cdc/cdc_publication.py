@@ -471,9 +471,6 @@ class CdcPublication(Machine):
             tuple(t for t in Transition if t is not Transition.publish_cdc_generation),
             because="no release has that state any more",
         ),
-        equivalent_loss(
-            begin, joins, because="what is asked for is free: a join that is not noted is a request"
-        ),
         equivalent_drop(
             commit_for_request,
             "transition is commit_cdc_generation",

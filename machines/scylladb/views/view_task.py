@@ -351,14 +351,17 @@ class ViewTask(Machine):
     @invariant
     def completed_tasks_are_not_executed_again(self) -> Bool:
         """000: "the worker will immediately response that those tasks were completed", whoever asks and however often:
-        what was done is done again only where the worker's node has restarted.
+        what was done is done again only where the worker's node has restarted, or of a task that is aborted.
         """
-        return (self.work == Work.executing).implies(~self.worked | self.forgotten)
+        alive = (self.work == Work.executing) & (self.life == Life.normal)
+        return alive.implies(~self.worked | self.forgotten)
 
     @lemma
     def what_was_done_is_known_or_forgotten(self) -> Bool:
-        """A task that was executed is among the worker's completed ones, unless its node has restarted."""
-        return self.worked.implies((self.work == Work.done) | self.forgotten)
+        """A task that was executed was created, and is among the worker's completed ones unless its node has restarted."""
+        known = (self.work == Work.done) | self.forgotten
+        alive = (self.life == Life.normal) & self.worked
+        return (self.life == Life.absent).implies(~self.worked) & alive.implies(known)
 
     @final
     def not_waiting(self) -> Bool:
