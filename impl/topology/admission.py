@@ -9,7 +9,7 @@ from stagewright.impl.catalog.view import Member
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
 from stagewright.machines.scylladb.cluster import Node
-from stagewright.machines.scylladb.topology.topology_states import NodeState
+from stagewright.machines.scylladb.topology.topology_states import NodeState, TransitionState
 from stagewright.spec.text.counting import counted
 from stagewright.spec.verdict import Step
 
@@ -38,13 +38,18 @@ def _unfit(node: Context, member: Member) -> str:
 
 
 def _indispensable(node: Context, member: Member) -> str:
-    """A node may go if enough others can hold what it holds, also once those are gone that asked before it."""
+    """A node may go if enough others can hold what it holds, also once those are gone that asked before it.
+
+    While tablets are drained nobody takes the place of a node that is to be replaced: that has to wait until they are.
+    """
     view, asked_at = node.view, _asked_at(node, member)
+    drains = view.transition_state is TransitionState.tablet_migration
+    replaced = {m.replaced for m in view.nodes.values() if drains and m.asked == "replace"}
     stay = [
         m
         for m in view.nodes.values()
         if m.state is NodeState.normal
-        and m.name != member.name
+        and m.name not in {member.name, *replaced}
         and not (m.asked in GOING and _asked_at(node, m) < asked_at)
     ]
     for table, rows in view.tablets.items():

@@ -228,8 +228,14 @@ class TopologyControl(TopologyProperties):
 
     @action(by=COORDINATOR)
     def reject(self, n: Term[Node]) -> None:
-        """Validation fails: a node is not let in, or not let go; to leave may be refused while it is paused."""
-        self._nothing_goes_on()
+        """Validation fails: a node is not let in, or not let go; to leave may be refused while it is paused, also
+        as tablets are drained, which would not end without the node.
+        """
+        if self.release.parallel_draining:
+            drained = (self.tablet_work == Work.draining) & self._wants_to_go(n)
+            require(self.is_at_rest() | drained, "the topology is at rest, or drains nodes")
+        else:
+            self._nothing_goes_on()
         require(self._ready(n) | self._wants_to_go(n), "its request can proceed, or is paused")
         if not self.release.parallel_draining:
             require(self.node_state[n] == NodeState.none, "the node wants to join")
