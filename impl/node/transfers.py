@@ -39,17 +39,25 @@ class Transfer:
         return not self.over and self.start == start
 
     def take(self, node: Context, chunk: RowChunk) -> tuple[Put, ...]:
-        """The rows of the chunk that are newer than what the node has; go on behind it."""
+        """The rows of the chunk that are newer than what the node has, and have not expired; go on behind it."""
         if chunk.following is None:
             self.over = True
         else:
             self.start = chunk.following
-        known = node.rows.get
+        known, oldest = node.rows.get, _oldest(node, self.table)
         return tuple(
             Put(self.table, Version(*cell))
             for cell in chunk.cells
-            if (there := known(self.table, cell[0])) is None or there.time < cell[1]
+            if cell[1] >= oldest
+            and ((there := known(self.table, cell[0])) is None or there.time < cell[1])
         )
+
+
+def _oldest(node: Context, table: str) -> int:
+    """The time from which on rows are kept: those of a log that are older could go round among its replicas for ever."""
+    base = next((b for b, log in node.view.logs.items() if log == table), "")
+    kept = node.view.kept.get(base, 0)
+    return node.around.now() - 1000 * kept if kept else 0
 
 
 def report_begin(

@@ -144,7 +144,7 @@ class TabletTrack:
             for step in self._inner(view, row, machine, effects):
                 machine.take(step)
             move = machine.first(self._node.release.forward)
-            if move is not None and move.action == "end" and self._is_to_be_cleaned(row, machine):
+            if move is not None and self._is_to_be_cleaned(row, machine):
                 move = None
             if move is not None:
                 moves.append((row, move))
@@ -153,10 +153,15 @@ class TabletTrack:
         return moves, waits
 
     def _is_to_be_cleaned(self, row: TabletRow, machine: Uncommitted) -> bool:
-        """The definition knows by its kind whether a replica leaves a tablet, and none of those that have fewer then."""
-        leaves = {*row.hosts[Role.leaving]} - self._node.view.given_up
+        """Whether somebody has rows to remove before the tablet goes on.
+
+        The definition knows by its kind whether a replica leaves a tablet, and none of those that have fewer then; nor that one
+        which it excludes is given up no more.
+        """
+        cleans = row.tablet.stage.action is Run.cleanup
+        asked = {*_cleaned(row)} - self._node.view.given_up if cleans else ()
         careless = self._node.has(Defect.removed_replicas_keep_rows)
-        return bool(leaves) and machine.now.read("operation") is not Progress.done and not careless
+        return bool(asked) and machine.now.read("operation") is not Progress.done and not careless
 
     def _comes_back(self, view: View, row: TabletRow) -> bool:
         """Whether somebody was given up when a tablet was cleaned up, and is no more: it is asked, too."""

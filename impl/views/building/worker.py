@@ -268,12 +268,16 @@ class ViewBuildingWorker:
     # -- what is committed ---------------------------------------------------------------------------------
 
     def learned(self) -> list[Effect]:
-        """Tasks that are aborted or gone leave their batch; another base table ends all that was known."""
+        """Tasks that are aborted or gone leave their batch; another base table ends what was known of those before.
+
+        A coordinator that knows it sooner may have called for its first tasks already.
+        """
         tables, effects = self._node.catalog.tables, list[Effect]()
         processed = processed_in(tables)
         if processed != self._processed:
             self._processed = processed
-            self.completed.clear()
+            completed = self.completed.items()
+            self.completed = {i: place for i, place in completed if place.base == processed}
             self._flushed.clear()
         if not self.batches:
             return []

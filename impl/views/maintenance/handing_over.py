@@ -38,6 +38,7 @@ class HandingOver:
             Row, dict[str, int]
         ] = {}  # who has not got it, with the number of messages
         self._asked: dict[int, Row] = {}  # the inverse
+        self._heirs: dict[Row, set[str]] = {}  # who was to get it, or has
         self._alone: dict[
             tuple[str, str], set[bytes]
         ] = {}  # rows of tablets that others get without asking this node, by the tablets' keys
@@ -54,7 +55,8 @@ class HandingOver:
     def go_on(self, row: TabletRow) -> list[Effect] | None:
         """Send rows of a tablet to those who may lack them; None: nothing is left to hand over."""
         node, effects = self._node, list[Effect]()
-        heirs = {*(row.hosts[Role.pending] or row.hosts[Role.staying])} - node.view.given_up
+        comes, stays = ({*row.hosts[r]} - node.view.given_up for r in (Role.pending, Role.staying))
+        heirs = comes or stays
         keys = sorted({*self._marks(row), *self._had_alone(row)})
         if not keys or not heirs:
             return None
@@ -73,13 +75,15 @@ class HandingOver:
         return effects
 
     def _left_of(self, row: Row, heirs: set[str]) -> dict[str, int]:
-        """Which heirs have not got a row; each is sent it under one number, however often."""
-        if row not in self._left:
-            self._left[row] = {heir: self._node.number() for heir in sorted(heirs)}
-            self._asked |= dict.fromkeys(self._left[row].values(), row)
-        left = self._left[row]
+        """Which heirs have not got a row; each is sent it under one number, however often. Others may become heirs."""
+        left, known = self._left.setdefault(row, {}), self._heirs.setdefault(row, set())
         for heir in left.keys() - heirs:
             del self._asked[left.pop(heir)]
+            known.discard(heir)
+        for heir in sorted(heirs - known):
+            left[heir] = number = self._node.number()
+            self._asked[number] = row
+        known |= heirs
         return left
 
     @property
@@ -132,6 +136,7 @@ class HandingOver:
         return [Drop(late_rows_of(row[0]), row[1], row[1] + b"\0")]
 
     def _forget_row(self, row: Row) -> None:
+        self._heirs.pop(row, None)
         for number in self._left.pop(row, {}).values():
             del self._asked[number]
 
