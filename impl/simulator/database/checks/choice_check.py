@@ -37,6 +37,8 @@ class ChoiceCheck:
         self._restarts: set[machine.Shard] = set()  # after an answer that is on its way
         self._given_up: set[machine.Shard] = set()  # of which the coordinator has heard nothing
         self._answered: set[machine.Shard] = set()  # whose tasks are still to be removed
+        # Tablets with ranges to build, as a shard was called last.
+        self._ranges: dict[machine.Shard, frozenset[machine.Tablet]] = {}
         self._events: list[tuple[Step, State, int]] = []
 
     def end(self) -> None:
@@ -137,6 +139,8 @@ class ChoiceCheck:
         elif record.what is What.attach:
             self._given_up.discard(shard)
         match record.what:
+            case What.send:
+                self._ranges[shard] = self._to_build()
             case What.answer if record.term == self._term:
                 self._answered.add(shard)
             case What.start:
@@ -170,6 +174,8 @@ class ChoiceCheck:
         if not tasks:
             self._over = True  # their view was dropped, which the worker has not learned yet
         builds = any(t.type == BUILD for t in tasks)
+        if not builds and where["t"] in self._to_build() - self._ranges.get(shard, frozenset()):
+            self._over = True  # a view was started since the call was sent
         self._fire("send_build_range" if builds else "send_process_staging", now, **where)
         meant = {machine.View(t.view) for t in tasks if t.type == BUILD}
         if not self._over and self._batch(shard)["views"] != meant:
@@ -184,6 +190,14 @@ class ChoiceCheck:
         assert self._instance is not None
         batches: Any = self._instance.state["batch"]
         return batches[shard]
+
+    def _to_build(self) -> frozenset[machine.Tablet]:
+        """The tablets that have ranges to build, for views that are started."""
+        assert self._instance is not None
+        building: Any = self._instance.state["building"]
+        status: Any = self._instance.state["status"]
+        started = [v for v, now in status.items() if now is machine.ViewStatus.started]
+        return frozenset(t for v in started for t in building[v])
 
     def _called(self) -> frozenset[machine.Shard]:
         assert self._instance is not None

@@ -2,9 +2,10 @@
 
 Or were, until they were no longer asked to clean up: who is spared before hands over what it has. Who is behind may go on to
 write rows of a tablet that it has lost, until it learns of that and removes them.
-Nobody was promised such a version, for a write that is acknowledged has a quorum. But a view may have been updated
-from it, and no replica of the base table knows that any more: it shows the lost version's row, or lacks that of the
-version before, until the key is written again. Only such rows are excused, each by what the lost version itself makes of the view.
+Nobody was promised such a version: a write that is acknowledged has a quorum, of which somebody is left, who has it, or a
+newer one in its place; what was replaced does not go with a tablet that moves. But a view may have been updated from it,
+and no replica of the base table knows that any more: it shows the lost version's row, or lacks that of the version
+before, until the key is written again. Only such rows are excused, each by what the lost version itself makes of the view.
 """
 
 from __future__ import annotations
@@ -77,11 +78,14 @@ class LostVersions:
         for name in self._world.hosts.keys() - view.given_up - gone:
             elsewhere |= {(key, time) for key, time, _ in self._versions(name, row)}
             elsewhere.update(self._replaced(name, row.table))
+        newest = dict(sorted(elsewhere))
         for name in gone:
             had = self._had.pop((row.table, row.number, name))
             for key, time, value in had if row.table not in view.views else ():
                 promised = (key[8:], time) in self._rows.acknowledged
-                if not promised and (key, time) not in elsewhere:
+                if (key, time) in elsewhere:
+                    continue
+                if not promised or newest.get(key, time) > time:
                     self.found.setdefault(key[8:], {})[time] = value
 
     def _lose_late(self, view: View, table: str, range_: tuple[int, int], name: str) -> None:

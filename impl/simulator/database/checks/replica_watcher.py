@@ -49,9 +49,10 @@ class ReplicaWatcher:
         self._take("lives", life_of(host), node.name, "ask_for_a_row", selected=selected)
 
     def streamed(self, host: Host, node: DatabaseNode, table: str, low: int) -> None:
-        """Rows of a stream are stored."""
+        """Rows of a stream are stored; who serves nobody yet may fetch what it has learned of before it heard that this is all."""
         row = node.context.view.tablet_with(table, low + 1)
-        if row is not None:
+        early = row is not None and not node.context.ready and _is_stored_at(node, row)
+        if row is not None and not early:
             self._take(KIND, self._entity(host, node, row), node.name, "store_streamed")
 
     def dropped(self, host: Host, node: DatabaseNode, table: str, low: bytes) -> None:
@@ -101,12 +102,16 @@ class ReplicaWatcher:
         return f"{_named(node, row)}@{life}"
 
     def _follow(self, life: str, node: DatabaseNode, row: TabletRow) -> None:
-        has = node.context.ready and node.name in row.tablet.hosts(row.tablet.stage.storage)
+        has = node.context.ready and _is_stored_at(node, row)
         name = _named(node, row)
         if has != self._storage[life, name]:
             self._storage[life, name] = has
             what = "allocate" if has else "deallocate"
             self._take(KIND, f"{name}@{life}", node.name, what)
+
+
+def _is_stored_at(node: DatabaseNode, row: TabletRow) -> bool:
+    return node.name in row.tablet.hosts(row.tablet.stage.storage)
 
 
 def _named(node: DatabaseNode, row: TabletRow) -> str:

@@ -154,9 +154,10 @@ class StagingWatcher:
         if staged is None:
             return
         view = node.context.view
-        base = next(v.base for v in view.views.values() if staging_of(v.base) == drop.family)
-        row = view.tablet_with(base, token_in(staged.cell[0]))
-        if row is None:
+        views = view.views.values()
+        base = next((v.base for v in views if staging_of(v.base) == drop.family), None)
+        row = None if base is None else view.tablet_with(base, token_in(staged.cell[0]))
+        if base is None or row is None:  # no view is left that it is for, or no table
             return
         self.processed += 1
         self._processed.add((node.name, drop.family, drop.low))

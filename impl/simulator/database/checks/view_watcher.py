@@ -66,6 +66,8 @@ class ViewWatcher:
         self._views = {*catalog.view.views}
         self._places.committed(catalog.view)
         touched = {m.table for m in entry.command.mutations}
+        if TABLETS in touched:
+            self._sides.committed(entry.id.position, catalog.view)
         if not touched & {TASKS, TABLETS}:
             return
         tasks, view = [*tasks_in(catalog.tables).values()], catalog.view

@@ -9,6 +9,33 @@ import pytest
 from stagewright.commands import run_command_line
 
 RIGHT = {
+    "who starts fetches what it is asked to repair before it has heard that it has learned all": (
+        "run --nodes 4 --seed 120003714 --faults crash=40,election=5,storm "
+        "--workload clients=4,keys=3,gap=0-3,reads=0.5,deletes=0.05,chunk=64 "
+        "--script 'table t tablets 2 rf 3; table u tablets 1 rf 3; write 101; repair u'"
+    ),
+    "an update goes to whom it was for when its node could not send it": (
+        "run --nodes 5 --seed 120003408 --faults none "
+        "--workload clients=4,keys=40,gap=0-2,reads=0.5,deletes=0.05,chunk=3 "
+        "--script 'table t tablets 4 rf 2; write 104; create view v on t by value mod 7; repair t; "
+        "create view w on t by value mod 2 where value < 86; partition n5; ask remove n5; wait 812; abort n5'"
+    ),
+    "a view shows what its base replica alone had not replaced, which is replaced itself": (
+        "run --nodes 4 --seed 120003696 --faults loss=0.06,duplicate=0.06,storm,action=0.1 "
+        "--workload clients=4,keys=12,gap=0-2,reads=0.5,scans=0.3,deletes=0.1,chunk=64 "
+        "--script 'table t tablets 2 rf 2; write 96; decommission n1; create view v on t by value mod 7; "
+        "join n5 lacking TABLET_MERGE; await v; move t 0; join n6; isolate n2; replace n2 by n7; write 73; "
+        "drop view v; create view v on t by value; join n8'"
+    ),
+    "an entry of staging is processed as the last view of its table is dropped": (
+        "run --nodes 5 --seed 120009091 --faults loss=0.25,delay=0.2,crash=40 "
+        "--workload clients=4,keys=30,gap=0-2,reads=0.1,deletes=0.05,chunk=64 "
+        "--script 'table t tablets 2 rf 2; table u tablets 2 rf 2; write 126; kill n1; write 40; balancing off; "
+        "alter t rf 1; create view w on t by value mod 7; create view v on u by value mod 3 where value >= 69; "
+        "await w; move t 1; move t 1; drop view w; write 86; alter u rf 1; wait 308; restart n1; balancing on; "
+        "join n6; write 112; alter t rf 3; write 98; alter u rf 3; write 57; "
+        "create view w on t by value mod 3 where value >= 33; drop view v'"
+    ),
     "an entry of staging that was processed comes back with a crash, and stays behind as its tablet goes": (
         "run --nodes 4 --seed 46000387 --faults loss=0.25,delay=0.2,crash=40 "
         "--workload clients=4,keys=30,gap=0-2,reads=0.1,deletes=0.05,chunk=64 --cdc "
