@@ -75,14 +75,14 @@ def run_seeds(of: Runs[R], seeds: range, tally: Adding[R]) -> None:
             tally.add(result)
     left = [s for s in seeds if s not in there]
     of.prepare()
-    began = time.monotonic()
     show = _shown(len(seeds))
     try:
-        for result in _results(of, left, began):
-            tally.add(result)
-            if file is not None:
-                print(json.dumps(result.to_json()), file=file, flush=True)
-            show(tally)
+        with _collecting_between_runs():
+            for result in _results(of, left, time.monotonic()):
+                tally.add(result)
+                if file is not None:
+                    print(json.dumps(result.to_json()), file=file, flush=True)
+                show(tally)
     finally:
         if file is not None:
             file.close()
@@ -101,15 +101,14 @@ def _results(of: Runs[R], left: list[int], began: float) -> Iterator[R]:
         gc.collect()
         return result
 
-    with _collecting_between_runs():
-        if workers == 1 or len(left) < 2 or not possible():
-            for seed in left:
-                if over():
-                    return
-                yield attempt(seed)
-            return
-        for seed, result in in_processes(attempt, left, workers, over=over, died=None):
-            yield of.died(seed) if result is None else result
+    if workers == 1 or len(left) < 2 or not possible():
+        for seed in left:
+            if over():
+                return
+            yield attempt(seed)
+        return
+    for seed, result in in_processes(attempt, left, workers, over=over, died=None):
+        yield of.died(seed) if result is None else result
 
 
 @contextmanager
