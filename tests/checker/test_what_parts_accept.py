@@ -18,6 +18,7 @@ from stagewright.checker.prove import prove
 from stagewright.checker.tla.module import tla_module
 from stagewright.spec import (
     Bool,
+    FlagVar,
     Machine,
     Number,
     NumberVar,
@@ -208,7 +209,7 @@ def test_a_restriction_may_show_at_a_scope_of_its_own() -> None:
                 restricted(Replica.newer_values_are_stored, because="it has halted", at={halts: 1}),
             ),
         )
-        halted = flag()
+        halted: FlagVar = flag()
 
         @action(spends=halts)
         def halt(self) -> None:
@@ -294,7 +295,7 @@ def test_a_loop_joins_an_action_for_the_members_of_its_set_alone() -> None:
 def test_a_part_of_a_part_is_asked_of_the_outermost_step() -> None:
     class Cluster(Machine):
         inner = part(Database)
-        paused = flag()
+        paused: FlagVar = flag()
 
         @action
         def pause(self) -> None:
