@@ -155,7 +155,7 @@ class TableTablet(DivisibleTablet):
         self._statements.clear()
         for statement in under_way:
             if statement.answer is None:
-                self._is_refused_no_more(statement)
+                self._end_wait(statement)
                 self._refuse(statement.sender, statement.write, Answer.tablet_has_split)
         waiting, self._waiting = self._waiting, {}
         for some in waiting.values():
@@ -197,10 +197,10 @@ class TableTablet(DivisibleTablet):
             return
         statement.missing = missing
         statement.participants = tuple(dict.fromkeys((*statement.participants, *missing)))
-        self._is_refused_no_more(statement)
+        self._end_wait(statement)
         self._prepare(statement)
 
-    def _is_refused_no_more(self, statement: _Statement) -> None:
+    def _end_wait(self, statement: _Statement) -> None:
         if statement.refused is not None:
             waited = self.port.now() - statement.refused
             self.port.note(SplitAwaited(statement.write.transaction, waited))

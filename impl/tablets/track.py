@@ -155,8 +155,8 @@ class TabletTrack:
     def _is_to_be_cleaned(self, row: TabletRow, machine: Uncommitted) -> bool:
         """Whether somebody has rows to remove before the tablet goes on.
 
-        The definition knows by its kind whether a replica leaves a tablet, and none of those that have fewer then; nor that one
-        which it excludes is given up no more.
+        The definition knows by its kind whether a replica leaves a tablet, and none of those that have fewer then; nor that
+        a replica which it excludes may be back.
         """
         cleans = row.tablet.stage.action is Run.cleanup
         asked = {*_cleaned(row)} - self._node.view.given_up if cleans else ()

@@ -49,7 +49,7 @@ class ReplicaWatcher:
         self._take("lives", life_of(host), node.name, "ask_for_a_row", selected=selected)
 
     def streamed(self, host: Host, node: DatabaseNode, table: str, low: int) -> None:
-        """Rows of a stream are stored; who serves nobody yet may fetch what it has learned of before it heard that this is all."""
+        """Rows of a stream are stored; a node that starts may fetch what it has learned of before it serves anybody."""
         row = node.context.view.tablet_with(table, low + 1)
         early = row is not None and not node.context.ready and _is_stored_at(node, row)
         if row is not None and not early:
