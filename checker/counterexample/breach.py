@@ -20,7 +20,7 @@ from stagewright.spec.definition import (
     PropertyKind,
     Requirement,
 )
-from stagewright.spec.derived.accepting import Way, ways
+from stagewright.spec.derived.accepting import enabled, ways
 from stagewright.spec.errors import DomainError
 from stagewright.spec.interpreter import Interpreter, step_of
 from stagewright.spec.scope import Scope
@@ -173,21 +173,13 @@ def _refused(
             chosen
             for chosen in interpreter.instances(broken.params)
             if last.value(broken.condition, chosen)
-            and not any(_happens(last, way, chosen) for way in found)
+            and not last.value(enabled(definition, broken), chosen)
         )
     refusals = [_refusal(last, way.action, _chosen_by(last, way.call, names)) for way in found]
     should = "would be" if broken.kind is PropertyKind.RESTRICTED else "should be"
     asked = Reason(f"it {should} accepted:", last.reasons(broken.condition, names))
     headline = f"In state {len(run.steps)} `{broken.action}` is refused:"
     return headline, (asked, *(reason for _, reason in refusals))
-
-
-def _happens(because: Because, way: Way, asked: Values) -> bool:
-    fits = _chosen_by(because, way.call, asked)
-    return any(
-        fits(names) and all(because.value(r.condition, names) for r in way.action.guards)
-        for names in because.interpreter.instances(way.action.params)
-    )
 
 
 def _chosen_by(because: Because, call: Joined, asked: Values) -> Callable[[Values], bool]:

@@ -27,9 +27,8 @@ class Claim:
 
 def is_handled(prop: Property) -> bool:
     """Whether this method can decide a property."""
-    if (
-        prop.kind in LOOKED_FOR
-    ):  # the parameters of a restriction are quantified where it is spelled out
+    # The parameters of a restriction are quantified where it is spelled out.
+    if prop.kind in LOOKED_FOR:
         open_ended = prop.params and prop.kind is not PropertyKind.RESTRICTED
         return not open_ended and prop.at is None
     return prop.kind in HANDLES

@@ -66,9 +66,8 @@ class Watcher:
                 self._learn(kind, entity, variable, value)
             case SchemaApplied():
                 self._apply(note)
-            case TabletDivided(split) if (
-                split.table == TABLE and split.parent in self._map.ranges
-            ):  # its next leader says it, too
+            case TabletDivided(split) if split.table == TABLE and split.parent in self._map.ranges:
+                # Its next leader says it, too: then the map has it.
                 self._map = self._map.after(split)
                 schema = self._applied.pop(split.parent, Schema())
                 self._applied |= dict.fromkeys(split.children, schema)

@@ -72,7 +72,8 @@ class ChangeWatcher:
                     self._sent(node, to, message, cause, table, cell)
             case Send(_, ClientReply(reason=reason)) if reason == NO_GENERATION and isinstance(
                 cause, ClientWrite
-            ):  # of those that were not held until group0 was read
+            ):
+                # It is one of those that were not held until group0 was read.
                 self.sets.lacks(node, node.context.view.named(cause.table), cause.timestamp)
             case Send(_, ClientReply(number, succeeded)):
                 entity = self._of_clients.pop((node.name, number), None)
