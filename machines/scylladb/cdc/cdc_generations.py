@@ -170,7 +170,7 @@ class CdcGenerations(Machine):
         {Node: 2, writes: 0, partitions: 0, restarts: 1},
         {Node: 2, writes: 0},
         {Node: 2, partitions: 0},
-        {Generation: 3, joins: 2, writes: 0},
+        {Generation: 3, joins: 2},
     )
 
     stored: SetVar[Generation] = set_of(Generation, init=ANY)  # their data is there
@@ -327,7 +327,7 @@ class CdcGenerations(Machine):
             learned = every(self.unreachable.has(n) | ~self._is_behind(n) for n in Node)
             require(learned, "every node that can be reached has learned of each generation")
         waits = (self.write.fate == Fate.decided) & self.write.waited
-        possible = some(self._can_apply(n, self.write.timestamp) for n in Node)
+        possible = some(self._can_apply_soon(n, self.write.timestamp) for n in Node)
         require(~(waits & possible), "what Paxos decided is applied within a tick, if possible")
         self.now = self.now + 1
         self.write.waited = self.write.fate == Fate.decided
@@ -429,7 +429,7 @@ class CdcGenerations(Machine):
         """A node reads the data of a generation of which it had the timestamp only, or learns of its commit."""
         only_when(not self.release.group0 or self.release.prepares)
         require(self.known[n][g] == Known.prepared, "it knows the timestamp only")
-        require(self._is_committed(g) & ~self.unreachable.has(n), "the data can be read")
+        require(self._reads(n, g), "the data can be read")
         self.known[n][g] = Known.usable
 
     @action(fair=WEAK)
@@ -486,9 +486,13 @@ class CdcGenerations(Machine):
 
     @action(fair=WEAK)
     def describe(self, n: Term[Node], g: Term[Generation]) -> None:
-        """Nodes race to insert a generation into the table for CDC clients; twice does no harm."""
+        """Nodes race to insert a generation into the table for CDC clients; twice does no harm.
+
+        They keep trying, also when they need it no more.
+        """
         only_when(not self.release.group0)
-        require(self.known[n][g] == Known.usable, "it knows the generation")
+        learned = self.introduced.has(g) & ~self._is_missing(n, g)
+        require(learned & (self.known[n][g] != Known.prepared), "it has learned of the generation")
         require(~self.described.has(g), "not there yet")
         self.described.add(g)
 
@@ -579,9 +583,17 @@ class CdcGenerations(Machine):
         self.write.fate = Fate.accepted
         self.write.generation = g
 
-    def _can_apply(self, n: Term[Node], timestamp: Number) -> Bool:
-        found = some(self.uses(n, g, timestamp) for g in Generation)
+    def _can_apply_soon(self, n: Term[Node], timestamp: Number) -> Bool:
+        """At once, or as soon as the node has read the data that it is prepared for."""
+        found = some(
+            self.operates(n, g, timestamp)
+            & ((self.known[n][g] == Known.usable) | self._reads(n, g))
+            for g in Generation
+        )
         return self.lets_through(n, timestamp) & found
+
+    def _reads(self, n: Term[Node], g: Term[Generation], /) -> Bool:
+        return self._is_committed(g) & ~self.unreachable.has(n)
 
     def _may_be_the_oldest(self, n: Term[Node], kept: Term[Generation]) -> Bool:
         """No node accepts writes to earlier generations any more, and they are published."""
@@ -747,8 +759,12 @@ class CdcGenerations(Machine):
 
     @liveness
     def decisions_of_paxos_are_applied(self) -> LeadsTo:
-        """A conditional write that Paxos committed is applied in the end (scylladb PR #17134)."""
-        return leads_to(self.write.fate == Fate.decided, self.write.fate == Fate.accepted)
+        """A conditional write is applied in the end once Paxos has committed it (scylladb PR #17134), unless every
+        node that might apply it is cut off meanwhile.
+        """
+        decided = (self.write.fate == Fate.decided) & ~self.write.waited
+        nobody = every(self.unreachable.has(n) for n in Node)
+        return leads_to(decided, (self.write.fate == Fate.accepted) | nobody)
 
     @liveness
     def prepared_generations_become_usable(self, n: Term[Node], g: Term[Generation]) -> LeadsTo:

@@ -8,6 +8,7 @@ from stagewright.machines.scylladb.cdc.cdc_generations import (
     CLIENT,
     COORDINATOR,
     LAST_TIMESTAMP,
+    SEED,
     WEAK,
     CdcGenerations,
     Generation,
@@ -19,7 +20,7 @@ from stagewright.machines.scylladb.cdc.cdc_publication import (
     CdcPublication,
     Generation as NumberedGeneration,
 )
-from stagewright.spec import BudgetName, Number, Term, action, between, require, some
+from stagewright.spec import Bool, BudgetName, Number, Term, action, between, require, some
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 REACHED: dict[BudgetName, int | None] = {CdcGenerations.partitions: 0}
@@ -95,6 +96,46 @@ class OneNodeIsEnough(CdcGenerations):
     def _every_node_has_it(self, g: Term[Generation]) -> None:
         require(self.on_its_way == g, "its data is written")
         require(some(~self.lacks[m].has(g) for m in Node), "a node has stored its data")
+
+
+TWO_JOIN: dict[BudgetName, int | None] = {**REACHED, CdcGenerations.joins: 2}
+
+
+@known_bug(
+    "003-31",
+    "scylladb PR #17134",
+    breaks=CdcGenerations.decisions_of_paxos_are_applied,
+    sizes={Generation: 3},
+    budgets=TWO_JOIN,
+)
+class DecisionsDoNotWaitForData(CdcGenerations):
+    """A node that was prepared for a generation read its data when the next one operated: what Paxos had decided in
+    between was too old by then, and refused for ever.
+    """
+
+    def _reads(self, n: Term[Node], g: Term[Generation], /) -> Bool:
+        operates = some(self.operates(n, h, self.clock(n)) & self.follows(h, g) for h in Generation)
+        return super()._reads(n, g) & (operates | ~self.knows(n, g))
+
+
+@known_bug(
+    "003-32",
+    "design document 003: nodes describe a generation when they learn about it",
+    breaks=CdcGenerations.generations_are_described,
+    profile=SEED.name,
+    sizes={Generation: 3},
+    budgets={**TWO_JOIN, CdcGenerations.writes: 0},
+)
+class WhatIsForgottenIsNotDescribed(CdcGenerations):
+    """Nodes described what they had in memory: of two generations that were learned together clients never heard of the
+    first.
+    """
+
+    @action(fair=WEAK)
+    def describe(self, n: Term[Node], g: Term[Generation]) -> None:
+        """A node describes a generation that it still needs."""
+        super().describe(n, g)
+        require(self.known[n][g] == Known.usable, "it has the generation in memory")
 
 
 BUGS = known_bugs_in(globals())
