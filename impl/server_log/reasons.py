@@ -28,7 +28,7 @@ FOUND = frozenset(
     }
 )
 """The steps before which the coordinator says which node it has found to work on."""
-FENCES = frozenset({"pass_barrier", "fence_stages", "fence_before_cleanup"})
+FENCES = frozenset({"pass_barrier", "wait_ring_delay", "fence_stages", "fence_before_cleanup"})
 
 _TEXTS = {
     "fail_over": "Starting new topology coordinator {coordinator}",

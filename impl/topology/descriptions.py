@@ -27,6 +27,7 @@ _TEXTS = {
     "start_decommission": "start decommission",
     "start_remove": "start removenode",
     "pass_barrier": "advance fence version",
+    "wait_ring_delay": "advance fence version",
     "read_new": "streaming completed for node {n}",
     "finish_bootstrap": "bootstrap: read fence completed",
     "finish_replace": "replace: read fence completed",

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from stagewright.machines.scylladb import cluster
+from stagewright.machines.scylladb.topology.control.topology_record import COORDINATOR
 from stagewright.machines.scylladb.topology.fencing import Fencing, Node, NodeState, Phase
 from stagewright.machines.scylladb.topology.shared_fence import LAST_VERSION, Kind, SharedFence
-from stagewright.spec import Bool, Number, Term, choose, number
+from stagewright.machines.scylladb.topology.topology_control import TopologyControl
+from stagewright.machines.scylladb.topology.topology_states import Barrier
+from stagewright.spec import Bool, Fairness, Number, Term, action, choose, number, require
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in, released_bug
 
 QUIET = {Fencing.bumps: 0, Fencing.cleanups: 0}
@@ -107,6 +110,25 @@ class TwoFences(SharedFence):
         return of_vnodes | (
             (self.request.kind == Kind.tablets) & (self.request.version >= self.of_tablets)
         )
+
+
+@known_bug(
+    "001-110",
+    'design document 001: "make sure that no reads that started before this point exist in the system"',
+    breaks=TopologyControl.older_versions_are_fenced,
+    budgets={TopologyControl.requests: 1},
+)
+class AFailedBarrierMovesNoFence(TopologyControl):
+    """A barrier failed, and the coordinator went on after ring_delay without a fence: a node that was slow, and not down,
+    read from replicas that got no writes any more.
+    """
+
+    @action(by=COORDINATOR, fair=Fairness.WEAK)
+    def wait_ring_delay(self) -> None:
+        """The failed barrier is put up with."""
+        require(self.barrier == Barrier.failed, "barrier failed")
+        require(self._puts_up(), "there is no way back")
+        self.barrier = Barrier.waived
 
 
 BUGS = known_bugs_in(globals())

@@ -412,11 +412,12 @@ class TopologyProperties(TopologyRecord):
 
     @step_property
     def the_fence_moves_with_a_barrier(self, after: Self) -> Bool:
-        """Older requests are fenced when a barrier is done with them, at the end of a rollback, or by tablets: their
-        barriers are those of `tablet-migration`, and that all nodes have drained then is assumed here.
+        """Older requests are fenced when a barrier is done with them or put up with, at the end of a rollback, or by
+        tablets: their barriers are those of `tablet-migration`, and that all nodes have drained then is assumed here.
         """
         moves = self.fence_version != after.fence_version
-        passes = (self.barrier != Barrier.passed) & (after.barrier == Barrier.passed)
+        over = after.barrier.any_of(Barrier.passed, Barrier.waived)
+        passes = (self.barrier != after.barrier) & over
         undone = self.transition_state == T.rollback_to_normal
         tablets = self.tablet_work.is_some() & (self.transition_state == T.tablet_migration)
         return moves.implies(passes | undone | tablets | self.is_at_rest())
@@ -483,8 +484,8 @@ class TopologyProperties(TopologyRecord):
         left = (old != after.transition_state) & old.column(lambda state: state.barrier) & ~ends
         left = left | (ends & some(self._is_reported(n, after) for n in Node))
         cleared = self.session & ~after.session & (old.any_of(T.truncate_table, T.snapshot_tables))
-        passed = (self.fence_version == self.version) & (self.barrier == Barrier.passed)
-        over = passed | self.giving_up | (self.barrier == Barrier.waived)
+        answered = self.barrier.any_of(Barrier.passed, Barrier.waived)
+        over = (answered & (self.fence_version == self.version)) | self.giving_up
         fenced = (old != T.rollback_to_normal) | (after.fence_version == after.version)
         return (left | cleared).implies(over & fenced)
 
