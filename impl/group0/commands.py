@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from stagewright.impl.runtime import Record
@@ -35,11 +35,16 @@ class Mutation:
 
 @dataclass(frozen=True)
 class Command:
-    """All of it is committed, or nothing. The description is what the history shows."""
+    """All of it is committed, or nothing. The description is what the history shows.
+
+    `until`: when it may be committed last (microseconds since 1970), as it says when something begins, of which all
+    are to learn before. It is no part of what is committed.
+    """
 
     description: str
     steps: tuple[MachineStep, ...] = ()
     mutations: tuple[Mutation, ...] = ()
+    until: int | None = field(default=None, compare=False)
 
     def encoded(self) -> str:
         """The command as JSON, on one line."""

@@ -81,7 +81,7 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """It never was and never will be in the log: the state is another one than expected."""
+    """It never was and never will be in the log: the state is another one than expected, or its time is over."""
 
     head: StateId
 
@@ -177,11 +177,12 @@ class Group0(Protocol):
 
 
 def refusal_of(
-    request: Commit, head: StateId, term: int, there: UUID | None, first: int
+    request: Commit, head: StateId, term: int, there: UUID | None, first: int, now: int
 ) -> Outcome | None:
     """The answer to a request that cannot be appended now; None if it can.
 
-    `there` is the id of the entry at its place, if the log has one; `first` the log's first position.
+    `there` is the id of the entry at its place, if the log has one; `first` the log's first position; `now` the time
+    of the log (microseconds since 1970).
     """
     if there is not None:
         return Committed(request.new) if there == request.id else Conflict(head)
@@ -191,4 +192,6 @@ def refusal_of(
         return Conflict(head)
     if request.term is not None and request.term != term:
         return Deposed(term)
+    if request.command.until is not None and now > request.command.until:
+        return Conflict(head)
     return None

@@ -88,6 +88,7 @@ class ModelledLog:
     head: StateId = EMPTY
     term: int = 0
     elections: int = 0
+    epoch: int = 0  # milliseconds from 1970 until the clock's zero
 
     def __post_init__(self) -> None:
         self._lease: tuple[Leadership, int, int] | None = None  # deadline, duration
@@ -136,9 +137,8 @@ class ModelledLog:
     def append(self, request: Commit) -> Outcome:
         """What the log makes of a request at this moment."""
         there = self.at(request.new.position)
-        refusal = refusal_of(
-            request, self.head, self.term, None if there is None else there.id.id, self.first
-        )
+        at_place = None if there is None else there.id.id
+        refusal = refusal_of(request, self.head, self.term, at_place, self.first, self.microseconds)
         if refusal is not None:
             return refusal
         self.head = request.new
@@ -151,6 +151,11 @@ class ModelledLog:
         """The entry at a position, if the log still has it."""
         index = position - self.first
         return self.entries[index] if 0 <= index < len(self.entries) else None
+
+    @property
+    def microseconds(self) -> int:
+        """The time of the log, since 1970."""
+        return (self.epoch + self.clock.now) * 1000
 
     @property
     def first(self) -> int:

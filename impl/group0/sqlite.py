@@ -142,7 +142,8 @@ class SqliteGroup0:
         place = request.new.position
         row = self._db.execute("SELECT id FROM log WHERE position = ?", (place,)).fetchone()
         there = None if row is None else UUID(row[0])
-        refusal = refusal_of(request, head, term, there, self._first(head))
+        now = round(self._now() * 1_000_000)
+        refusal = refusal_of(request, head, term, there, self._first(head), now)
         if refusal is not None:
             return refusal
         entry = (place, str(request.id), term, request.command.encoded())

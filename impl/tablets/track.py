@@ -398,14 +398,16 @@ class TabletTrack:
         for host in sorted(now - before):
             if board.instance.can("settle_tablets_on", n=Node(host)):
                 board.take(step_of("settle_tablets_on", n=Node(host)))
-        for host in sorted(before - now):
-            ways = ["finish_draining_node", "move_last_tablet"]
-            if self._node.has(Defect.last_tablets_move_silently):
-                ways.remove("move_last_tablet")
-            steps = (step_of(way, n=Node(host), heir=Node(h)) for way in ways for h in sorted(now))
-            step = next((s for s in steps if not board.instance.call(s).refusals()), None)
-            if step is not None:
-                board.take(step)
+        emptied, ways = before - now, ["move_last_tablet", "finish_draining_node"]
+        if self._node.has(Defect.last_tablets_move_silently):
+            ways.remove("move_last_tablet")
+        for way in ways:  # when the last node is drained, the work is over
+            for host in sorted(emptied):
+                steps = (step_of(way, n=Node(host), heir=Node(h)) for h in sorted(now))
+                step = next((s for s in steps if not board.instance.call(s).refusals()), None)
+                if step is not None:
+                    board.take(step)
+                    emptied.discard(host)
 
     def _settle(self, board: Board) -> list[Effect]:
         """All is at rest."""

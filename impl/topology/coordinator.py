@@ -8,7 +8,7 @@ barrier, for streams, for a node that joins) it has that done. When its term is 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from stagewright.impl.catalog.columns import ALL, TOPOLOGY
@@ -24,16 +24,24 @@ from stagewright.impl.tablets.track import TabletTrack
 from stagewright.impl.topology.admission import rejection
 from stagewright.impl.topology.clearing import Clearing
 from stagewright.impl.topology.descriptions import described
-from stagewright.impl.topology.new_generation import start_of_next, tokens_of, unqueued, vnodes_with
+from stagewright.impl.topology.new_generation import (
+    latest_commit,
+    start_of_next,
+    tokens_of,
+    unqueued,
+    vnodes_with,
+)
 from stagewright.impl.topology.orders import Job, Key, Orders
 from stagewright.impl.topology.planning import Board, step_of
 from stagewright.impl.topology.rounds import Round, Rounds
 from stagewright.machines.scylladb.cluster import Node
-from stagewright.machines.scylladb.topology.topology_states import NodeState
+from stagewright.machines.scylladb.topology.topology_states import Barrier, NodeState
 from stagewright.spec.errors import RefusedError
 from stagewright.spec.verdict import Step
 
 Resigned = Callable[[Leadership], list[Effect]]
+STARTS = frozenset({"commit_cdc_generation", "commit_generation", "finish_resize"})
+"""The steps that say from when on streams operate."""
 
 
 @dataclass(frozen=True)
@@ -211,6 +219,8 @@ class TopologyCoordinator:
             beside = (*self._beside(step), *self.resizes.tasks(board, step))
             text = described(step, self.node.view)
             made = board.command(text, self.node.catalog, details, beside)
+            if step.action in STARTS:
+                made = replace(made, until=latest_commit(self.node))
             forgets = self.node.has(Defect.generations_are_not_queued)
             return unqueued(made, self.node.catalog) if forgets else made
 
@@ -299,15 +309,17 @@ class TopologyCoordinator:
         return self.rounds.begin(Phase.drain, self.node.view.participants)
 
     def knows_the_fence(self, _: Step) -> bool:
-        """No replica that takes part accepts what is older than the fence any more; who seems to be down may live."""
-        view = self.node.view
-        skipped = map(self.node.has, (Defect.barrier_asks_nobody, Defect.fence_is_not_spread))
-        if view.fence_version < view.version or any(skipped):
-            return True  # the barrier of this version was put up with
+        """No replica that takes part accepts what is older than the fence any more.
+
+        Who seems to be down may live: it is left out only if the barrier was put up with.
+        """
+        if any(map(self.node.has, (Defect.barrier_asks_nobody, Defect.fence_is_not_spread))):
+            return True
         found = self._round(Phase.fence)
         careless = self.node.has(Defect.fence_skips_nodes_that_seem_down)
-        asked = {*view.participants} - (self.node.down if careless else set[str]())
-        return found is not None and found.missing.isdisjoint(asked)
+        waived = self._look().instance.read("barrier") is Barrier.waived
+        skipped = self.node.down if waived or careless else frozenset[str]()
+        return found is not None and found.missing <= skipped
 
     def spread_the_fence(self, _: Step) -> list[Effect]:
         """Have the fence learned, unless that goes on."""
@@ -447,7 +459,7 @@ RULES: tuple[Rule, ...] = (
     Rule("start_barrier", inner=True),
     Rule("pass_barrier", C.has_drained, C.drain),
     Rule("fail_barrier", C.is_stuck, inner=True),
-    Rule("wait_ring_delay", C.has_waited, C.wait_for_ring_delay, inner=True),
+    Rule("wait_ring_delay", C.has_waited, C.wait_for_ring_delay),
     Rule("retry_barrier", C.has_waited, C.wait_for_retry, inner=True),
     # streaming
     Rule("stream_ranges", C.has_streamed, C.stream, inner=True),

@@ -48,6 +48,11 @@ def start_of_next(node: Context) -> str:
     return node.time(2 * node.timing.ring_delay)
 
 
+def latest_commit(node: Context) -> int:
+    """Until when what starts so may be committed, so that time is left to learn of it (microseconds since 1970)."""
+    return node.around.now() + 1000 * node.timing.ring_delay
+
+
 def unqueued(command: Command, catalog: Catalog) -> Command:
     """A command as a wrong build makes it: what it commits is not queued for the publisher."""
     before = catalog.tables[TOPOLOGY][ALL][_QUEUE]

@@ -32,7 +32,6 @@ class HeardLog(ModelledLog):
 
     def _is_known(self, request: Commit) -> bool:
         there = self.at(request.new.position)
-        answer = refusal_of(
-            request, self.head, self.term, None if there is None else there.id.id, self.first
-        )
+        at_place = None if there is None else there.id.id
+        answer = refusal_of(request, self.head, self.term, at_place, self.first, self.microseconds)
         return isinstance(answer, Committed)

@@ -114,6 +114,7 @@ class World:
             self.events,
             Dice(seed),
             faults.weather,
+            epoch=EPOCH,
             careless=Defect.compare_and_set_is_ignored in defects,
         )
         self.hosts: dict[str, Host] = {}

@@ -357,10 +357,13 @@ class TopologyControl(TopologyProperties):
 
     @action(by=COORDINATOR, fair=WEAK)
     def wait_ring_delay(self) -> None:
-        """Past the point of no return a failed barrier is put up with: what was older times out meanwhile."""
+        """Past the point of no return a failed barrier is put up with: what was older times out meanwhile, and is
+        fenced, as a node that does not answer may be slow, and not down.
+        """
         require(self.barrier == Barrier.failed, "barrier failed")
         require(self._puts_up(), "there is no way back")
         self.barrier = Barrier.waived
+        self.fence_version = self.version
 
     @action(by=COORDINATOR, fair=WEAK)
     def retry_barrier(self) -> None:
@@ -457,16 +460,23 @@ class TopologyControl(TopologyProperties):
 
     @action(by=COORDINATOR, spends=requests)
     def move_last_tablet(self, n: Term[Node], heir: Term[Node]) -> None:
-        """For balance, or by hand, a node's last tablet has moved; or it was on its way when its drain was aborted."""
+        """For balance, or by hand, a node's last tablet has moved; or it was on its way when its drain was aborted;
+        or another node is still to be drained.
+        """
         moving = self.tablet_work.any_of(Work.balancing, Work.moving)
-        aborted = (self.tablet_work == Work.draining) & ~self._still_goes(n)
-        require(moving | aborted, "tablets are moved, and the node is not drained")
+        more = (self.tablet_work == Work.draining) & ~self._is_drained_last(n)
+        require(moving | more, "tablets are moved, and it is not the last node to be drained")
         require(self.tablet_hosts.has(n), "the node holds tablets")
         require((heir != n) & self._may_settle(heir), "the other node is normal")
         self._hand_over(n, heir)
 
+    def _is_drained_last(self, n: Term[Node]) -> Bool:
+        """It still goes, and no other node that does holds tablets: whoever drains waits for its last one."""
+        others = some((m != n) & self._still_goes(m) & self.tablet_hosts.has(m) for m in Node)
+        return self._still_goes(n) & ~others
+
     def _still_goes(self, n: Term[Node]) -> Bool:
-        """It is asked to leave, or leaves: whoever drains it waits for its last tablet."""
+        """It is asked to leave, or leaves."""
         return self._to_be_drained(n) | self._must_be_empty(n)
 
     @action(by=COORDINATOR, spends=stages)
@@ -1176,6 +1186,16 @@ class TopologyControl(TopologyProperties):
         work = asked | lost | ~self.cleanup_needed.is_empty() | self.global_request.is_some()
         return self.is_at_rest() & ~work & ~dead
 
+    @accepts(move_last_tablet)
+    def nodes_are_emptied_independently(self, n: Term[Node], heir: Term[Node]) -> Bool:
+        """001: "Tablets are migrated in parallel and independently": while one node is drained, the last tablet of another
+        one may move, also of one that is to be drained as well.
+        """
+        drains = self.tablet_work == Work.draining
+        others = some((m != n) & self._still_goes(m) & self.tablet_hosts.has(m) for m in Node)
+        moves = self.tablet_hosts.has(n) & (heir != n) & self._may_settle(heir)
+        return drains & others & moves
+
     @accepts(ask_globally)
     def global_requests_are_issued_at_any_time(self) -> Bool:
         """001: "Separately from the per-node requests, there is also a 'global' request field": nodes need not be done."""
@@ -1289,7 +1309,7 @@ class TopologyControl(TopologyProperties):
         ),
         equivalent_weakening(
             move_last_tablet,
-            "tablets are moved, and the node is not drained",
+            "tablets are moved, and it is not the last node to be drained",
             "the other node is normal",
             because="a drain, and a node that is replaced, are looked at again; to stay is no move",
         ),

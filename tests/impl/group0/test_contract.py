@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,23 @@ def test_of_two_commits_on_one_state_one_counts(place: Place) -> None:
         assert [e.id for e in (await second.read()).entries] == [state]
         await first.close()
         await second.close()
+
+    asyncio.run(run())
+
+
+def test_a_command_whose_time_is_over_is_refused_unless_it_was_committed_in_time(
+    place: Place,
+) -> None:
+    async def run() -> None:
+        port = place.open("n1")
+        late, early = replace(command("late"), until=-1), replace(command("early"), until=10**18)
+        assert await settled(port, after(EMPTY, late)) == Conflict(EMPTY)
+        request = after(EMPTY, early)
+        state = await committed(port, request)
+        over = replace(request, command=replace(early, until=-1))
+        assert await settled(port, over) == Committed(state)
+        assert [e.command for e in (await port.read()).entries] == [early]
+        await port.close()
 
     asyncio.run(run())
 

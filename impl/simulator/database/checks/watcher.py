@@ -107,6 +107,7 @@ class Watcher:
         self._shards = ShardWatcher(self._take)
         self._versions_of_rows = VersionWatcher(self._take)
         self._passed_at = 0
+        self._waived = 0  # the version whose barrier was put up with
         self._entered: dict[str, tuple[Stage, int]] = {}  # stages of tablets, and in which versions
         self._absent: dict[str, frozenset[str]] = {}  # given up since a tablet's session is open
         # Who was given up while nodes drained what is older than a version, and is not now: it knows the fence.
@@ -363,7 +364,8 @@ class Watcher:
         """Whether the rows of a tablet that the node gains or repairs came from whom they are to come from."""
         view = node.context.view
         row = view.tablet(order.table, order.tablet)
-        if row is None or row.session != order.session:
+        absent = self._absent.get(order.session)
+        if row is None or row.session != order.session or absent is None:
             return True  # it is over, and what was streamed does not count
         fetched = self._fetched.get((life_of(host), order.session), set())
         families = [
@@ -371,7 +373,6 @@ class Watcher:
             for family in view.families(row.table)
         ]
         have = set.intersection(*families)
-        absent = self._absent.get(order.session, frozenset())
         stay = {*row.hosts[Role.staying]} - absent
         if order.work is Work.repair_tablet:
             rebuilt = row.kind is Kind.rebuild_v2
@@ -422,12 +423,14 @@ class Watcher:
             self._passed(name, before, hosts)
         self._end_repairs(before, after)
         self._enter(after)
+        if "wait_ring_delay" in actions:
+            self._waived = after.version
         if "pass_barrier" in actions:
-            self._passed_at = self.recording.now()
+            self._passed_at, self._waived = self.recording.now(), 0
             self._resizes.passed_barrier()
         self._resizes.committed(before, after)
         state = before.transition_state
-        if not (actions & RELIES) or not state.barrier or before.fence_version < before.version:
+        if not (actions & RELIES) or not state.barrier or self._waived == before.version:
             return
         for name in before.participants:
             host = hosts[name]

@@ -34,6 +34,21 @@ class AFailedReplaceLeavesItsMark(TopologyControl):
 
 
 @known_bug(
+    "001-109",
+    'design document 001: "Tablets are migrated in parallel and independently"',
+    breaks=TopologyControl.nodes_are_emptied_independently,
+    sizes={Node: 3},
+    budgets={TopologyControl.requests: 3, TopologyControl.faults: 0},
+)
+class OneNodeIsEmptiedAtATime(TopologyControl):
+    """Two nodes were drained, and their last tablets came to rest at once: of one of them the topology took no notice."""
+
+    def _is_drained_last(self, n: Term[Node]) -> Bool:
+        """It still goes, whoever else does."""
+        return self._still_goes(n)
+
+
+@known_bug(
     "001-81",
     'design document 001: normal, "serves the slice of the ring that belongs to it"',
     breaks=TopologyControl.who_stays_is_not_shut_down,
