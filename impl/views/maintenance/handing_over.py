@@ -6,9 +6,14 @@ it, in a family of its own, until those that stay, or who takes the replica's pl
 
 No stream reads who was given up. If it is spared before it has cleaned up, it has all rows to hand over, as it may have had
 some alone from before: those of a view, too, whose updates nobody keeps any more.
+
+Of a row all versions are handed over that are kept: a view may show an older one, of which nobody else knows that it was
+replaced.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.node.context import Context
@@ -34,11 +39,10 @@ class HandingOver:
 
     def __init__(self, node: Context) -> None:
         self._node = node
-        self._left: dict[
-            Row, dict[str, int]
-        ] = {}  # who has not got it, with the number of messages
-        self._asked: dict[int, Row] = {}  # the inverse
-        self._heirs: dict[Row, set[str]] = {}  # who was to get it, or has
+        # Who has not got which version (by its time), with the number of messages.
+        self._left: dict[Row, dict[tuple[int, str], int]] = {}
+        self._asked: dict[int, tuple[Row, int]] = {}  # the inverse
+        self._heirs: dict[Row, set[tuple[int, str]]] = {}  # who was to get it, or has
         self._alone: dict[
             tuple[str, str], set[bytes]
         ] = {}  # rows of tablets that others get without asking this node, by the tablets' keys
@@ -60,30 +64,36 @@ class HandingOver:
         keys = sorted({*self._marks(row), *self._had_alone(row)})
         if not keys or not heirs:
             return None
+        snapshot = node.rows.snapshot()
         for key in keys:
-            newest = node.rows.get(row.table, key)
-            assert newest is not None, "marks are beside rows"
-            left = self._left_of((row.table, key), heirs)
+            cells = {v.time: v.value for v in snapshot.versions(row.table, key, key + b"\0")}
+            left, version = self._left_of((row.table, key), cells, heirs), node.view.version
             if not left:
                 effects += self._end((row.table, key))
-            cell, version = (key, newest.time, newest.value), node.view.version
             effects += [
-                Send(heir, ReplicaWrite(number, version, row.table, cell, late=True))
-                for heir, number in left.items()
+                Send(
+                    heir,
+                    ReplicaWrite(number, version, row.table, (key, time, cells[time]), late=True),
+                )
+                for (time, heir), number in left.items()
                 if heir not in node.down
             ]
+        snapshot.close()
         return effects
 
-    def _left_of(self, row: Row, heirs: set[str]) -> dict[str, int]:
-        """Which heirs have not got a row; each is sent it under one number, however often. Others may become heirs."""
+    def _left_of(
+        self, row: Row, times: Iterable[int], heirs: set[str]
+    ) -> dict[tuple[int, str], int]:
+        """Which heirs have not got which version; each is sent it under one number, however often. Others may become heirs."""
         left, known = self._left.setdefault(row, {}), self._heirs.setdefault(row, set())
-        for heir in left.keys() - heirs:
-            del self._asked[left.pop(heir)]
-            known.discard(heir)
-        for heir in sorted(heirs - known):
-            left[heir] = number = self._node.number()
-            self._asked[number] = row
-        known |= heirs
+        wanted = {(time, heir) for time in times for heir in heirs}
+        for one in left.keys() - wanted:
+            del self._asked[left.pop(one)]
+            known.discard(one)
+        for one in sorted(wanted - known):
+            left[one] = number = self._node.number()
+            self._asked[number] = row, one[0]
+        known |= wanted
         return left
 
     @property
@@ -120,10 +130,10 @@ class HandingOver:
 
     def reply(self, sender: str, reply: ReplicaReply) -> list[Effect]:
         """Somebody has a row, or refuses it for now."""
-        row = self._asked[reply.number]
+        row, time = self._asked[reply.number]
         if reply.outcome is not Outcome.done:
             return []
-        del self._asked[self._left[row].pop(sender)]
+        del self._asked[self._left[row].pop((time, sender))]
         return [] if self._left[row] else self._end(row)
 
     def _end(self, row: Row) -> list[Effect]:

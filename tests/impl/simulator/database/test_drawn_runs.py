@@ -355,6 +355,11 @@ def test_who_is_to_be_replaced_takes_no_tablets_of_one_that_is_drained() -> None
     assert any("would be left: let a node join first" in o.result for o in report.outcomes)
 
 
+def test_who_is_slow_when_a_failed_barrier_is_put_up_with_cannot_read_from_old_replicas() -> None:
+    report = run(draw(140001172).plan())
+    assert (report.breaches, report.refused) == ([], [])
+
+
 def test_who_is_spared_hands_rows_to_those_that_stay_if_who_was_to_come_is_given_up() -> None:
     script = (
         "table t tablets 4 rf 2; write 28; create view v on t by value mod 2; "
@@ -379,6 +384,10 @@ def test_a_replica_that_was_to_come_and_is_spared_removes_its_rows_before_the_wa
         120010211,  # a worker that learns late which table is processed keeps what it has completed of it
         120010275,  # an expired row of a log does not come again from a replica that has it still
         120009453,  # staging is processed first where a view is started after the call was sent
+        140001607,  # the last tablets of one that is drained, and of one that was, come to rest at once
+        140001744,  # a set of streams is not committed so late that it operates before anybody has learned of it
+        140004471,  # who has streamed for a session has not learned yet that it is over
+        140002967,  # who is spared hands over also what it has replaced, which a view may show
     ],
 )
 @pytest.mark.long
