@@ -129,7 +129,6 @@ class ClusterViews(Machine):
             TopologyControl.lock,
             TopologyControl.crash,
             # what the tablet decides here
-            TopologyControl.settle_tablets,
             TopologyControl.settle_tablets_on,
             TopologyControl.finish_draining_node,
             TopologyControl.move_last_tablet,
@@ -267,6 +266,12 @@ class ClusterViews(Machine):
         self.tablet.finish()
         self.views.finish_with_task(t, new, pending)
         self._settle_where_it_went()
+
+    @action(by=LEADER, fair=WEAK)
+    def settle_tablets(self) -> None:
+        """The node that was to leave stays, as the drain failed before its tablet began to move."""
+        require(self.tablet.stage == Stage.none, "the tablet is at rest")
+        self.topology.settle_tablets()
 
     def _settle_where_it_went(self) -> None:
         self.topology.tablet_hosts = self.views.next
@@ -439,6 +444,10 @@ class ClusterViews(Machine):
     )
 
     beyond_the_default_scope = unexercised(
+        never_happens(
+            settle_tablets,
+            because="a drain that begins with its first tablet ends with its last one, also if it fails",
+        ),
         vacuous(
             ViewTask.completed_tasks_are_not_executed_again,
             because="a worker forgets what it has done where there are `restarts`",
