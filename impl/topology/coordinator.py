@@ -313,8 +313,10 @@ class TopologyCoordinator:
 
         Who seems to be down may live: it is left out only if the barrier was put up with.
         """
-        if any(map(self.node.has, (Defect.barrier_asks_nobody, Defect.fence_is_not_spread))):
-            return True
+        view = self.node.view
+        skips = map(self.node.has, (Defect.barrier_asks_nobody, Defect.fence_is_not_spread))
+        if view.fence_version < view.version or any(skips):
+            return True  # another coordinator has gone on, as the commit will show
         found = self._round(Phase.fence)
         careless = self.node.has(Defect.fence_skips_nodes_that_seem_down)
         waived = self._look().instance.read("barrier") is Barrier.waived

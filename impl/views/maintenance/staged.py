@@ -91,27 +91,33 @@ def drop_of(base: str, staged: Staged) -> Drop:
 
 
 def updates_from(
-    view: ViewDefinition, staged: Staged, newest: Version | None
+    view: ViewDefinition, staged: Staged, kept: Iterable[Version]
 ) -> Iterator[ViewUpdate]:
-    """The view updates of a row that waited; `newest` is what the replica has of it now.
+    """The view updates of a row that waited; `kept` are its versions that the replica has now, the newest first.
 
-    The row may have been replaced while it waited: who replaced it has not seen what it had replaced itself.
+    The row may have been replaced while it waited: who replaced it has not seen what it had replaced itself. And an older
+    one may have come meanwhile, which a view that is built shows, as it has no other to read.
     """
-    yield from updates_of(view, staged.before, staged.cell)
-    if newest is not None and newest.time > staged.cell[1]:
-        yield from updates_of(view, newest, staged.cell)
+    time, versions = staged.cell[1], [*kept]
+    older = [v for v in versions if v.time < time and v != staged.before]
+    for before in (staged.before, *older):
+        yield from updates_of(view, before, staged.cell)
+    if versions and versions[0].time > time:
+        yield from updates_of(view, versions[0], staged.cell)
 
 
 def updates_of_staged(
     views: Iterable[ViewDefinition], staged: Iterable[Staged], rows: RowStore, base: str
 ) -> list[ViewUpdate]:
     """The updates of all rows that waited, for all views of their table."""
-    known = [*views]
+    known, snapshot = [*views], rows.snapshot()
     found: list[ViewUpdate] = []
     for one in staged:
-        newest = rows.get(base, one.cell[0])
-        updates = [u for view in known for u in updates_from(view, one, newest)]
+        key = one.cell[0]
+        kept = [*snapshot.versions(base, key, key + b"\0")]
+        updates = [*dict.fromkeys(u for view in known for u in updates_from(view, one, kept))]
         found += for_everyone(updates) if one.repaired else updates
+    snapshot.close()
     return found
 
 

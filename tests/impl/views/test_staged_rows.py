@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 from tests.thorough import examples
 
@@ -183,14 +183,19 @@ arrivals = st.lists(st.tuples(st.booleans(), values), min_size=1, max_size=6).fl
 )
 
 
+@example([(1, (True, b"a")), (0, (False, b"b"))], Random(6))  # built last, before any is processed
 @given(arrivals, st.randoms(use_true_random=False))
 def test_whatever_came_by_streams_and_whenever_it_is_processed_views_have_the_newest_row(
     found: list[tuple[int, tuple[bool, bytes | None]]], chance: Random
 ) -> None:
-    """Some versions are written by requests, and update the views at once; the others wait, for however long."""
+    """Some versions are written by requests, and update the views at once; the others wait, for however long.
+
+    The view is created at some time: what was written before, and does not wait, is then read, as there is no newer one.
+    """
     key, rows = stored_key(b"key"), MemoryRows(ModelledDisk())
     view = dict[bytes, tuple[int, bool, bytes | None]]()
     waiting: list[Staged] = []
+    created = chance.randrange(len(found) + 1)
 
     def update(changes: list[ViewUpdate]) -> None:
         for one in changes:  # of two updates at one time a deletion wins
@@ -199,9 +204,21 @@ def test_whatever_came_by_streams_and_whenever_it_is_processed_views_have_the_ne
 
     def process() -> None:
         staged = waiting.pop(chance.randrange(len(waiting)))
-        update([*updates_from(VIEW, staged, rows.get("t", key))])
+        update([*updates_from(VIEW, staged, versions())])
 
-    for time, (streamed, value) in found:
+    def versions() -> list[Version]:
+        return [*rows.snapshot().versions("t", key, key + b"\0")]
+
+    def build() -> None:
+        staged = {one.cell[1] for one in waiting}
+        read = next((v for v in versions() if v.time not in staged), None)
+        if read is not None:
+            update([*updates_of(VIEW, None, (key, read.time, read.value))])
+
+    for number, (time, (streamed, value)) in enumerate(found):
+        if number == created:
+            view.clear()
+            build()
         before, cell = rows.get("t", key), (key, time, value)
         if streamed:
             older = before if before is not None and before.time < time else None
@@ -212,6 +229,9 @@ def test_whatever_came_by_streams_and_whenever_it_is_processed_views_have_the_ne
             rows.write([Put("t", Version(*cell))])
         if waiting and chance.random() < 0.3:
             process()
+    if created == len(found):
+        view.clear()
+        build()
     while waiting:
         process()
     newest = rows.get("t", key)

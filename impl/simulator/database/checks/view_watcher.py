@@ -176,7 +176,9 @@ class ViewWatcher:
         """A view replica that was spared while its tablet is rebuilt without it sends what it has."""
         key, time, value = message.cell
         row = node.context.view.tablet_with(message.table, token_in(key))
-        there = host.rows.get(message.table, key)
+        snapshot = host.rows.snapshot()
+        there = snapshot.get(message.table, key, time)
+        snapshot.close()
         self._take(
             "view-updates",
             life_of(host),
