@@ -240,7 +240,7 @@ SHOWN = (
     Shown(
         D.rows_settle_before_views, FOLLOWED, "views have what follows from a version that settles"
     ),
-    Shown(D.rows_settle_unsynced, FOLLOWED, "the version that settles is on the disk", 27),
+    Shown(D.rows_settle_unsynced, FOLLOWED, "the version that settles is on the disk", 97),
     Shown(
         D.late_rows_update_their_partners,
         LATE,
