@@ -77,7 +77,7 @@ class NodeOperations:
                 return "done"
             case "ask":
                 return self._ask(by, node, wait=False)
-            case "replace" if tablet := self._only_replica_of(node):
+            case "replace" if tablet := self._needed_for(node):
                 self._never_came.add(by)
                 return self._spare(node, tablet)
             case "join" | "replace":
@@ -133,8 +133,8 @@ class NodeOperations:
         tablets = self._catalog.view.tablets.values()
         return any(r.host == name for rows in tablets for row in rows for r in row.tablet.replicas)
 
-    def _only_replica_of(self, name: str) -> str:
-        """A tablet all of whose other replicas are given up: if this node were, too, nobody would have its rows.
+    def _needed_for(self, name: str) -> str:
+        """A tablet of which a quorum of replicas would be given up with this node: with it go rows that clients were promised.
 
         While a tablet moves, those that it leaves may have removed their rows, and those to which it goes may lack some.
         """
@@ -143,7 +143,7 @@ class NodeOperations:
         for row in (row for rows in view.tablets.values() for row in rows):
             for replicas in (row.tablet.replicas, row.tablet.next or ()):
                 hosts = {r.host for r in replicas}
-                if name in hosts and hosts <= given_up:
+                if name in hosts and len(hosts & given_up) > len(hosts) // 2:
                     return f"{row.table}#{row.number}"
         return ""
 
@@ -153,11 +153,11 @@ class NodeOperations:
             self._world.isolated.discard(name)
             self._world.crash(name)
             self._world.start(name)
-        return f"not asked: nobody else has {tablet}"
+        return f"not asked: a quorum of {tablet} would be lost"
 
     def _ask(self, verb: str, node: str, *, wait: bool = True) -> str:
         if verb == "remove":
-            if tablet := self._only_replica_of(node):
+            if tablet := self._needed_for(node):
                 return self._spare(node, tablet)
             self._kill(node)
         refusal, known = "", self._request_id(node)

@@ -231,7 +231,7 @@ def test_nobody_asks_to_remove_the_last_node_that_has_a_tablet() -> None:
         )
     )
     assert (report.breaches, report.refused) == ([], [])
-    assert report.outcomes[-1].result == "not asked: nobody else has ks.t#0"
+    assert report.outcomes[-1].result == "not asked: a quorum of ks.t#0 would be lost"
 
 
 def test_nobody_asks_to_replace_the_last_node_that_has_a_tablet() -> None:
@@ -242,7 +242,7 @@ def test_nobody_asks_to_replace_the_last_node_that_has_a_tablet() -> None:
     report = run(Plan(seed=2, script=parse_script(script)))
     results = [outcome.result for outcome in report.outcomes if "replace" in outcome.operation]
     assert (report.breaches, report.refused) == ([], [])
-    assert results.count("not asked: nobody else has ks.t#0") == 1
+    assert results.count("not asked: a quorum of ks.t#0 would be lost") == 1
     assert sum("did not come" in outcome.result for outcome in report.outcomes) == 1
 
 
@@ -384,6 +384,7 @@ def test_a_replica_that_was_to_come_and_is_spared_removes_its_rows_before_the_wa
         120010211,  # a worker that learns late which table is processed keeps what it has completed of it
         120010275,  # an expired row of a log does not come again from a replica that has it still
         120009453,  # staging is processed first where a view is started after the call was sent
+        160001195,  # who has a row with a quorum is not given up while another one of that is
         150001819,  # a view that is built reads an older version than one that waits in staging, and came later
         150004307,  # who is spared hands over older versions of a view's row, too
         150002130,  # a coordinator that was deposed, and has not learned it, has no fence learned
