@@ -77,6 +77,7 @@ from stagewright.impl.tablets.reports import MoveHistory
 from stagewright.impl.tablets.requests import plan_of
 from stagewright.impl.topology.coordinator import TopologyCoordinator
 from stagewright.impl.topology.release import Release, release
+from stagewright.impl.topology.rules import RULES
 from stagewright.impl.views.node_views import NodeViews
 from stagewright.machines.scylladb.topology.topology_states import NodeState, TransitionState
 
@@ -363,7 +364,7 @@ class DatabaseNode:
         """This node leads now, or another one."""
         if leadership is None or self.coordinator is not None:
             return []
-        self.coordinator = TopologyCoordinator(self.context, leadership, self._resigned)
+        self.coordinator = TopologyCoordinator(self.context, leadership, self._resigned, RULES)
         return [*self.coordinator.start(), *self.views.lead(leadership)]
 
     def kept(self, leadership: Leadership, kept: bool) -> list[Effect]:

@@ -137,11 +137,6 @@ class TopologyControl(TopologyProperties):
         waits = some(self._waits_for(m, earlier) for m in Node)
         require(~waits, f"no request to {earlier.name} comes before it")
 
-    def _to_be_drained(self, n: Term[Node]) -> Bool:
-        """Its tablets are to be moved, or rebuilt from other replicas, while the tablet migration track goes on."""
-        lost = self._is(n, NodeState.left) & self.tablet_hosts.has(n)
-        return self._paused(n) | lost
-
     def _nothing_goes_on(self) -> None:
         require(self.is_at_rest(), "the topology is at rest")
 
@@ -440,10 +435,6 @@ class TopologyControl(TopologyProperties):
         self._hand_over(n, heir)
         self.tablet_work = None
 
-    def _takes_over(self, n: Term[Node]) -> Bool:
-        """Tablets move to a node that stays; those that were on their way when it was asked to go still arrive."""
-        return self.stays(n) | (self._may_settle(n) & self.tablet_hosts.has(n))
-
     def _hand_over(self, n: Term[Node], heir: Term[Node]) -> None:
         for m in Node:
             self.tablet_hosts.put(m, (self.tablet_hosts.has(m) & (m != n)) | (m == heir))
@@ -469,15 +460,6 @@ class TopologyControl(TopologyProperties):
         require(self.tablet_hosts.has(n), "the node holds tablets")
         require((heir != n) & self._may_settle(heir), "the other node is normal")
         self._hand_over(n, heir)
-
-    def _is_drained_last(self, n: Term[Node]) -> Bool:
-        """It still goes, and no other node that does holds tablets: whoever drains waits for its last one."""
-        others = some((m != n) & self._still_goes(m) & self.tablet_hosts.has(m) for m in Node)
-        return self._still_goes(n) & ~others
-
-    def _still_goes(self, n: Term[Node]) -> Bool:
-        """It is asked to leave, or leaves."""
-        return self._to_be_drained(n) | self._must_be_empty(n)
 
     @action(by=COORDINATOR, spends=stages)
     def change_stages(self) -> None:
@@ -1011,11 +993,6 @@ class TopologyControl(TopologyProperties):
         self.transition_state = T.write_both_read_new
         self.session = False
         self._enter()
-
-    def _must_be_empty(self, n: Term[Node]) -> Bool:
-        """Where tablets drain in a transition state of their own, they do so from a node that is replaced, too."""
-        leaves = self._is(n, NodeState.decommissioning, NodeState.removing)
-        return leaves | self._being_replaced(n) if self.release.draining_state else leaves
 
     def _leaves_with_tablets(self, n: Term[Node]) -> Bool:
         return self._must_be_empty(n) & self.tablet_hosts.has(n)

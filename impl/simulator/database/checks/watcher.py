@@ -46,6 +46,10 @@ from stagewright.impl.simulator.database.checks.replica_watcher import ReplicaWa
 from stagewright.impl.simulator.database.checks.resize_watcher import ResizeWatcher
 from stagewright.impl.simulator.database.checks.view_check import ViewCheck
 from stagewright.impl.simulator.database.checks.view_watcher import ViewWatcher
+from stagewright.impl.simulator.database.checks.work.fetched_rows import (
+    ranges_are_complete,
+    tablet_is_complete,
+)
 from stagewright.impl.simulator.database.checks.work.order_watcher import OrderWatcher
 from stagewright.impl.simulator.database.checks.work.reply_watcher import ReplyWatcher
 from stagewright.impl.simulator.database.checks.work.shard_watcher import ShardWatcher
@@ -55,8 +59,8 @@ from stagewright.impl.simulator.database.hosts import Host, life_of
 from stagewright.impl.views.building.records import Record
 from stagewright.machines.recorded import OF_CHANGES, OF_NODES, OF_VIEWS
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
-from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Replicas, Role, Run, Stage
-from stagewright.machines.scylladb.topology.topology_states import NodeState, Ring
+from stagewright.machines.scylladb.tablets.tablet_stages import Replicas, Role, Run, Stage
+from stagewright.machines.scylladb.topology.topology_states import Ring
 
 RELIES = frozenset(
     {
@@ -278,10 +282,10 @@ class Watcher:
                     self.views.staging.ended(host, node, order)
                 if order.work is Work.repair_tablet:
                     self._has_repaired(node, order)
-                complete, told = self._has_fetched_tablet(host, node, order), "end_streaming"
+                complete, told = self._has_fetched(host, node, order), "end_streaming"
                 self._take("lives", life, node.name, told, complete=complete, durable=durable)
             case Work.stream:
-                complete, told = self._is_complete(host, node, order.session), "end_streaming"
+                complete, told = self._has_fetched(host, node, order), "end_streaming"
                 self._take("lives", life, node.name, told, complete=complete, durable=durable)
             case Work.clean_tablet:
                 self._replicas.cleaned(host, node, order)
@@ -360,51 +364,16 @@ class Watcher:
             self._take("barriers", entity, node.name, "drain")
         self._take("barriers", entity, node.name, "answer_drain")
 
-    def _has_fetched_tablet(self, host: Host, node: DatabaseNode, order: Order) -> bool:
-        """Whether the rows of a tablet that the node gains or repairs came from whom they are to come from."""
-        view = node.context.view
-        row = view.tablet(order.table, order.tablet)
-        absent = self._absent.get(order.session)
-        if row is None or row.session != order.session or absent is None:
-            return True  # it is over, and what was streamed does not count
+    def _has_fetched(self, host: Host, node: DatabaseNode, order: Order) -> bool:
+        """Whether rows came from whom they are to come from; if the session is over, what was streamed does not count."""
+        view, name = node.context.view, node.name
         fetched = self._fetched.get((life_of(host), order.session), set())
-        families = [
-            {s for t, s, r in fetched if (t, r) == (family, row.range)}
-            for family in view.families(row.table)
-        ]
-        have = set.intersection(*families)
-        stay = {*row.hosts[Role.staying]} - absent
-        if order.work is Work.repair_tablet:
-            rebuilt = row.kind is Kind.rebuild_v2
-            due = stay if rebuilt else {*row.tablet.hosts(Replicas.previous)} - absent
-            return have >= due - {node.name}
-        match row.kind:
-            case Kind.migration:
-                return have >= {*row.hosts[Role.leaving]} - absent
-            case Kind.rebuild:
-                return have >= stay
-            case Kind.rebuild_v2:
-                return bool(have & {*row.hosts[Role.staying]})  # given up since it was asked, maybe
-            case _:
-                return True  # a shard of the node has them
-
-    def _is_complete(self, host: Host, node: DatabaseNode, session: str) -> bool:
-        """Whether each range that the node needs came from as many replicas as no quorum can avoid."""
-        view, fetched = node.context.view, self._fetched.get((life_of(host), session), set())
-        if view.session != session:
-            return True  # it is over, and what was streamed does not count
-        rebuilds = view.nodes[node.name].state is NodeState.rebuilding
-        for table, factor in view.vnode_tables.items():
-            for low, high in view.ranges():
-                chosen = view.chosen(high, factor)
-                if node.name not in (chosen.reads if rebuilds else view.fetchers(high, factor)):
-                    continue
-                old = [n for n in chosen.writes if n not in chosen.pending]
-                have = {s for t, s, r in fetched if (t, r) == (table, (low, high))}
-                have |= {node.name} & {*old}
-                if len(have & {*old}) < len(old) - factor // 2:
-                    return False
-        return True
+        if order.work is Work.stream:
+            return view.session != order.session or ranges_are_complete(view, name, fetched)
+        row, absent = view.tablet(order.table, order.tablet), self._absent.get(order.session)
+        if row is None or row.session != order.session or absent is None:
+            return True
+        return tablet_is_complete(view, row, order.work, name, fetched, absent)
 
     # -- what is committed -----------------------------------------------------------------------------------
 

@@ -231,3 +231,26 @@ class TopologyRecord(Machine):
 
     def _may_settle(self, n: Term[Node]) -> Bool:
         return self._is(n, NORMAL) & ~self._being_replaced(n)
+
+    def _to_be_drained(self, n: Term[Node]) -> Bool:
+        """Its tablets are to be moved, or rebuilt from other replicas, while the tablet migration track goes on."""
+        lost = self._is(n, NodeState.left) & self.tablet_hosts.has(n)
+        return self._paused(n) | lost
+
+    def _must_be_empty(self, n: Term[Node]) -> Bool:
+        """Where tablets drain in a transition state of their own, they do so from a node that is replaced, too."""
+        leaves = self._is(n, NodeState.decommissioning, NodeState.removing)
+        return leaves | self._being_replaced(n) if self.release.draining_state else leaves
+
+    def _takes_over(self, n: Term[Node]) -> Bool:
+        """Tablets move to a node that stays; those that were on their way when it was asked to go still arrive."""
+        return self.stays(n) | (self._may_settle(n) & self.tablet_hosts.has(n))
+
+    def _is_drained_last(self, n: Term[Node]) -> Bool:
+        """It still goes, and no other node that does holds tablets: whoever drains waits for its last one."""
+        others = some((m != n) & self._still_goes(m) & self.tablet_hosts.has(m) for m in Node)
+        return self._still_goes(n) & ~others
+
+    def _still_goes(self, n: Term[Node]) -> Bool:
+        """It is asked to leave, or leaves."""
+        return self._to_be_drained(n) | self._must_be_empty(n)
