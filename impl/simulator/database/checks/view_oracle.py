@@ -107,15 +107,17 @@ class ViewOracle:
                     good += 1
                     continue
                 there = stored_row(wanted, stored)
+                promised = (key, found.time) in self._rows.acknowledged
                 hinted = hints.get((host, name, there), 0) >= found.time
                 if (
                     hinted
-                    or self._has(disks, name, there, (place, len(_places(row))), found.time)
+                    or self._has(
+                        disks, name, there, (place, len(_places(row))), found.time, promised
+                    )
                     or _is_staged(disks[host], expected.base, found)
                 ):
                     good += 1
                 elif self._was_lost(disks, name, there, found.time):
-                    promised = (key, found.time) in self._rows.acknowledged
                     good, lost = good + (not promised), lost + promised
             quorum = len(_places(row)) // 2 + 1
             if good + lost < quorum or good <= len(_places(row)) - quorum:
@@ -130,10 +132,12 @@ class ViewOracle:
         key: bytes,
         place: tuple[int, int],
         time: int,
+        promised: bool,
     ) -> bool:
         """Whether the view replicas of a place (of so many) have a row of that time, or those that come there.
 
-        Or a quorum of all: after a merge, its view replica may be another one than as the row was put there.
+        Or a quorum of all: after a merge, its view replica may be another one than as the row was put there. Of a version
+        that was not acknowledged, which one base replica may have alone, the one where it was put is enough.
         """
         row = self._catalog.view.tablet_with(name, token_in(key))
         assert row is not None
@@ -145,7 +149,8 @@ class ViewOracle:
             return found is not None and found.time >= time
 
         spared = row.lost - self._catalog.view.given_up if row.tablet.stage not in OVER else ()
-        if all(map(has, hosts)) or sum(map(has, others)) > len(others) // 2:
+        enough = len(others) // 2 if promised else 0
+        if all(map(has, hosts)) or sum(map(has, others)) > enough:
             return True
         return any(map(has, (*row.chosen.pending, *spared)))
 
