@@ -25,6 +25,7 @@ from stagewright.impl.indexes.processes.layout import MASTER, REAL, IndexLayout
 from stagewright.impl.indexes.processes.supervisor import IndexSupervisor
 from stagewright.impl.processes.errors import ClusterError
 from stagewright.machines.yugabytedb.indexes.index_states import Status
+from stagewright.spec.errors import InputError
 
 KINDS = ("plain", "unique", "deferred")
 KEPT = {key: {"v": key, "w": key % 10} for key in range(240)}  # rows that nobody writes again
@@ -160,7 +161,8 @@ def split_one(
 ) -> str:
     """Have a tablet of the table, or of an index, split, and maybe kill the process that does it; what became of it."""
     what = "splits of indexes" if index else "splits"
-    with suppress(ClusterError):
+    # An index whose build has failed is removed meanwhile, and has no tablets then.
+    with suppress(ClusterError, InputError) if index else suppress(ClusterError):
         tablets = client.tablets(index)
         if len(tablets.numbers) >= _MOST_TABLETS:
             return f"{what} not asked for"
@@ -202,7 +204,8 @@ def build_one(
             done[split_one(supervisor, client, chance, chance.choice(("", name)))] += 1
     dropped = chance.random() < 0.15
     if dropped:
-        client.drop(name)
+        with suppress(InputError):  # its build has failed, and it is gone
+            client.drop(name)
     found = until(client, name, (lambda b: b.gone) if dropped else is_over)
     end = "dropped" if dropped else "" if found.status is None else found.status.name.upper()
     done[f"{kind}: {end}"] += 1
