@@ -9,7 +9,7 @@ from threading import Event, Thread
 
 from stagewright.impl.endurance.broken import PATIENCE, BrokenError, refuse
 from stagewright.impl.processes.client import Session
-from stagewright.impl.processes.errors import ClusterError, OperationFailedError
+from stagewright.impl.processes.errors import ClusterError
 from stagewright.impl.processes.supervisor import TABLE, Supervisor
 
 _KEEPS = 20
@@ -94,7 +94,7 @@ def add_node(supervisor: Supervisor) -> int:
     Raises:
         BrokenError: none can join, although nobody has been killed for a while.
     """
-    return _asked_again(supervisor.add, "no node can join")
+    return asked_again(supervisor.add, "no node can join")
 
 
 def decommission_oldest(supervisor: Supervisor) -> int:
@@ -105,16 +105,16 @@ def decommission_oldest(supervisor: Supervisor) -> int:
     """
     layout = supervisor.layout
     name = next(n for n in layout.names() if not layout.stopped(n))
-    return _asked_again(lambda: supervisor.decommission(name), f"{name} cannot leave")
+    return asked_again(lambda: supervisor.decommission(name), f"{name} cannot leave")
 
 
-def _asked_again(ask: Callable[[], object], problem: str) -> int:
+def asked_again(ask: Callable[[], object], problem: str) -> int:
     """Ask as an operator would, who looks for who is down and asks again; how often it was refused before."""
     until, refused = time.monotonic() + PATIENCE, 0
     while True:
         try:
             ask()
-        except OperationFailedError as error:
+        except ClusterError as error:
             if time.monotonic() > until:
                 raise BrokenError(f"{problem}: {error}") from error
             refused += 1
