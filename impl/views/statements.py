@@ -119,5 +119,5 @@ def _refuse_to_empty(node: Context, view: View, name: str) -> None:
         raise RefusedError(
             f"{', '.join(sorted(alone))} would hold no tablet",
             (),
-            help="try again when tablets have moved",
+            help="try again when tablets have moved, or move one of another table there",
         )
