@@ -103,7 +103,7 @@ TWO_JOIN: dict[BudgetName, int | None] = {**REACHED, CdcGenerations.joins: 2}
 
 @known_bug(
     "003-31",
-    "scylladb PR #17134",
+    'design document 003: the node "will keep trying to read the generation\'s data in background"',
     breaks=CdcGenerations.decisions_of_paxos_are_applied,
     sizes={Generation: 3},
     budgets=TWO_JOIN,
