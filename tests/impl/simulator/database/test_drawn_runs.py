@@ -116,7 +116,11 @@ SHOWN = (
     Shown(D.who_is_spared_again_is_not_asked, SPARED, "the node has acknowledged the fence"),
     Shown(D.who_is_spared_again_is_not_asked, PASSED_EARLY, "the node has acknowledged the fence"),
     Shown(D.lost_rows_are_kept, REBUILT, "lie on n3, which is no replica"),
-    Shown(D.repeated_cleanups_settle_again, TOGETHER, "the update has the timestamp of a base row"),
+    Shown(
+        D.repeated_cleanups_settle_again,
+        replace(TOGETHER, seed=3),
+        "the update has the timestamp of a base row",
+    ),
     Shown(D.tablets_that_come_are_counted, DROPPED_EARLY, "the node holds no tablets"),
     Shown(D.last_tablets_move_silently, EMPTIED, "the node holds no tablets"),
 )
@@ -348,13 +352,6 @@ def test_who_cannot_be_spared_is_refused_while_another_one_is_drained() -> None:
     assert report.nodes == {"n1": "normal", "n2": "normal", "n3": "normal", "n4": "left"}
 
 
-@pytest.mark.long
-def test_who_is_to_be_replaced_takes_no_tablets_of_one_that_is_drained() -> None:
-    report = run(draw(120005342).plan())
-    assert (report.breaches, report.refused) == ([], [])
-    assert any("would be left: let a node join first" in o.result for o in report.outcomes)
-
-
 def test_who_is_slow_when_a_failed_barrier_is_put_up_with_cannot_read_from_old_replicas() -> None:
     report = run(draw(140001172).plan())
     assert (report.breaches, report.refused) == ([], [])
@@ -384,6 +381,7 @@ def test_a_replica_that_was_to_come_and_is_spared_removes_its_rows_before_the_wa
         120010211,  # a worker that learns late which table is processed keeps what it has completed of it
         120010275,  # an expired row of a log does not come again from a replica that has it still
         120009453,  # staging is processed first where a view is started after the call was sent
+        120005342,  # who is to be replaced takes no tablets of one that is drained
         160006076,  # after a merge, what was not acknowledged is in a view where its base replica of before had put it
         160001195,  # who has a row with a quorum is not given up while another one of that is
         150001819,  # a view that is built reads an older version than one that waits in staging, and came later
