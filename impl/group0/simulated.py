@@ -136,9 +136,7 @@ class ModelledLog:
 
     def append(self, request: Commit) -> Outcome:
         """What the log makes of a request at this moment."""
-        there = self.at(request.new.position)
-        at_place = None if there is None else there.id.id
-        refusal = refusal_of(request, self.head, self.term, at_place, self.first, self.microseconds)
+        refusal = self.refusal(request)
         if refusal is not None:
             return refusal
         self.head = request.new
@@ -147,15 +145,17 @@ class ModelledLog:
             self._pass_on(node)
         return Committed(request.new)
 
+    def refusal(self, request: Commit) -> Outcome | None:
+        """The answer to a request that cannot be appended at this moment; None if it can."""
+        there = self.at(request.new.position)
+        now = (self.epoch + self.clock.now) * 1000
+        at_place = None if there is None else there.id.id
+        return refusal_of(request, self.head, self.term, at_place, self.first, now)
+
     def at(self, position: int) -> Entry | None:
         """The entry at a position, if the log still has it."""
         index = position - self.first
         return self.entries[index] if 0 <= index < len(self.entries) else None
-
-    @property
-    def microseconds(self) -> int:
-        """The time of the log, since 1970."""
-        return (self.epoch + self.clock.now) * 1000
 
     @property
     def first(self) -> int:

@@ -7,6 +7,12 @@ from stagewright.impl.topology.coordinator import Rule, TopologyCoordinator
 
 C = TopologyCoordinator
 
+
+def _once_fenced(action: str) -> Rule:
+    """A step that waits until no replica accepts what is older."""
+    return Rule(action, C.knows_the_fence, C.spread_the_fence)
+
+
 RULES: tuple[Rule, ...] = (
     # what failed goes back
     Rule("roll_back_join"),
@@ -27,26 +33,26 @@ RULES: tuple[Rule, ...] = (
     # the way of a node in
     Rule("join_group0", C.is_done, C.let_join),
     Rule("insert_tokens"),
-    Rule("commit_cdc_generation", C.knows_the_fence, C.spread_the_fence),
+    _once_fenced("commit_cdc_generation"),
     Rule("publish_cdc_generation"),
     Rule("take_tokens"),
     Rule("read_new"),
-    Rule("finish_bootstrap", C.knows_the_fence, C.spread_the_fence),
-    Rule("remove_replaced", C.knows_the_fence, C.spread_the_fence),
-    Rule("finish_replace", C.knows_the_fence, C.spread_the_fence),
+    _once_fenced("finish_bootstrap"),
+    _once_fenced("remove_replaced"),
+    _once_fenced("finish_replace"),
     # the way of a node out
-    Rule("leave_token_ring", C.knows_the_fence, C.spread_the_fence),
-    Rule("remove_leaving", C.knows_the_fence, C.spread_the_fence),
-    Rule("finish_leaving", C.knows_the_fence, C.spread_the_fence),
-    Rule("report_completion", C.knows_the_fence, C.spread_the_fence),
+    _once_fenced("leave_token_ring"),
+    _once_fenced("remove_leaving"),
+    _once_fenced("finish_leaving"),
+    _once_fenced("report_completion"),
     Rule("shut_down", C.is_done, C.have_shut_down, inner=True),
     Rule("remove_from_group0"),
     Rule("finish_left"),
-    Rule("complete_rollback", C.knows_the_fence, C.spread_the_fence),
+    _once_fenced("complete_rollback"),
     Rule("finish_rebuild", C.is_done, C.have_rebuilt),
     Rule("fail_to_rebuild"),
     # generations, global requests
-    Rule("commit_generation", C.knows_the_fence, C.spread_the_fence),
+    _once_fenced("commit_generation"),
     Rule("publish_requested_generation"),
     Rule("publish_generation"),
     Rule("leave_tablet_track"),

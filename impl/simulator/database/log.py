@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from stagewright.impl.group0 import Commit, Committed, Entry, Outcome
-from stagewright.impl.group0.port import refusal_of
 from stagewright.impl.group0.simulated import ModelledLog
 
 _Listeners = list[Callable[[Entry], None]]
@@ -31,7 +30,4 @@ class HeardLog(ModelledLog):
         return outcome
 
     def _is_known(self, request: Commit) -> bool:
-        there = self.at(request.new.position)
-        at_place = None if there is None else there.id.id
-        answer = refusal_of(request, self.head, self.term, at_place, self.first, self.microseconds)
-        return isinstance(answer, Committed)
+        return isinstance(self.refusal(request), Committed)

@@ -352,6 +352,13 @@ def test_who_cannot_be_spared_is_refused_while_another_one_is_drained() -> None:
     assert report.nodes == {"n1": "normal", "n2": "normal", "n3": "normal", "n4": "left"}
 
 
+@pytest.mark.long
+def test_who_is_to_be_replaced_takes_no_tablets_of_one_that_is_drained() -> None:
+    report = run(replace(draw(120005342), seed=8).plan())
+    assert (report.breaches, report.refused) == ([], [])
+    assert any("would be left: let a node join first" in o.result for o in report.outcomes)
+
+
 def test_who_is_slow_when_a_failed_barrier_is_put_up_with_cannot_read_from_old_replicas() -> None:
     report = run(draw(140001172).plan())
     assert (report.breaches, report.refused) == ([], [])
