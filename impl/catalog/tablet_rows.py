@@ -1,7 +1,7 @@
 """Tablets as `system.tablets` has them: rows by table and last token, and the state of a tablet's machine.
 
-Beside upstream's columns a row holds which roles are excluded and whether the migration is unwanted; upstream
-derives these from other tables.
+Beside upstream's columns a row holds which roles are excluded and whether the migration is unwanted, which upstream
+derives from other tables, and whether the replicas have other places than those of a tablet that it was merged from.
 """
 
 from __future__ import annotations
@@ -95,6 +95,7 @@ def rows_of(table: str, layout: TabletMap) -> Iterable[Mutation]:
     for number, tablet in enumerate(layout.tablets):
         columns: Row = {
             "replicas": _pairs(tablet.replicas),
+            "reordered": tablet.reordered,
             "new_replicas": None,
             "stage": None,
             "transition": None,
@@ -143,6 +144,7 @@ def _tablet(table: str, number: int, tokens: tuple[int, int], row: Row) -> Table
             _replicas(row["replicas"]),
             Stage[row["stage"] or "none"],
             None if new is None else _replicas(new),
+            row.get("reordered", False),
         ),
         Kind[row["transition"]] if row["transition"] else None,
         row["session"] or "",

@@ -112,6 +112,7 @@ class Defect(Enum):
     views_of_the_end_are_flushed = auto()  # those that came while a memtable was written out, too
     view_updates_change_sides = auto()  # at once, as places in lists of replicas change
     view_rows_are_deleted_in_pairs = auto()  # also those that others have put there
+    merged_tablets_have_their_places = auto()  # for what is built on them, which began before
     late_rows_are_not_handed_over = auto()  # those that only a replica has which a tablet leaves
     spared_nodes_keep_silent = auto()  # of tablets that are rebuilt without them
     spared_view_replicas_keep_silent = auto()  # the same of tablets of views

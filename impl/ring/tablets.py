@@ -28,6 +28,7 @@ class Tablet:
     replicas: tuple[TabletReplica, ...]
     stage: Stage = Stage.none
     next: tuple[TabletReplica, ...] | None = None
+    reordered: bool = False  # replicas of one that it was merged from had other places
 
     @property
     def moves(self) -> bool:
@@ -50,6 +51,12 @@ class Tablet:
         then = self.hosts(Replicas.next)
         fewer = then if both and len(then) < len(before) else ()
         return Chosen(self.hosts(self.stage.reads), writes, pending, fewer)
+
+
+def together(left: Tablet, right: Tablet) -> Tablet:
+    """The tablet that two are which lie on the same replicas: these have the places that they had in the first."""
+    same = left.hosts(Replicas.previous) == right.hosts(Replicas.previous)
+    return Tablet(left.replicas, reordered=left.reordered or right.reordered or not same)
 
 
 @dataclass(frozen=True)
@@ -126,7 +133,7 @@ class TabletMap:
                     f"tablets {i} and {i + 1} lie on different replicas",
                     help="move one of them to the other's replicas first",
                 )
-            found.append(left)
+            found.append(together(left, right))
         return TabletMap(tuple(found))
 
     def _refuse_moving(self) -> None:

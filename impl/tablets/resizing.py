@@ -19,7 +19,7 @@ from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.messages import Work
 from stagewright.impl.node.messages.tables import Resize
 from stagewright.impl.node.port import Effect
-from stagewright.impl.ring.tablets import Tablet, TabletMap, TabletReplica
+from stagewright.impl.ring.tablets import Tablet, TabletMap, TabletReplica, together
 from stagewright.impl.tablets.balancer import TabletName
 from stagewright.impl.tablets.replication import is_altered, staying
 from stagewright.impl.topology.orders import Key, Orders
@@ -108,11 +108,12 @@ def resized_map(node: Context, table: str) -> TabletMap:
     """The tablets that a table has once it is resized as was decided."""
     rows, kind = node.view.tablets[table], node.view.resizes[table]
     if kind == Resize.split.value:
-        layout = [Tablet(row.tablet.replicas) for row in rows for _ in range(2)]
+        whole = (Tablet(r.tablet.replicas, reordered=r.tablet.reordered) for r in rows)
+        layout = [half for half in whole for _ in range(2)]
         if node.has(Defect.halves_of_tablets_are_mixed_up):
             layout = [*layout[::2], *layout[::2]]
     else:
-        layout = [Tablet(left.tablet.replicas) for left, _ in pairs(rows)]
+        layout = [together(left.tablet, right.tablet) for left, right in pairs(rows)]
     return TabletMap(tuple(layout))
 
 

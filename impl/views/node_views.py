@@ -196,7 +196,7 @@ class NodeViews:
             return []
         self._settled.add(row.key)
         staged = staged_rows(node.rows, base, *bounds(*row.range))
-        updates = updates_of_staged(node.view.views_of(base), staged, node.rows, base)
+        updates = for_everyone(updates_of_staged(node.view.views_of(base), staged, node.rows, base))
         hints, then = self._hints(base, updates)
         return self.store(hints, *then) if updates else []
 

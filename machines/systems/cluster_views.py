@@ -125,6 +125,7 @@ class ClusterViews(Machine):
             TopologyControl.ask_globally,
             TopologyControl.move_tablet,
             TopologyControl.create_table,
+            TopologyControl.drop_table,
             TopologyControl.start_resize_finalization,
             TopologyControl.lock,
             TopologyControl.crash,

@@ -195,7 +195,7 @@ class Outbox:
     def _retarget(self, key: Key, one: _Sending) -> list[Effect]:
         """Look whom an update is for now; who was not one of them before has it not."""
         update, node = one.update, self._node
-        targets = targets_of(node, one.base, update, one.targets)
+        targets = targets_of(node, one.base, update, one.targets, built=bool(key[0]))
         if (targets or ()) != one.targets:
             one.have &= {*(targets or ())}
             for target in sorted({*one.targets} - {*(targets or ())}):

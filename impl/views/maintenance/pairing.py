@@ -7,7 +7,9 @@ Places change where a tablet gains or loses a replica, and where two tablets are
 of that one after the other: while it goes on, updates go to the pairs of before and of after. Where one of the two
 has more replicas than the other, those without a partner are everybody's.
 
-That is so of rows that are put by a write or a build. A row that comes late, by a repair or because its replica is
+That is so of rows that are put by a write or a build. Where a tablet was merged from two whose lists differed, what
+is built or leaves staging afterwards is for all replicas of the view: others of the base may have been done before, and
+have put what they had where their partners of then are. A row that comes late, by a repair or because its replica is
 rebuilt, is for all replicas of the view: it was in the view with the partners of those that had it, and these may be
 others now. Deletions go to all of them, too: the row may have come to any, and of base replicas maybe one alone has had it.
 """
@@ -63,17 +65,21 @@ def _lists(view: View, row: TabletRow) -> Iterator[Hosts]:
         yield from _lists(view, view.tablets[row.table][row.number - 1])
 
 
-def targets_of(node: Context, base: str, update: ViewUpdate, before: Hosts) -> Hosts | None:
+def targets_of(
+    node: Context, base: str, update: ViewUpdate, before: Hosts, *, built: bool = False
+) -> Hosts | None:
     """The hosts to which a base replica sends an update; None: it is not paired now.
 
-    Those that it was for `before` stay, as long as they are replicas.
+    Those that it was for `before` stay, as long as they are replicas. `built`: it is of a task.
     """
     view = node.view
     base_row = view.tablet_with(base, token_in(update.base_key))
     view_row = view.tablet_with(update.view, token_in(update.key))
     if base_row is None or view_row is None or not is_paired(node.name, base_row):
         return None
-    pending, everyone = view_row.chosen.pending, update.everyone
+    reordered = base_row.tablet.reordered or view_row.tablet.reordered
+    built = built and not node.has(Defect.merged_tablets_have_their_places)
+    pending, everyone = view_row.chosen.pending, update.everyone or (built and reordered)
     if node.has(Defect.view_updates_change_sides):
         before, everyone = (), False
     if everyone or (update.value is None and not node.has(Defect.view_rows_are_deleted_in_pairs)):

@@ -7,8 +7,8 @@ What is kept is in `control/topology_record.py`, what is promised in `control/to
 from __future__ import annotations
 
 from stagewright.machines.scylladb.cluster import NETWORK, Node
+from stagewright.machines.scylladb.topology.control import topology_reasons as reasons
 from stagewright.machines.scylladb.topology.control.topology_properties import TopologyProperties
-from stagewright.machines.scylladb.topology.control.topology_reasons import TABLES
 from stagewright.machines.scylladb.topology.control.topology_record import (
     BALANCER,
     COORDINATOR,
@@ -48,23 +48,6 @@ from stagewright.spec import (
     vacuous,
 )
 
-IN_NO_OTHER = "tablets are in transition in no other state but tablet_draining, of older releases"
-CANCELLED = "a request that cannot proceed is cancelled"
-REMOVED_AGAIN = "what is removed may be removed again"
-PUBLISHED_AGAIN = "what is published may be published again"
-GIVEN_UP_AGAIN = "what is given up may be given up again, or not at all"
-CRASHES = "what does not run cannot crash, and what crashes need not"
-MOVES_WITH_OTHERS = "a tablet that moves with others, or not at all"
-TABLETS_ELSEWHERE = "a table that has its tablets elsewhere"
-STREAMS_MAY_FAIL = "a stream may fail at any time, or not"
-NOT_ASKED = "a request that is not made asks for nothing"
-STILL_NORMAL = "who asks to go is normal until its tablets have moved"
-NO_TABLETS = "a node without tablets has nothing to drain"
-NEW_TABLES = "a new table may have tablets there at any time, or none"
-A_DEAD_NODE_WAITS = "while a dead node waits for that, no other request can proceed"
-NOT_NEEDED = "who is down and not needed was refused: it takes a third request to tell"
-WAITING = "one request can proceed and another cannot: it takes three nodes, some dead, to tell"
-
 requests, faults, stages = Record.requests, Record.faults, Record.stages
 
 
@@ -86,7 +69,7 @@ class TopologyControl(TopologyProperties):
         {Node: 3},
     )
 
-    tables = TABLES
+    tables = reasons.TABLES
 
     # -- nodes ---------------------------------------------------------------------------------------
 
@@ -417,10 +400,11 @@ class TopologyControl(TopologyProperties):
 
     @action(by=COORDINATOR, fair=WEAK)
     def settle_tablets(self) -> None:
-        """The tablets in transition have all come to rest where they were, or elsewhere."""
+        """The tablets in transition have all come to rest where they were, or elsewhere, or are dropped."""
         require(self.tablet_work.is_some(), "tablets are in transition")
-        require(self.transition_state == T.tablet_migration, "in the tablet migration track")
-        leaving = some(self._to_be_drained(n) & self._others_stay(n) for n in Node)
+        tracks = self.transition_state.any_of(T.tablet_migration, T.tablet_draining)
+        require(tracks, "in a track in which tablets move")
+        leaving = some(self._keeps_tablets(n) & self._others_stay(n) for n in Node)
         drains = (self.tablet_work == Work.draining) & leaving
         require(~drains, "no node is drained that others can stand in for")
         self.tablet_work = None
@@ -485,6 +469,13 @@ class TopologyControl(TopologyProperties):
         require(self.in_old_ring(n) & ~reads_new, "the node serves")
         require(~self.tablet_hosts.has(n) & ~self.down.has(n), "the node is up and has no tablets")
         self.tablet_hosts.add(n)
+
+    @action(by=OPERATOR, spends=requests)
+    def drop_table(self, n: Term[Node]) -> None:
+        """A table, or a view, is dropped, whatever its tablets are doing; the node had tablets of no other one."""
+        require(self.tablet_hosts.has(n), "the node holds tablets")
+        self.tablet_hosts.discard(n)
+        self.dropped = ~self.dropped
 
     @action(by=COORDINATOR, fair=WEAK)
     def leave_tablet_track(self) -> None:
@@ -994,9 +985,6 @@ class TopologyControl(TopologyProperties):
         self.session = False
         self._enter()
 
-    def _leaves_with_tablets(self, n: Term[Node]) -> Bool:
-        return self._must_be_empty(n) & self.tablet_hosts.has(n)
-
     def _past_read_fence(self) -> None:
         """The cluster has learned of it, and "no reads that started before this point exist"."""
         require(self.transition_state == T.write_both_read_new, "reads use the new ring")
@@ -1173,6 +1161,13 @@ class TopologyControl(TopologyProperties):
         moves = self.tablet_hosts.has(n) & (heir != n) & self._may_settle(heir)
         return drains & others & moves
 
+    @accepts(drop_table)
+    def tables_are_dropped_at_any_time(self, n: Term[Node]) -> Bool:
+        """000: tasks are "aborted due to keyspace/view drop" in whatever state: no tablet that moves, and no node that
+        would be left without tablets, is in the way.
+        """
+        return self.tablet_hosts.has(n)
+
     @accepts(ask_globally)
     def global_requests_are_issued_at_any_time(self) -> Bool:
         """001: "Separately from the per-node requests, there is also a 'global' request field": nodes need not be done."""
@@ -1198,10 +1193,10 @@ class TopologyControl(TopologyProperties):
             _is_its_turn,
             "no request to replace comes before it",
             "no request to remove comes before it",
-            because=A_DEAD_NODE_WAITS,
+            because=reasons.A_DEAD_NODE_WAITS,
         ),
         equivalent_weakening(
-            _is_its_turn, "no request to leave comes before it", because=NOT_NEEDED
+            _is_its_turn, "no request to leave comes before it", because=reasons.NOT_NEEDED
         ),
         equivalent_loss(
             _enter,
@@ -1214,28 +1209,30 @@ class TopologyControl(TopologyProperties):
         equivalent_weakening(
             ask_to_replace,
             "the replaced node is down, and asks for nothing",
-            because=CANCELLED,
+            because=reasons.CANCELLED,
         ),
-        equivalent_weakening(ask_to_leave, "node is normal and up", because=CANCELLED),
-        equivalent_weakening(ask_to_remove, "node is normal and down", because=CANCELLED),
+        equivalent_weakening(ask_to_leave, "node is normal and up", because=reasons.CANCELLED),
+        equivalent_weakening(ask_to_remove, "node is normal and down", because=reasons.CANCELLED),
         equivalent_weakening(ask_to_remove, "another node stays", because="it takes two down"),
-        equivalent_weakening(ask_to_rebuild, "node is normal and up", because=CANCELLED),
-        equivalent_loss(ask_globally, Record.global_request, because=NOT_ASKED),
+        equivalent_weakening(ask_to_rebuild, "node is normal and up", because=reasons.CANCELLED),
+        equivalent_loss(ask_globally, Record.global_request, because=reasons.NOT_ASKED),
         equivalent_drop(cancel, "it is not paused", because="a paused one may be refused, too"),
-        equivalent_weakening(cancel, "no request can proceed", because=WAITING),
-        equivalent_weakening(reject, "its request can proceed, or is paused", because=WAITING),
-        equivalent_drop(crash, "node is up", because=CRASHES),
-        equivalent_loss(crash, Record.down, because=CRASHES),
+        equivalent_weakening(cancel, "no request can proceed", because=reasons.WAITING),
+        equivalent_weakening(
+            reject, "its request can proceed, or is paused", because=reasons.WAITING
+        ),
+        equivalent_drop(crash, "node is up", because=reasons.CRASHES),
+        equivalent_loss(crash, Record.down, because=reasons.CRASHES),
         equivalent_weakening(
             restart, "node is down", because="what is not there, or has left, is not down"
         ),
         equivalent_weakening(
-            start_rebuild, "no request to join comes before it", because=NOT_NEEDED
+            start_rebuild, "no request to join comes before it", because=reasons.NOT_NEEDED
         ),
         equivalent_drop(
             fail_to_rebuild,
             "a node is down, or there is no source",
-            because=STREAMS_MAY_FAIL,
+            because=reasons.STREAMS_MAY_FAIL,
         ),
         equivalent_drop(start_barrier, "nothing is given up", because="one more does no harm"),
         equivalent_weakening(
@@ -1245,16 +1242,18 @@ class TopologyControl(TopologyProperties):
         equivalent_weakening(
             start_draining,
             "the request of the node is paused, or it was replaced",
-            because=NO_TABLETS,
+            because=reasons.NO_TABLETS,
         ),
         equivalent_loss(
             _enter_tablet_track, Record.tablet_work, because="a plan that moves nothing"
         ),
-        equivalent_drop(move_tablet, "no tablet is in transition", because=MOVES_WITH_OTHERS),
+        equivalent_drop(
+            move_tablet, "no tablet is in transition", because=reasons.MOVES_WITH_OTHERS
+        ),
         equivalent_drop(
             settle_tablets,
             "tablets are in transition",
-            "in the tablet migration track",
+            "in a track in which tablets move",
             because="what is at rest comes to rest; this release moves tablets in no other state",
         ),
         equivalent_drop(finish_draining_node, "the node holds tablets", because="else it is done"),
@@ -1272,11 +1271,11 @@ class TopologyControl(TopologyProperties):
             "tablets are moving",
             "the node is normal",
             "the node holds no tablets",
-            because=NEW_TABLES,
+            because=reasons.NEW_TABLES,
         ),
-        equivalent_loss(settle_tablets_on, Record.tablet_hosts, because=NEW_TABLES),
-        equivalent_drop(move_last_tablet, "the node holds tablets", because=NEW_TABLES),
-        equivalent_loss(move_last_tablet, Record.tablet_hosts, because=NEW_TABLES),
+        equivalent_loss(settle_tablets_on, Record.tablet_hosts, because=reasons.NEW_TABLES),
+        equivalent_drop(move_last_tablet, "the node holds tablets", because=reasons.NEW_TABLES),
+        equivalent_loss(move_last_tablet, Record.tablet_hosts, because=reasons.NEW_TABLES),
         equivalent_loss(
             roll_back_join, Record.tablet_work, because="older releases alone drain for it"
         ),
@@ -1291,16 +1290,20 @@ class TopologyControl(TopologyProperties):
             because="a drain, and a node that is replaced, are looked at again; to stay is no move",
         ),
         equivalent_weakening(
-            settle_tablets, "no node is drained that others can stand in for", because=STILL_NORMAL
+            settle_tablets,
+            "no node is drained that others can stand in for",
+            because=reasons.STILL_NORMAL,
         ),
         equivalent_drop(
-            create_table, "the node is up and has no tablets", because=TABLETS_ELSEWHERE
+            create_table, "the node is up and has no tablets", because=reasons.TABLETS_ELSEWHERE
         ),
-        equivalent_loss(create_table, Record.tablet_hosts, because=TABLETS_ELSEWHERE),
+        equivalent_loss(create_table, Record.tablet_hosts, because=reasons.TABLETS_ELSEWHERE),
         equivalent_drop(
-            publish_generation, "a generation is not published yet", because=PUBLISHED_AGAIN
+            publish_generation, "a generation is not published yet", because=reasons.PUBLISHED_AGAIN
         ),
-        equivalent_weakening(_take_up, "no request of a node can proceed", because=NOT_NEEDED),
+        equivalent_weakening(
+            _take_up, "no request of a node can proceed", because=reasons.NOT_NEEDED
+        ),
         equivalent_drop(
             fence_before_cleanup,
             "cleanup is needed",
@@ -1308,16 +1311,18 @@ class TopologyControl(TopologyProperties):
             because="a barrier more does no harm",
         ),
         equivalent_drop(
-            clean_up, "node holds rows of ranges that it has lost", because=REMOVED_AGAIN
+            clean_up, "node holds rows of ranges that it has lost", because=reasons.REMOVED_AGAIN
         ),
-        equivalent_drop(_has_moving_tablets, "in the tablet migration track", because=IN_NO_OTHER),
+        equivalent_drop(
+            _has_moving_tablets, "in the tablet migration track", because=reasons.IN_NO_OTHER
+        ),
         equivalent_drop(fence_stages, "older requests are not fenced", because="it stays up"),
         equivalent_loss(lock, Record.transition_state, because="a lock that is not taken"),
         equivalent_weakening(
-            start_decommission, "no request to join comes before it", because=NOT_NEEDED
+            start_decommission, "no request to join comes before it", because=reasons.NOT_NEEDED
         ),
         equivalent_drop(
-            start_remove, "no request to join comes before it", because=A_DEAD_NODE_WAITS
+            start_remove, "no request to join comes before it", because=reasons.A_DEAD_NODE_WAITS
         ),
         equivalent_drop(
             join_group0,
@@ -1325,7 +1330,7 @@ class TopologyControl(TopologyProperties):
             "the node is not in group0",
             because="a node that joins and dies at once, or that joins again",
         ),
-        equivalent_drop(remove_replaced, "it is still in group0", because=REMOVED_AGAIN),
+        equivalent_drop(remove_replaced, "it is still in group0", because=reasons.REMOVED_AGAIN),
         equivalent_drop(
             _joining,
             "a node joins group0",
@@ -1344,10 +1349,12 @@ class TopologyControl(TopologyProperties):
             because="what is streamed may be streamed again, and where nodes stream is a session",
         ),
         equivalent_drop(
-            stream_with_dead_node, "a node that takes part is down", because=STREAMS_MAY_FAIL
+            stream_with_dead_node,
+            "a node that takes part is down",
+            because=reasons.STREAMS_MAY_FAIL,
         ),
-        equivalent_drop(_streaming_fails, "it has not ended yet", because=STREAMS_MAY_FAIL),
-        equivalent_loss(_streaming_fails, Record.giving_up, because=STREAMS_MAY_FAIL),
+        equivalent_drop(_streaming_fails, "it has not ended yet", because=reasons.STREAMS_MAY_FAIL),
+        equivalent_loss(_streaming_fails, Record.giving_up, because=reasons.STREAMS_MAY_FAIL),
         equivalent_drop(read_new, "writes go to both rings", because="nothing streams otherwise"),
         equivalent_weakening(
             read_new, "streaming is done", because="what is given up has not been streamed"
@@ -1366,19 +1373,19 @@ class TopologyControl(TopologyProperties):
             because="what is reported may be reported again",
         ),
         equivalent_drop(shut_down, "it is up", because="what is down may be told as well"),
-        equivalent_drop(remove_from_group0, "it is still in group0", because=REMOVED_AGAIN),
+        equivalent_drop(remove_from_group0, "it is still in group0", because=reasons.REMOVED_AGAIN),
         equivalent_drop(
             _leaving_ring,
             "a node has left the token ring",
             because="nothing of the kind is done, or left to be done, for any other node",
         ),
-        equivalent_drop(give_up_join, "it is not given up yet", because=GIVEN_UP_AGAIN),
-        equivalent_loss(give_up_join, Record.giving_up, because=GIVEN_UP_AGAIN),
+        equivalent_drop(give_up_join, "it is not given up yet", because=reasons.GIVEN_UP_AGAIN),
+        equivalent_loss(give_up_join, Record.giving_up, because=reasons.GIVEN_UP_AGAIN),
         equivalent_drop(
             give_up_with_tablets,
             "a node that leaves has tablets",
             "it is not given up yet",
-            because=STREAMS_MAY_FAIL,
+            because=reasons.STREAMS_MAY_FAIL,
         ),
     )
 

@@ -40,6 +40,7 @@ NO_PART_OF_IT = (
     TopologyControl.finish_resize,
     TopologyControl.move_tablet,
     TopologyControl.create_table,
+    TopologyControl.drop_table,
     TopologyControl.ask_globally,  # but for cleanups, for which the system asks
     TopologyControl.prepare_generation,
     TopologyControl.commit_generation,

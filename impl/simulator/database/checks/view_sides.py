@@ -66,9 +66,13 @@ def _due(view: View, name: str, base: str, update: ViewUpdate, *, late: bool = F
 
 
 def _changes(view: View, row: TabletRow) -> bool:
-    """Whether the places of a tablet's replicas change, or soon will."""
+    """Whether the places of a tablet's replicas change, or soon will, or were others in one that it was merged from."""
     then = row.tablet.next
-    return row.table in view.resizes or (then is not None and len(then) != len(row.tablet.replicas))
+    return (
+        row.table in view.resizes
+        or row.tablet.reordered
+        or (then is not None and len(then) != len(row.tablet.replicas))
+    )
 
 
 def _rows(view: View, base: str, update: ViewUpdate) -> tuple[TabletRow, TabletRow] | None:

@@ -40,6 +40,15 @@ class _Batch:
     lost: int = 0  # view replicas that had been lost with their nodes before
 
 
+@dataclass(frozen=True)
+class _Hint:
+    """An update that is kept until it has arrived, and where on the disk it is and the row that came with it."""
+
+    update: ViewUpdate
+    position: int
+    row: int  # 0: it is of a row that was there before
+
+
 class ViewWatcher:
     """The updates and batches of a run; `take` is where a step goes, `hosts` are all machines."""
 
@@ -48,9 +57,9 @@ class ViewWatcher:
         self._take = take
         self._hosts = hosts
         self._expected: set[ViewUpdate] = set()  # of the write that is handled
-        self._hints: dict[tuple[str, str, bytes], tuple[ViewUpdate, int]] = {}  # by node and table
+        self._hints: dict[tuple[str, str, bytes], _Hint] = {}  # by node and table
         # Those that were dropped in lives that go on, and where: a crash may bring them back.
-        self._gone: dict[tuple[str, str, bytes], tuple[tuple[ViewUpdate, int], int]] = {}
+        self._gone: dict[tuple[str, str, bytes], tuple[_Hint, int]] = {}
         self._sides = Sides()
         self._places = ViewPlaces()
         self._late: set[tuple[str, ViewUpdate]] = set()  # by life: of rows that came late
@@ -122,6 +131,8 @@ class ViewWatcher:
         self._places.stored(node.name, batch)
         bases = {hints_of(v.base): v.base for v in node.context.view.views.values()}
         kept: set[ViewUpdate] = set()
+        written = {(put.family, put.version.key, put.version.time) for put in batch}
+        position = len(host.disk.log)
         for put in batch:
             if put.family in bases:
                 update = update_in(put.version)
@@ -132,8 +143,9 @@ class ViewWatcher:
                 everyone = late or not isinstance(cause, ReplicaWrite)
                 if late:
                     self._late.add((life_of(host), update))
-                if there is None or there[0].time < update.time:
-                    self._hints[where] = update, len(host.disk.log)
+                if there is None or there.update.time < update.time:
+                    base = bases[put.family], update.base_key, update.time
+                    self._hints[where] = _Hint(update, position, position if base in written else 0)
                     self._sides.begin(life_of(host), node, update, everyone=everyone)
                 elif everyone:  # it is stored already, for its pair alone
                     self._sides.allow(life_of(host), update)
@@ -151,7 +163,7 @@ class ViewWatcher:
         base_key = stored_key(parts_of(key)[1])
         update = ViewUpdate(view.name, base_key, key, time, value)
         hint = self._hints.get((node.name, hints_of(view.base), hint_key(update)))
-        known = hint is not None and hint[0] == update
+        known = hint is not None and hint.update == update
         snapshot = host.rows.snapshot()
         row = snapshot.get(view.base, base_key, time)
         kept = snapshot.get(hints_of(view.base), hint_key(update), time)
@@ -166,7 +178,7 @@ class ViewWatcher:
             life_of(host),
             node.name,
             "send_update",
-            durable=not known or hint is None or host.disk.synced >= hint[1],
+            durable=not known or hint is None or host.disk.synced >= hint.row,
             timely=(row is not None and row.time == time)
             or (newest is not None and newest.time > time),
             paired=self._sides.has(life_of(host), node, update, to),
@@ -194,7 +206,7 @@ class ViewWatcher:
         if found is None:
             return
         self._gone[node.name, family, key] = found, len(host.disk.log)
-        update, view = found[0], node.context.view.views.get(found[0].view)
+        update, view = found.update, node.context.view.views.get(found.update.view)
         late = (life_of(host), update) in self._late
         # Who has learned sooner than this node that the view was dropped, or is at another place, has its rows no more.
         arrived = (
@@ -219,8 +231,8 @@ class ViewWatcher:
                 del self._gone[where]
                 if dropped > left:
                     self._hints.setdefault(where, hint)
-        for where, (_, position) in [*self._hints.items()]:
-            if where[0] == host.identity.name and position > left:
+        for where, hint in [*self._hints.items()]:
+            if where[0] == host.identity.name and hint.position > left:
                 del self._hints[where]
 
     # -- batches -------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from stagewright.machines.scylladb.topology.control.topology_record import (
     COORDINATOR,
     OPERATOR,
     WEAK,
+    T,
 )
 from stagewright.machines.scylladb.topology.topology import TopologyCluster
 from stagewright.machines.scylladb.topology.topology_announced import TopologyAnnounced
@@ -234,13 +235,16 @@ class NobodyRebuildsForTheReplacedNode(TopologyControl):
     profile="scylla-6.0",
     budgets={TopologyControl.faults: 0},
 )
-class TheLastTabletIsMovedByHand(TopologyControl):
-    """A tablet could be moved by hand from a node that was being drained for its decommission: the drain, which was
-    to move it, waited for it for ever.
+class ADrainWaitsForWhatIsGone(TopologyControl):
+    """The last tablet of a node that was being drained for its decommission was moved by hand, or dropped with its table:
+    the drain, which was to move it, waited for it for ever.
     """
 
-    def _still_goes(self, n: Term[Node]) -> Bool:
-        return self._to_be_drained(n)
+    @action(by=COORDINATOR, fair=WEAK)
+    def settle_tablets(self) -> None:
+        """What is not moved by the drain comes to rest in the tablet migration track alone."""
+        super().settle_tablets()
+        require(self.transition_state == T.tablet_migration, "in the tablet migration track")
 
 
 @known_bug(

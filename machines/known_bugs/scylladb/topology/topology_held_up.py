@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from stagewright.machines.scylladb.cluster import Node
-from stagewright.machines.scylladb.topology.control.topology_record import COORDINATOR
+from stagewright.machines.scylladb.topology.control.topology_record import (
+    COORDINATOR,
+    OPERATOR,
+    TopologyRecord,
+)
 from stagewright.machines.scylladb.topology.shared_fence import Kind, SharedFence, Stage
 from stagewright.machines.scylladb.topology.topology_control import TopologyControl
 from stagewright.machines.scylladb.topology.topology_rebuild import TopologyRebuild
@@ -46,6 +50,39 @@ class OneNodeIsEmptiedAtATime(TopologyControl):
     def _is_drained_last(self, n: Term[Node]) -> Bool:
         """It still goes, whoever else does."""
         return self._still_goes(n)
+
+
+@known_bug(
+    "001-111",
+    'design document 000: tasks are "aborted due to keyspace/view drop", in whatever state',
+    breaks=TopologyControl.tables_are_dropped_at_any_time,
+    budgets={TopologyControl.requests: 1, TopologyControl.faults: 0},
+)
+class NoNodeIsLeftWithoutTablets(TopologyControl):
+    """A view was not dropped while some node had tablets of it alone: where loads are equal, nothing moves, and the drop
+    was refused until an operator moved a tablet there.
+    """
+
+    @action(by=OPERATOR, spends=TopologyRecord.requests)
+    def drop_table(self, n: Term[Node]) -> None:
+        """No table is the last of a node, while another one has any."""
+        others = some((m != n) & self.tablet_hosts.has(m) for m in Node)
+        require(~others, "no other node holds tablets")
+        super().drop_table(n)
+
+
+@known_bug(
+    "001-112",
+    "design document 001: a tablet migrates from one replica to another",
+    breaks=TopologyControl.tablets_leave_a_node_by_moving,
+    budgets={TopologyControl.requests: 2, TopologyControl.faults: 0},
+)
+class NobodyTakesOver(TopologyControl):
+    """The last tablet of a node left it for balance, and the commit did not say where it is now."""
+
+    def _hand_over(self, n: Term[Node], heir: Term[Node]) -> None:
+        """It is gone, unless it has stayed."""
+        self.tablet_hosts.put(n, n == heir)
 
 
 @known_bug(

@@ -1,4 +1,4 @@
-"""Entries of the topology's tables that no promise can tell from others, each with its reason.
+"""Why no promise can tell some changes of the topology from none: the reasons, and those of its tables' entries.
 
 `stagewright mutate` changes every entry of a table; what is not listed here is caught by a promise.
 """
@@ -16,6 +16,23 @@ from stagewright.machines.scylladb.topology.topology_states import (
 from stagewright.spec import equivalent_value, equivalents
 
 T = TransitionState
+
+IN_NO_OTHER = "tablets are in transition in no other state but tablet_draining, of older releases"
+CANCELLED = "a request that cannot proceed is cancelled"
+REMOVED_AGAIN = "what is removed may be removed again"
+PUBLISHED_AGAIN = "what is published may be published again"
+GIVEN_UP_AGAIN = "what is given up may be given up again, or not at all"
+CRASHES = "what does not run cannot crash, and what crashes need not"
+MOVES_WITH_OTHERS = "a tablet that moves with others, or not at all"
+TABLETS_ELSEWHERE = "a table that has its tablets elsewhere"
+STREAMS_MAY_FAIL = "a stream may fail at any time, or not"
+NOT_ASKED = "a request that is not made asks for nothing"
+STILL_NORMAL = "who asks to go is normal until its tablets have moved"
+NO_TABLETS = "a node without tablets has nothing to drain"
+NEW_TABLES = "a new table may have tablets there at any time, or none"
+A_DEAD_NODE_WAITS = "while a dead node waits for that, no other request can proceed"
+NOT_NEEDED = "who is down and not needed was refused: it takes a third request to tell"
+WAITING = "one request can proceed and another cannot: it takes three nodes, some dead, to tell"
 
 OF_OTHER_RELEASES = (T.publish_cdc_generation, T.tablet_draining)
 ONE_RING = (

@@ -33,6 +33,7 @@ from stagewright.spec import (
     budget,
     every,
     flag,
+    history,
     initially,
     number,
     observed,
@@ -90,6 +91,7 @@ class TopologyRecord(Machine):
     members = set_of(Node, init=ANY)  # of group0
     tablet_hosts = set_of(Node, init=ANY)  # nodes that hold tablet replicas
     tablet_work: OptionalVar[Work] = optional(Work)  # why tablets are in transition, if any are
+    dropped: FlagVar = history(flag())  # turns with every table that is dropped
 
     # nodes, as the failure detector sees them
     down = observed(set_of(Node), of=NETWORK)
@@ -236,6 +238,13 @@ class TopologyRecord(Machine):
         """Its tablets are to be moved, or rebuilt from other replicas, while the tablet migration track goes on."""
         lost = self._is(n, NodeState.left) & self.tablet_hosts.has(n)
         return self._paused(n) | lost
+
+    def _keeps_tablets(self, n: Term[Node]) -> Bool:
+        """It is to be drained, or must be empty, and is not."""
+        return self._to_be_drained(n) | self._leaves_with_tablets(n)
+
+    def _leaves_with_tablets(self, n: Term[Node]) -> Bool:
+        return self._must_be_empty(n) & self.tablet_hosts.has(n)
 
     def _must_be_empty(self, n: Term[Node]) -> Bool:
         """Where tablets drain in a transition state of their own, they do so from a node that is replaced, too."""

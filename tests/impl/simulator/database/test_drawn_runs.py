@@ -122,6 +122,9 @@ SHOWN = (
         "the update has the timestamp of a base row",
     ),
     Shown(D.tablets_that_come_are_counted, DROPPED_EARLY, "the node holds no tablets"),
+    Shown(
+        D.merged_tablets_have_their_places, draw(170003484).plan(), "of ks.v as None, clients read"
+    ),
     Shown(D.last_tablets_move_silently, EMPTIED, "the node holds no tablets"),
 )
 
@@ -385,6 +388,7 @@ def test_a_replica_that_was_to_come_and_is_spared_removes_its_rows_before_the_wa
 @pytest.mark.parametrize(
     "seed",
     [
+        170001395,  # an update of a batch is sent while the same one is stored, to be taken out of a view
         120010211,  # a worker that learns late which table is processed keeps what it has completed of it
         120010275,  # an expired row of a log does not come again from a replica that has it still
         120009453,  # staging is processed first where a view is started after the call was sent

@@ -282,6 +282,7 @@ NOT_LOGGED = {
     D.streams_outlive_their_tablets: NO_LINE_OF_TABLES,
     D.last_tablets_move_silently: NO_LINE_OF_TABLES,
     D.tablets_that_come_are_counted: NO_LINE_OF_TABLES,
+    D.merged_tablets_have_their_places: NO_LINE_OF_VIEWS,
     D.a_call_joins_with_all_its_tasks: NO_LINE_OF_VIEWS,
     D.recreated_views_are_the_same: NO_LINE_OF_VIEWS,
     **dict.fromkeys(

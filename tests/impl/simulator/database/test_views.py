@@ -150,6 +150,27 @@ def test_a_view_may_be_dropped_at_any_time(wait: int) -> None:
     assert ("ks.v",) not in report.tables["tables"]
 
 
+@pytest.mark.parametrize(
+    "while_",
+    [
+        "",
+        "ask decommission n1; ask decommission n2; ",
+        "kill n3; ask remove n3; ",
+        "move v 0; ",
+    ],
+    ids=["at rest", "drained", "removed", "moved"],
+)
+def test_a_view_takes_the_last_tablets_of_a_node_with_it(while_: str) -> None:
+    script = (
+        "table t tablets 1 rf 2; write 20; create view v on t by value; await v; "
+        f"{while_}drop view v; write 20"
+    )
+    report = run(Plan(nodes=5, script=parse_script(script), workload=KEYS))
+    assert (report.breaches, report.refused) == ([], [])
+    assert {o.result for o in report.outcomes if o.operation == "drop view v"} == {"done"}
+    assert {table for table, _ in report.tables["tablets"]} == {"ks.t"}
+
+
 @pytest.mark.parametrize("wait", [0, 60, 400])
 def test_a_table_is_left_although_its_last_view_is_dropped(wait: int) -> None:
     script = (
