@@ -31,7 +31,11 @@ from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Role, Run,
 
 KIND = "staging"
 # Whoever comes may not have been meant when the update was sent: it gets from the others what these have by now.
-_UNSTREAMED = (Stage.allow_write_both_read_old, Stage.write_both_read_old)
+_UNSTREAMED = (
+    Stage.allow_write_both_read_old,
+    Stage.write_both_read_old,
+    Stage.rebuild_repair,
+)
 Where = tuple[str, int, str]
 """A base table, the last token of one of its tablets, a host."""
 
