@@ -78,6 +78,7 @@ class Defect(Enum):
     streaming_does_not_wait = auto()  # until every node writes to both replica sets of a tablet
     old_reads_are_not_awaited = auto()  # writes leave the replicas that are still read
     cleanup_does_not_wait = auto()  # the leaving replica is cleaned up while it is written to
+    waived_barriers_move_no_fence = auto()  # though who seems to be down may live and read
     # in a barrier: they may live, cut off, and know no fence
     fence_skips_nodes_that_seem_down = auto()
     # for a tablet's barrier, as it was given up when that began

@@ -350,7 +350,7 @@ class ServerLog:
         if action in FOUND and leads:
             self._finds(request)
         elif action in FENCES:
-            self._proceeds_without()
+            self._proceeds_without(action)
         if failed_barrier(request.command):
             failed = f"transition_state::{catalog.view.transition_state.name}, {_FAILED}"
             self._say(TOPOLOGY, failed, Level.ERROR)
@@ -379,15 +379,19 @@ class ServerLog:
         found = "coordinator fiber found a node to work on"
         self._say(TOPOLOGY, f"{found} id={host_id_of(name)} state={state}")
 
-    def _proceeds_without(self) -> None:
+    def _proceeds_without(self, action: str) -> None:
         """Not every node has answered, and the fence advances all the same."""
         coordinator = self._of.coordinator
         round_ = None if coordinator is None else coordinator.rounds.round
-        if round_ is not None and round_.phase is Phase.drain and round_.missing:
-            missing = ids(round_.missing)
+        missing = frozenset[str]()
+        if action == "wait_ring_delay":  # its round has failed before
+            missing = self._of.context.down
+        elif round_ is not None and round_.phase is Phase.drain:
+            missing = frozenset(round_.missing)
+        if missing:
             self._say(
                 TOPOLOGY,
                 "drain rpc failed, proceed to fence old writes: raft topology: "
-                f"exec_global_command(barrier_and_drain) failed with no answer of {missing}",
+                f"exec_global_command(barrier_and_drain) failed with no answer of {ids(missing)}",
                 Level.WARN,
             )

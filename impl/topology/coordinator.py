@@ -32,7 +32,7 @@ from stagewright.impl.topology.new_generation import (
     vnodes_with,
 )
 from stagewright.impl.topology.orders import Job, Key, Orders
-from stagewright.impl.topology.planning import Board, step_of
+from stagewright.impl.topology.planning import Board, step_of, unfenced
 from stagewright.impl.topology.rounds import Round, Rounds
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.topology.topology_states import Barrier, NodeState
@@ -227,6 +227,9 @@ class TopologyCoordinator:
             made = board.command(text, self.node.catalog, details, beside)
             if step.action in STARTS:
                 made = replace(made, until=latest_commit(self.node))
+            waived = step.action == "wait_ring_delay"
+            if waived and self.node.has(Defect.waived_barriers_move_no_fence):
+                return unfenced(made)
             forgets = self.node.has(Defect.generations_are_not_queued)
             return unqueued(made, self.node.catalog) if forgets else made
 

@@ -9,6 +9,7 @@ one before it, those that only the coordinator's memory knew included: the log i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from stagewright.impl.catalog.catalog import Catalog
@@ -109,6 +110,16 @@ class Board:
         own = [t for t in self.taken if t.instance is self.instance]
         rows = mutations_of(own, catalog.tables, details)
         return Command(description, steps_of(Record(tuple(self.taken))), (*beside, *rows))
+
+
+def unfenced(command: Command) -> Command:
+    """A command as a wrong build makes it: it moves no fence."""
+
+    def without(one: Mutation) -> Mutation:
+        kept = {k: v for k, v in (one.columns or {}).items() if k != "fence_version"}
+        return one if one.columns is None else replace(one, columns=kept)
+
+    return replace(command, mutations=tuple(map(without, command.mutations)))
 
 
 def step_of(action: str, **arguments: Any) -> Step:

@@ -32,6 +32,7 @@ from tests.traces.databases.scylladb.scylla_evaluated import interpret, violatio
 from stagewright.commands import run_command_line
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.server_log.files import LOGS
+from stagewright.impl.simulator.campaign.drawing import draw
 from stagewright.impl.simulator.database.clients import Workload
 from stagewright.impl.simulator.database.plan import Plan
 from stagewright.impl.simulator.database.run import run
@@ -92,6 +93,7 @@ ELECTED_AGAIN = Plan(
 SOUND = {
     "every fault, clocks off by 50 ms": replace(CHANGES, seed=3, faults=SKEWED),
     "a cleanup": replace(CLEANED, seed=1),
+    "a failed barrier that is put up with": draw(140001172).plan(),
     "barriers of many coordinators": replace(DEPOSED, seed=2),
     "tablets, crashes and deposed coordinators": replace(TABLETS, seed=2, faults=BROKEN_OFF),
     # The last barrier of tablets once counted as the one before a cleanup, if it missed a node that was down.
@@ -282,6 +284,7 @@ NOT_LOGGED = {
     D.streams_outlive_their_tablets: NO_LINE_OF_TABLES,
     D.last_tablets_move_silently: NO_LINE_OF_TABLES,
     D.tablets_that_come_are_counted: NO_LINE_OF_TABLES,
+    D.waived_barriers_move_no_fence: NO_LINE_OF_TABLES,
     D.merged_tablets_have_their_places: NO_LINE_OF_VIEWS,
     D.a_call_joins_with_all_its_tasks: NO_LINE_OF_VIEWS,
     D.recreated_views_are_the_same: NO_LINE_OF_VIEWS,
