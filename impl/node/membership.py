@@ -221,10 +221,7 @@ class Membership:
             layout = allocated(node.view, request.tablets, request.replicas, node.down)
             board = Board(node.rules, node.catalog)
             board.see(node.down)
-            for host in sorted({r.host for t in layout.tablets for r in t.replicas}):
-                step = step_of("create_table", n=Node(host))
-                if board.instance.can(step.action, n=Node(host)):
-                    board.take(step)
+            board.add_table(layout)
             rows = (*made, *rows_of(request.table, layout))
             if request.cdc:
                 rows = (*rows, streams_from(node, request.table, layout, node.time()))

@@ -241,7 +241,9 @@ class ServerLog:
     def _see_fence(self) -> None:
         context, life = self._of.context, self._life
         fence = context.view.fence_version
-        if not context.ready or fence == life.fence:
+        own = context.view.nodes.get(context.name)
+        left = own is not None and own.state is NodeState.left  # group0 tells it nothing any more
+        if not context.ready or fence == life.fence or left:
             return
         stale = sum(version < fence for version in life.writes.values())
         self._say(
@@ -383,12 +385,12 @@ class ServerLog:
         """Not every node has answered, and the fence advances all the same."""
         coordinator = self._of.coordinator
         round_ = None if coordinator is None else coordinator.rounds.round
-        missing = frozenset[str]()
-        if action == "wait_ring_delay":  # its round has failed before
-            missing = self._of.context.down
+        waived, missing = action == "wait_ring_delay", set[str]()
+        if waived:  # its round has failed before, by then who was down may be back
+            missing = {*self._of.context.down}
         elif round_ is not None and round_.phase is Phase.drain:
-            missing = frozenset(round_.missing)
-        if missing:
+            missing = round_.missing
+        if waived or missing:
             self._say(
                 TOPOLOGY,
                 "drain rpc failed, proceed to fence old writes: raft topology: "

@@ -15,6 +15,7 @@ from typing import Any
 from stagewright.impl.catalog.catalog import Catalog
 from stagewright.impl.catalog.columns import Details, mutations_of
 from stagewright.impl.group0 import Command, Mutation, steps_of
+from stagewright.impl.ring.tablets import TabletMap
 from stagewright.impl.runtime import Instance, Program, Record, Taken, command
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.spec.definition import Kept
@@ -93,6 +94,16 @@ class Board:
                 self.take(step)
                 found.append(step)
         return found
+
+    def add_table(self, layout: TabletMap) -> None:
+        """Say which nodes have tablets now that had none before a table of this layout was made.
+
+        Raises:
+            RefusedError: one of them cannot.
+        """
+        hosts: frozenset[Node] = self.instance.read("tablet_hosts")
+        new = {Node(r.host) for t in layout.tablets for r in t.replicas} - hosts
+        self.take(*(step_of("create_table", n=n) for n in sorted(new, key=lambda n: n.name)))
 
     def volatile(self) -> dict[str, Any]:
         """What only the coordinator's memory holds now."""

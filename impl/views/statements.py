@@ -48,9 +48,7 @@ def create_view(node: Context, wanted: ViewDefinition) -> Command | None:
     layout = allocated(view, len(view.tablets[wanted.base]), view.tables[wanted.base], node.down)
     board = Board(node.rules, catalog)
     board.see(node.down)
-    for host in sorted({r.host for t in layout.tablets for r in t.replicas}):
-        if board.instance.can("create_table", n=Node(host)):
-            board.take(step_of("create_table", n=Node(host)))
+    board.add_table(layout)
     made = choices(catalog.tables, view, bases=(wanted.base,), coming=wanted.name)
     board.take_on(made, step_of("create_view", v=machine.View(wanted.name)))
     row = {"replicas": view.tables[wanted.base], "tablets": len(layout.tablets), **wanted.columns}

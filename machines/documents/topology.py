@@ -160,6 +160,7 @@ TOPOLOGY = Document(
                 TopologyCoordinator.operators_are_answered_when_it_is_over,
                 TopologyControl.tablets_are_balanced_where_there_is_no_work,
                 TopologyControl.nodes_are_emptied_independently,
+                TopologyControl.tables_are_created_at_any_time,
                 TopologyControl.tables_are_dropped_at_any_time,
                 TopologyControl.the_load_balancer_waits,
                 ClusterViews.tablets_move_only_in_their_track,

@@ -393,10 +393,8 @@ class TopologyControl(TopologyProperties):
         self._enter()
 
     def _not_busy(self) -> None:
-        require(self._may_move_tablets(), "topology is not busy")
-
-    def _may_move_tablets(self) -> Bool:
-        return self.transition_state.any_of(NULL, T.tablet_migration)
+        free = self.transition_state.any_of(NULL, T.tablet_migration)
+        require(free, "topology is not busy")
 
     @action(by=COORDINATOR, fair=WEAK)
     def settle_tablets(self) -> None:
@@ -465,8 +463,8 @@ class TopologyControl(TopologyProperties):
     @action(by=OPERATOR, spends=requests)
     def create_table(self, n: Term[Node]) -> None:
         """A new table has tablets on a node that had none; one that is about to leave is not spared."""
-        reads_new = self.transition_state == T.write_both_read_new
-        require(self.in_old_ring(n) & ~reads_new, "the node serves")
+        goes = (self.transition_state == T.write_both_read_new) & self._in_transition(n)
+        require(self.in_old_ring(n) & ~goes, "the node serves")
         require(~self.tablet_hosts.has(n) & ~self.down.has(n), "the node is up and has no tablets")
         self.tablet_hosts.add(n)
 
@@ -854,11 +852,14 @@ class TopologyControl(TopologyProperties):
         else:
             self._write_both()
 
+    def _drains_tablets(self) -> None:
+        only_when(self.release.draining_state)
+        require(self.transition_state == T.tablet_draining, "tablets are drained")
+
     @action(by=COORDINATOR, fair=WEAK)
     def drain_again(self, n: Term[Node]) -> None:
         """Tablets are on the node, yet none is in transition: more of them are moved away."""
-        only_when(self.release.draining_state)
-        require(self.transition_state == T.tablet_draining, "tablets are drained")
+        self._drains_tablets()
         require(self.tablet_work.is_none() & ~self.giving_up, "no tablet is in transition")
         require(self._leaves_with_tablets(n), "a node that leaves or is replaced has tablets")
         self.tablet_work = Work.draining
@@ -866,8 +867,7 @@ class TopologyControl(TopologyProperties):
     @action(by=COORDINATOR, fair=WEAK)
     def finish_draining(self, n: Term[Node]) -> None:
         """No tablet is in transition, and none is left on the node."""
-        only_when(self.release.draining_state)
-        require(self.transition_state == T.tablet_draining, "tablets are drained")
+        self._drains_tablets()
         require(self.tablet_work.is_none() & ~self.giving_up, "no tablet is in transition")
         require(self._in_transition(n), "the node is in transition")
         drained = every(~self._leaves_with_tablets(m) for m in Node)
@@ -877,8 +877,7 @@ class TopologyControl(TopologyProperties):
     @action(by=COORDINATOR, fair=WEAK)
     def find_no_place(self, n: Term[Node]) -> None:
         """No other node can take the tablets: the operation is given up."""
-        only_when(self.release.draining_state)
-        require(self.transition_state == T.tablet_draining, "tablets are drained")
+        self._drains_tablets()
         require(self._leaves_with_tablets(n), "a node that leaves or is replaced has tablets")
         require(~self._others_stay(n), "no other node stays")
         require(~self.giving_up, "it is not given up yet")
@@ -887,8 +886,7 @@ class TopologyControl(TopologyProperties):
     @action(by=COORDINATOR, spends=faults)
     def fail_to_drain(self) -> None:
         """Tablets cannot move away: the operation is given up, while some of them are in transition."""
-        only_when(self.release.draining_state)
-        require(self.transition_state == T.tablet_draining, "tablets are drained")
+        self._drains_tablets()
         require(~self.giving_up, "it is not given up yet")
         self.giving_up = True
 
@@ -1161,11 +1159,14 @@ class TopologyControl(TopologyProperties):
         moves = self.tablet_hosts.has(n) & (heir != n) & self._may_settle(heir)
         return drains & others & moves
 
+    @accepts(create_table)
+    def tables_are_created_at_any_time(self, n: Term[Node]) -> Bool:
+        """001: a normal node "serves the slice of the ring that belongs to it": also a new one, whatever others do."""
+        return self._is(n, NodeState.normal) & ~self.down.has(n) & ~self.tablet_hosts.has(n)
+
     @accepts(drop_table)
     def tables_are_dropped_at_any_time(self, n: Term[Node]) -> Bool:
-        """000: tasks are "aborted due to keyspace/view drop" in whatever state: no tablet that moves, and no node that
-        would be left without tablets, is in the way.
-        """
+        """000: "a keyspace/view was dropped": no tablet that moves is in the way, nor a node that is left without any."""
         return self.tablet_hosts.has(n)
 
     @accepts(ask_globally)

@@ -12,7 +12,7 @@ from stagewright.machines.scylladb.topology.shared_fence import Kind, SharedFenc
 from stagewright.machines.scylladb.topology.topology_control import TopologyControl
 from stagewright.machines.scylladb.topology.topology_rebuild import TopologyRebuild
 from stagewright.machines.scylladb.topology.topology_sessions import Session, TopologySessions
-from stagewright.machines.scylladb.topology.topology_states import NodeState
+from stagewright.machines.scylladb.topology.topology_states import NodeState, TransitionState
 from stagewright.spec import Bool, Fairness, Term, action, every, require, some
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
@@ -69,6 +69,22 @@ class NoNodeIsLeftWithoutTablets(TopologyControl):
         others = some((m != n) & self.tablet_hosts.has(m) for m in Node)
         require(~others, "no other node holds tablets")
         super().drop_table(n)
+
+
+@known_bug(
+    "001-113",
+    'design document 001: normal, "serves the slice of the ring that belongs to it"',
+    breaks=TopologyControl.tables_are_created_at_any_time,
+    budgets={TopologyRecord.requests: 2, TopologyRecord.faults: 0},
+)
+class NoTableIsMadeWhileReadsMove(TopologyControl):
+    """While reads moved to the new ring for one node, no table could be made whose tablets were to lie on another one."""
+
+    @action(by=OPERATOR, spends=TopologyRecord.requests)
+    def create_table(self, n: Term[Node]) -> None:
+        """Nobody joins or leaves."""
+        super().create_table(n)
+        require(self.transition_state != TransitionState.write_both_read_new, "reads do not move")
 
 
 @known_bug(

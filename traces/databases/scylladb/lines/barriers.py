@@ -81,6 +81,8 @@ RECORDING = Recording(end_marked=False)
 _ADVANCED = re.compile(r"advance fence version to (\d+)")
 _ACCEPTS = re.compile(r"(?:bootstrap|replace): accept node")
 _LEAVES = re.compile(r"\w+: (?:streaming completed for node|read fence completed)")
+# The same nodes take part, at the same version, in a barrier that goes on.
+_CHANGES_NO_NODE = re.compile(r"cancel all topology requests|start rebuilding|rebuilding completed")
 _STALE = re.compile(r"(\d+): \d+")
 
 
@@ -102,7 +104,7 @@ def leaves_a_state(reason: str) -> bool:
 
 def changes_who_takes_part(reason: str) -> bool:
     """Whether a barrier that began before a commit for a reason may have asked too few, or too early."""
-    return not reason.startswith("cancel all topology requests")
+    return _CHANGES_NO_NODE.match(reason) is None
 
 
 def versions_in(stale: str) -> list[int]:
