@@ -465,7 +465,7 @@ class TopologyControl(TopologyProperties):
         """A new table has tablets on a node that had none; one that is about to leave is not spared."""
         goes = (self.transition_state == T.write_both_read_new) & self._in_transition(n)
         require(self.in_old_ring(n) & ~goes, "the node serves")
-        require(~self.tablet_hosts.has(n) & ~self.down.has(n), "the node is up and has no tablets")
+        require(~self.tablet_hosts.has(n) & ~self.down.has(n), "the node is up, without tablets")
         self.tablet_hosts.add(n)
 
     @action(by=OPERATOR, spends=requests)
@@ -1295,10 +1295,8 @@ class TopologyControl(TopologyProperties):
             "no node is drained that others can stand in for",
             because=reasons.STILL_NORMAL,
         ),
-        equivalent_drop(
-            create_table, "the node is up and has no tablets", because=reasons.TABLETS_ELSEWHERE
-        ),
-        equivalent_loss(create_table, Record.tablet_hosts, because=reasons.TABLETS_ELSEWHERE),
+        equivalent_drop(create_table, "the node is up, without tablets", because=reasons.ELSEWHERE),
+        equivalent_loss(create_table, Record.tablet_hosts, because=reasons.ELSEWHERE),
         equivalent_drop(
             publish_generation, "a generation is not published yet", because=reasons.PUBLISHED_AGAIN
         ),
