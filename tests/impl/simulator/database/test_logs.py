@@ -94,6 +94,10 @@ SOUND = {
     "every fault, clocks off by 50 ms": replace(CHANGES, seed=3, faults=SKEWED),
     "a cleanup": replace(CLEANED, seed=1),
     "a failed barrier that is put up with": draw(140001172).plan(),
+    "one whose missing node is back by then": draw(190000139).plan(),
+    "a node that was replaced is connected again": draw(190000031).plan(),
+    "a rebuild while the barrier of a generation goes on": draw(190000046).plan(),
+    "a barrier of the same millisecond, of a clock that was set back": draw(190000172).plan(),
     "barriers of many coordinators": replace(DEPOSED, seed=2),
     "tablets, crashes and deposed coordinators": replace(TABLETS, seed=2, faults=BROKEN_OFF),
     # The last barrier of tablets once counted as the one before a cleanup, if it missed a node that was down.

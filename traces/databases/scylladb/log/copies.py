@@ -10,7 +10,8 @@ from stagewright.traces.databases.scylladb.log.line import LogRecord
 
 Part = tuple[int, LogRecord]  # the part of a file that a record is in, and the record
 
-_RUN = 2  # lines: one alone may be what is said once more
+# So many lines: fewer may be what is said once more, at a time that has come again as the clock was set back.
+_RUN = 4
 _FALLS = 3  # so many times must fall, and none rise: a clock that was set back once does not turn a log round
 
 
