@@ -54,6 +54,7 @@ class RowLines:
         self._node = node
         self._orders: dict[tuple[int, int], Order] = {}
         self._answered: set[tuple[str, Work]] = set()  # sessions of tablets that were streamed
+        self._left_out: dict[str, frozenset[str]] = {}  # whom repairs do without, by their names
         self._streams = ""  # what a node does that streams ranges
         self._keyspaces: tuple[str, ...] = ()
         self._mode = ""
@@ -130,10 +131,12 @@ class RowLines:
     def _repair(self, work: RowWork, row: TabletRow) -> None:
         repair = f"repair[{uuid5(NAMESPACE_URL, f'{row.session}/{self._node.name}')}]"
         if not work.begins:
-            there = [r for r in row.tablet.replicas if r.host not in self._view.given_up]
+            gone = self._view.given_up | self._left_out.pop(repair, frozenset())
+            there = [r for r in row.tablet.replicas if r.host not in gone]
             text = f"{repair}: Finished tablet repair for {_where(row)} duration=0s replicas={_set(there)} "
             self._say(REPAIR, f"{text}global_tablet_id={_id(row)} flush_time=0", Level.INFO, 0)
             return
+        self._left_out[repair] = self._view.given_up
         begins = f"{repair}: Starting tablet repair global_tablet_id={_id(row)}"
         self._say(REPAIR, begins, Level.DEBUG, 0)
         keyspace, table = qualified(row.table).split(".", 1)
