@@ -90,6 +90,9 @@ class ViewBuildingWorker:
         missing = [i for i in call.tasks if i not in stored]
         if missing:
             return [_fails(sender, call, f"there is no task {missing[0]}")]
+        aborted = [i for i in call.tasks if stored[i].aborted]
+        if aborted:
+            return [_fails(sender, call, f"task {aborted[0]} is aborted")]
         running = [b for b in self.batches.values() if b.place.replica.shard == call.shard]
         for batch in running:
             if batch.tasks.keys() & {*call.tasks}:

@@ -32,7 +32,7 @@ def checked(
     ("name", "states"),
     [
         ("topology", 65_481),
-        ("topology-control", 49_039),
+        ("topology-control", 51_677),
         ("topology-rebuild", 12_848),
         ("topology-coordinator", 29_880),
         ("topology-sessions", 1_310),
