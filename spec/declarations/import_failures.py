@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 
-from stagewright.spec.declarations.mends import usage_of
+from stagewright.spec.declarations.mends import mend_of_name, usage_of
 from stagewright.spec.errors import DecoratorError, InputError, StagewrightError, did_you_mean
 from stagewright.spec.source import Source, of_traceback
 
@@ -28,7 +28,7 @@ def import_failure(place: str, file: str, error: BaseException) -> StagewrightEr
     return InputError(
         f"{place} fails when it is imported: {type(error).__name__}: {error}",
         where=where,
-        help=usage_of(error) or "correct this line",
+        help=usage_of(error) or mend_of_name(error) or "correct this line",
     )
 
 

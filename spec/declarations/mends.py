@@ -6,13 +6,15 @@ import inspect
 import re
 from collections.abc import Callable
 from enum import Enum, EnumMeta
+from types import TracebackType
 
-from stagewright.spec.errors import did_you_mean
+from stagewright.spec.errors import did_you_mean, nearest
 from stagewright.spec.terms.symbolic import Symbolic
 from stagewright.spec.terms.terms import Term
 
 _CALL = re.compile(r"(?:\w+\.)*(\w+)\(\) (?:missing|takes|got) ")
 _LENGTH = re.compile(r"object of type '(\w+)' has no len\(\)")
+_ADDED = re.compile(r"unsupported operand type\(s\) for [+-]: .*'Bool'")
 _BINDS_TIGHTER = re.compile(
     r"unsupported operand type\(s\) for [&|]: |bad operand type for unary ~: "
 )
@@ -27,6 +29,36 @@ _CALLED_HERE = {
     "union": "|",
     "intersection": "&",
     "difference": "-",
+}
+# What is written, from Python or another language, for a word of this one.
+_WORD_FOR = {
+    "all": "every",
+    "any": "some",
+    "sum": "count",
+    "len": "count",
+    "min": "least",
+    "max": "greatest",
+    "sorted": "every",
+    "bool": "flag",
+    "int": "number",
+    "set": "set_of",
+    "map": "per",
+    "dict": "per",
+    "enum": "one_of",
+    "guard": "require",
+    "when": "require",
+    "always": "invariant",
+    "property": "invariant",
+    "ite": "choose",
+}
+_ELSEWHERE = {
+    "Self": "typing",
+    "Annotated": "typing",
+    "Literal": "typing",
+    "Enum": "enum",
+    "IntEnum": "enum",
+    "auto": "enum",
+    "dataclass": "dataclasses",
 }
 _OPERATORS = {"<=", "|", "&", "-"}
 _LENGTHS = {
@@ -47,12 +79,51 @@ def mend_in_body(error: Exception) -> str:
     match error:
         case AttributeError():
             return _of_attribute(error.obj, error.name or "") or _IN_GENERAL
-        case NameError() if error.name in _words():
-            return f"import it: `from stagewright.spec import {error.name}`, or write `sw.{error.name}`"
+        case NameError():
+            return mend_of_name(error) or _IN_GENERAL
         case TypeError():
             return _of_operation(str(error)) or usage_of(error) or _IN_GENERAL
         case _:
             return _IN_GENERAL
+
+
+def mend_of_name(error: BaseException) -> str:
+    """What to write instead of a name that is not known, or that the language does not have; empty if nothing is alike."""
+    if isinstance(error, AttributeError):
+        return _of_word(error.name or "") if _is_language(error.obj) else ""
+    if not isinstance(error, NameError) or not error.name:
+        return ""
+    name = error.name
+    if name == "sw":
+        return "import the language: `import stagewright.spec as sw`"
+    if name in _words():
+        return f"import it: `from stagewright.spec import {name}`, or write `sw.{name}`"
+    if name in _ELSEWHERE:
+        return f"import it: `from {_ELSEWHERE[name]} import {name}`"
+    near = nearest(name, _visible(error.__traceback__))
+    return f"did you mean `{near}`?" if near else ""
+
+
+def _is_language(holder: object) -> bool:
+    return getattr(holder, "__name__", "") == "stagewright.spec"
+
+
+def _of_word(name: str) -> str:
+    """What is meant by a word that the language does not have."""
+    if name in _ELSEWHERE:
+        return f"import it: `from {_ELSEWHERE[name]} import {name}`, and write `{name}`"
+    near = _WORD_FOR.get(name) or nearest(name, _words())
+    return f"did you mean `{near}`?" if near else ""
+
+
+def _visible(traceback: TracebackType | None) -> set[str]:
+    """The names that were known where an error was raised."""
+    if traceback is None:
+        return set()
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    frame = traceback.tb_frame
+    return {name for name in {**frame.f_globals, **frame.f_locals} if not name.startswith("__")}
 
 
 def usage_of(error: BaseException) -> str:
@@ -93,10 +164,14 @@ def _of_attribute(holder: object, name: str) -> str:
     if isinstance(holder, EnumMeta):
         members = list(holder.__members__)
         return f"{did_you_mean(name, members)}{holder.__name__} has: {', '.join(members)}"
+    if _is_language(holder):
+        return _of_word(name)
     if not isinstance(holder, Symbolic):
         return ""
     known = [n for n in dir(holder) if not n.startswith("_") and n != "node"]
     here = _CALLED_HERE.get(name, "")
+    if name == "clear" and "discard" in known:
+        return "a set is emptied by an assignment: `self.s = set()`"
     if here in _OPERATORS:
         return f"write `a {here} b`"
     hint = f"did you mean `{here}`? " if here in known else did_you_mean(name, known)
@@ -108,6 +183,11 @@ def _of_operation(problem: str) -> str:
         return (
             "parenthesise both sides: `(a == b) | (c == d)`, `~(a < b)`, "
             "for `&`, `|` and `~` bind tighter than comparisons"
+        )
+    if _ADDED.search(problem):
+        return (
+            "conditions are not numbers: write `count(condition for x in …)` instead of `sum(…)`, "
+            "or `choose(condition, 1, 0)`"
         )
     if "for >>: " in problem:
         return "write `a.implies(b)`"

@@ -10,6 +10,7 @@ from types import CodeType
 from typing import Annotated, Any, Self, get_args, get_origin
 
 from stagewright.spec.declarations.actions import Member, MemberKind
+from stagewright.spec.declarations.mends import mend_of_name
 from stagewright.spec.declarations.messages import message_sort
 from stagewright.spec.declarations.records import Record
 from stagewright.spec.entities import Entity, States
@@ -137,10 +138,12 @@ def _sort_of(parameter: inspect.Parameter, member: Member) -> ParameterSort:
                 help=error.help,
             ) from None
         except Exception as error:  # noqa: BLE001 evaluating the user's annotation can raise anything
+            hint = mend_of_name(error)
             raise ParameterError(
                 f"parameter `{name}` of {member.what}: cannot resolve `{written}` ({error})",
                 where=where,
-                help="import the sort at run time (not only under TYPE_CHECKING) "
+                help=(f"{hint} or " if hint else "")
+                + "import the sort at run time (not only under TYPE_CHECKING) "
                 "and define it before the machine",
             ) from None
     sort = _meant(annotation, where)

@@ -69,7 +69,8 @@ class Symbolic:
                 "a symbolic value cannot be a dictionary's key or a member of a Python set",
                 where=here(),
                 help="read a table of an enum with `x.column(table.__getitem__)`, a variable `per(...)` "
-                "with `[x]`; for sets write `.has(x)`, `.add(x)`, `.discard(x)`",
+                "with `[x]`; for sets write `.has(x)`, `.add(x)`, `.discard(x)`, and `SetOf.of(x, y)` "
+                "instead of `{x, y}`",
             )
 
 

@@ -233,7 +233,8 @@ def given_to_python(bound: Bound, loop: Source) -> DefinitionError | None:
         f"Python's own `{found.name}(...)` is given a loop over {bound.sort}, "
         "which stands for all members at once",
         where=found.where,
-        help=f"write `{found.word}(… for {bound.name} in {bound.sort})`",
+        help=f"write `{found.word}(… for {bound.name} in {bound.sort})`"
+        + (" of numbers, `count(…)` of conditions" if found.name == "sum" else ""),
     )
 
 

@@ -46,6 +46,74 @@ def test_a_machine_that_is_not_there_is_answered_by_the_nearest_name() -> None:
         find("tablt", {"tablet": "x:Y"})
 
 
+NAMES = """\
+from enum import Enum
+import stagewright.spec as sw
+class Replica(Enum):
+    one = 1
+class M(sw.Machine):
+    seen = sw.per(Replica, sw.flag())
+    @sw.action
+    def go(self, r: sw.Term[Replica]) -> None:
+        sw.require(~self.seen[r], "new")
+        self.seen[r] = True
+    @sw.invariant
+    def fine(self) -> sw.Bool:
+        return sw.every(self.seen[r] for r in Replica)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "mend"),
+    [
+        ("sw.invariant", "sw.invarient", "SW400", "did you mean `invariant`?"),
+        ("sw.invariant", "sw.always", "SW400", "did you mean `invariant`?"),
+        ("Term[Replica]", "Term[Replika]", "SW400", "did you mean `Replica`?"),
+        (
+            "import stagewright.spec as sw",
+            "",
+            "SW400",
+            "import the language: `import stagewright.spec as sw`",
+        ),
+        (
+            "sw.action",
+            "action",
+            "SW400",
+            "import it: `from stagewright.spec import action`, or write `sw.action`",
+        ),
+        ("from enum import Enum", "", "SW400", "import it: `from enum import Enum`"),
+        ("def fine(self)", "def fine(self: Self)", "SW400", "import it: `from typing import Self`"),
+        (
+            "sw.invariant",
+            "sw.Self",
+            "SW400",
+            "import it: `from typing import Self`, and write `Self`",
+        ),
+        ("sw.require", "sw.requires", "SW105", "did you mean `require`?"),
+        ("sw.every", "sw.all", "SW105", "did you mean `every`?"),
+        ("for r in Replica)", "for r in Replika)", "SW105", "did you mean `Replica`?"),
+    ],
+)
+def test_a_name_that_is_misspelt_or_not_imported(
+    tmp_path: Path, old: str, new: str, code: str, mend: str
+) -> None:
+    file = tmp_path / "machine.py"
+    file.write_text(NAMES.replace(old, new))
+    with pytest.raises(StagewrightError) as caught:
+        load(str(file))
+    assert (caught.value.code, caught.value.help) == (code, mend)
+
+
+def test_a_misspelt_name_in_a_postponed_annotation(tmp_path: Path) -> None:
+    file = tmp_path / "machine.py"
+    postponed = f"from __future__ import annotations\n{NAMES}"
+    file.write_text(postponed.replace("Term[Replica]", "Term[Replika]"))
+    with pytest.raises(StagewrightError) as caught:
+        load(str(file))
+    assert caught.value.code == "SW106"
+    assert caught.value.help.startswith("did you mean `Replica`? or import the sort at run time")
+
+
 POOR = """\
 from stagewright import spec as sw
 class Node(sw.Entity, scope=2): ...

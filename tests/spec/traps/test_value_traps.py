@@ -374,7 +374,20 @@ def test_symbolic_member_of_a_python_set(refused: Refusal) -> None:
                       ^^^^^^
         """,
         "a symbolic value cannot be a dictionary's key or a member of a Python set",
-        "for sets write `.has(x)`, `.add(x)`, `.discard(x)`",
+        "for sets write `.has(x)`, `.add(x)`, `.discard(x)`, and `SetOf.of(x, y)` instead of `{x, y}`",
+    )
+
+
+def test_clearing_a_set(refused: Refusal) -> None:
+    refused(
+        """
+        @action
+        def go(self) -> None:
+            self.up.clear()
+            ^^^^^^^^^^^^^
+        """,
+        "action `go` fails while it is traced: AttributeError: 'SetOf' object has no attribute 'clear'",
+        "a set is emptied by an assignment: `self.s = set()`",
     )
 
 
