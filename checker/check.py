@@ -149,6 +149,7 @@ def report_of(
         seconds=stop.seconds,
         coverage=coverage_of(definition, found) if found.watch.coverage else None,
         note=_note(definition, found),
+        interrupted=stop.interrupted,
         reduction=None if choice is None else _reduction(choice, found),
     )
 

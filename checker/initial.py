@@ -43,4 +43,5 @@ def nothing_searched(
         exhausted=False,
         seconds=stop.seconds,
         note=f"not all initial states were found: {why}",
+        interrupted=stop.interrupted,
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from stagewright.checker.symbolic.certificates import make_directory, write_scripts
 from stagewright.checker.symbolic.claims import IN_BOUNDS, LOOKED_FOR, claims_of, is_handled
+from stagewright.checker.symbolic.interrupts import interruptible
 from stagewright.checker.symbolic.limits import DEFAULT_DEPTH, DEFAULT_K, Limits, Progress
 from stagewright.checker.symbolic.proof import Proof, Stop
 from stagewright.checker.symbolic.z3_terms import Clock
@@ -47,7 +48,8 @@ def prove(
 
     Tries k-induction up to `max_k` and looks for violations up to `depth` steps. `properties` restricts the
     proof to those; one of a kind that is not handled is then UNDECIDED, else it is left out. `smtlib` names a
-    directory for the verification conditions. What was found before an interrupt or a limit is kept.
+    directory for the verification conditions. What was found before an interrupt or a limit is kept; the first Ctrl-C
+    while this runs ends the proof.
 
     Raises:
         InputError: there is no promise of that name, a bound is below 1, or `smtlib` cannot be written.
@@ -62,11 +64,13 @@ def prove(
     if smtlib is not None:
         make_directory(smtlib)
     clock = Clock(limits.seconds, limits.rlimit)
-    model = ground(definition, scope)
-    claims = claims_of(model, names, deadlock=deadlock)
-    proof = Proof(definition, model, claims, clock, simple=simple_paths, progress=progress)
+    with interruptible(clock):
+        model = ground(definition, scope)
+        claims = claims_of(model, names, deadlock=deadlock)
+        proof = Proof(definition, model, claims, clock, simple=simple_paths, progress=progress)
+        found = proof.decide(max_k, depth)
     looked_for = {p.name for p in definition.properties if p.kind in LOOKED_FOR}
-    decided = tuple(_opposite(v) if v.name in looked_for else v for v in proof.decide(max_k, depth))
+    decided = tuple(_opposite(v) if v.name in looked_for else v for v in found)
     if smtlib is not None:
         write_scripts(proof.scripts(), smtlib)
     others = not_handled(definition)
@@ -80,6 +84,7 @@ def prove(
         depth=max(0, proof.cleared),
         exhausted=all(v.outcome is not Outcome.UNDECIDED for v in verdicts),
         seconds=clock.elapsed(),
+        interrupted=proof.stopped is Stop.INTERRUPTED,
         note=_note(proof.stopped, [p.name for p in others] if not properties else []),
     )
 

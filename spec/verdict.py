@@ -159,6 +159,7 @@ class Report:
     seconds: float = 0.0
     coverage: Coverage | None = None
     note: str = ""
+    interrupted: bool = False  # by the user, who then wants nothing else decided, either
     reduction: Reduction | None = None
     # By refinement for this machine: the profiles of it that no profile of the concrete machine is seen as.
     uncovered: tuple[str, ...] = ()

@@ -168,12 +168,16 @@ class Clock:
     """The limits that all queries of one proof share: seconds of wall time, and work per query.
 
     `rlimit` counts Z3's own units of work, so that a query gives up at the same point on every machine.
+    `watched`: a Ctrl-C sets `interrupted` (see `interrupts.py`); otherwise it is left to Z3.
     """
 
     def __init__(self, seconds: float | None = None, rlimit: int | None = None) -> None:
         self.started = time.monotonic()
         self.seconds = seconds
         self.rlimit = rlimit
+        self.watched = False
+        self.interrupted = False
+        self._asked: Any = None  # the solver whose answer is awaited
 
     def elapsed(self) -> float:
         """Seconds since the clock was started."""
@@ -192,6 +196,31 @@ class Clock:
             raise OutOfTimeError
         return left
 
+    def check(self, solver: Any, assumptions: Sequence[Term]) -> Any:
+        """Z3's answer, within what is left.
+
+        Raises:
+            OutOfTimeError: nothing is left.
+            KeyboardInterrupt: the user interrupted.
+        """
+        if (left := self.left_ms()) is not None:
+            solver.set("timeout", left)
+        self._asked = solver
+        self._stop_if_interrupted()
+        result = solver.check(*assumptions)
+        self._asked = None
+        self._stop_if_interrupted()
+        return result
+
+    def _stop_if_interrupted(self) -> None:
+        if self.interrupted:
+            raise KeyboardInterrupt
+
+    def give_up(self) -> None:
+        """End the query that is running, if one is; from any thread."""
+        if (solver := self._asked) is not None:
+            solver.interrupt()
+
 
 class Solver:
     """An incremental solver over the terms of one context."""
@@ -200,6 +229,7 @@ class Solver:
         self._solver = z3.SolverFor(SOLVER, ctx=terms.context)
         self._clock = clock
         self._model: Any = None
+        self._solver.set("ctrl_c", not clock.watched)
         if clock.rlimit is not None:
             self._solver.set("rlimit", clock.rlimit)
 
@@ -220,12 +250,9 @@ class Solver:
 
         Raises:
             OutOfTimeError: the clock ran out.
-            KeyboardInterrupt: the user interrupted (Z3 catches the signal itself).
+            KeyboardInterrupt: the user interrupted.
         """
-        left = self._clock.left_ms()
-        if left is not None:
-            self._solver.set("timeout", left)
-        result = self._solver.check(*assumptions)
+        result = self._clock.check(self._solver, assumptions)
         self._model = self._solver.model() if result == z3.sat else None
         if result == z3.sat:
             return Answer.SAT

@@ -31,4 +31,6 @@ def restated_guards(definition: Definition, scope: Scope) -> frozenset[str]:
         )
     except StagewrightError:
         return frozenset()
+    if report.interrupted:  # which was meant for all of it
+        raise KeyboardInterrupt
     return frozenset(v.name for v in report.verdicts if v.outcome is Outcome.HOLDS)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import signal
 from pathlib import Path
 
 import pytest
 from tests.commands.checking.test_other_scopes import mirror
 
+from stagewright.checker.symbolic.limits import Progress
 from stagewright.commands import run_command_line
+from stagewright.commands.checking import prove
 from stagewright.commands.console.exit_codes import ExitCode
 
 MACHINE = '''
@@ -211,6 +214,22 @@ def test_the_other_scopes_that_a_machine_names_are_proved_too(
     ]
     assert run_command_line(["prove", machine, "--timeout", "0.000001"]) == ExitCode.UNDECIDED
     assert "no time is left for 2 other scopes" in capsys.readouterr().err
+
+
+def test_an_interrupt_ends_the_proof_and_leaves_out_the_other_scopes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_: Progress) -> str:
+        signal.raise_signal(signal.SIGINT)
+        return "interrupted here"
+
+    monkeypatch.setattr(prove, "_PLAIN_SECONDS", -1.0)
+    monkeypatch.setattr(prove, "_line", interrupt)
+    assert run_command_line(["prove", mirror(tmp_path, 2)]) == ExitCode.UNDECIDED
+    printed = capsys.readouterr()
+    assert "; interrupted" in printed.out
+    assert "other scopes" not in printed.out
+    assert printed.err.count("interrupted here") == printed.err.count("proving Mirror") == 1
 
 
 def test_what_breaks_only_at_another_scope_is_shown_with_its_run(

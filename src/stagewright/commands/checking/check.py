@@ -163,6 +163,7 @@ def execute(args: argparse.Namespace) -> int:
     from stagewright.spec.derived.assumptions import without
     from stagewright.spec.loading import find
     from stagewright.spec.machine import profile_names
+    from stagewright.spec.verdict import Outcome
 
     if args.all:
         refuse_one_machine(args)
@@ -179,6 +180,10 @@ def execute(args: argparse.Namespace) -> int:
         if args.all_profiles:
             profiles = list(profile_names(find(machine, SHIPPED))) or [""]
         for profile in profiles:
+            if results and results[-1].report.interrupted:
+                if overall(results) is Outcome.HOLDS:  # so far: it came too late to leave anything
+                    raise KeyboardInterrupt
+                break
             definition = machine_from(machine, profile)
             for name in args.without:
                 definition = without(definition, name)

@@ -142,6 +142,8 @@ def execute(args: argparse.Namespace) -> int:
         else:
             print_result(here[0])
             print_others_proved(here[1:])
+        if here[-1].report.interrupted:
+            break
     results = [result for here in by_machine for result in here]
     if args.json:
         from stagewright.commands.reports.json_report import document
@@ -178,7 +180,7 @@ def _at_its_scopes(args: argparse.Namespace) -> list[Result]:
     others = () if args.smtlib else tuple(other_scopes(definition, args, deadlock=args.deadlock))
     for number, other in enumerate(others):
         names = [name for name in other.properties if name not in others_decide]
-        if results[-1].report.outcome is Outcome.VIOLATED:
+        if results[-1].report.outcome is Outcome.VIOLATED or results[-1].report.interrupted:
             break
         if left <= 0:  # then something is undecided already
             print(f"no time is left for {len(others) - number} other scopes", file=sys.stderr)
