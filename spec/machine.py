@@ -14,6 +14,7 @@ from stagewright.spec.declarations.actions import MARK, Member, MemberKind, memb
 from stagewright.spec.declarations.fairness import SharedFairness
 from stagewright.spec.declarations.records import Holder
 from stagewright.spec.declarations.restrictions import Restricted, restrictions_of
+from stagewright.spec.declarations.unused import check_called
 from stagewright.spec.declarations.variables import Var
 from stagewright.spec.definition import CheckedAlone
 from stagewright.spec.entities import Entity
@@ -105,6 +106,7 @@ class Machine(Holder):
                 help="say at each variable how it starts: `x = number(0, 3, init=1)`; what relates "
                 "several of them is a condition under `@initially`",
             )
+        check_called(cls)
 
     def __init__(self, profile: str = "", root: Root | None = None) -> None:
         self._profile = profile

@@ -183,6 +183,15 @@ def of_class(kind: type) -> Source:
     return _first(file, first, _CLASS, "", named=kind.__name__) or Source(file, first)
 
 
+def of_attribute(kind: type, name: str) -> Source | None:
+    """The place where a class, or one that it inherits from, gives an attribute its value."""
+    for owner in (c for c in kind.__mro__ if name in vars(c)):
+        start = of_class(owner)
+        given = re.compile(rf"\s+({re.escape(name)})\s*[:=]")
+        return _first(start.file, start.line, given, "")
+    return None
+
+
 def _first(
     file: str, line: int, wanted: re.Pattern[str], function: str, *, named: str = ""
 ) -> Source | None:

@@ -120,6 +120,8 @@ def action(
     An override may call `super().name(...)`: what it requires and assigns itself comes beside that.
     """
     names = _local_names()
+    if body is None:
+        _check_options(_fairness(fair, here()), spends, by, here())
 
     def decorate(body: A) -> A:
         return _mark(body, MemberKind.ACTION, names, fair=fair, budget=spends, actor=by)
@@ -138,6 +140,7 @@ def stepping(
 ) -> Callable[[A], A]:
     """`Var.step`: an action that moves one variable from `source` to `target`."""
     names, where = _local_names(), here()
+    _check_options(_fairness(fair, where), spends, by, where)
     given: tuple[Any, ...] = (
         tuple(cast("Collection[object]", source))
         if isinstance(source, Collection) and not isinstance(source, Enum)
@@ -383,8 +386,6 @@ def _mark(
     because: str = "",
 ) -> B:
     where = of_function(inspect.unwrap(body))
-    fairness = _fairness(fair, where)
-    _check_options(fairness, budget, actor, where)
     if (earlier := member_of(body)) is not None:
         raise DecoratorError(
             f"`{earlier.name}` is decorated as {earlier.kind.words} and as {kind.words}",
@@ -417,7 +418,7 @@ def _mark(
         with nullcontext() if overridden else holder.join_(member, nodes):
             body(holder, **given)
 
-    member = Member(kind, body.__name__, body, where, names, fairness, budget, actor)
+    member = Member(kind, body.__name__, body, where, names, _fairness(fair, where), budget, actor)
     setattr(called, MARK, member)
     return cast("B", called)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+
 from stagewright.spec.declarations.actions import Member
 from stagewright.spec.declarations.mends import mend_in_body
 from stagewright.spec.errors import DefinitionError, ParameterError, ResultError, TracingError
 from stagewright.spec.nodes import Bound
 from stagewright.spec.source import of_traceback
 from stagewright.spec.terms.conditions_and_numbers import Bool
+from stagewright.spec.terms.plain_conditions import in_method
 from stagewright.spec.terms.symbolic import Symbolic
 from stagewright.spec.terms.temporal import Eventually, LeadsTo
 
@@ -46,5 +49,8 @@ def wrong_result(what: str, result: object, mend: str, member: Member) -> Defini
     else:
         problem = f"{what} returns {result!r}, which does not depend on the state"
         if isinstance(result, bool):
-            mend += ": `is` and `is not` compare Python's objects, so write `x.is_none()`, `x == y`"
+            mend += ": " + (
+                in_method(inspect.unwrap(member.body), member.where)
+                or "`is` and `is not` compare Python's objects, so write `x.is_none()`, `x == y`"
+            )
     return ResultError(problem, where=member.where, help=mend)

@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Callable
 from enum import Enum, EnumMeta
-from types import TracebackType
+from types import FunctionType, TracebackType
 
 from stagewright.spec.errors import did_you_mean, nearest
 from stagewright.spec.terms.symbolic import Symbolic
@@ -133,6 +133,13 @@ def usage_of(error: BaseException) -> str:
     if word is None or isinstance(word, type):
         return ""
     return f"write `{_called(word)}`"
+
+
+def usage_if_word(value: object) -> str:
+    """How a function of the language is called, if the value is one; else empty."""
+    if not isinstance(value, FunctionType) or not value.__module__.startswith("stagewright.spec."):
+        return ""
+    return _called(value) if value in _words().values() else ""
 
 
 def _words() -> dict[str, Callable[..., object]]:

@@ -13,6 +13,7 @@ from stagewright.spec.nodes import BOOL, Apply, Field, Literal, Node, Op
 from stagewright.spec.sorts import IntSort, OptionalSort, RecordSort, ScalarSort, Sort
 from stagewright.spec.source import here
 from stagewright.spec.terms.conditions_and_numbers import Bool
+from stagewright.spec.terms.plain_conditions import constant_of
 from stagewright.spec.terms.symbolic import Placed, Symbolic, apply, lift
 from stagewright.spec.terms.truth import truth_asked
 from stagewright.spec.values import FrozenMap, Value
@@ -56,7 +57,11 @@ class Holder(Placed, metaclass=MachineType):
                 object.__setattr__(self, name, value)
                 return
             known = list(variables_of(type(self)))
-            raise _unknown(f"{type(self).__name__} has no variable `{name}`", name, known)
+            problem = f"{type(self).__name__} has no variable `{name}`"
+            plain = constant_of(type(self), name)
+            if plain:
+                raise NameTakenError(problem, where=here(), help=plain)
+            raise _unknown(problem, name, known)
 
         def __getattr__(self, name: str) -> NoReturn:
             if name.startswith("_"):

@@ -1,4 +1,4 @@
-"""What a machine says and nothing uses: variables, budgets, and methods whose decorator was forgotten.
+"""What a machine says and nothing uses: variables, budgets, methods whose decorator was forgotten, words not called.
 
 A condition that another body of the file uses is a helper. One that nothing uses would be checked by nobody, and
 nobody would notice. `others`: the same definition under its other profiles, looked at if need be.
@@ -14,10 +14,11 @@ from typing import cast
 
 from stagewright.spec.declarations.actions import Member, member_of
 from stagewright.spec.declarations.budgets import BudgetName
+from stagewright.spec.declarations.mends import usage_if_word
 from stagewright.spec.definition import Definition
-from stagewright.spec.errors import UndecoratedError, UnusedError
+from stagewright.spec.errors import UndecoratedError, UnusedError, VariableError
 from stagewright.spec.nodes import root_variable
-from stagewright.spec.source import here, of_function
+from stagewright.spec.source import here, of_attribute, of_function
 
 _RETURNS = {
     "Bool": "@invariant, @step_property, @always_reachable, @sometimes",
@@ -53,6 +54,22 @@ def check_decorated(machine: type[object], base: type[object]) -> None:
         for cls, method in left:
             if method.__name__ not in _names_in_module(cls.__module__):
                 raise _unused(cls, method)
+
+
+def check_called(machine: type[object]) -> None:
+    """Refuse `x = number`: a word of the language that is not called declares nothing.
+
+    Raises:
+        VariableError: there is such a member; names its place and how the word is called.
+    """
+    for name, value in vars(machine).items():
+        usage = usage_if_word(value)
+        if usage:
+            raise VariableError(
+                f"`{machine.__name__}.{name}` is the word of the language itself, not a variable: it is not called",
+                where=of_attribute(machine, name),
+                help=f"write `{name} = {usage}`",
+            )
 
 
 def _words_for(method: FunctionType) -> str:

@@ -8,8 +8,9 @@ from stagewright.spec.errors import (
     RequirementError,
 )
 from stagewright.spec.nodes import Node
-from stagewright.spec.source import Source, here
+from stagewright.spec.source import Source, here, user_frame
 from stagewright.spec.terms.conditions_and_numbers import Bool
+from stagewright.spec.terms.plain_conditions import in_call
 from stagewright.spec.terms.tracing import NotInProfileError, current
 
 
@@ -67,11 +68,11 @@ def _guard(word: str, condition: Bool, name: str, where: Source) -> tuple[Node, 
             help=f"call it: `{called}(...)`",
         )
     if not isinstance(given, Bool):
+        meant = in_call(user_frame()) or "check that the comparison involves a variable"
         raise RequirementError(
             f"{word}(...) is given {condition!r}, not a condition on the state",
             where=where,
-            help="what depends on the profile alone is `only_when(...)`; "
-            "otherwise check that the comparison involves a variable",
+            help=f"{meant}; what depends on the profile alone is `only_when(...)`",
         )
     if not name:
         function = where.function

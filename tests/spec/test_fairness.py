@@ -186,6 +186,28 @@ def test_what_is_assumed_is_part_of_the_fingerprint() -> None:
             "action `go` names fairness `rest`, which is that of all actions",
             "leave it out here",
         ),
+    ],
+)
+def test_an_action_cannot_share_it_so(
+    refused: Refusal, declared: str, option: str, problem: str, help: str
+) -> None:
+    refused(
+        f"""
+        {declared}
+
+        @action({option})
+        def go(self) -> None:
+            ^^
+            self.ready = True
+        """,
+        problem,
+        help,
+    )
+
+
+@pytest.mark.parametrize(
+    ("declared", "option", "problem", "help"),
+    [
         (
             "misses = budget(1)",
             "fair=Fairness.WEAK, spends=misses",
@@ -206,7 +228,7 @@ def test_what_is_assumed_is_part_of_the_fingerprint() -> None:
         ),
     ],
 )
-def test_an_action_cannot_share_it_so(
+def test_an_action_is_not_fair_so(
     refused: Refusal, declared: str, option: str, problem: str, help: str
 ) -> None:
     refused(
@@ -214,8 +236,8 @@ def test_an_action_cannot_share_it_so(
         {declared}
 
         @action({option})
+         {"^" * len(f"action({option})")}
         def go(self) -> None:
-            ^^
             self.ready = True
         """,
         problem,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 Refusal = Callable[[str, str, str], Exception]
 
 
@@ -200,7 +202,111 @@ def test_requiring_a_plain_bool(refused: Refusal) -> None:
             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
         """,
         "require(...) is given False, not a condition on the state",
-        "check that the comparison involves a variable",
+        "`is` compares Python's objects: write `self.stage == Stage.rest`; what depends on the profile",
+    )
+
+
+def test_requiring_what_no_variable_is_in(refused: Refusal) -> None:
+    refused(
+        """
+        @action
+        def go(self) -> None:
+            require(1 < 2, "so")
+            ^^^^^^^^^^^^^^^^^^^^
+        """,
+        "require(...) is given True, not a condition on the state",
+        "check that the comparison involves a variable; what depends on the profile alone is `only_when(...)`",
+    )
+
+
+@pytest.mark.parametrize(
+    ("condition", "given", "help"),
+    [
+        ("self.leader is None", False, "write `self.leader.is_none()`"),
+        ("self.leader is not None", True, "write `self.leader.is_some()`"),
+        ("self.stage is not Stage.rest", True, "write `self.stage != Stage.rest`"),
+        (
+            "self.pending == 2",
+            True,
+            (
+                "`pending` is Python's 2 (trap.py:63), not a variable; if it is to change, declare it "
+                "`pending = number(0, …, init=2)`"
+            ),
+        ),
+        ("self.waits", True, "declare it `waits = flag(init=True)`"),
+        ("self.word == 'idle'", True, "declare it `word = one_of(…, init=…)` of an enum's members"),
+        ("self.of == Stage.rest", True, "declare it `of = one_of(Stage, init=Stage.rest)`"),
+        ("self.kind == Stage.rest", False, "declare it `kind = one_of(Stage, init=…)`"),
+        ("self.nobody == 1", False, "declare it `nobody = optional(…)`"),
+        ("self.some == {1}", False, "declare it `some = set_of(…)`"),
+        ("self.sent == ()", True, "declare it `sent = queue(…)`"),
+        ("self.table == {}", True, "declare it `table = per(…, …)`"),
+    ],
+)
+def test_condition_on_what_is_no_variable(
+    refused: Refusal, condition: str, given: bool, help: str
+) -> None:
+    constants = """
+        pending: int = 2
+        waits = True
+        word = "idle"
+        of = Stage.rest
+        kind = Stage
+        nobody = None
+        some = set()
+        sent = ()
+        table = {}
+    """
+    refused(
+        f"""{constants}
+        @action
+        def go(self) -> None:
+            require({condition}, "so")
+            {"^" * len(f'require({condition}, "so")')}
+        """,
+        f"require(...) is given {given}, not a condition on the state",
+        help,
+    )
+    refused(
+        f"""{constants}
+        @invariant
+        def fine(self) -> Bool:
+            ^^^^
+            self.stage.column(lambda s: s is Stage.rest)
+            return {condition}
+        """,
+        f"invariant `fine` returns {given}, which does not depend on the state",
+        help,
+    )
+
+
+def test_assigning_what_is_no_variable(refused: Refusal) -> None:
+    refused(
+        """
+        pending = 0
+
+        @action
+        def go(self) -> None:
+            self.pending = 1
+            ^^^^^^^^^^^^
+        """,
+        "Trap has no variable `pending`",
+        "`pending` is Python's 0 (trap.py:63), not a variable",
+    )
+
+
+def test_a_declaration_that_is_not_called(refused: Refusal) -> None:
+    refused(
+        """
+        pending = number
+        ^^^^^^^
+
+        @action
+        def go(self) -> None:
+            require(self.pending == 0, "none is pending")
+        """,
+        "`Trap.pending` is the word of the language itself, not a variable: it is not called",
+        "write `pending = number(low, high, init=…, doc=…)`",
     )
 
 

@@ -323,8 +323,18 @@ def test_option_of_an_action(refused: Refusal, option: str, problem: str, help: 
     refused(
         f"""
         @action({option})
+         {"^" * len(f"action({option})")}
         def go(self) -> None:
-            ^^
+            self.ready = True
+        """,
+        problem,
+        help,
+    )
+    refused(
+        f"""
+        @Sound.stage.step(Stage.rest, Stage.moving, {option})
+         {"^" * len(f"Sound.stage.step(Stage.rest, Stage.moving, {option})")}
+        def go(self) -> None:
             self.ready = True
         """,
         problem,

@@ -30,6 +30,12 @@ PARENTHESISE = "parenthesise both sides: `(a == b) | (c == d)`"
             "did you mean `size`? it has: add, discard, has,",
         ),
         (
+            "sum([self.ready, self.fresh]) < 2",
+            "sum([self.ready, self.fresh])",
+            "TypeError: unsupported operand type(s) for +: 'int' and 'Bool'",
+            "write `count(condition for x in …)` instead of `sum(…)`",
+        ),
+        (
             "self.up.issubset(self.up)",
             "self.up.issubset",
             "AttributeError: 'SetOf' object has no attribute 'issubset'",
@@ -142,7 +148,7 @@ def test_condition_by_identity(refused: Refusal) -> None:
             return self.leader is None
         """,
         "invariant `fine` returns False, which does not depend on the state",
-        "write `x.is_none()`",
+        "write `self.leader.is_none()`",
     )
 
 
