@@ -9,7 +9,8 @@ import pytest
 
 from stagewright.checker.check import check
 from stagewright.checker.prove import prove
-from stagewright.commands import COMMANDS
+from stagewright.commands import COMMANDS, run_command_line
+from stagewright.commands.console.exit_codes import ExitCode
 from stagewright.machines import SHIPPED
 from stagewright.machines.known_bugs import KNOWN_BUGS
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
@@ -69,3 +70,13 @@ def test_its_figures_for_one_tablet_hold(profile: str, states: int) -> None:
     assert (report.states, report.outcome) == (states, Outcome.HOLDS)
     proof: Report = prove(definition, scope, max_k=1)
     assert proof.outcome is Outcome.HOLDS
+
+
+def test_the_counterexample_it_shows_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    section = README.partition("## A counterexample")[2].partition("## Commands")[0]
+    (command,) = re.findall(r"`stagewright (check .*)` prints", section)
+    (shown,) = re.findall(r"```text\n(.*?)```", section, re.DOTALL)
+    # The shortest violation is found without what lies deeper.
+    assert run_command_line([*command.split(), "--max-depth", "16"]) == ExitCode.VIOLATED
+    printed = iter(capsys.readouterr().out.splitlines())
+    assert [line for line in shown.splitlines() if line and line not in printed] == []

@@ -97,7 +97,8 @@ COMMANDS = (
 )
 
 _EXIT_CODES_HELP = (
-    "exit codes: 0 it holds, 1 it is violated, 2 bad input or usage, 3 undecided within the limits"
+    "exit codes: 0 it holds, 1 it is violated, 2 bad input or usage, 3 undecided within the limits, "
+    "130 interrupted before there was a result"
 )
 _DECIDING = {"check", "prove", "run", "campaign", "endure", "test", "validate"}
 _NOTHING_DECIDED_HELP = "exit codes: 0 done, 2 bad input or usage"
