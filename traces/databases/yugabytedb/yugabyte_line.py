@@ -178,18 +178,18 @@ _FORMS: tuple[tuple[Said, re.Pattern[str]], ...] = (
 
 # Words by which a relevant line is known before it is taken apart, and how it goes on; whether it does is checked.
 _SHAPES = {
-    "Updating index permissions for ": "`… [{ID, N}] on T`, N an even number up to 12",
+    "Updating index permissions for ": "`… [{ID, N}] on NAME [id=ID]`, N an even number up to 12",
     "Sending alter table request with updated permissions": "`…` and no more",
     "The table schema version seems to have already been updated to ": "`… N`",
     "Could not update index permissions": "`… .`",
     "Index permissions update skipped": "`…, leaving schema_version at N`",
-    "Alter table completed version=": "`T - …N, state: STATE`",
-    "Will not update it": "`Index ID on table T has index_permission P already past Q. …`",
+    "Alter table completed version=": "`NAME [id=ID] - …N, state: STATE`",
+    "Will not update it": "`Index ID on table NAME [id=ID] has index_permission P already past Q. …`",
     "skipping permission update": "`Index ID is not yet STATE, …`",
     "MarkIndexInfoFromTableForDeletion table": "`… T index ID multi_stage=1`",
-    "StartBackfillingData starting backfill on ": '`… T for [table_id: "ID" …]`',
+    "StartBackfillingData starting backfill on ": '`… NAME [id=ID] for [table_id: "ID" …]`',
     "Completed fetching SafeTime for the table ": (
-        "`Backfill Index Table(s) { NAMES } … T will be using { … }`"
+        "`Backfill Index Table(s) { NAMES } … NAME [id=ID] will be using { … }`"
     ),
     "Begin BackfillIndexes": "`T ID P ID: …ForYsql at { physical: N } from KEY for [IDS]`",
     "Scheduling retry with a delay of ": "`Backfilling indexes { NAMES } … : …Nms`",
@@ -198,8 +198,8 @@ _SHAPES = {
     "Failed to backfill the tablet ": "`… ID (table T)…`",
     "Completed backfilling the index table": "`Backfill Index Table(s) { NAMES } … .`",
     "failed to backfill the index: ": "`Backfill Index Table(s) { NAMES } … [IDS] due to …`",
-    "Could not compute safe time for ": "`Backfill Index Table(s) { NAMES } Failed backfill. … T`",
-    "Done backfill on ": "`… T setting permissions to [{ID, N}]`",
+    "Could not compute safe time for ": "`Backfill Index Table(s) { NAMES } Failed backfill. … NAME [id=ID]`",
+    "Done backfill on ": "`… NAME [id=ID] setting permissions to [{ID, N}]`",
     "Received BackfillIndex RPC ": "`… after all indexes have moved past DO_BACKFILL`",
     "Log file created at: ": "`… YYYY/MM/DD hh:mm:ss`",
     "Running on machine: ": "`… HOST`",
