@@ -26,6 +26,7 @@ from stagewright.spec.interpreter import Interpreter, step_of
 from stagewright.spec.scope import Scope
 from stagewright.spec.sorts import IntSort
 from stagewright.spec.source import Source
+from stagewright.spec.text.counting import counted
 from stagewright.spec.text.words import Values, words
 from stagewright.spec.values import State, show
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Refined, Run
@@ -305,12 +306,14 @@ def _refused_by(
         parts += [Reason(f"{_listed(calls)}:", reasons)] if action.params else reasons
     more = sum(len(calls) for calls in list(alike.values())[_LISTED:])
     name = group[0][0].name
-    return (*parts, Reason(f"(and for {more} more choices by `{name}`)")) if more else tuple(parts)
+    if not more:
+        return tuple(parts)
+    return (*parts, Reason(f"(and for {counted(more, 'more choice')} by `{name}`)"))
 
 
 def _listed(calls: list[str]) -> str:
     more = len(calls) - _LISTED
-    return ", ".join(calls[:_LISTED]) + (f" and {more} more choices" if more > 0 else "")
+    return ", ".join(calls[:_LISTED]) + (f" and {counted(more, 'more choice')}" if more > 0 else "")
 
 
 def _switched_off(definition: Definition, scope: Scope) -> tuple[Reason, ...]:

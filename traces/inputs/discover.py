@@ -339,7 +339,7 @@ def _known_form(path: Path) -> str | None:
             f"{path} cannot be read: {error.strerror}", help="who may read it, and is it all there?"
         ) from error
     known = formats.form_of(_name(path), begin)
-    if known is None and begin.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+    if begin.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise InputError(
             f"{path} is text in UTF-16, as PowerShell's `>` writes it",
             help=f"make it UTF-8: iconv -f UTF-16 -t UTF-8 {path} > {path}.utf8",

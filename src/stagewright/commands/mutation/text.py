@@ -88,6 +88,9 @@ def _parts(report: MutationReport, *, verbose: bool) -> Iterator[RenderableType]
         yield from _claims(report)
         return
     yield _numbers(report)
+    if same := report.summary().same:
+        means = "means" if same == 1 else "mean"
+        yield Text(f"{same:,} more {means} the same as the definition: no property can tell")
     catchers = ", ".join(f"{n:,} by {kind.value}" for kind, n in report.catchers.items() if n)
     if catchers:
         yield Text(f"caught: {catchers}")
