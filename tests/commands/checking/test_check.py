@@ -25,6 +25,64 @@ def test_a_machine_that_keeps_its_promises_exits_with_0(capsys: pytest.CaptureFi
     assert "checking TwoPhaseCommit at Manager=3" in err
 
 
+BOUNDS = """
+from stagewright.spec import *
+
+class Node(Entity): ...
+
+class Acks(Machine):
+    acked = number(0, 3)
+    got = set_of(Node)
+
+    @action
+    def take(self, n: Term[Node]) -> None:
+        require(~self.got.has(n), "new")
+        self.got.add(n)
+        self.acked = least(self.acked + 1, 3)
+
+    @action
+    def again(self) -> None:
+        self.acked = 0
+
+    @invariant
+    def bounded(self) -> Bool:
+        return {condition}
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "empty"),
+    [
+        ("self.acked >= 0", True),
+        ("self.acked <= 3", True),
+        ("~(self.acked + 1 == 0)", True),
+        ("count(self.got.has(n) for n in Node) >= 0", True),
+        ("every((self.acked < 4) | self.got.has(n) for n in Node)", True),
+        ("(self.acked > -1) & (self.acked < 9)", True),
+        ("(self.acked < 9) & (self.acked < 3) | (self.acked == 3)", False),
+        (
+            "some((self.acked < 9) & (count(self.got.has(m) for m in Node) <= 9) for n in Node)",
+            False,
+        ),
+        ("self.acked < 4 - count(self.got.has(n) for n in Node) + 9", False),
+        ("self.acked >= self.acked * 0", True),
+        ("(self.acked != 4) | (self.acked < 0)", True),
+        ("self.acked.__lt__(0).implies(self.acked > 9)", True),
+    ],
+)
+def test_a_property_that_nothing_can_break(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], condition: str, empty: bool
+) -> None:
+    file = tmp_path / "acks.py"
+    file.write_text(BOUNDS.format(condition=condition), "utf-8")
+    for command in ("check", "prove"):
+        run_command_line([command, str(file), "--size", "node=2"])
+        err = capsys.readouterr().err
+        assert ("warning: `bounded` is true whatever the variables are" in err) == empty
+        run_command_line([command, str(file), "--property", "no deadlock"])
+        assert "whatever" not in capsys.readouterr().err
+
+
 def test_a_command_to_copy_is_one_line_however_long_the_path(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -43,7 +43,7 @@ from stagewright.commands.console.machine_flags import (
     positive,
     scope_from,
     seconds,
-    warn_without_promises,
+    warn_of_empty_promises,
     workers,
 )
 from stagewright.commands.reports.writing import add_ci_reports, ci_reports
@@ -260,8 +260,7 @@ def _checked(definition: Definition, args: argparse.Namespace, directory: Path |
     from stagewright.commands.console.progress import progress_on
     from stagewright.commands.reports.result import Result, written
 
-    if not args.property:
-        warn_without_promises(definition)
+    warn_of_empty_promises(definition, args.property)
     scope = scope_from(definition, args.size, args.budget)
     asked = refinements_of(args.machine, definition, _dependents(args))
     checkpoint = checkpoint_of(args, definition)

@@ -27,7 +27,7 @@ from stagewright.commands.console.machine_flags import (
     positive,
     scope_from,
     seconds,
-    warn_without_promises,
+    warn_of_empty_promises,
 )
 from stagewright.commands.reports.writing import add_ci_reports, ci_reports
 
@@ -162,8 +162,7 @@ def _at_its_scopes(args: argparse.Namespace) -> list[Result]:
     from stagewright.spec.verdict import Outcome
 
     definition = machine_from(args.machine, args.profile)
-    if not args.property:
-        warn_without_promises(definition)
+    warn_of_empty_promises(definition, args.property)
     out = args.out / args.machine if args.out is not None and args.all else args.out
     left: float = args.timeout
     results: list[Result] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -140,9 +140,22 @@ def numbers_from(flag: str, entries: Sequence[str], *, unbounded: bool) -> Mappi
     return found
 
 
-def warn_without_promises(definition: Definition) -> None:
-    """Say of a machine that promises nothing that the ticks beside it mean little."""
-    if not definition.properties:
+def warn_of_empty_promises(definition: Definition, asked: Collection[str]) -> None:
+    """Say of a machine that promises nothing, or what nothing can break, that the ticks beside it mean little.
+
+    `asked`: the properties that are to be decided; none for all.
+    """
+    from stagewright.spec.derived.tautologies import tautologies_in
+
+    for prop in tautologies_in(definition):
+        if not asked or prop.name in asked:
+            place = f"\n{prop.where.excerpt()}" if prop.where is not None else ""
+            print(
+                f"warning: `{prop.name}` is true whatever the variables are: their bounds say as much{place}\n"
+                "  help: say what a step could break; that values stay in their bounds is checked of every machine",
+                file=sys.stderr,
+            )
+    if not definition.properties and not asked:
         print(
             f"warning: {definition.name} has no property: only what must hold of every machine is checked\n"
             f"  --> {definition.file}\n"
