@@ -263,3 +263,27 @@ def test_an_interrupt_leaves_the_work_and_keeps_a_spark_that_ran_before(
         on_spark(work, "test", 1)
     ended.set()
     assert spark.range(3).count() == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("words.jsonl", b"hello\n", "no line of words.jsonl is an event; line 1: not JSON"),
+        ("noise.jsonl", b"\x80\x93\n\xff\x01", "line 1: not UTF-8 text"),
+        ("lists.jsonl", b"[1,2,3]\n[4]\n", "line 1: not a JSON object"),
+        ("list.json", b'[\n {"entity": "a", "seq": 1}\n]\n', "a trace has one object a line"),
+        ("wide.jsonl", '{"entity":"a","seq":1}\n'.encode("utf-16"), "is text in UTF-16"),
+    ],
+)
+def test_a_file_that_is_no_trace_is_refused_in_a_sentence(
+    name: str,
+    content: bytes,
+    says: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_bytes(content)
+    assert run_command_line(["validate", name, "--engine", "embedded"]) == ExitCode.BAD_INPUT
+    assert says in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
@@ -89,6 +90,11 @@ def test_survivors_come_first_with_place_and_hint(capsys: pytest.CaptureFixture[
     printed = capsys.readouterr()
     assert "checking 34 mutants" in printed.err
     lines = printed.out.splitlines()
+    (counted,) = re.findall(r"^all +(\d+) ", printed.out, re.MULTILINE)
+    (same,) = re.findall(
+        r"^(\d+) more means? the same as the definition", printed.out, re.MULTILINE
+    )
+    assert int(counted) + int(same) == 34
     assert lines[:2] == ["LeaseTable", "  at Node=2: 21 states"]
     assert "survive without a reason" in printed.out
     first = next(i for i, line in enumerate(lines) if line.endswith("survive without a reason"))

@@ -316,6 +316,11 @@ def _form_of(path: Path, form: str) -> str:
     archive = archive_kind(path)
     if archive:
         raise InputError(f"{path} is a {archive} archive", help="unpack it and name its folder")
+    if known is None and beginning(path, formats.PROBE_BYTES).lstrip().startswith(b"["):
+        raise InputError(
+            f"{path} is a JSON array, and a trace has one object a line",
+            help=f"write each event on a line of its own: jq -c '.[]' {path} > {path.with_suffix('.jsonl')}",
+        )
     if known is None:
         raise InputError(
             f"cannot tell what {path} is",

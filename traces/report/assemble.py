@@ -9,6 +9,7 @@ from heapq import nsmallest
 from itertools import chain
 
 from stagewright.spec.errors import InputError
+from stagewright.spec.text.counting import counted
 from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.automaton.automaton_cache import of_this_thread
 from stagewright.traces.automaton.product_automaton import Running
@@ -72,6 +73,8 @@ def read_of(
     """
     parts = sorted(parts, key=lambda read: read.part.number)
     refuse_damaged(parts)
+    if not may_come:
+        _refuse_what_is_no_trace(parts)
     # Nothing at all is no trace in which all is well: a recorder that never wrote looks like this, and a
     # mapping whose expressions fit no line.
     if not may_come and not any(read.tally.events or read.tally.unparsed for read in parts):
@@ -93,6 +96,27 @@ def read_of(
         places.append((read.part.path, before))
         lines[read.part.path] = before + read.tally.lines
     return Read(parts, tuple(places))
+
+
+def _refuse_what_is_no_trace(parts: Sequence[PartRead]) -> None:
+    """Raise an `InputError` if these are JSON lines, and not one of them is an event.
+
+    A log is another matter: lines that are not understood say that it is one, and what was looked for may not be in it.
+    """
+    if any(read.part.form != "jsonl" or read.tally.events for read in parts):
+        return
+    refused = [
+        (read.part.path, line, reason) for read in parts for line, reason in read.tally.reasons
+    ]
+    if not refused:
+        return
+    path, line, reason = refused[0]
+    files = {read.part.path for read in parts}
+    others = f" nor of {counted(len(files) - 1, 'more file')}" if len(files) > 1 else ""
+    raise InputError(
+        f"no line of {path}{others} is an event; line {line}: {reason}",
+        help="a trace has one JSON object a line, in UTF-8; of another form: --format or --mapping",
+    )
 
 
 def compose(

@@ -103,12 +103,12 @@ def test_a_violation_is_reported_to_ci_systems_on_its_line_of_the_log(
 
 def test_lines_that_are_no_events_are_an_error_to_ci_systems(tmp_path: Path) -> None:
     trace, junit = tmp_path / "t.jsonl", tmp_path / "r.xml"
-    trace.write_text("?\n")
+    trace.write_text('{"machine": "CdcGeneration", "entity": "a", "seq": 1, "observed": {}}\n?\n')
     assert run_command_line(["validate", str(trace), "--junit", str(junit)]) == 3
     (suite,) = junitparser.JUnitXml.fromfile(str(junit))
     (error,) = next(case for case in suite if case.name == "every line is read").result
     assert error.message.startswith("unparsed lines: 1")
-    assert f"{trace}:1" in str(error.text)
+    assert f"{trace}:2" in str(error.text)
 
 
 def test_bad_input_is_exit_code_2_and_writes_nothing(

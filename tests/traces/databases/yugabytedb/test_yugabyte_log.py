@@ -397,6 +397,10 @@ def test_a_line_in_no_known_form_is_reported_with_the_form_it_should_have() -> N
     refusal = parse_log_line(line(1, "Started BackfillChunk : nothing"), 1, "a.log")
     assert isinstance(refusal, str)
     assert refusal.endswith("known: `… Backfilling indexes { NAMES } for tablet ID from key 'KEY'`")
+    bare = updating(INDEX, 2).replace(f"orders [id={TABLE}]", TABLE)
+    refusal = parse_log_line(line(1, bare), 1, "a.log")
+    assert isinstance(refusal, str)
+    assert "on NAME [id=ID]`" in refusal
 
 
 CHOSEN = 1640995194000000  # in `safe_time()`
