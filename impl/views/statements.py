@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from stagewright.impl.catalog.columns import TABLES, TABLETS
-from stagewright.impl.catalog.tablet_rows import TabletRow, rows_of
+from stagewright.impl.catalog.tablet_rows import rows_of
 from stagewright.impl.catalog.view import View
 from stagewright.impl.group0 import Command, Mutation
 from stagewright.impl.node.context import Context
@@ -104,10 +104,8 @@ def _emptied(node: Context, view: View, name: str) -> set[str]:
     A tablet that is on its way to a node is not there yet.
     """
     early = node.has(Defect.tablets_that_come_are_counted)
-
-    def hosts(row: TabletRow, *, coming: bool) -> set[str]:
-        return {r.host for r in (*row.tablet.replicas, *(row.tablet.next or ()) * coming)}
-
-    mine = {h for row in view.tablets[name] for h in hosts(row, coming=False)}
-    rows = [row for table, rows in view.tablets.items() if table != name for row in rows]
-    return mine - {h for row in rows for h in hosts(row, coming=early)}
+    others = [row for table, rows in view.tablets.items() if table != name for row in rows]
+    stay = {r.host for row in others for r in row.tablet.replicas}
+    come = {r.host for row in others for r in row.tablet.next or ()}
+    mine = {r.host for row in view.tablets[name] for r in row.tablet.replicas}
+    return mine - stay - (come if early else set[str]())
