@@ -11,12 +11,16 @@ from stagewright.impl.group0 import Commit
 from stagewright.impl.node.messages import Order, OrderDone, Work
 from stagewright.impl.node.node import DatabaseNode
 from stagewright.impl.server_log.lines import TOPOLOGY, Level, tablet_id
-from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Role, Stage
+from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Role, Run, Stage
 
 Say = Callable[[str, str, Level, int], None]
 """Write a line of a logger: its words, how much it matters, the shard."""
 
-_OF_TABLETS = (Work.stream_tablet, Work.repair_tablet, Work.clean_tablet)
+_OF_TABLETS = {
+    Work.stream_tablet: Run.streaming,
+    Work.repair_tablet: Run.repair,
+    Work.clean_tablet: Run.cleanup,
+}
 # upstream logs neither of these, nor the stage that a transition begins with
 _UNSAID = ("", Stage.none.name)
 
@@ -58,6 +62,9 @@ class TabletLines:
         for job in coordinator.orders.jobs.values():
             if job.work not in _OF_TABLETS or {*job.numbers} != {done.number}:
                 continue
+            row = self._node.context.view.tablet(*job.tablet)
+            if row is None or row.tablet.stage.action is not _OF_TABLETS[job.work]:
+                continue  # the stage was left without it, as a replica was given up meanwhile
             of = f"{job.key[0]} for tablet {tablet_id(*job.tablet)}"
             problems = [*job.problems, *([] if done.succeeded else [done.reason])]
             if problems:

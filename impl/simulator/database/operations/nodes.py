@@ -147,6 +147,16 @@ class NodeOperations:
                     return f"{row.table}#{row.number}"
         return ""
 
+    def _holds_a_quorum_of(self, name: str) -> str:
+        """A table on the token ring that fewer nodes than a quorum of its replicas would be left for: nobody could read it."""
+        view = self._catalog.view
+        goes = {n for n, m in view.nodes.items() if m.asked in ("leave", "remove")} | {name}
+        stay = {n for n, m in view.nodes.items() if m.state.owns} - goes
+        for table, replicas in view.tables.items():
+            if table not in view.tablets and len(stay) <= replicas // 2:
+                return table
+        return ""
+
     def _spare(self, name: str, tablet: str) -> str:
         """Do not give a node up; if it is cut off, it starts again, and hears of the others."""
         if name in self._world.isolated:
@@ -156,6 +166,8 @@ class NodeOperations:
         return f"not asked: a quorum of {tablet} would be lost"
 
     def _ask(self, verb: str, node: str, *, wait: bool = True) -> str:
+        if verb in ("decommission", "remove") and (table := self._holds_a_quorum_of(node)):
+            return self._spare(node, table)
         if verb == "remove":
             if tablet := self._needed_for(node):
                 return self._spare(node, tablet)

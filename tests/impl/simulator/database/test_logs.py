@@ -98,6 +98,7 @@ SOUND = {
     "a node that was replaced is connected again": draw(190000031).plan(),
     "a rebuild while the barrier of a generation goes on": draw(190000046).plan(),
     "a replica is spared while a repair goes on without it": draw(192000155).plan(),
+    "a cleanup ends that nobody waits for": draw(193000133).plan(),
     "a barrier of the same millisecond, of a clock that was set back": draw(190000172).plan(),
     "barriers of many coordinators": replace(DEPOSED, seed=2),
     "tablets, crashes and deposed coordinators": replace(TABLETS, seed=2, faults=BROKEN_OFF),
