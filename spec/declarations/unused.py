@@ -66,7 +66,7 @@ def check_called(machine: type[object]) -> None:
         usage = usage_if_word(value)
         if usage:
             raise VariableError(
-                f"`{machine.__name__}.{name}` is the word of the language itself, not a variable: it is not called",
+                f"`{machine.__name__}.{name}` is `{usage.partition('(')[0]}` itself, not a variable: it is not called",
                 where=of_attribute(machine, name),
                 help=f"write `{name} = {usage}`",
             )

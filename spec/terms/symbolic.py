@@ -185,6 +185,8 @@ def mend(value: object, sort: Sort) -> str:
             return f"write a member of {kind.__name__}: {', '.join(m.name for m in kind)}"
         case BoolSort():
             return "write True, False or a condition"
+        case IntSort() if isinstance(value, Symbolic) and value.node.sort == BOOL:
+            return "write `count(condition for x in …)` for how many hold, `choose(condition, 1, 0)` for one"
         case IntSort():
             return "write a number" if sort == ANY_INT else f"write a number in {sort}"
         case SetSort(element):

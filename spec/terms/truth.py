@@ -22,7 +22,8 @@ MENDS = {
     "while": "actions are atomic and loop-free: repeat the action instead",
     "assert": "state it as an @invariant, or as `require(condition, name)` if it is a guard",
     "match": "a choice of value is `choose(condition, one, other)`, or a column of the enum",
-    "comprehension filter": "write `every(condition.implies(body) for n in …)`",
+    "comprehension filter": "write `every(condition.implies(body) for n in …)`, "
+    "`some(condition & body for n in …)` or `count(condition & body for n in …)`",
     "any": "write `some(…)`",
     "all": "write `every(…)`",
     "min": "write `least(…)`",

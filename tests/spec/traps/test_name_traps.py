@@ -305,7 +305,7 @@ def test_a_declaration_that_is_not_called(refused: Refusal) -> None:
         def go(self) -> None:
             require(self.pending == 0, "none is pending")
         """,
-        "`Trap.pending` is the word of the language itself, not a variable: it is not called",
+        "`Trap.pending` is `number` itself, not a variable: it is not called",
         "write `pending = number(low, high, init=…, doc=…)`",
     )
 

@@ -36,7 +36,7 @@ Refusal = Callable[[str, str, str], Exception]
         (
             "least(self.copies, self.ready) == 1",
             "a number of least(...) is of sort bool, but a number is needed here",
-            "write a number",
+            "write `count(condition for x in …)` for how many hold",
         ),
         (
             "greatest(self.copies for n in self.up) == 1",

@@ -61,6 +61,11 @@ def expression(text: str) -> str:
             "write a number",
         ),
         (
+            "self.copies < self.ready",
+            "the other side of `<` is of sort bool, but a number is needed here",
+            "`choose(condition, 1, 0)` for one",
+        ),
+        (
             "self.copies < Stage.rest",
             "the other side of `<` is Stage.rest, but a number is needed here",
             "write a number",
