@@ -202,7 +202,8 @@ class Membership:
         if 0 < request.ttl < (least := node.timing.least_kept):
             kept = f"{least / 1000:g} s, not for {request.ttl / 1000:g} s"
             reason = f"a log keeps changes for at least {kept}: writes may be late (0: for ever)"
-            return [Send(client, OperatorReply(request.number, False, reason))]
+            help = f"write a ttl of {-(-least // 1000)} or more, or none"
+            return [Send(client, OperatorReply(request.number, False, reason, help=help))]
         row: dict[str, Any] = {"replicas": request.replicas, "tablets": request.tablets}
         made = [Mutation(TABLES, (request.table,), row)]
         if request.cdc:

@@ -49,10 +49,14 @@ def admit(message: Any) -> None:
     """
     wrong = _wrong(message)
     if wrong:
-        raise WireError(wrong, help="see `docs/language/clusters.md`, limits")
+        problem, _, right = wrong.rpartition(": ")
+        raise WireError(
+            problem or wrong, help=right if problem else "see `docs/language/clusters.md`, limits"
+        )
 
 
 def _wrong(message: Any) -> str:
+    """What is wrong with a message, and, after a colon, what would be right."""
     match message:
         case ClientWrite(_, table, key, value, timestamp):
             size = 0 if value is None else len(value)
@@ -121,7 +125,7 @@ def _wrong_view(wanted: CreateView) -> str:
         return f"a view by numbers beyond {LARGEST_NUMBER}"
     known = ("", *COMPARISONS)
     if wanted.comparison not in known:
-        return f"a view where values are {wanted.comparison[:8]!r}: known: {' '.join(COMPARISONS)}"
+        return f"a view where values are {wanted.comparison[:8]!r}: write one of {' '.join(COMPARISONS)}"
     return ""
 
 

@@ -10,10 +10,12 @@ from typing import Any
 from stagewright.impl.processes.codec import Codec, codec
 from stagewright.impl.processes.errors import ClusterError, WireError
 from stagewright.impl.processes.frames import Frames, framed
-from stagewright.impl.processes.handshake import Calling, reason_of
+from stagewright.impl.processes.handshake import Calling, refused
 from stagewright.impl.processes.links import split
 
 FIRST_PAUSE, LAST_PAUSE = 0.02, 0.5  # seconds between two attempts
+NONE_RUNS = "no node runs"
+STARTS = "`stagewright cluster start` starts them"
 
 
 class RefusedRequestError(WireError):
@@ -63,11 +65,8 @@ class Conversation:
         try:
             return self._codec.decode(body)
         except WireError as error:
-            reason = reason_of(body)
-            if reason:
-                raise RefusedRequestError(
-                    reason, help="see docs/language/clusters.md, limits"
-                ) from None
+            if (cut := refused(body)) is not None:
+                raise RefusedRequestError(cut.reason, help=cut.help) from None
             raise error from None
 
     def _next(self) -> bytes:
@@ -134,10 +133,10 @@ class Asking:
         """The first answer in which `fault` finds none; `once`: it may be sent to one node alone.
 
         Raises:
-            ClusterError: there is none in time.
+            ClusterError: there is none in time, or no node runs, and none did before.
             RefusedRequestError: no node ever takes such a question.
         """
-        until, why, pause = time.monotonic() + self._seconds, "no node runs", FIRST_PAUSE
+        until, why, pause = time.monotonic() + self._seconds, NONE_RUNS, FIRST_PAUSE
         while time.monotonic() < until:
             sent = False
             try:
@@ -164,13 +163,17 @@ class Asking:
             pause = min(2 * pause, LAST_PAUSE)
         raise ClusterError(
             f"not answered within {self._seconds:g} s{how}: {why}",
-            help=f"see `stagewright cluster status`{advice}",
+            help=STARTS if why == NONE_RUNS else f"see `stagewright cluster status`{advice}",
         )
 
     def _connect(self) -> Conversation:
         addresses = self._addresses()
+        if (
+            not addresses and not self._turn
+        ):  # whoever has seen nodes run waits for them to come back
+            raise ClusterError(NONE_RUNS, help=STARTS)
         if not addresses:
-            raise ConnectionRefusedError("no node runs")
+            raise ConnectionRefusedError(NONE_RUNS)
         self._turn += 1
         address = addresses[self._turn % len(addresses)]
         return Conversation(address, self._secret, self._connecting, self._speaks)

@@ -49,9 +49,10 @@ class Welcome:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """It ends here."""
+    """It ends here; `help` says what would be right."""
 
     reason: str
+    help: str = ""
 
 
 @lru_cache(maxsize=1)
@@ -116,18 +117,18 @@ class Calling:
         return None
 
 
-def refusal(reason: str) -> bytes:
-    """What a stranger is sent."""
-    return _codec().encode(Refused(reason))
+def refusal(reason: str, help: str) -> bytes:
+    """What is sent to who is cut off."""
+    return _codec().encode(Refused(reason, help))
 
 
-def reason_of(body: bytes) -> str:
+def refused(body: bytes) -> Refused | None:
     """Why the other side has cut this one off, if that is what it says."""
     try:
         said = _codec().decode(body)
     except WireError:
-        return ""
-    return said.reason if isinstance(said, Refused) else ""
+        return None
+    return said if isinstance(said, Refused) else None
 
 
 def _expected(body: bytes, kind: type[T]) -> T:

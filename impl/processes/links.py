@@ -57,7 +57,7 @@ class Connection(asyncio.Protocol):
                     self._take(body)
                 bodies = self._frames.feed(b"") if self._frames.trusts else []
         except WireError as error:
-            self._refuse(error.problem)
+            self._refuse(error.problem, error.help)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - as asyncio has it
         self._transport = None
@@ -119,11 +119,11 @@ class Connection(asyncio.Protocol):
     def _too_late(self) -> None:
         self._refuse("no greeting came in time")
 
-    def _refuse(self, reason: str) -> None:
+    def _refuse(self, reason: str, help: str = "") -> None:
         transport = self._transport
         if transport is not None:
             _LOG.warning("refused %s: %s", transport.get_extra_info("peername"), reason)
-            transport.write(framed(refusal(reason)))
+            transport.write(framed(refusal(reason, help)))
             transport.close()
             self._transport = None
 

@@ -32,10 +32,12 @@ def admit(question: Question, latest: int) -> None:
     """
     wrong = _wrong(question, latest)
     if wrong:
-        raise WireError(wrong, help="see `docs/language/online-indexes.md`, limits")
+        problem, _, right = wrong.rpartition(": ")
+        raise WireError(problem, help=right)
 
 
 def _wrong(question: Question, latest: int) -> str:
+    """What is wrong with a question, and, after a colon, what would be right."""
     match question:
         case Transact(_, changes):
             return _wrong_changes(changes)

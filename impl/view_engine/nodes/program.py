@@ -84,7 +84,7 @@ def _serve(connection: socket.socket, node: ViewNode, name: str, secret: bytes) 
                     else:
                         answer = codec.encode(node.answer(codec.decode(body)))
                 except WireError as error:
-                    connection.sendall(framed(refusal(error.problem)))
+                    connection.sendall(framed(refusal(error.problem, error.help)))
                     return
                 connection.sendall(framed(answer))
 

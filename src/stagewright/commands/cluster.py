@@ -34,6 +34,20 @@ secret stored in the directory, but traffic is not encrypted.
 exit codes: 0 done, 1 the cluster refused or failed (of `status`: a node is not well), 2 bad input or usage
 """
 
+_EXAMPLES = {
+    "start": "--nodes 3 --cdc ",
+    "tail": "--position /tmp/position ",
+    "watch": "--port 8080 --browser ",
+    "decommission": "n2 ",
+    "remove": "n1 ",
+    "replace": "n1 ",
+    "rebuild": "n2 ",
+    "abort": "n2 ",
+    "kill": "n1 ",
+    "trace": "--out /tmp/t ",
+    "stop": "n1 ",
+}  # what follows an action in the example of its help
+
 _OF_A_NODE = (
     ("decommission", "let a node hand over its rows and leave"),
     ("remove", "remove a dead node for good"),
@@ -55,7 +69,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     def action(name: str, summary: str) -> argparse.ArgumentParser:
         one = actions.add_parser(
-            name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
+            name,
+            help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}.",
+            epilog=f"example: stagewright cluster {name} {_EXAMPLES.get(name, '')}--dir /tmp/c",
         )
         one.add_argument(
             "--dir", type=Path, required=True, metavar="D", help="the cluster's directory"

@@ -107,8 +107,11 @@ class Database(Kind[Supervisor]):
 
     def _tail(self, args: argparse.Namespace) -> ExitCode:
         """Print changes, and keep the position after what is printed."""
+        from stagewright.commands.reports.writing import check_file
         from stagewright.live.tail import tail
 
+        if args.position is not None:
+            check_file("--position", str(args.position))
         session = self.supervisor.session(args.table or TABLE)
         try:
             with until_interrupted():

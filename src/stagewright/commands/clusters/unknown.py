@@ -20,6 +20,11 @@ def unknown_command(words: Sequence[str], commands: str) -> InputError:
     """
     forms = [found[1] for line in commands.splitlines() if (found := _FORM.match(line))]
     alike = [form for form in forms if words[0] in {one.split()[0] for one in form.split(", ")}]
+    if not alike and (within := [form for form in forms if words[0] in form.split()]):
+        return InputError(
+            f"no such command: {shlex.join(words)}",
+            help=f"did you mean `{within[0]}`? `help` lists all commands",
+        )
     if not alike:
         verbs = [one.split()[0] for form in forms for one in form.split(", ")]
         return InputError(

@@ -106,7 +106,7 @@ def ci_reports(args: argparse.Namespace) -> CiReports:
             )
         wanted.append(_Wanted(f"--report {name}", known[name], place))
     for report in wanted:
-        _check_file(report.flag, report.place)
+        check_file(report.flag, report.place)
     to_output = [report.flag for report in wanted if report.place == STANDARD_OUTPUT]
     to_output += ["--json"] if args.json else []
     if len(to_output) > 1 and to_output != ["--json"]:
@@ -140,7 +140,7 @@ def _github_wanted(args: argparse.Namespace) -> bool:
     return os.environ.get("GITHUB_ACTIONS") == "true" if given is None else given
 
 
-def _check_file(flag: str, place: str) -> None:
+def check_file(flag: str, place: str) -> None:
     """Refuse a file that cannot be written, before any work is done for it."""
     if place == STANDARD_OUTPUT:
         return
