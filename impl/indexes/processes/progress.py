@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from stagewright.impl.indexes.messages import Build
+
+
+def listed(builds: Iterable[Build]) -> list[Build]:
+    """Those of indexes that are there, or that have failed: one that was dropped is forgotten once it is deleted."""
+    return [b for b in builds if not (b.dropped and b.gone)]
 
 
 def shown_build(build: Build) -> dict[str, object]:
     """How far an index is built; the estimate takes it that rows are read as fast as until now."""
     status = "NONE" if build.status is None else build.status.name.replace("_", "-").upper()
+    if status == "IN-PROGRESS" and (build.dropped or build.gone):
+        status = "DROPPED"  # before it was built: the build does not go on
     done = 1.0 if status == "SUCCESS" else 0.0
     left: float | None = None
     if build.expected and status == "IN-PROGRESS":
@@ -18,7 +27,7 @@ def shown_build(build: Build) -> dict[str, object]:
         "column": build.column,
         "unique": build.unique,
         "status": status,
-        "deferred": build.waits,
+        "deferred": build.waits and status != "DROPPED",
         "done": round(done, 3),
         "rows read": build.rows,
         "seconds left": left,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import ClassVar
 
-from stagewright.impl.indexes.processes.progress import shown_build
+from stagewright.impl.indexes.processes.progress import listed, shown_build
 from stagewright.impl.indexes.processes.stored_catalog import last_steps
 from stagewright.impl.indexes.processes.supervisor import IndexSupervisor, ProcessReport
 from stagewright.live.pages import Document
@@ -34,7 +34,9 @@ class IndexWatch:
         return {
             "at": time.time(),
             "processes": [self._process(p) for p in report.processes],
-            "builds": None if report.builds is None else [shown_build(b) for b in report.builds],
+            "builds": None
+            if report.builds is None
+            else [shown_build(b) for b in listed(report.builds)],
             "steps": [{"term": term, "at": at / 1000, "step": step} for term, at, step in steps],
         }
 

@@ -10,16 +10,26 @@ import pytest
 from stagewright.commands.clusters.index_shell import IndexShell
 from stagewright.impl.indexes.messages import Build
 from stagewright.impl.indexes.processes.client import IndexClient
+from stagewright.impl.processes.errors import ClusterError
 from stagewright.machines.yugabytedb.indexes.index_states import Status
 from stagewright.spec.errors import InputError
 
 
 class Known:
-    """A cluster that has a unique index u on v, which `create` leaves alone."""
+    """A cluster that has a unique index u on v, which `create` leaves alone, and had three others."""
 
     def create(self, name: str, column: str, *, unique: bool, deferred: bool) -> Build:
         del column, unique, deferred
         return Build(name, Status.success, column="v", unique=True)
+
+    def builds(self) -> tuple[Build, ...]:
+        error = "rows 1 and 2 both have v = 5"
+        return (
+            Build("u", Status.success, column="v", unique=True),
+            Build("f", Status.failed, error, column="v", unique=True, gone=True),
+            Build("leaving", Status.in_progress, column="w", dropped=True),
+            Build("left", Status.in_progress, column="w", dropped=True, gone=True),
+        )
 
 
 SHELL = IndexShell(cast("IndexClient", Known()), as_json=False)
@@ -61,3 +71,41 @@ def test_a_command_that_is_misspelt_gets_one_line_and_not_the_whole_help() -> No
     with pytest.raises(InputError, match="no such command: splitt 0") as refused:
         SHELL.do(["splitt", "0"])
     assert refused.value.help == "did you mean `split`? `help` lists all commands"
+
+
+def test_an_index_that_is_dropped_is_not_in_progress_and_forgotten_once_it_is_deleted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    SHELL.do(["build", "status"])
+    assert capsys.readouterr().out.splitlines() == [
+        "unique index u on v: SUCCESS",
+        "unique index f on v: FAILED, rows 1 and 2 both have v = 5, deleted",
+        "index leaving on w: DROPPED",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "shown", "says"),
+    [
+        ("f", "unique index f on v: FAILED", "f is not built: rows 1 and 2 both have v = 5"),
+        ("leaving", "index leaving on w: DROPPED", "leaving was dropped"),
+        ("left", "index left on w: DROPPED, deleted", "left was dropped"),
+    ],
+)
+def test_who_awaits_what_will_not_be_built_hears_so_and_fails(
+    name: str, shown: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ClusterError, match=says):
+        SHELL.do(["await", name])
+    assert capsys.readouterr().out.startswith(shown)
+
+
+def test_awaiting_a_built_index_succeeds(capsys: pytest.CaptureFixture[str]) -> None:
+    SHELL.do(["await", "u"])
+    assert capsys.readouterr().out == "unique index u on v: SUCCESS\n"
+
+
+def test_the_second_word_of_a_command_is_known_too() -> None:
+    with pytest.raises(InputError, match="no such command: status i") as refused:
+        SHELL.do(["status", "i"])
+    assert refused.value.help == "did you mean `build status`? `help` lists all commands"

@@ -83,10 +83,10 @@ class IndexedTable(Kind[IndexSupervisor]):
 
     def status(self) -> tuple[bool, dict[str, Any], Iterator[str]]:
         from stagewright.commands.clusters.index_shell import build_as_text
-        from stagewright.impl.indexes.processes.progress import shown_build
+        from stagewright.impl.indexes.processes.progress import listed, shown_build
 
         report = self.supervisor.status()
-        builds = [shown_build(build) for build in report.builds or ()]
+        builds = [shown_build(build) for build in listed(report.builds or ())]
         document = {"processes": [asdict(p) for p in report.processes], "builds": builds}
         lines = [*map(_as_text, report.processes), *map(build_as_text, builds)]
         return report.is_well, document, iter(lines)

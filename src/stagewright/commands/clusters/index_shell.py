@@ -24,7 +24,7 @@ commands, one per line or separated by semicolons; keys and values are whole num
   create [unique] [deferred] index NAME on COLUMN   returns at once; a deferred index waits for `backfill`
   backfill             build the deferred indexes
   build status         show each index's progress and remaining time, and the rows that made one fail
-  await NAME           wait until it is built, or has failed
+  await NAME           wait until it is built; it fails if the build does, or if the index is dropped
   drop index NAME      drop it, at any time
   read NAME VALUE [at TIME]   read the rows that an index has for a value
   split TABLET         make two of a tablet of the table; refused while a backfill is going on
@@ -96,8 +96,7 @@ class IndexShell:
                 self._client.backfill()
                 self._say({"backfill": True}, "done")
             case ["build", "status"]:
-                for build in self._client.builds():
-                    self._show(build)
+                self._list()
             case ["await", name]:
                 self._await(name)
             case ["split", *index, tablet] if tablet.isdecimal() and len(index) <= 1:
@@ -180,6 +179,7 @@ class IndexShell:
 
     def _await(self, name: str) -> None:
         from stagewright.impl.processes.errors import ClusterError
+        from stagewright.machines.yugabytedb.indexes.index_states import Status
 
         until = time.monotonic() + AWAIT
         while not is_over(build := self._known(name)):
@@ -191,6 +191,19 @@ class IndexShell:
                 )
             time.sleep(_LOOK)
         self._show(build)
+        if build.dropped:
+            raise ClusterError(f"{name} was dropped", help=f"`create … index {name}` makes it anew")
+        if build.status is not Status.success:
+            raise ClusterError(
+                f"{name} is not built: {build.error or 'its build has failed'}",
+                help=f"remove what is wrong; `create … index {name}` builds it anew",
+            )
+
+    def _list(self) -> None:
+        from stagewright.impl.indexes.processes.progress import listed
+
+        for build in listed(self._client.builds()):
+            self._show(build)
 
     def _show(self, build: Build) -> None:
         from stagewright.impl.indexes.processes.progress import shown_build
@@ -203,8 +216,12 @@ class IndexShell:
 
 
 def is_over(build: Build) -> bool:
-    """Whether it is built, has failed, or is gone."""
-    return build.gone or (build.status is not None and build.status.name != "in_progress")
+    """Whether it is built, has failed, or is dropped."""
+    return (
+        build.dropped
+        or build.gone
+        or (build.status is not None and build.status.name != "in_progress")
+    )
 
 
 def build_as_text(what: Mapping[str, object]) -> str:
@@ -218,7 +235,7 @@ def build_as_text(what: Mapping[str, object]) -> str:
         if what["seconds left"] is not None:
             words.append(f"about {what['seconds left']} s to go")
     words += [str(what["error"])] if what["error"] else []
-    gone = "dropped" if what["dropped"] else ""
+    gone = "dropped" if what["dropped"] and what["status"] != "DROPPED" else ""
     words += ["deleted" if what["deleted"] else gone]
     return f"{words[0]}: {', '.join(filter(None, words[1:]))}"
 
