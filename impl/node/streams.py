@@ -13,7 +13,15 @@ from stagewright.impl.catalog.view import View
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.keys import bounds
-from stagewright.impl.node.messages import Cell, Order, OrderDone, PullRows, RowChunk, Work
+from stagewright.impl.node.messages import (
+    TOO_FEW,
+    Cell,
+    Order,
+    OrderDone,
+    PullRows,
+    RowChunk,
+    Work,
+)
 from stagewright.impl.node.port import Effect, RowWork, Send
 from stagewright.impl.node.replica import Replica
 from stagewright.impl.node.transfers import Transfer, report_begin
@@ -54,7 +62,7 @@ class Streams:
         running = _Running(order.session, coordinator, order)
         for (table, source), ranges in self._wanted(view).items():
             if not source:
-                return [self._end(coordinator, order, f"too few replicas of {table} are there")]
+                return [self._end(coordinator, order, f"{TOO_FEW}{table} are there")]
             number = self._node.number()
             running.transfers[number] = Transfer(
                 "transfer", number, order.session, table, source, tuple(ranges)

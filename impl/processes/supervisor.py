@@ -11,6 +11,7 @@ from typing import Any
 
 from stagewright.impl.catalog.features import FEATURES
 from stagewright.impl.node.messages import (
+    TOO_FEW,
     Ask,
     ClientRead,
     CreateTable,
@@ -24,7 +25,7 @@ from stagewright.impl.node.messages import (
     TabletsRequest,
 )
 from stagewright.impl.node.port import Identity
-from stagewright.impl.processes.asking import Conversation
+from stagewright.impl.processes.asking import NONE_RUNS, STARTS, Conversation
 from stagewright.impl.processes.builds import Build
 from stagewright.impl.processes.children import LOOK, SEE, Children
 from stagewright.impl.processes.client import Session
@@ -36,6 +37,7 @@ LOOPBACK = "127.0.0.1"
 _STANDS = (
     "the request stands, and goes on once that is mended; `stagewright cluster abort` withdraws it"
 )
+_TOLD = 5.0  # seconds for nodes to learn what they have decided
 PATIENCE = 120.0  # seconds for nodes to start, and for what an operator asks for
 
 _PORTS = range(20_000, 32_000)  # below those that systems give to callers
@@ -207,12 +209,25 @@ class Supervisor:
             except FileExistsError:  # somebody else adds one at the same time
                 number += 1
         self._children.spawn(name)
-        self._children.wait(f"{name} to join", lambda: self.serves(name), [name])
+        try:
+            self._children.wait(f"{name} to join", lambda: self.serves(name), [name])
+        except OperationFailedError as error:
+            raise self._rejected(name, error) from None
         self._settled(name, {"normal"})
         if replaces:
             self._holds_none(replaces)
             layout.stop_for_good(replaces, f"{name} has replaced it")
         return name
+
+    def _rejected(self, name: str, error: OperationFailedError) -> OperationFailedError:
+        """Why a node that has ended may not join: the others know that, soon after they have shut it down."""
+        until = time.monotonic() + _TOLD
+        while self.layout.stopped(name) and time.monotonic() < until:
+            node = self._node_since(name, 0)
+            if node is not None and node.state == "left":
+                return error if node.outcome in error.problem else _given_up(node)
+            time.sleep(LOOK)
+        return error
 
     def _holds_none(self, name: str) -> None:
         """Wait until no tablet counts a dead node: until then each such tablet has a replica less."""
@@ -298,7 +313,7 @@ class Supervisor:
     def _contacts(self, but: str) -> list[str]:
         running = [n for n in self.layout.names() if n != but and self.running(n) is not None]
         if not running:
-            raise ClusterError("no node runs", help="`stagewright cluster start` starts them")
+            raise ClusterError(NONE_RUNS, help=STARTS)
         return running
 
     def _request(self, ask: Ask, name: str, seconds: float = 10.0) -> int:
@@ -434,9 +449,11 @@ class Supervisor:
 
 
 def _given_up(node: NodeStatus) -> OperationFailedError:
+    help = "see `stagewright cluster status`; mend that first, and ask again"
+    if TOO_FEW in node.outcome:
+        help = "start the nodes that are down: some rows are on them alone; see `stagewright cluster status`"
     return OperationFailedError(
-        f"{node.name}: the cluster gave up what it was asked for: {node.outcome}",
-        help="see `stagewright cluster status`; mend that first, and ask again",
+        f"{node.name}: the cluster gave up what it was asked for: {node.outcome}", help=help
     )
 
 

@@ -22,6 +22,7 @@ from stagewright.impl.node.messages.cluster import (
 )
 from stagewright.impl.node.messages.operators import (
     STARTING as STARTING,
+    TOO_FEW as TOO_FEW,
     Ask as Ask,
     CreateTable as CreateTable,
     GenerationsReply as GenerationsReply,

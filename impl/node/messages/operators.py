@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 STARTING = "is starting"  # the end of the reason why a node takes no requests yet
+TOO_FEW = "too few replicas of "  # in the reason why a node cannot fetch the rows of a table
 
 
 class Ask(Enum):

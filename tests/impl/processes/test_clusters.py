@@ -249,7 +249,7 @@ def test_strangers_and_mistakes_are_refused_and_the_node_goes_on(tmp_path: Path)
             Conversation(address, b"not the secret")
         says_anything(address, supervisor.layout.secret())
         session = supervisor.session()
-        with pytest.raises(WireError, match="a value of 65537 bytes: at most 65536"):
+        with pytest.raises(WireError, match=r"a value of 65537 bytes\s+help: at most 65536"):
             session.put(b"k", bytes(65537))
         session.put(b"k", bytes(65536))
         assert session.get(b"k") == bytes(65536)
@@ -274,6 +274,22 @@ def test_strangers_and_mistakes_are_refused_and_the_node_goes_on(tmp_path: Path)
         assert process is not None
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)
+
+
+@pytest.mark.long
+def test_who_has_the_only_replicas_is_neither_removed_nor_replaced_and_both_say_why(
+    tmp_path: Path,
+) -> None:
+    with cluster(tmp_path / "c", 3) as supervisor:
+        session = supervisor.session()
+        session.create("ks.z", 1)
+        session.close()
+        supervisor.kill("n1")
+        for ask in (supervisor.remove, supervisor.add):
+            with pytest.raises(OperationFailedError, match="too few replicas of ks") as refused:
+                ask("n1")
+            assert refused.value.help.startswith("start the nodes that are down")
+        assert supervisor.start() == ["n1"]
 
 
 def test_a_directory_of_something_else_is_not_taken(tmp_path: Path) -> None:
