@@ -38,7 +38,8 @@ class StreamWatcher:
         pull, life = self.pulls.get(chunk.transfer), life_of(host)
         if pull is None or pull.start != chunk.start or chunk.refused:
             return
-        whole = _rows_between(host, pull, chunk.following) == len(chunk.cells)
+        # What is there no more, as a hint that has arrived meanwhile, may be sent all the same.
+        whole = _keys_between(host, pull, chunk.following) <= {key for key, _, _ in chunk.cells}
         self._take("sessions", f"{pull.session}@{life}", node.name, "send", whole=whole)
         known = self._known_at[chunk.transfer, chunk.start]
         current = node.context.member.head.position >= known
@@ -55,8 +56,8 @@ class StreamWatcher:
         return host.disk.synced >= self._streamed.get((life_of(host), session), 0)
 
 
-def _rows_between(host: Host, pull: PullRows, following: bytes | None) -> int:
-    """How many rows a source has from where a chunk starts to where the next one does."""
+def _keys_between(host: Host, pull: PullRows, following: bytes | None) -> set[bytes]:
+    """The rows that a source has from where a chunk starts to where the next one does."""
     snapshot, found = host.rows.snapshot(), set[bytes]()
     for low, high in pull.ranges:
         first, end = bounds(low, high)
@@ -64,4 +65,4 @@ def _rows_between(host: Host, pull: PullRows, following: bytes | None) -> int:
             rows = snapshot.versions(pull.table, max(first, pull.start), end)
             found |= {v.key for v in rows if following is None or v.key < following}
     snapshot.close()
-    return len(found)
+    return found
