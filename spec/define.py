@@ -19,10 +19,10 @@ from stagewright.spec.declarations.budgets import BudgetName
 from stagewright.spec.declarations.equivalents import equivalents_of
 from stagewright.spec.declarations.exercised import exercised_at, named_choice
 from stagewright.spec.declarations.fairness import SharedFairness, fair_of
+from stagewright.spec.declarations.forgotten import check_assigned, check_decorated, check_spent
 from stagewright.spec.declarations.parameters import bounds_of
 from stagewright.spec.declarations.restrictions import Restricted, with_restrictions
 from stagewright.spec.declarations.unexercised import unexercised_in
-from stagewright.spec.declarations.unused import check_assigned, check_decorated, check_spent
 from stagewright.spec.declarations.variables import Var
 from stagewright.spec.declarations.violations import violations_in
 from stagewright.spec.definition import (

@@ -12,9 +12,9 @@ from typing import Any, Generic, Self, TypeVar, cast, overload
 
 from stagewright.spec.declarations.actions import MARK, Member, MemberKind, member_of
 from stagewright.spec.declarations.fairness import SharedFairness
+from stagewright.spec.declarations.forgotten import check_called
 from stagewright.spec.declarations.records import Holder
 from stagewright.spec.declarations.restrictions import Restricted, restrictions_of
-from stagewright.spec.declarations.unused import check_called
 from stagewright.spec.declarations.variables import Var
 from stagewright.spec.definition import CheckedAlone
 from stagewright.spec.entities import Entity

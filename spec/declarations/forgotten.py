@@ -1,4 +1,4 @@
-"""What a machine says and nothing uses: variables, budgets, methods whose decorator was forgotten, words not called.
+"""What a machine forgets: to use a variable or a budget, to decorate a method, to call a word of the language.
 
 A condition that another body of the file uses is a helper. One that nothing uses would be checked by nobody, and
 nobody would notice. `others`: the same definition under its other profiles, looked at if need be.
