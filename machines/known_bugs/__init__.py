@@ -46,10 +46,12 @@ from stagewright.machines.known_bugs.scylladb.topology import (
     topology_change,
     topology_coordinator,
     topology_held_up,
+    topology_invariants,
     topology_operations,
     topology_ranges,
 )
 from stagewright.machines.known_bugs.scylladb.views import (
+    view_answers,
     view_coordinator,
     view_operations,
     view_staging,
@@ -123,8 +125,10 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *topology_change.BUGS,
     *topology_coordinator.BUGS,
     *topology_held_up.BUGS,
+    *topology_invariants.BUGS,
     *topology_operations.BUGS,
     *topology_ranges.BUGS,
+    *view_answers.BUGS,
     *view_coordinator.BUGS,
     *view_operations.BUGS,
     *view_staging.BUGS,

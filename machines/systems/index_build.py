@@ -487,9 +487,12 @@ class IndexBuild(Machine):
         nothing = self.new_key.is_none() & (self.under == Permission.absent)
         return self.pending.is_none().implies(nothing)
 
+    @lemma
     @sometimes(at={Index: 1})
     def built_indexes_serve_reads(self, t: Term[Tablet]) -> Bool:
-        """002, READ_WRITE_AND_DELETE: the index "can be used to serve reads": on every server, in the end."""
+        """002, READ_WRITE_AND_DELETE: the index "can be used to serve reads": on every server, in the end. A lemma:
+        `clients_hear_of_success`, when every server reads the index (`what_clients_are_told_is_so`).
+        """
         return self._learned(t).column(lambda p: p.read)
 
     @sometimes(at={Index: 1})

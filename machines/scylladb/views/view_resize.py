@@ -329,13 +329,12 @@ class ViewResize(Machine):
 
     def _adjust(self, after: Ends, becomes: Callable[[Slot, Tablet], Bool]) -> None:
         """One command deletes the tasks of the old tablets; a new one gets those of what it comes from, once."""
-        waiting = {t: self.staging[t] | self._started(t) for t in Tablet}
         adjusted: dict[Tablet, tuple[Bool, Bool]] = {}
         for new in Tablet:
             comes_from = {old: self._comes_from(new, old, becomes) for old in Tablet}
             adjusted[new] = (
                 some(self.building[old] & comes_from[old] for old in Tablet),
-                some(waiting[old] & comes_from[old] for old in Tablet),
+                self._is_to_process(new, comes_from),
             )
         inner = (Slot.a, Slot.b, Slot.c)  # the last slot always ends a tablet
         tokens: dict[Slot, Term[Slot]] = {s: self._last_token(after, s) for s in inner}
@@ -346,6 +345,10 @@ class ViewResize(Machine):
         self._find_anew(tokens)
         for s in inner:
             self.ends.put(s, after[s])
+
+    def _is_to_process(self, _new: Tablet, comes_from: Mapping[Tablet, Bool]) -> Bool:
+        """A tablet that it comes from has a process_staging task, executed or not."""
+        return some((self.staging[old] | self._started(old)) & comes_from[old] for old in Tablet)
 
     def _find_anew(self, tokens: Mapping[Slot, Term[Slot]]) -> None:
         """The worker finds its staging sstables under the last tokens of the new tablets."""

@@ -186,4 +186,19 @@ class TheLastToArriveWins(TabletCluster):
         request.reached.add(r)
 
 
+@known_bug(
+    "001-116",
+    'design document 001, stage 3: writes "will reach CL in both" replica sets',
+    breaks=TabletCluster.writes_reach_both_replica_sets,
+    budgets={TabletCluster.reads: 0, TabletMigration.failures: 0},
+)
+class WritesLeaveOutTheExcluded(TabletCluster):
+    """With the leaving replica excluded a write succeeded at the pending one alone, whose rows went when it was undone."""
+
+    def _targets_of_write(self, n: Term[Node], t: Term[Tablet]) -> SetOf[Node]:
+        named = super()._targets_of_write(n, t)
+        left = named - self.excluded
+        return choose(left.is_empty(), named, left)
+
+
 BUGS = known_bugs_in(globals())

@@ -194,4 +194,41 @@ class ShardsRegisterWhenTheyAreIdle(ViewCoordinator):
         super().register_staging(b, t)
 
 
+@known_bug(
+    "000-102",
+    "design document 000: one batch per shard",
+    breaks=ViewCoordinator.shards_work_at_once,
+    sizes={Base: 1, View: 1},
+)
+class RangesWaitForStagingSstables(ViewCoordinator):
+    """No range was built while another shard processed staging sstables, so that two would not update one view."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def send_build_range(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> None:
+        """A shard gets the build_range tasks of one tablet, unless one processes staging sstables."""
+        super().send_build_range(s, t, b)
+        require(~_processes_staging(self), "no shard processes staging sstables")
+
+
+@known_bug(
+    "000-103",
+    "design document 000: a view or index is created",
+    breaks=ViewCoordinator.views_are_created_at_any_time,
+    sizes={Base: 1},
+)
+class CreatingWaitsForStagingSstables(ViewCoordinator):
+    """CREATE MATERIALIZED VIEW waits until no staging sstable is processed: those tasks are of the views that there are."""
+
+    @action(by=CLIENT)
+    def create_view(self, v: Term[View]) -> None:
+        """A view is created, unless staging sstables are processed."""
+        super().create_view(v)
+        require(~_processes_staging(self), "no shard processes staging sstables")
+
+
+def _processes_staging(machine: ViewCoordinator) -> Bool:
+    batch = machine.batch
+    return some(batch[s].tablet.is_some() & batch[s].views.is_empty() for s in Shard)
+
+
 BUGS = known_bugs_in(globals())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from stagewright.machines.scylladb.views.view_coordinator import ViewStatus
 from stagewright.machines.scylladb.views.view_destinations import (
     Migration,
@@ -13,8 +15,6 @@ from stagewright.machines.scylladb.views.view_destinations import (
     Views,
 )
 from stagewright.machines.scylladb.views.view_resize import (
-    Ends,
-    Slot,
     Tablet,
     Type,
     ViewResize,
@@ -37,12 +37,12 @@ REGISTERED = (
     budgets={ViewResize.resizes: 1},
 )
 class AMergeLeavesTheOldTasks(ViewResize):
-    """A merge stored the tasks of the new tablets, and did not delete those of the old ones: some were of no tablet, and
-    stayed until their view was built.
+    """A merge stored the process_staging tasks of the new tablets, and did not delete those of the old ones: some were of
+    no tablet, and stayed until their view was built.
     """
 
-    def _becomes_in_merge(self, s: Slot, new: Tablet, _after: Ends) -> Bool:
-        return self._becomes(_after, s, new) | self._owns(self._ends(), new, s)
+    def _is_to_process(self, _new: Tablet, comes_from: Mapping[Tablet, Bool]) -> Bool:
+        return super()._is_to_process(_new, comes_from) | self.staging[_new]
 
     def _start(self, t: Term[Tablet], kind: Type) -> None:
         super()._start(t, kind)
