@@ -30,7 +30,7 @@ KEPT = {b"kept%d" % i: b"%d" % (7 * i) for i in range(60)}  # rows that nobody w
 
 def filled(supervisor: Supervisor, tablets: int) -> Session:
     """A client of a table with the rows that are kept."""
-    session = supervisor.session(T)
+    session = supervisor.session(T, waits=True)
     session.create(T, 3, tablets)
     for key, value in KEPT.items():
         session.put(key, value)
@@ -109,7 +109,7 @@ def build_one(
 ) -> Counter[str]:
     """Build the view with kills, look at it, and drop it; what was done."""
     done = Counter[str]()
-    writer = Writer(supervisor.session(T), f"w{number}")
+    writer = Writer(supervisor.session(T, waits=True), f"w{number}")
     writers.append(writer)
     writer.start()
     session.create_view(V, T, MODULUS)

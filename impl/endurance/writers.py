@@ -51,7 +51,7 @@ class Writer(Thread):
 
 def writing(supervisor: Supervisor, count: int, table: str = TABLE) -> list[Writer]:
     """So many clients, each with keys of its own."""
-    writers = [Writer(supervisor.session(table), f"w{i}", _KEEPS) for i in range(count)]
+    writers = [Writer(supervisor.session(table, waits=True), f"w{i}", _KEEPS) for i in range(count)]
     for writer in writers:
         writer.start()
     return writers
@@ -67,7 +67,7 @@ def all_is_there(supervisor: Supervisor, writers: list[Writer]) -> None:
         writer.stop.set()
     for writer in writers:
         writer.join(60)
-    session = supervisor.session(writers[0].session.table)
+    session = supervisor.session(writers[0].session.table, waits=True)
     for writer in writers:
         for key, possible in writer.acknowledged.items():
             if (found := session.get(key)) not in possible:

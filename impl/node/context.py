@@ -38,7 +38,10 @@ class Context:
         timing: Timing,
         around: Surroundings,
         defects: frozenset[Defect] = frozenset(),
+        *,
+        refuses: bool = True,
     ) -> None:
+        """`refuses`: requests for which too few replicas are alive, as far as it knows; else they time out."""
         self.identity = identity
         self.name = identity.name
         self.release = release
@@ -49,6 +52,7 @@ class Context:
         self.defects = defects
         self.catalog = Catalog()
         self.down: frozenset[str] = frozenset()  # as this node's failure detector sees it
+        self.refuses = refuses
         self.listeners: list[Callable[[RowWork], None]] = []  # those who record it
         self.ready = False  # it has learned what was committed before it started
         self.loaded_from = 0  # microseconds; a wrong build knows no older CDC generation

@@ -87,6 +87,10 @@ class Defect(Enum):
     repairs_are_skipped = auto()  # a replica says that it has repaired a tablet, and has not
     repairs_ask_one_replica = auto()  # the others do not get what they lack
     repairs_fetch_from_one_replica = auto()  # which may lack what another one has
+    any_dead_replica_refuses = auto()  # a request for which enough others are alive
+    pending_replicas_are_alive = auto()  # when a request is to be refused, or not
+    refused_writes_are_sent = auto()  # to the replicas that are alive
+    who_was_down_stays_down = auto()  # though its failure detector has seen it again
     quorums_are_of_the_table = auto()  # though its tablets have another number of replicas yet
     removed_replicas_are_not_repaired = auto()  # nor are the others, before they go
     removed_replicas_keep_rows = auto()  # they are not cleaned up

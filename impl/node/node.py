@@ -93,9 +93,12 @@ class DatabaseNode:
         timing: Timing | None = None,
         running: Release | None = None,
         defects: frozenset[Defect] = frozenset(),
+        *,
+        refuses: bool = True,
     ) -> None:
-        timing = timing or Timing()
-        self.context = Context(identity, running or release(), rows, timing, around, defects)
+        """`refuses`: as `Context` says."""
+        timing, running = timing or Timing(), running or release()
+        self.context = Context(identity, running, rows, timing, around, defects, refuses=refuses)
         self.requests = Requests(self.context)
         self.scans = Scans(self.context)
         self.views = NodeViews(self.context)
@@ -327,6 +330,8 @@ class DatabaseNode:
 
     def seen(self, peer: str, up: bool) -> list[Effect]:
         """The failure detector has changed its mind."""
+        if up and self.context.has(Defect.who_was_down_stays_down):
+            return []
         down = self.context.down
         self.context.down = down - {peer} if up else down | {peer}
         effects = self.views.seen()

@@ -102,6 +102,7 @@ class Asking:
     ) -> None:
         """`addresses`: of the nodes that run, asked for at each connection; `seconds` for an answer."""
         self.repeated = 0
+        self._in_doubt = False  # the question was sent to a node that did not say what became of it
         self._addresses = addresses
         self._secret = secret
         self._seconds = seconds
@@ -137,6 +138,7 @@ class Asking:
             RefusedRequestError: no node ever takes such a question.
         """
         until, why, pause = time.monotonic() + self._seconds, NONE_RUNS, FIRST_PAUSE
+        self._in_doubt = False
         while time.monotonic() < until:
             sent = False
             try:
@@ -156,6 +158,7 @@ class Asking:
             except WireError as error:
                 why = error.problem
             self.close()
+            self._in_doubt |= sent
             if once and sent:
                 break
             self.repeated += 1
@@ -166,7 +169,8 @@ class Asking:
             help=STARTS if why == NONE_RUNS else f"see `stagewright cluster status`{advice}",
         )
 
-    def _connect(self) -> Conversation:
+    def _connect(self, seconds: float | None = None) -> Conversation:
+        """`seconds`: until a node must have answered the greeting, if not as for any."""
         addresses = self._addresses()
         if (
             not addresses and not self._turn
@@ -176,4 +180,4 @@ class Asking:
             raise ConnectionRefusedError(NONE_RUNS)
         self._turn += 1
         address = addresses[self._turn % len(addresses)]
-        return Conversation(address, self._secret, self._connecting, self._speaks)
+        return Conversation(address, self._secret, seconds or self._connecting, self._speaks)

@@ -26,6 +26,7 @@ from stagewright.impl.node.messages import (
     StatusRequest,
     TabletsReply,
     TabletsRequest,
+    Unavailable,
 )
 from stagewright.impl.node.messages.tables import (
     AlterTable,
@@ -42,7 +43,7 @@ from stagewright.impl.node.messages.tables import (
 )
 from stagewright.impl.processes.asking import Asking, Conversation
 from stagewright.impl.processes.builds import Build, builds
-from stagewright.impl.processes.errors import ClusterError, WireError
+from stagewright.impl.processes.errors import ClusterError, ReplicasUnavailableError, WireError
 from stagewright.impl.views.maintenance.definition import partition_of, parts_of
 
 _Answer = (
@@ -55,6 +56,7 @@ _Answer = (
     | OperatorReply
 )
 PAGE = 200  # rows of a scan at a time
+SECOND_OPINION = 0.5  # seconds in which another node must answer the greeting
 
 
 class ViewRow(NamedTuple):
@@ -68,7 +70,8 @@ class ViewRow(NamedTuple):
 class Session(Asking):
     """Reads and writes of one client. A request that fails at one node is repeated at the next one.
 
-    A write keeps its timestamp when it is repeated: it counts once, however often it arrives.
+    A write keeps its timestamp when it is repeated: it counts once, however often it arrives. Where a node says that too
+    few replicas are alive for the level, one other node is asked, as the first one may be wrong, and no more is tried.
     """
 
     def __init__(
@@ -77,11 +80,19 @@ class Session(Asking):
         secret: bytes,
         table: str,
         seconds: float = 15.0,
+        *,
+        waits: bool = False,
     ) -> None:
-        """`addresses`: of the nodes that run, asked for at each connection, for nodes come and go."""
+        """`addresses`: of the nodes that run, asked for at each connection, for nodes come and go.
+
+        `waits`: so many seconds are waited for replicas that are down, too, as who follows a cluster for long will want.
+        """
         super().__init__(addresses, secret, seconds)
         self.table = table
         self.level = Level.quorum
+        self._waits = waits
+        self._short: Unavailable | None = None  # what one node has said of the request under way,
+        self._writes = False  # which is a write
         self._ttl = 0  # milliseconds for which the log keeps rows
         self._last = 0
 
@@ -91,6 +102,8 @@ class Session(Asking):
         Raises:
             ClusterError: (as of all that follow) not enough nodes answered in time. A write may have
                 happened all the same.
+            ReplicasUnavailableError: (as of all that read rows, too) at once, as replicas are down. The write has not
+                happened, unless the error is in doubt.
         """
         self._last = max(self._last + 1, time.time_ns() // 1000)
         stamp = self._last
@@ -287,9 +300,32 @@ class Session(Asking):
 
     def _ask(self, message: Message) -> _Answer:
         how = f" at level {self.level.value}"
-        reply = self._answer(message, _failure, how, ", or ask for a lower level")
+        self._short, self._writes = None, isinstance(message, ClientWrite)
+        reply = self._answer(message, self._fault, how, ", or ask for a lower level")
         assert isinstance(reply, _Answer)
         return reply
+
+    def _fault(self, reply: _Answer) -> str:
+        """The same as `_failure`; raises what two nodes agree on."""
+        short = reply.unavailable if isinstance(reply, ClientReply | ScanReply) else None
+        self._in_doubt |= isinstance(reply, ClientReply) and not reply.succeeded and short is None
+        if short is None or self._waits:
+            return _failure(reply)
+        if self._short is not None:
+            raise self._unavailable(short)
+        self._short = short
+        return str(short)
+
+    def _connect(self, seconds: float | None = None) -> Conversation:
+        if self._short is None:
+            return super()._connect(seconds)
+        try:
+            return super()._connect(SECOND_OPINION)
+        except (OSError, WireError):  # what the first one has said stands
+            raise self._unavailable(self._short) from None
+
+    def _unavailable(self, short: Unavailable) -> ReplicasUnavailableError:
+        return ReplicasUnavailableError(short, writes=self._writes, in_doubt=self._in_doubt)
 
 
 def _failure(reply: _Answer) -> str:

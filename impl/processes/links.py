@@ -279,8 +279,11 @@ class Link:
         """Until the connection ends, or the peer is silent for too long."""
         loop = asyncio.get_running_loop()
         while not call.ended:
+            began = loop.time()
             await asyncio.sleep(BEAT)
             call.beat()
+            if loop.time() - began > SILENCE:  # this process was suspended, and could hear nobody
+                self._last = loop.time()
             if loop.time() - self._last > SILENCE:
                 call.close()
                 self.lost(call)

@@ -426,14 +426,17 @@ class Supervisor:
                     return reply
         return None
 
-    def session(self, table: str = TABLE) -> Session:
-        """A client of the nodes that run whenever it looks for one, for a table: `t` is `ks.t`."""
+    def session(self, table: str = TABLE, *, waits: bool = False) -> Session:
+        """A client of the nodes that run whenever it looks for one, for a table: `t` is `ks.t`.
+
+        `waits`: for replicas that are down, as `Session` says.
+        """
 
         def addresses() -> list[str]:
             names = [n for n in self.layout.names() if self.layout.running(n) is not None]
             return [self.layout.node_file(n).identity.host.address for n in names]
 
-        return Session(addresses, self.layout.secret(), named(table))
+        return Session(addresses, self.layout.secret(), named(table), waits=waits)
 
     def _ask(self, name: str, message: Any, seconds: float = 3.0) -> Any:
         """What a node answers; None if it does not."""

@@ -16,6 +16,7 @@ from stagewright.impl.cdc.rows import (
     Image,
     stored as stored_change,
 )
+from stagewright.impl.node.clients.availability import Parts, too_few
 from stagewright.impl.node.clients.images import Images
 from stagewright.impl.node.clients.recency import Recency
 from stagewright.impl.node.context import Context
@@ -31,13 +32,10 @@ from stagewright.impl.node.messages import (
     ReplicaRead,
     ReplicaReply,
     ReplicaWrite,
+    Unavailable,
 )
 from stagewright.impl.node.port import Effect, Send, Wake
 from stagewright.impl.ring.vnodes import Chosen
-from stagewright.spec.text.counting import counted
-
-Parts = tuple[tuple[tuple[str, ...], int], ...]
-"""Of whom how many must answer, for each part of a request."""
 
 
 @dataclass(frozen=True)
@@ -122,14 +120,17 @@ class Requests:
         writes = isinstance(request, ClientWrite) and not reads_before
         factor = self._factor(request.table, chosen, writes)
         targets, needed = self._plan(chosen, request.level, factor, writes)
-        if len(targets) < needed:
-            return [
-                _failed(client, request.number, f"{counted(len(targets), 'replica')} of {needed}")
-            ]
+        found = _Open(client, request, view.version, chosen, targets, needed)
+        if writes:
+            found.stay = self._staying(chosen, request.level, factor)
+        if short := self._too_few(found, found.parts):
+            sent: list[Effect] = []
+            if isinstance(request, ClientWrite) and self._node.has(Defect.refused_writes_are_sent):
+                sent = self._writes(self._node.number(), found, request, key)
+            return [*sent, _unavailable(client, request.number, short)]
         if isinstance(request, ClientWrite) and reads_before:
             return self._images.begin(client, request, key, targets, needed)
         number = self._node.number()
-        found = _Open(client, request, view.version, chosen, targets, needed)
         wake = Wake(self._node.timing.request, ("request", number))
         if isinstance(request, ClientRead):
             self._open[number] = found
@@ -139,9 +140,10 @@ class Requests:
             log = self._log(request, key, chosen, image)
             if isinstance(log, Refused):
                 return [_failed(client, request.number, log.reason)]
+            if short := self._too_few(found, ((log.targets, log.needed), *log.stay), of_log=True):
+                return [_unavailable(client, request.number, short)]
             found.log = log
             self._of_log[log.number] = number
-        found.stay = self._staying(chosen, request.level, factor)
         self._open[number] = found
         return [*self._writes(number, found, request, key), wake]
 
@@ -189,8 +191,6 @@ class Requests:
             chosen = view.replicas(view.logs[table], stream.token)
         factor = view.factor(table, chosen, writes=True)
         targets, needed = self._plan(chosen, request.level, factor, True)
-        if len(targets) < needed:
-            return Refused(f"{counted(len(targets), 'replica')} of {needed} for the log row")
         stay = self._staying(chosen, request.level, factor)
         if node.has(Defect.log_skips_pending):
             targets = tuple(n for n in targets if n not in chosen.pending)
@@ -238,6 +238,13 @@ class Requests:
         if self._node.has(Defect.quorums_are_of_the_table):
             return view.tables[table]
         return view.factor(table, chosen, writes=writes)
+
+    def _too_few(self, found: _Open, parts: Parts, *, of_log: bool = False) -> Unavailable | None:
+        if self._node.has(Defect.pending_replicas_are_alive):
+            own, *rest = parts
+            stored = tuple(n for n in own[0] if n not in found.chosen.pending)
+            parts = ((stored, own[1] - len(own[0]) + len(stored)), *rest)
+        return too_few(self._node, found.request.level, parts, of_log=of_log)
 
     def _staying(self, chosen: Chosen, level: Level, factor: int) -> Parts:
         """Where fewer replicas are left than there were, a quorum of these must have the row, too."""
@@ -290,6 +297,8 @@ class Requests:
             found.client, found.request, found.version, found.chosen, targets, needed, repair=cell
         )
         repaired.stay = self._staying(found.chosen, level, factor)
+        if short := self._too_few(repaired, repaired.parts):
+            return [_unavailable(found.client, found.request.number, short)]
         self._open[again] = repaired
         message = ReplicaWrite(again, found.version, found.request.table, cell, late=True)
         wake = Wake(self._node.timing.request, ("request", again))
@@ -339,6 +348,10 @@ class Requests:
 
 def _failed(client: str, number: int, reason: str) -> Send:
     return Send(client, ClientReply(number, False, reason=reason))
+
+
+def _unavailable(client: str, number: int, short: Unavailable) -> Send:
+    return Send(client, ClientReply(number, False, reason=str(short), unavailable=short))
 
 
 def _failed_by(found: _Open, reason: str) -> Send:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from stagewright.impl.catalog.view import View
+from stagewright.impl.node.clients.availability import too_few
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.keys import bounds
@@ -23,7 +24,6 @@ from stagewright.impl.node.messages import (
     ScanReply,
 )
 from stagewright.impl.node.port import Effect, Send, Wake
-from stagewright.spec.text.counting import counted
 
 
 @dataclass(frozen=True)
@@ -129,8 +129,9 @@ class Scans:
         if node.has(Defect.scans_ask_one_replica):
             scan.needed = 1
         scan.targets, scan.answers, scan.end = asked.replicas, {}, asked.end
-        if len(scan.targets) < scan.needed:
-            return [self._fail(scan, f"{counted(len(scan.targets), 'replica')} of {scan.needed}")]
+        if short := too_few(node, request.level, ((scan.targets, scan.needed),)):
+            reply = ScanReply(request.number, False, reason=str(short), unavailable=short)
+            return [Send(scan.client, reply)]
         scan.version, scan.asked = view.version, node.number()
         self._open[scan.asked] = scan
         low, left = max(asked.first, scan.start), request.limit - len(scan.cells)

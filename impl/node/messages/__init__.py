@@ -54,6 +54,7 @@ from stagewright.impl.node.messages.rows import (
     RowChunk as RowChunk,
     ScanReply as ScanReply,
     Settled as Settled,
+    Unavailable as Unavailable,
 )
 from stagewright.impl.node.messages.tables import (
     AlterTable as AlterTable,

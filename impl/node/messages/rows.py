@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from stagewright.spec.text.counting import counted
+
 Cell = tuple[bytes, int, bytes | None]
 """A row at rest: its stored key (`impl.node.keys`), its timestamp, its value or None for a tombstone."""
 
@@ -49,14 +51,39 @@ class ClientRead:
 
 
 @dataclass(frozen=True, slots=True)
+class Unavailable:
+    """Too few replicas are alive for a level, as the node sees it that was asked: nothing was done.
+
+    `down`: those that are not alive; there are none where the cluster has fewer nodes than the level needs.
+    `of_log`: the replicas are those of the log row of a change.
+    """
+
+    level: Level
+    needed: int
+    alive: int
+    down: tuple[str, ...] = ()
+    of_log: bool = False
+
+    def __str__(self) -> str:
+        level, row = self.level.value, " of its log row" if self.of_log else ""
+        needs, are = counted(self.needed, "replica"), "is" if self.alive == 1 else "are"
+        who = f": {', '.join(self.down)} {'is' if len(self.down) == 1 else 'are'} down"
+        return f"level {level} needs {needs}{row}, and {self.alive} {are} alive{who if self.down else ''}"
+
+
+@dataclass(frozen=True, slots=True)
 class ClientReply:
-    """A request is done, or has failed: a write may still have happened. `timestamp` 0: there is no row."""
+    """A request is done, or has failed: a write may still have happened. `timestamp` 0: there is no row.
+
+    With `unavailable`, no replica was sent the write.
+    """
 
     number: int
     succeeded: bool
     value: bytes | None = None
     timestamp: int = 0
     reason: str = ""
+    unavailable: Unavailable | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +110,7 @@ class ScanReply:
     cells: tuple[Cell, ...] = ()
     following: bytes | None = None
     reason: str = ""
+    unavailable: Unavailable | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,9 @@ TTLS = (
     5_000,
     20_000,
 )  # milliseconds: the least that there is, and what is over within a run
+# Share of the runs whose nodes refuse what is unavailable, and there of requests at level all; from this seed on, as tests and
+# tables of wrong builds rely on what earlier seeds are.
+REFUSED, ALL, REFUSED_FROM = 0.3, 0.1, 300_000_000
 AWAY = 0.1  # share of the swarm in which nodes are not reached for a while, and of those that leave so, and come back
 AWAY_RATES = (4, 8, 16)
 _AWAY = {"partition": "reconnect", "suspend": "resume"}  # and how these end
@@ -161,7 +164,8 @@ def draw(seed: int) -> Scenario:
     images, expires = (cdc and dice.chance(share, kind) for kind, share in OF_LOGS.items())
     ttl = TTLS[dice.between(0, len(TTLS) - 1, "ttl")] if expires else 0
     odd = ODDS if cdc and dice.chance(ODD, "odd times") else 0.0
-    work = replace(found.workload, odd=odd)
+    refused = seed >= REFUSED_FROM and dice.chance(REFUSED, "refused")
+    work = replace(found.workload, odd=odd, refused=refused, all=ALL if refused else 0.0)
     return replace(found, script=script, workload=work, cdc=cdc, images=images, ttl=ttl)
 
 

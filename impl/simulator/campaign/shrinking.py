@@ -95,5 +95,7 @@ def smaller(scenario: Scenario) -> Iterator[Scenario]:
             yield replace(scenario, workload=replace(load, keys=keys))
     if load.deletes:
         yield replace(scenario, workload=replace(load, deletes=0.0))
+    if load.refused:
+        yield replace(scenario, workload=replace(load, refused=False, all=0.0))
     if load.clients > 1:
         yield replace(scenario, workload=replace(load, clients=1))

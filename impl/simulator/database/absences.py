@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stagewright.impl.simulator.database.world import LATE, World
+from stagewright.impl.simulator.database.world import LATE, NOTICED, World
 
 
 def part(world: World, name: str) -> None:
@@ -52,9 +52,16 @@ def resume(world: World, name: str) -> None:
     waiting = world.suspended.pop(name, None)
     if waiting is None:
         return
+    world.changed |= {(name, peer): world.events.now for peer in world.hosts}
     world.story.add(world.events.now, f"{name} goes on")
     for (
         action
     ) in waiting:  # before whatever else comes in this millisecond: what is learned has its order
         action()
     world.noticed_by_all(name)
+
+
+def must_be_known(world: World, by: str, about: str) -> bool:
+    """Whether a node has been there for another one for longer than its failure detector takes to notice it."""
+    since = world.changed.get((by, about), 0)
+    return world.reaches(by, about) and world.events.now - since > NOTICED[1]

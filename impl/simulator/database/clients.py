@@ -39,6 +39,8 @@ class Workload:
     scans: float = 0.0  # of the reads: of some rows from a key on, in the order of tokens
     deletes: float = 0.1
     odd: float = 0.0  # timestamps that are seconds away from the time
+    all: float = 0.0  # requests at level all, not quorum
+    refused: bool = False  # by nodes, at once, if too few replicas are alive; else they time out
 
 
 @dataclass
@@ -108,9 +110,10 @@ class Clients:
         node = nodes[dice.between(0, len(nodes) - 1, "through", name)]
         if dice.chance(self.workload.reads, "reads", name):
             if self.workload.scans and dice.chance(self.workload.scans, "scans", name):
-                self.scan(client, key, node, dice.between(1, MOST_SCANNED, "scanned", name))
+                limit = dice.between(1, MOST_SCANNED, "scanned", name)
+                self.scan(client, key, node, limit, self._level(name))
             else:
-                self.read(client, key, node)
+                self.read(client, key, node, self._level(name))
             return
         self.left -= 1
         self._last += 1
@@ -119,13 +122,13 @@ class Clients:
         if not dice.chance(self.workload.deletes, "deletes", name):
             value = b"%d" % self._last
         self.oracle.begin_write(key, timestamp, value)
-        self._ask(
-            client,
-            key,
-            node,
-            timestamp,
-            ClientWrite(self._last, table_of(key), key, value, timestamp),
-        )
+        level = self._level(name)
+        message = ClientWrite(self._last, table_of(key), key, value, timestamp, level)
+        self._ask(client, key, node, timestamp, message)
+
+    def _level(self, client: str) -> Level:
+        share = self.workload.all
+        return Level.all if share and self._dice.chance(share, "all", client) else Level.quorum
 
     def _timestamp(self) -> int:
         """Now by the client's clock, and by some clients' far from it; no other write has the same."""
@@ -145,11 +148,13 @@ class Clients:
         self.oracle.begin_read(self._last, key)
         self._ask(client, key, node, 0, ClientRead(self._last, table_of(key), key, level))
 
-    def scan(self, client: int, key: bytes, node: str, limit: int) -> None:
+    def scan(
+        self, client: int, key: bytes, node: str, limit: int, level: Level = Level.quorum
+    ) -> None:
         """Read so many rows from a key's place on, through a node."""
         self._last += 1
         self.oracle.begin_scan(self._last, table_of(key), stored_key(key))
-        message = ClientScan(self._last, table_of(key), stored_key(key), limit)
+        message = ClientScan(self._last, table_of(key), stored_key(key), limit, level)
         self._ask(client, key, node, 0, message)
 
     def _ask(
@@ -169,6 +174,10 @@ class Clients:
         found = self._waiting.pop(reply.number, None)
         if found is None:
             return
+        if reply.unavailable is not None:
+            self._counted["refused as unavailable"] += 1
+            if found.timestamp:
+                self.oracle.refuse(found.key, found.timestamp)
         what = "writes" if found.timestamp else "reads"
         if not reply.succeeded:
             self._counted[f"{what} failed"] += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from stagewright.impl.group0 import Entry
@@ -14,19 +15,21 @@ from stagewright.impl.node.messages import (
 )
 from stagewright.impl.node.port import Identity
 from stagewright.impl.server_log.files import LOGS, write_logs
-from stagewright.impl.simulator.database.absences import resume, reunite
+from stagewright.impl.simulator.database.absences import must_be_known, resume, reunite
 from stagewright.impl.simulator.database.aims import Aims
 from stagewright.impl.simulator.database.checks.changes.checks import ChangeChecks
 from stagewright.impl.simulator.database.checks.log_check import LogCheck
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.checks.places_oracle import (
     look_at_features,
+    look_at_refused,
     look_at_rows,
     look_at_tablets,
 )
 from stagewright.impl.simulator.database.checks.rest import is_at_rest, is_balanced
 from stagewright.impl.simulator.database.checks.rows.oracles import RowOracles
 from stagewright.impl.simulator.database.checks.watcher import Watcher
+from stagewright.impl.simulator.database.checks.work.refusal_watcher import RefusalWatcher
 from stagewright.impl.simulator.database.clients import Clients
 from stagewright.impl.simulator.database.hosts import EPOCH
 from stagewright.impl.simulator.database.operations.asks import OPERATION_MS, Asks
@@ -75,7 +78,8 @@ class _Run:
         self._progress = progress
         self._doing = "the cluster begins"
         running = release(plan.profile)
-        self.world = World(plan.seed, NONE, plan.timing, plan.defects, running)
+        refuses = plan.workload.refused
+        self.world = World(plan.seed, NONE, plan.timing, plan.defects, running, refuses=refuses)
         self.world.logs = {} if logs else None
         self.events = self.world.events
         self.log_check = LogCheck(running, keeps=records)
@@ -94,6 +98,9 @@ class _Run:
         self.world.clients = self._hear
         self.watcher = Watcher(lambda: self.events.now, keeps=records)
         self.world.watcher = self.watcher
+        if refuses:
+            known = partial(must_be_known, self.world)
+            self.watcher.refusals = RefusalWatcher(known, self.oracle.broken)
         self.world.log.listeners.append(self._committed)
         self.outcomes: list[Outcome] = []
         self._committed_at = 0
@@ -299,6 +306,7 @@ class _Run:
                 self.oracle.broken(f"the tables of {name} are not what was committed")
         look_at_features(view, self.oracle)
         look_at_rows(view, self.world.hosts, self.oracle)
+        look_at_refused(self.world.hosts, self.oracle)
         look_at_tablets(self.log_check.catalog, self.world.hosts, self.oracle)
         if self.changes is not None:
             self.changes.look()

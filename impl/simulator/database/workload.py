@@ -18,6 +18,8 @@ _FORMS = {
     "scans": "scans=SHARE",
     "deletes": "deletes=SHARE",
     "odd": "odd=SHARE",
+    "all": "all=SHARE",
+    "refused": "refused=on",
     "chunk": "chunk=NUMBER",
 }
 
@@ -48,6 +50,10 @@ def parse_workload(text: str) -> tuple[Workload, int]:
                     found = replace(found, deletes=_share(value))
                 case "odd":
                     found = replace(found, odd=_share(value))
+                case "all":
+                    found = replace(found, all=_share(value))
+                case "refused":
+                    found = replace(found, refused=_switch(value))
                 case "chunk":
                     chunk = _number(value)
                 case _:
@@ -67,6 +73,12 @@ def _number(text: str, least: int = 1) -> int:
     return value
 
 
+def _switch(text: str) -> bool:
+    if text not in ("on", "off"):
+        raise ValueError(text)
+    return text == "on"
+
+
 def _share(text: str) -> float:
     value = float(text)
     if not 0 <= value < 1:  # with 1 nothing would ever be written
@@ -79,7 +91,9 @@ def workload_text(workload: Workload, chunk: int) -> str:
     w = workload
     scans = f"scans={w.scans:g}," if w.scans else ""
     odd = f"odd={w.odd:g}," if w.odd else ""
+    levels = f"all={w.all:g}," if w.all else ""
+    refused = "refused=on," if w.refused else ""
     return (
         f"clients={w.clients},keys={w.keys},gap={w.gap[0]}-{w.gap[1]},reads={w.reads:g},{scans}"
-        f"deletes={w.deletes:g},{odd}chunk={chunk}"
+        f"deletes={w.deletes:g},{odd}{levels}{refused}chunk={chunk}"
     )

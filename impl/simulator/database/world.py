@@ -102,6 +102,8 @@ class World:
         timing: Timing | None = None,
         defects: frozenset[Defect] = frozenset(),
         running: Release | None = None,
+        *,
+        refuses: bool = False,
     ) -> None:
         self._release = running or release()
         self.events = Events()
@@ -110,6 +112,7 @@ class World:
         self.faults = faults
         self.timing = timing or Timing()
         self.defects = defects
+        self.refuses = refuses
         self.log = HeardLog(
             self.events,
             Dice(seed),
@@ -133,6 +136,9 @@ class World:
         self.parted: set[str] = set()
         self.held: list[tuple[str, str, Message]] = []  # until these are back
         self.suspended: dict[str, list[Callable[[], None]]] = {}  # with what they are to do
+        self.changed: dict[
+            tuple[str, str], int
+        ] = {}  # when a node has last had to notice of another
         self.clients: Callable[[str, Message], None] = lambda _to, _message: None
 
     # -- nodes -----------------------------------------------------------------------------------------
@@ -160,14 +166,14 @@ class World:
             now=lambda: (EPOCH + self.events.now + self._skew(name)) * 1000,
             dice=lambda: self.dice.throw("node", f"{name}/{life}"),
         )
-        host.node = DatabaseNode(
-            host.identity, host.rows, around, self.timing, self._release, self.defects
-        )
+        settings = self.timing, self._release, self.defects
+        node = DatabaseNode(host.identity, host.rows, around, *settings, refuses=self.refuses)
+        host.node = node
         if host.log is not None:
-            host.log.starts(host.node)
+            host.log.starts(node)
         if self.watcher is not None:
-            self.watcher.begins(host, host.node)
-        self._do(host, host.node.start())
+            self.watcher.begins(host, node)
+        self._do(host, node.start())
         for peer in self.hosts.values():
             if peer is not host:
                 self._notice(peer.identity.name, name)
@@ -213,15 +219,19 @@ class World:
 
     def _notice(self, by: str, about: str) -> None:
         """A failure detector notices after a while how it is with a peer then."""
+        self.changed[by, about] = self.events.now
         wait = self.dice.between(*NOTICED, "notice", f"{by}/{about}")
         self.events.after(wait, self._noticed, self.hosts[by], about)
 
     @_when_awake
     def _noticed(self, host: Host, about: str) -> None:
         if host.node is not None:
-            cut = {host.identity.name, about} & (self.isolated | self.parted)
-            there = self.hosts[about].node is not None and about not in self.suspended and not cut
-            self._do(host, host.node.seen(about, there))
+            self._do(host, host.node.seen(about, self.reaches(host.identity.name, about)))
+
+    def reaches(self, by: str, about: str) -> bool:
+        """Whether a node is there for another one, as a failure detector sees it."""
+        cut = {by, about} & (self.isolated | self.parted)
+        return self.hosts[about].node is not None and about not in self.suspended and not cut
 
     def noticed_by_all(self, name: str) -> None:
         """Every other node notices after a while how it is with one, and it how it is with them."""

@@ -49,7 +49,8 @@ faults (separated by commas):
   all, none                (default: none)
 
 --workload says what clients do, as in keys=12,gap=0-3,reads=0.5,scans=0.2,deletes=0.1 (gap in milliseconds,
-shares from 0 to 1); chunk=3 is how many rows nodes stream at once. With --cdc, every change is also written to a CDC
+shares from 0 to 1; all=0.1: requests at level all); refused=on lets nodes refuse at once what too few replicas are alive
+for, as real nodes do; chunk=3 is how many rows nodes stream at once. With --cdc, every change is also written to a CDC
 log, and a consumer must read each change once.
 
 A script that begins with `create [user-enforced] table N rows` runs a table with the columns v and w, tablets and

@@ -28,7 +28,8 @@ examples:
 {COMMANDS}
 Quote a key or value that has spaces or semicolons, as in a shell: put greeting 'hello, world'.
 
-exit codes: 0 every command was answered, 1 one was not (its write may have happened), 2 bad input or usage
+exit codes: 0 every command was answered, 1 one was not (its write may have happened, unless it says that nothing was
+  written), 2 bad input or usage
 """
 
 

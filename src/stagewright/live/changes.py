@@ -37,7 +37,7 @@ def session_with(directory: Path | str, table: str) -> Session:
     Raises:
         InputError, ClusterError: as `following`.
     """
-    session = supervisor_of(directory).session(table)
+    session = supervisor_of(directory).session(table, waits=True)
     try:
         return with_a_log(session)
     except BaseException:

@@ -211,7 +211,7 @@ def _quantiles(name: str, found: list[float]) -> str:
 
 def latencies(supervisor: Supervisor, over: Callable[[], bool], table: str = TABLE) -> Latencies:
     """What one client waits for, until it is over."""
-    session, found = supervisor.session(table), Latencies([], [])
+    session, found = supervisor.session(table, waits=True), Latencies([], [])
     while not over():
         key = b"%d" % (len(found.writes) % 1000)
         for kind, do in (

@@ -40,6 +40,7 @@ class Oracle:
     )
     newest: dict[bytes, Seen] = field(default_factory=dict[bytes, Seen])
     acknowledged: set[tuple[bytes, int]] = field(default_factory=set[tuple[bytes, int]])
+    refused: set[tuple[bytes, int]] = field(default_factory=set[tuple[bytes, int]])
     breaches: list[str] = field(default_factory=list[str])
     checked: int = 0
     listeners: list[Callable[[bytes, Seen], None]] = field(
@@ -77,6 +78,16 @@ class Oracle:
         insort(self._acknowledged.setdefault(key, []), timestamp)
         self._raise(key, (timestamp, self.written[key, timestamp]))
 
+    def refuse(self, key: bytes, timestamp: int) -> None:
+        """A write was refused as too few replicas were alive: nobody ever sees it, and nobody has."""
+        self.refused.add((key, timestamp))
+        self._times[key].remove(timestamp)
+        self._look_whether_refused(key, self.newest.get(key, (0, None)), "a read before")
+
+    def _look_whether_refused(self, key: bytes, seen: Seen, by: str) -> None:
+        if (key, seen[0]) in self.refused:
+            self.broken(f"{by} returned {seen} of {key!r}: that write was refused, and never sent")
+
     def _raise(self, key: bytes, seen: Seen) -> None:
         if seen[0] > self.newest.get(key, (0, None))[0]:
             self.newest[key] = seen
@@ -102,6 +113,7 @@ class Oracle:
             self.broken(f"a read of {key!r} by {by} returned {seen}, which nobody wrote")
         if seen[0] < floor[0]:
             self.broken(f"a read of {key!r} by {by} returned {seen}; {floor} was known before")
+        self._look_whether_refused(key, seen, f"a read by {by}")
         self._raise(key, seen)
         for reader in self.readers:
             reader.end_read(number, key, seen)
@@ -133,6 +145,8 @@ class Oracle:
             if seen is None:
                 if not self._may_be_deleted(key, floor):
                     self.broken(f"a scan by {by} left {key!r} out; {floor} was known before")
+            elif (key, seen[0]) in self.refused:
+                self._look_whether_refused(key, seen, f"a scan by {by}")
             elif self.written.get((key, seen[0]), b"?never") != seen[1]:
                 self.broken(f"a scan of {key!r} by {by} returned {seen}, which nobody wrote")
             elif seen[0] < floor[0]:

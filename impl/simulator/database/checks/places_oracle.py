@@ -24,6 +24,18 @@ def look_at_rows(view: View, hosts: Mapping[str, Host], oracle: Oracle) -> None:
             oracle.broken(f"{key!r} at {seen} is on {have} of {replicas} only")
 
 
+def look_at_refused(hosts: Mapping[str, Host], oracle: Oracle) -> None:
+    """A write that was refused, as too few replicas were alive, lies nowhere."""
+    refused = {(table_of(key), stored_key(key), time): key for key, time in oracle.refused}
+    for name, host in hosts.items():
+        snapshot = host.rows.snapshot()
+        for table in sorted({table for table, _, _ in refused}):
+            for version in snapshot.versions(table, b"", None):
+                if (key := refused.get((table, version.key, version.time))) is not None:
+                    oracle.broken(f"{name} has {key!r} at {version.time}, which was refused")
+        snapshot.close()
+
+
 def look_at_features(view: View, oracle: Oracle) -> None:
     """Each node that is in knows of all that the cluster uses."""
     for name, member in view.nodes.items():

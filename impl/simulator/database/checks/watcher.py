@@ -51,6 +51,7 @@ from stagewright.impl.simulator.database.checks.work.fetched_rows import (
     tablet_is_complete,
 )
 from stagewright.impl.simulator.database.checks.work.order_watcher import OrderWatcher
+from stagewright.impl.simulator.database.checks.work.refusal_watcher import RefusalWatcher
 from stagewright.impl.simulator.database.checks.work.reply_watcher import ReplyWatcher
 from stagewright.impl.simulator.database.checks.work.shard_watcher import ShardWatcher
 from stagewright.impl.simulator.database.checks.work.stream_watcher import StreamWatcher
@@ -121,6 +122,7 @@ class Watcher:
         self.views: ViewWatcher | None = None
         self.tasks: ViewCheck | None = None
         self.changes: ChangeWatcher | None = None
+        self.refusals: RefusalWatcher | None = None
         self.crashed: Callable[[Host], None] = lambda _: None
 
     # -- lives of nodes ------------------------------------------------------------------------------------
@@ -208,6 +210,8 @@ class Watcher:
             self.views.did(host, node, effect, cause)
         if self.changes is not None:
             self.changes.did(node, effect, cause)
+        if self.refusals is not None:
+            self.refusals.did(node, effect, cause)
         self._versions_of_rows.did(host, node, effect)
         match effect:
             case Send(to, message):

@@ -112,7 +112,7 @@ class Database(Kind[Supervisor]):
 
         if args.position is not None:
             check_file("--position", str(args.position))
-        session = self.supervisor.session(args.table or TABLE)
+        session = self.supervisor.session(args.table or TABLE, waits=True)
         try:
             with until_interrupted():
                 timing = self.supervisor.layout.settings().timing

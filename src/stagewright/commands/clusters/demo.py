@@ -166,7 +166,7 @@ class Beside:
         from stagewright.impl.processes.layout import Layout
         from stagewright.impl.processes.supervisor import Supervisor
 
-        return Supervisor(Layout(self.directory)).session()
+        return Supervisor(Layout(self.directory)).session(waits=True)
 
     def _clear(self) -> None:
         """Stop what runs, and remove the clusters of this demo or of an earlier one."""

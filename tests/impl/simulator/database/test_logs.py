@@ -17,7 +17,7 @@ from tests.impl.simulator.database import (
     test_views,
 )
 from tests.impl.simulator.database.changes import test_cdc_wrong_builds
-from tests.impl.simulator.database.checks import test_scans
+from tests.impl.simulator.database.checks import test_refusals, test_scans
 from tests.impl.simulator.database.test_defects import CHANGES, CLEANED, GROWN, TABLETS
 from tests.impl.simulator.tablets import (
     test_repair,
@@ -297,6 +297,7 @@ NOT_LOGGED = {
     **dict.fromkeys(
         {s.defect for s in test_views.SHOWN} - {c.defect for c in CAUGHT}, NO_LINE_OF_VIEWS
     ),
+    **dict.fromkeys((s.defect for s in test_refusals.SHOWN), NO_LINE_OF_REQUESTS),
     **dict.fromkeys((s.defect for s in test_view_places.SHOWN), NO_LINE_OF_VIEWS),
     **dict.fromkeys((s.defect for s in test_staging.SHOWN), NO_LINE_OF_ROWS),
 }
@@ -311,6 +312,7 @@ def test_of_every_defect_it_is_known_whether_logs_show_it() -> None:
         *test_cdc_wrong_builds.SHOWN,
         *test_drawn_runs.SHOWN,
         *test_admission.SHOWN,
+        *test_refusals.SHOWN,
         *test_repair.SHOWN,
         *test_replication.SHOWN,
         *test_resizing.SHOWN,
