@@ -45,6 +45,7 @@ from stagewright.spec import (
     final,
     invariant,
     leads_to,
+    lemma,
     liveness,
     one_of,
     part,
@@ -281,10 +282,12 @@ class ViewServer(Machine):
         indexed = state.column(lambda s: s.indexed) == entry.content.in_seqs
         return bits & indexed & (state.column(lambda s: s.cbit) == entry.content.cbit)
 
+    @lemma
     @step_property
     def queries_lose_no_rows(self, after: Self, p: Term[Partition]) -> Bool:
         """004: "all queries will still contain all the data the end user would expect to be returned": what a query
-        has found, the next one finds, whether the replica answers, the main index, or its new file.
+        has found, the next one finds, whether the replica answers, the main index, or its new file. A lemma: the index that
+        is queried loses no row (`no_row_is_lost`), and whichever file answers has its rows (`the_file_has_the_rows_of_the_index`).
         """
         both = self._is_queried(p) & after._is_queried(p)
         return both.implies(after._rows_found(p) >= self._rows_found(p))

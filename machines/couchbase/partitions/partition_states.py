@@ -39,6 +39,7 @@ from stagewright.spec import (
     invariant,
     known_violations,
     leads_to,
+    lemma,
     liveness,
     number,
     one_of,
@@ -275,10 +276,11 @@ class PartitionGroup(Machine):
 
     # -- promises --------------------------------------------------------------------------------------
 
-    @invariant
+    @lemma
     def what_is_requested_as_active_is_queried(self, p: Term[Partition]) -> Bool:
         """004, active: "the result will be returned on query time"; passive: "will not be returned on query
-        time". An active partition that is still in cleanup is waited for.
+        time". An active partition that is still in cleanup is waited for. A lemma: `roles_are_those_requested`, and what is
+        pending has no bit yet (`a_pending_partition_will_be_one_thing`).
         """
         wanted = (self.requested[p] == Role.active) & ~self.group[p].pending_active
         return self.is_queried(p) == wanted

@@ -9,13 +9,13 @@ from stagewright.machines.yugabytedb.backfill.backfill_throttle import (
     Task,
 )
 from stagewright.machines.yugabytedb.backfill.backfill_versions import BackfillVersions
-from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT
-from stagewright.machines.yugabytedb.indexes.index_life import Job
+from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, POSTGRES
+from stagewright.machines.yugabytedb.indexes.index_life import IndexLife, Job
 from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions
 from stagewright.machines.yugabytedb.indexes.index_postgres import PostgresIndex
 from stagewright.machines.yugabytedb.indexes.index_rows import HybridTime, Row, Stored, Value
-from stagewright.machines.yugabytedb.indexes.index_states import Permission
-from stagewright.spec import Bool, Term, action, choose, every, require
+from stagewright.machines.yugabytedb.indexes.index_states import Flags, Permission
+from stagewright.spec import Bool, Term, action, choose, every, only_when, require
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 GOAL = 'design document 002: "consistent with the data in the primary table"'
@@ -116,6 +116,33 @@ class OneIndexAfterTheOther(PostgresIndex):
         """Another index moves on, beside one that is not about to be backfilled."""
         require(self.permission != Permission.do_backfill, "no index waits for its backfill")
         super().alter_another_index()
+
+
+@known_bug(
+    "002-85",
+    'design document 002: the backfill begins when "all the schema changes converge"',
+    breaks=PostgresIndex.backfill_waits_for_every_backend,
+)
+class BackendsAreWaitedForAtTheEnd(PostgresIndex):
+    """Postgres waited for its backends before queries could use the index, and not before the backfill: rows that they had
+    written meanwhile without an entry were behind the scan.
+    """
+
+    @IndexLife.permission.step(
+        Permission.write_and_delete, Permission.do_backfill, by=POSTGRES, fair=WEAK
+    )
+    def allow_backfill(self) -> None:
+        """Every server has the permission: postgres asks for the backfill."""
+        only_when(self.era.do_backfill)
+        self._is_ready()
+        self._all_reported()
+        self._enter()
+
+    @PostgresIndex.flags.step(Flags.indisready, Flags.indisvalid, by=POSTGRES, fair=WEAK)
+    def make_valid(self) -> None:
+        """The master says that the index is built, and every backend maintains it."""
+        require(self.permission == Permission.read_write_and_delete, "the index is built")
+        self._wait_for_backends()
 
 
 BUGS = known_bugs_in(globals())

@@ -29,6 +29,7 @@ from stagewright.spec import (
     final,
     flag,
     invariant,
+    lemma,
     optional,
     per,
     require,
@@ -226,9 +227,11 @@ class CdcMapping(Machine):
             for stream in list(Token)
         )
 
-    @invariant
+    @lemma
     def every_token_has_a_stream(self) -> Bool:
-        """003: a generation maps "the set of tokens (in the entire token ring) to the set of stream IDs"."""
+        """003: a generation maps "the set of tokens (in the entire token ring) to the set of stream IDs". A lemma: every
+        token is in a range, and `ranges_have_a_stream_for_each_shard`.
+        """
         return self.range_ends.is_empty() | every(
             self.stream_of(token).is_some() for token in list(Token)
         )

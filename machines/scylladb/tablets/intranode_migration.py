@@ -293,10 +293,11 @@ class IntranodeMigration(Machine):
         """Nor a read."""
         return ~self.reading
 
-    @invariant
+    @lemma
     def writes_reach_both_shards(self) -> Bool:
         """001, stage 3: "All writes that will be stored by any replica in the old or the new set ... will reach
-        CL in both"; here in both shards of the replica.
+        CL in both"; here in both shards of the replica. A lemma: `nothing_is_behind_the_last_barrier`, and the stage
+        before writes to both as well.
         """
         both = every(
             self.write_stage.column(lambda stage: stage.writes).has(s) for s in (LEAVING, PENDING)
@@ -329,10 +330,11 @@ class IntranodeMigration(Machine):
         )
         return reads_new.implies(complete)
 
-    @invariant
+    @lemma
     def nothing_uses_the_leaving_shard_at_last(self) -> Bool:
         """001, stage 6: "No write request will reach tablet replica in the database layer which does not belong
-        to the new replica set"; nor does a read that began before use a shard that is cleaned up.
+        to the new replica set"; nor does a read that began before use a shard that is cleaned up. A lemma: the stage
+        before uses the new shard alone, and `nothing_is_behind_the_last_barrier`.
         """
         write = self.write_stage.column(lambda stage: stage.writes).has(LEAVING)
         read = self.read_stage.column(lambda stage: stage.reads) == LEAVING

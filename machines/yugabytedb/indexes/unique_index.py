@@ -39,6 +39,7 @@ from stagewright.spec import (
     initially,
     invariant,
     leads_to,
+    lemma,
     liveness,
     one_of,
     optional,
@@ -340,10 +341,11 @@ class UniqueIndex(Machine):
         )
         return (self.build == Status.in_progress) & scanned & ~rival
 
-    @invariant
+    @lemma
     def published_keys_are_unique(self, r: Term[Row], q: Term[Row]) -> Bool:
         """002, Design Goals: if there is "a unique constraint violation in a unique index, the CREATE INDEX
-        command should abort"; so no two rows have one key once it has succeeded.
+        command should abort"; so no two rows have one key once it has succeeded. A lemma: an index has one entry for a key,
+        and `the_index_names_the_row_that_has_the_key`.
         """
         shared = (r != q) & self.key[r].is_some() & (self.key[r] == self.key[q])
         return (self.build == Status.success).implies(~shared)

@@ -49,6 +49,25 @@ class AllWritesWaitForWhatIsPrepared(CdcGenerations):
 
 
 @known_bug(
+    "003-33",
+    "design document 003: reject writes that are supposed to use this new generation",
+    breaks=CdcGenerations.writes_without_a_timestamp_are_accepted,
+    budgets={**REACHED, CdcGenerations.writes: 0, CdcGenerations.restarts: 1},
+)
+class TheWindowIsOfWhatCanBeRead(CdcGenerations):
+    """A node that had begun anew knew when a generation began to operate, and could not read it: every timestamp was taken
+    for too early or too late, also those of writes that had none.
+    """
+
+    def lets_through(self, n: Term[Node], timestamp: Number) -> Bool:
+        now = self.clock(n)
+        read = some(
+            self.operates(n, g, now) & (self.known[n][g] == Known.usable) for g in Generation
+        )
+        return super().lets_through(n, timestamp) & read
+
+
+@known_bug(
     "003-28",
     'design document 003: clients learn "the time intervals they are operating at"',
     breaks=CdcGenerations.clients_see_a_generation_before_it_operates,

@@ -73,9 +73,10 @@ class TopologyProperties(TopologyRecord):
         diagram = NODE_DIAGRAM if self.release.rollback else SEED_DIAGRAM
         return (old != new).implies(old.column(lambda state: diagram[state]).has(new))
 
+    @lemma
     @step_property
     def nodes_that_left_are_kept(self, after: Self, n: Term[Node]) -> Bool:
-        """001: "Nodes in state left are never removed from the state"."""
+        """001: "Nodes in state left are never removed from the state". A lemma: no edge of the diagram leads away from it."""
         is_left = self.node_state[n] == NodeState.left
         return is_left.implies(after.node_state[n] == NodeState.left)
 
