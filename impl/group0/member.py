@@ -76,9 +76,10 @@ class SendCommit:
 
 @dataclass(frozen=True, slots=True)
 class AskHead:
-    """Ask group0 for its head; the answer, or None, goes to `head_is`."""
+    """Ask group0 for its head, maybe as a client waits for it; the answer, or None, goes to `head_is`."""
 
     number: int
+    for_client: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +132,7 @@ class Member:
         self._last = 0
         self._proposals: deque[_Proposal] = deque()
         self._barriers: dict[int, StateId | None] = {}  # the head to be learned, once it is known
+        self._for_clients: set[int] = set()  # of the barriers
 
     # -- what comes in -------------------------------------------------------------------------------
 
@@ -140,11 +142,13 @@ class Member:
         self._proposals.append(_Proposal(self._last, plan, term))
         return self._last, self._go_on() if len(self._proposals) == 1 else []
 
-    def barrier(self) -> tuple[int, list[Effect]]:
+    def barrier(self, for_client: bool = False) -> tuple[int, list[Effect]]:
         """Learn all that is committed by now; the number under which that ends."""
         self._last += 1
         self._barriers[self._last] = None
-        return self._last, [AskHead(self._last)]
+        if for_client:
+            self._for_clients.add(self._last)
+        return self._last, [AskHead(self._last, for_client)]
 
     def learned(self, item: Learned) -> list[Effect]:
         """The next entry, or a snapshot ahead of what is learned; what is known already changes nothing."""
@@ -205,7 +209,8 @@ class Member:
     def wake(self, number: int) -> list[Effect]:
         """The time that `Wake` asked for is over."""
         if number in self._barriers:
-            return [AskHead(number)] if self._barriers[number] is None else []
+            known = self._barriers[number] is not None
+            return [] if known else [AskHead(number, number in self._for_clients)]
         if not self._proposals or self._proposals[0].number != number:
             return []
         proposal = self._proposals[0]
@@ -270,6 +275,7 @@ class Member:
         if wanted is None or self.head.position < wanted.position:
             return []
         del self._barriers[number]
+        self._for_clients.discard(number)
         return [Ended(number, self.head)]
 
     def _later(self, proposal: _Proposal) -> Wake:

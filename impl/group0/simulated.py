@@ -181,14 +181,20 @@ class ModelledLog:
 
     # -- learning ------------------------------------------------------------------------------------
 
-    def ask_head(self, node: str, answer: Callable[[StateId | None], None]) -> None:
-        """A linearizable read of the head; None if the log does not answer."""
+    def ask_head(
+        self, node: str, answer: Callable[[StateId | None], None], for_client: bool = False
+    ) -> None:
+        """A linearizable read of the head; None if the log does not answer.
+
+        What clients read has throws of its own: one read more leaves the times of all else as they are.
+        """
+        who = f"{node} for a client" if for_client else node
 
         def look() -> None:
             head = self.head if self.answers else None
-            self.clock.after(self._way("answer", node), lambda: answer(head))
+            self.clock.after(self._way("answer", who), lambda: answer(head))
 
-        self.clock.after(self._way("request", node), look)
+        self.clock.after(self._way("request", who), look)
 
     def read(self, after: int) -> Reading:
         """The log after a position, as it is now."""

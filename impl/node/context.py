@@ -103,9 +103,9 @@ class Context:
 
         return self.propose(plan, then)
 
-    def read_barrier(self, then: Then) -> list[Effect]:
+    def read_barrier(self, then: Then, for_client: bool = False) -> list[Effect]:
         """Learn all that is committed by now, and go on with `then`."""
-        number, effects = self.member.barrier()
+        number, effects = self.member.barrier(for_client)
         self._ends[number] = then
         return self.group0(effects)
 

@@ -66,6 +66,7 @@ class Defect(Enum):
     generations_are_cleared_early = auto()  # as soon as another one is committed
     only_the_last_generation_is_loaded = auto()  # by a node that starts
     generations_are_not_queued = auto()  # to be published, as they are committed
+    readers_are_sent_back = auto()  # to older streams, by a node that has not learned of newer ones
     generations_precede_each_other = auto()  # a timestamp that is before that of the last one
     streams_are_limited = auto()  # to one of a vnode, however many shards its owner has
     images_are_of_one_replica = auto()  # the first that answers, whatever it lacks

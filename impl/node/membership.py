@@ -230,10 +230,23 @@ class Membership:
 
         return self._node.answered(client, request.number, plan)
 
-    def generations(self, number: int, table: str) -> GenerationsReply:
-        """The CDC generations that clients may read, or the streams of a table of tablets."""
+    def generations(self, client: str, number: int, table: str) -> list[Effect]:
+        """Send the CDC generations that clients may read, or the streams of a table of tablets.
+
+        With all that is committed: who has read on by newer streams must not be sent back to older ones.
+        """
         if not self._node.ready:
-            return GenerationsReply(number, False, reason=f"{self._node.name} {STARTING}")
+            reason = f"{self._node.name} {STARTING}"
+            return [Send(client, GenerationsReply(number, False, reason=reason))]
+
+        def answer(_: object) -> list[Effect]:
+            return [Send(client, self._generations(number, table))]
+
+        if self._node.has(Defect.readers_are_sent_back):
+            return answer(None)
+        return self._node.read_barrier(answer, for_client=True)
+
+    def _generations(self, number: int, table: str) -> GenerationsReply:
         found = tuple(
             (start, tuple(s.to_bytes() for r in description.ranges for s in r.streams))
             for start, description in self._node.catalog.readable(table)

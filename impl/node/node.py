@@ -188,7 +188,7 @@ class DatabaseNode:
             case CreateView() | DropView() | ViewsRequest() | WorkOnTasks() | WorkedOnTasks():
                 return self.views.handle(sender, message)
             case GenerationsRequest(number, table):
-                return [Send(sender, self.membership.generations(number, table))]
+                return self.membership.generations(sender, number, table)
             case StatusRequest(number):
                 waiting = self.requests.waiting + self.scans.waiting
                 load = self._counts.load(waiting)

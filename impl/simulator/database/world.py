@@ -314,8 +314,9 @@ class World:
                 self.log.commit(
                     name, request, lambda outcome: self._answered(host, life, request, outcome)
                 )
-            case AskHead(number):
-                self.log.ask_head(name, lambda head: self._head_is(host, life, number, head))
+            case AskHead(number, for_client):
+                answer = partial(self._head_is, host, life, number)
+                self.log.ask_head(name, answer, for_client)
             case Learn(position):
                 self.learn(host, position)
             case Campaign(milliseconds):
@@ -338,8 +339,7 @@ class World:
 
     def _ask_in_vain(self, host: Host, effect: Effect) -> None:
         """Group0 does not answer who is cut off."""
-        after, life = self.events.after, host.life
-        patience = self.log.weather.patience
+        after, life, patience = self.events.after, host.life, self.log.weather.patience
         match effect:
             case SendCommit(request):
                 after(patience, self._answered, host, life, request, Unknown("no answer"))

@@ -284,6 +284,7 @@ NOT_LOGGED = {
     D.generations_are_cleared_early: NO_LINE_OF_TIMES,
     D.only_the_last_generation_is_loaded: NO_LINE_OF_REQUESTS,
     D.generations_are_not_queued: NO_LINE_OF_TIMES,
+    D.readers_are_sent_back: NO_LINE_OF_REQUESTS,
     D.streams_are_limited: NO_LINE_OF_TABLES,
     D.images_are_of_one_replica: NO_LINE_OF_REQUESTS,
     D.images_may_be_newer: NO_LINE_OF_REQUESTS,

@@ -81,7 +81,7 @@ FOLLOWS = "it begins where the reader stands"
 BOTH = "a replica of both rows stores both at once"
 STAYS = "a quorum of the replicas that stay has stored it"
 SHOWN = (
-    Shown(D.leaving_replicas_suffice, CHANGES, 26, NEVER, STAYS),
+    Shown(D.leaving_replicas_suffice, CHANGES, 6, NEVER, STAYS),
     Shown(
         D.log_takes_the_newest_generation,
         CHANGES,
@@ -96,7 +96,7 @@ SHOWN = (
     Shown(
         D.cut_off_nodes_write_to_logs,
         CUT_OFF,
-        1,
+        9,
         NEVER,
         "the generation of its stream operates at its timestamp",
     ),
