@@ -22,6 +22,7 @@ from stagewright.impl.ring.tablets import TabletReplica
 from stagewright.impl.runtime import Instance
 from stagewright.impl.tablets.balancer import Migration
 from stagewright.impl.tablets.beginnings import Start, beginnings, drained, holders, kind_of
+from stagewright.impl.tablets.holding import ENDS, account
 from stagewright.impl.tablets.moves_by_hand import withdrawn
 from stagewright.impl.topology.orders import Job, Key, Orders
 from stagewright.impl.topology.planning import Board, step_of
@@ -393,21 +394,10 @@ class TabletTrack:
 
     def _account(self, board: Board, view: View, moves: list[tuple[TabletRow, Step]]) -> None:
         """Say which nodes hold tablets now that have held none, and which ones do no more."""
-        ends = {row.name for row, step in moves if step.action == "finish"}
-        before, now = holders(view, set()), holders(view, ends)
-        for host in sorted(now - before):
-            if board.instance.can("settle_tablets_on", n=Node(host)):
-                board.take(step_of("settle_tablets_on", n=Node(host)))
-        emptied, ways = before - now, ["move_last_tablet", "finish_draining_node"]
-        if self._node.has(Defect.last_tablets_move_silently):
-            ways.remove("move_last_tablet")
-        for way in ways:  # when the last node is drained, the work is over
-            for host in sorted(emptied):
-                steps = (step_of(way, n=Node(host), heir=Node(h)) for h in sorted(now))
-                step = next((s for s in steps if not board.instance.call(s).refusals()), None)
-                if step is not None:
-                    board.take(step)
-                    emptied.discard(host)
+        ended = {row.name for row, step in moves if step.action == "finish"}
+        silent = self._node.has(Defect.last_tablets_move_silently)
+        ends = ("finish_draining_node",) if silent else ENDS
+        account(board, holders(view, set()), holders(view, ended), ends)
 
     def _settle(self, board: Board) -> list[Effect]:
         """All is at rest."""

@@ -80,10 +80,10 @@ def follow_through_kills(directory: Path, rounds: int) -> None:
     chance, database = Random(rounds), directory / "changes.db"
     with (
         cluster(directory / "c", 3, Settings(timing=TIMING)) as supervisor,
-        closing(supervisor.session(TABLE)) as operator,
+        closing(supervisor.session(TABLE, waits=True)) as operator,
     ):
         operator.create(TABLE, 3, 2, cdc=True)
-        client = Client(supervisor.session(TABLE))
+        client = Client(supervisor.session(TABLE, waits=True))
         client.start()
         reading = consumer(supervisor, database)
         try:
