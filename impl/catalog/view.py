@@ -20,10 +20,11 @@ from stagewright.impl.catalog.columns import (
     state_of_text,
 )
 from stagewright.impl.catalog.memo import Memo
+from stagewright.impl.catalog.names import dropped_in, name_of
 from stagewright.impl.catalog.tablet_rows import TabletRow, tablets_of
+from stagewright.impl.cdc.rows import log_of
 from stagewright.impl.ring.vnodes import Chosen, RingNode, Rings
 from stagewright.impl.views.maintenance.definition import ViewDefinition
-from stagewright.impl.views.maintenance.names import name_of
 from stagewright.machines.scylladb.topology.topology_states import NodeState, TransitionState
 
 NOBODY = Chosen((), (), ())
@@ -70,6 +71,7 @@ class View:
     balances: bool = True  # the balancer evens loads out
     # that are enabled: each node that is let in knows of them
     features: frozenset[str] = frozenset()
+    dropped: frozenset[str] = frozenset()  # tables that there are no more, by id
 
     @cached_property
     def rings(self) -> Rings:
@@ -161,11 +163,20 @@ class View:
 
     def named(self, name: str) -> str:
         """The id of the table or view of a name; the name itself if there is none."""
-        return self._views_by_name.get(name, name)
+        return self._by_name.get(name, name)
 
     @cached_property
-    def _views_by_name(self) -> dict[str, str]:
-        return {name_of(view): view for view in self.views}
+    def _by_name(self) -> dict[str, str]:
+        return {name_of(table): table for table in self.tables}
+
+    def is_dropped(self, table: str) -> bool:
+        """Whether a table, or the table of a log, is there no more: of one that is not known it is not said."""
+        return table in self._dropped
+
+    @cached_property
+    def _dropped(self) -> frozenset[str]:
+        gone = self.dropped - self.tables.keys()
+        return gone | {log_of(table) for table in gone}
 
     def views_of(self, table: str) -> tuple[ViewDefinition, ...]:
         """The materialized views of a table."""
@@ -273,6 +284,7 @@ def view_of(tables: Mapping[str, Rows], memo: Memo) -> View:
             if row.get("resize_type")
         },
         balances=static.get("tablet_balancing_enabled", True),
+        dropped=frozenset(dropped_in(tables)),
     )
 
 

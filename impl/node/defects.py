@@ -128,6 +128,9 @@ class Defect(Enum):
     tasks_stay_behind = auto()  # when their tablet has moved
     tasks_outlive_their_tablet = auto()  # when it is split or merged
     recreated_views_are_the_same = auto()  # as the dropped ones of their names, by id
+    dropped_rows_are_not_looked_for = auto()  # of tables, by a node that was down then
+    rows_come_to_dropped_tables = auto()  # whoever is late, or cut off, sends some
+    recreated_tables_are_the_same = auto()  # as the dropped ones of their names, by id
     last_tablets_move_silently = auto()  # nobody says that a node holds none any more
     tablets_that_come_are_counted = auto()  # as those of a node that a view leaves without any
     tasks_outlive_their_view = auto()  # a view is dropped, and its tasks are not

@@ -5,14 +5,14 @@ A commit of these races with those of the topology coordinator: any node makes i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from stagewright.impl.catalog.catalog import first_rows, founding
-from stagewright.impl.catalog.columns import TABLES, Row, text_of
-from stagewright.impl.catalog.tablet_rows import rows_of
-from stagewright.impl.cdc.rows import log_of
-from stagewright.impl.group0 import Command, Mutation
+from stagewright.impl.catalog.columns import text_of
+from stagewright.impl.catalog.names import name_of, no_table
+from stagewright.impl.group0 import Command
 from stagewright.impl.group0.member import Ended
 from stagewright.impl.node.context import Context, tokens_for
 from stagewright.impl.node.defects import Defect
@@ -33,19 +33,15 @@ from stagewright.impl.node.messages import (
 )
 from stagewright.impl.node.port import Effect, Learn, Send, Stop, Store, Wake
 from stagewright.impl.storage.port import Put, Version
-from stagewright.impl.tablets.allocation import allocated
 from stagewright.impl.tablets.reports import held_up
-from stagewright.impl.tablets.resizing import streams_from
+from stagewright.impl.tablets.statements import create_table
 from stagewright.impl.topology.planning import Board, step_of
-from stagewright.impl.views.maintenance.names import name_of
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.topology.topology_states import (
     GlobalRequest,
     NodeState,
     TransitionState,
 )
-from stagewright.spec.errors import RefusedError
-from stagewright.spec.text.counting import counted
 
 LOCAL = "system.local"
 BOOTSTRAPPED = b"bootstrapped"
@@ -204,30 +200,7 @@ class Membership:
             reason = f"a log keeps changes for at least {kept}: writes may be late (0: for ever)"
             help = f"write a ttl of {-(-least // 1000)} or more, or none"
             return [Send(client, OperatorReply(request.number, False, reason, help=help))]
-        row: dict[str, Any] = {"replicas": request.replicas, "tablets": request.tablets}
-        made = [Mutation(TABLES, (request.table,), row)]
-        if request.cdc:
-            log = (log_of(request.table),)
-            options = {"log_of": request.table, "preimage": request.images, "ttl": request.ttl}
-            made.append(Mutation(TABLES, log, {**row, "tablets": 0, **options}))
-
-        def plan() -> Command | None:
-            known = node.catalog.tables[TABLES]
-            if (request.table,) in known:
-                _refuse_another(request.table, known, made)
-                return None
-            text = f"create table {request.table}"
-            if not request.tablets:
-                return Command(text, mutations=tuple(made))
-            layout = allocated(node.view, request.tablets, request.replicas, node.down)
-            board = Board(node.rules, node.catalog)
-            board.see(node.down)
-            board.add_table(layout)
-            rows = (*made, *rows_of(request.table, layout))
-            if request.cdc:
-                rows = (*rows, streams_from(node, request.table, layout, node.time()))
-            return board.command(text, node.catalog, node.details(), rows)
-
+        plan = partial(create_table, node, request)
         return self._node.answered(client, request.number, plan)
 
     def generations(self, client: str, number: int, table: str) -> list[Effect]:
@@ -246,7 +219,10 @@ class Membership:
             return answer(None)
         return self._node.read_barrier(answer, for_client=True)
 
-    def _generations(self, number: int, table: str) -> GenerationsReply:
+    def _generations(self, number: int, name: str) -> GenerationsReply:
+        table = self._node.view.named(name)
+        if name and table not in self._node.view.tables:
+            return GenerationsReply(number, False, reason=no_table(name))
         found = tuple(
             (start, tuple(s.to_bytes() for r in description.ranges for s in r.streams))
             for start, description in self._node.catalog.readable(table)
@@ -283,34 +259,6 @@ class Membership:
             tuple((name_of(table), replicas) for table, replicas in view.tables.items()),
             load,
         )
-
-
-def _refuse_another(
-    table: str, known: Mapping[tuple[str, ...], Row], made: Sequence[Mutation]
-) -> None:
-    """A table that is there already is as good as made, if it and its log are the same.
-
-    Raises:
-        RefusedError: it has other replicas or tablets, or is logged otherwise.
-    """
-    wanted = {m.key: {**(m.columns or {})} for m in made}
-    log = (log_of(table),)
-    has, keeps = known[table,], known.get(log)
-    asked = wanted.get(log)
-    logged = None if keeps is None else (keeps["preimage"], keeps["ttl"])
-    if has.items() >= wanted[table,].items() and logged == (
-        asked and (asked["preimage"], asked["ttl"])
-    ):
-        return
-    changes = "no log of changes"
-    if logged is not None:
-        images, ttl = logged
-        changes = f"a log of changes{' and images' if images else ''}, kept {f'for {ttl / 1000:g} s' if ttl else 'for ever'}"
-    tablets = counted(has["tablets"], "tablet") if has["tablets"] else "no tablets"
-    size = f"{tablets}, {counted(has['replicas'], 'replica')}"
-    raise RefusedError(
-        f"there is a table {table} with {size} and {changes}", (), help="choose another name"
-    )
 
 
 def _outcome(request: dict[str, Any] | None) -> str:

@@ -45,6 +45,7 @@ from stagewright.impl.node.messages import (
 from stagewright.impl.node.messages.tables import (
     AlterTable,
     CreateView,
+    DropTable,
     DropView,
     MoveTablet,
     RepairTable,
@@ -182,7 +183,14 @@ class DatabaseNode:
                 return self.membership.operate(sender, message)
             case CreateTable():
                 return self.membership.create(sender, message)
-            case RepairTable() | AlterTable() | ResizeTable() | MoveTablet() | SetBalancing():
+            case (
+                RepairTable()
+                | AlterTable()
+                | ResizeTable()
+                | MoveTablet()
+                | SetBalancing()
+                | DropTable()
+            ):
                 plan = plan_of(self.context, message)
                 return self.context.answered(sender, message.number, plan)
             case CreateView() | DropView() | ViewsRequest() | WorkOnTasks() | WorkedOnTasks():
@@ -277,7 +285,7 @@ class DatabaseNode:
             case ("superseding", str(what)):
                 return self.replica.superseding.wake(what)
             case ("expire",):
-                return self.replica.expire()
+                return self.replica.expire(woken=True)
             case ("join",):
                 return self.membership.again()
             case ("catch up",):
@@ -296,11 +304,13 @@ class DatabaseNode:
         effects += self._drop_lost(before, all_of_it=isinstance(item, Snapshot))
         self.replica.superseding.learned(before, all_of_it=isinstance(item, Snapshot))
         self._moves.learned(item)
-        self.streams.end_closed()
+        effects += self.streams.learned()
         self.tablet_streams.end_closed()
         effects += self.views.learned()
         if (kept := self.context.view.kept) and kept != before.kept:
-            effects += self.replica.expire(again=not before.kept)
+            effects += self.replica.expire()
+        if self.context.ready and self.context.view.dropped != before.dropped:
+            effects += self.replica.drop_tables()
         if self.context.ready:
             effects += self._leave()
         if self.coordinator is not None:
@@ -347,6 +357,7 @@ class DatabaseNode:
             effects = [*self.replica.drop_lost(tablets), *self.views.learned()]
         else:
             effects = [*self.views.learned(), *self.replica.drop_lost(tablets)]
+        effects += self.replica.drop_tables(started=True)
         effects += self._leave()
         if self.context.member.head.position <= 1:  # there is nobody else yet
             return [*effects, *self._campaign()]

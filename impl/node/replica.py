@@ -7,6 +7,7 @@ from functools import partial
 
 from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.cdc.expiry import expired
+from stagewright.impl.cdc.rows import log_of
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.keys import bounds, token_in
@@ -21,6 +22,9 @@ from stagewright.impl.node.messages import (
 from stagewright.impl.node.port import Drop, Effect, Send, Store, Wake
 from stagewright.impl.node.superseding import Superseding
 from stagewright.impl.storage.port import Put, Version
+from stagewright.impl.views.maintenance.handing_over import late_rows_of
+from stagewright.impl.views.maintenance.hints import hints_of
+from stagewright.impl.views.maintenance.staged import staging_of
 from stagewright.impl.views.node_views import NodeViews
 
 
@@ -31,6 +35,8 @@ class Replica:
         self._node = node
         self.views = views
         self._unsynced: dict[int, tuple[Effect, ...]] = {}
+        self._expires = False  # it is going to be woken to look what has expired
+        self._gone = frozenset[str]()  # tables whose rows it has removed
         self.superseding = Superseding(node, views.outbox, self.store)
         views.store = self.store
         views.worker.synced = partial(self.store, ())
@@ -70,6 +76,9 @@ class Replica:
             return Outcome.unready
         if request.version < node.view.fence_version and not node.has(Defect.fence_is_ignored):
             return Outcome.fenced
+        careless = node.has(Defect.rows_come_to_dropped_tables)
+        if node.view.is_dropped(request.table) and not careless:
+            return Outcome.absent
         row = node.view.tablet_with(request.table, token_in(request.first))
         if row is not None and node.name not in row.tablet.hosts(row.tablet.stage.storage):
             return Outcome.absent
@@ -144,17 +153,32 @@ class Replica:
                 effects += [*self.views.forget(row), *dropped]
         return effects
 
-    def expire(self, *, again: bool = True) -> list[Effect]:
+    def drop_tables(self, *, started: bool = False) -> list[Effect]:
+        """Remove what is here of tables that were dropped; a node that was down looks for all of them once it has `started`."""
+        node, view = self._node, self._node.view
+        gone = view.dropped - view.tables.keys() - self._gone
+        self._gone |= gone
+        if started and node.has(Defect.dropped_rows_are_not_looked_for):
+            return []
+        beside = (log_of, hints_of, staging_of, late_rows_of)
+        families = [f for t in sorted(gone) for f in (t, *(of(t) for of in beside))]
+        return [Drop(f, b"", None) for f in families if self._holds(f, b"", None)]
+
+    def expire(self, *, woken: bool = False) -> list[Effect]:
         """Remove rows of logs that are older than they are kept; look again after a quarter of that time."""
         node, view = self._node, self._node.view
         effects: list[Effect] = []
+        self._expires &= not woken
+        if not view.kept:
+            return effects  # their tables were dropped
         early = 8 if node.has(Defect.log_rows_expire_early) else 1
         snapshot = node.rows.snapshot()
         for table, milliseconds in view.kept.items():
             log, before = view.logs[table], node.around.now() - 1000 * milliseconds // early
             effects += [Drop(log, *ends) for ends in expired(snapshot, log, before)]
         snapshot.close()
-        if again:
+        if not self._expires:
+            self._expires = True
             effects.append(Wake(max(1, min(view.kept.values()) // 4), ("expire",)))
         return effects
 

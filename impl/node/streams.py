@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from stagewright.impl.catalog.names import name_of
 from stagewright.impl.catalog.view import View
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
@@ -62,7 +63,7 @@ class Streams:
         running = _Running(order.session, coordinator, order)
         for (table, source), ranges in self._wanted(view).items():
             if not source:
-                return [self._end(coordinator, order, f"{TOO_FEW}{table} are there")]
+                return [self._end(coordinator, order, f"{TOO_FEW}{name_of(table)} are there")]
             number = self._node.number()
             running.transfers[number] = Transfer(
                 "transfer", number, order.session, table, source, tuple(ranges)
@@ -117,6 +118,8 @@ class Streams:
         if self._closed() and not self._node.has(Defect.session_is_not_checked):
             return self._fail("the session was closed")
         batch = transfer.take(self._node, chunk)
+        if self._node.view.is_dropped(transfer.table):
+            batch = ()
         more = [] if transfer.over else transfer.pull(self._node, 0)
         stored = self._replica.store(batch) if batch else []
         return [*stored, *more, *self._look()]
@@ -144,10 +147,18 @@ class Streams:
     def _closed(self) -> bool:
         return self._running is not None and self._node.view.session != self._running.session
 
-    def end_closed(self) -> None:
-        """What was learned may have closed the session: its streaming ends, and no barrier waits for it."""
+    def learned(self) -> list[Effect]:
+        """What was learned may have closed the session: its streaming ends, and no barrier waits for it.
+
+        Or it has dropped a table: nothing of that is waited for, whose sources may be down.
+        """
         if self._closed() and not self._node.has(Defect.session_is_not_checked):
             self._running = None
+        transfers = self._running.transfers.values() if self._running is not None else ()
+        gone = [t for t in transfers if not t.over and self._node.view.is_dropped(t.table)]
+        for transfer in gone:
+            transfer.over = True
+        return self._look() if gone else []
 
     # -- a source ----------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from stagewright.impl.node.messages import (
 from stagewright.impl.node.messages.tables import (
     AlterTable,
     CreateView,
+    DropTable,
     DropView,
     MoveTablet,
     RepairTable,
@@ -79,6 +80,7 @@ def _wrong(message: Any) -> str:
             | AlterTable()
             | MoveTablet()
             | CreateView()
+            | DropTable()
             | DropView()
         ):
             return _wrong_definition(message)
@@ -104,7 +106,7 @@ def _wrong_definition(message: Any) -> str:
             if not 0 < replicas <= MOST_REPLICAS:
                 return f"a table cannot have {counted(replicas, 'replica')}: write 1 to {MOST_REPLICAS}"
             return _wrong_table(table)
-        case RepairTable(_, table) | ResizeTable(_, table):
+        case RepairTable(_, table) | ResizeTable(_, table) | DropTable(_, table):
             return _wrong_table(table)
         case MoveTablet(_, table, _, source, target):
             return _wrong_table(table) or _wrong_node(source) or _wrong_node(target)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from stagewright.impl.catalog.names import NO_TABLE
 from stagewright.impl.cdc.consumer import Generation
 from stagewright.impl.cdc.reading import Page, changes_of
 from stagewright.impl.cdc.rows import Change, log_of
@@ -31,6 +32,7 @@ from stagewright.impl.node.messages import (
 from stagewright.impl.node.messages.tables import (
     AlterTable,
     CreateView,
+    DropTable,
     DropView,
     MoveTablet,
     RepairTable,
@@ -57,6 +59,7 @@ _Answer = (
 )
 PAGE = 200  # rows of a scan at a time
 SECOND_OPINION = 0.5  # seconds in which another node must answer the greeting
+_LEARNED = 1.0  # seconds in which nodes learn of a table that was just made
 
 
 class ViewRow(NamedTuple):
@@ -95,6 +98,7 @@ class Session(Asking):
         self._writes = False  # which is a write
         self._ttl = 0  # milliseconds for which the log keeps rows
         self._last = 0
+        self._learned_by = 0.0  # by then nodes know of tables that were there when it was asked
 
     def put(self, key: bytes, value: bytes | None) -> int:
         """Write a row, or delete it with None; its timestamp, in microseconds since 1970.
@@ -193,6 +197,14 @@ class Session(Asking):
             ClusterError: also if the cluster refuses.
         """
         self._change(DropView(self._numbered(), view))
+
+    def drop_table(self, table: str) -> None:
+        """Drop a table with its log, whatever is done to its tablets; one that was dropped before will do.
+
+        Raises:
+            ClusterError: also if the cluster refuses: it has views, or there never was such a table.
+        """
+        self._change(DropTable(self._numbered(), table))
 
     def builds(self) -> list[Build]:
         """How far all views are built, as those nodes say it that answer.
@@ -301,16 +313,20 @@ class Session(Asking):
     def _ask(self, message: Message) -> _Answer:
         how = f" at level {self.level.value}"
         self._short, self._writes = None, isinstance(message, ClientWrite)
+        self._learned_by = time.monotonic() + _LEARNED
         reply = self._answer(message, self._fault, how, ", or ask for a lower level")
         assert isinstance(reply, _Answer)
         return reply
 
     def _fault(self, reply: _Answer) -> str:
-        """The same as `_failure`; raises what two nodes agree on."""
+        """The same as `_failure`; raises what two nodes agree on, or that a table is not there."""
         short = reply.unavailable if isinstance(reply, ClientReply | ScanReply) else None
         self._in_doubt |= isinstance(reply, ClientReply) and not reply.succeeded and short is None
         if short is None or self._waits:
-            return _failure(reply)
+            why = _failure(reply)
+            if why.startswith(NO_TABLE) and time.monotonic() > self._learned_by:
+                raise ClusterError(why, help="see `tables` in `stagewright shell`")
+            return why
         if self._short is not None:
             raise self._unavailable(short)
         self._short = short

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stagewright.impl.catalog.features import FEATURES
+from stagewright.impl.catalog.names import no_table
 from stagewright.impl.node.messages import (
     TOO_FEW,
     Ask,
@@ -143,8 +144,12 @@ class Supervisor:
         return any(self._asked(n, wanted, "accepted") for n in names)
 
     def serves(self, name: str) -> bool:
-        """Whether a node answers clients now."""
-        return self._asked(name, ClientRead(1, TABLE, b"", Level.one), "succeeded")
+        """Whether a node answers clients now, also that the table for rows was dropped."""
+        answer = self._ask(name, ClientRead(1, TABLE, b"", Level.one))
+        if answer is None or answer.succeeded:
+            return answer is not None
+        said = self.said() if answer.reason == no_table(TABLE) else None
+        return said is not None and TABLE not in dict(said.tables)
 
     def _asked(self, name: str, message: Any, granted: str) -> bool:
         answer = self._ask(name, message)

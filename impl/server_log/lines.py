@@ -11,6 +11,7 @@ from enum import Enum, auto
 from uuid import NAMESPACE_URL, uuid5
 
 from stagewright.impl.catalog.dumps import host_id_of
+from stagewright.impl.catalog.names import name_of
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
 from stagewright.spec.machine import profile_names
 
@@ -65,8 +66,9 @@ def tablet_id(table: str, number: int) -> str:
 
 
 def qualified(table: str) -> str:
-    """The name of a table with its keyspace."""
-    return table if "." in table else f"ks.{table}"
+    """The name of a table, by its id, with its keyspace."""
+    name = name_of(table)
+    return name if "." in name else f"ks.{name}"
 
 
 def keyspace_of(table: str) -> str:

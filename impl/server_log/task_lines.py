@@ -34,7 +34,6 @@ from stagewright.impl.views.building.tasks import (
     task_program,
     tasks_in,
 )
-from stagewright.impl.views.maintenance.names import name_of
 
 Say = Callable[[str, str, Level, int], None]
 """Write a line of a logger: its words, how much it matters, the shard."""
@@ -104,7 +103,7 @@ class TaskLines:
                 self._say(VIEW_COORDINATOR, f"{what} {of}", Level.INFO, 0)
             elif change.table == BUILT and columns:
                 view = change.key[0]
-                text = f"View {qualified(name_of(view))}({table_id(view)}) is built."
+                text = f"View {qualified(view)}({table_id(view)}) is built."
                 self._say(VIEW_COORDINATOR, text, Level.INFO, 0)
             chosen = chosen or change.table in (LOCAL, STATUS)
         if chosen:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 
+from stagewright.impl.catalog.names import name_of
 from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.catalog.view import View
 from stagewright.impl.group0 import Entry, Learned, MachineStep
 from stagewright.impl.node.messages import TabletsReply, TabletStatus
 from stagewright.impl.ring.tablets import TabletReplica
-from stagewright.impl.views.maintenance.names import name_of
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
 
 KEPT = 40  # moves

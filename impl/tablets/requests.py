@@ -1,8 +1,9 @@
-"""What operators ask of a table's tablets: each request becomes columns of their rows, which the track reads."""
+"""What operators ask of a table: of its tablets, what becomes columns of their rows, which the track reads; or its end."""
 
 from __future__ import annotations
 
 from stagewright.impl.catalog.columns import TABLES
+from stagewright.impl.catalog.names import name_of
 from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.catalog.view import View
 from stagewright.impl.group0 import Command, Mutation
@@ -10,6 +11,7 @@ from stagewright.impl.group0.member import Plan
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.messages.tables import (
     AlterTable,
+    DropTable,
     MoveTablet,
     RepairTable,
     Resize,
@@ -20,6 +22,7 @@ from stagewright.impl.node.messages.tables import (
 from stagewright.impl.tablets.allocation import refuse_too_many
 from stagewright.impl.tablets.moves_by_hand import ask_to_move, switch_balancing
 from stagewright.impl.tablets.replication import is_altered, staying
+from stagewright.impl.tablets.statements import drop_table
 from stagewright.spec.errors import RefusedError
 
 MOST_TABLETS = 1024
@@ -42,6 +45,8 @@ def _written(node: Context, request: TableChange) -> Command | None:
         case MoveTablet():
             table = node.view.named(request.table)
             return ask_to_move(node.view, _tablets_of(node.view, table), request)
+        case DropTable():
+            return drop_table(node, request.table)
         case SetBalancing():
             return switch_balancing(node.view, request)
 
@@ -50,23 +55,25 @@ def _repair(node: Context, request: RepairTable) -> Command:
     table = node.view.named(request.table)
     rows = _tablets_of(node.view, table)
     if any(row.repair for row in rows):
-        raise RefusedError(f"{table} is being repaired", (), help="wait until that is done")
+        raise RefusedError(
+            f"{name_of(table)} is being repaired", (), help="wait until that is done"
+        )
     task = {"repair_task_info": node.new_id()}
     asked = tuple(Mutation("tablets", row.key, task) for row in rows)
-    return Command(f"repair of the tablets of {table} is requested", mutations=asked)
+    return Command(f"repair of the tablets of {name_of(table)} is requested", mutations=asked)
 
 
 def _alter(node: Context, request: AlterTable) -> Command | None:
     view, table, replicas = node.view, node.view.named(request.table), request.replicas
     _tablets_of(view, table)
     if table in view.views:
-        problem = f"{table} is a view: it has as many replicas as its base table"
-        raise RefusedError(problem, (), help=f"alter {view.views[table].base}")
+        problem = f"{name_of(table)} is a view: it has as many replicas as its base table"
+        raise RefusedError(problem, (), help=f"alter {name_of(view.views[table].base)}")
     if view.tables[table] == replicas:
         return None
     _refuse_altered(view, table)
     refuse_too_many(len(staying(view)), replicas)
-    text = f"alter table {table}: {view.tables[table]} to {replicas} replicas"
+    text = f"alter table {name_of(table)}: {view.tables[table]} to {replicas} replicas"
     tables = (table, *(v.name for v in view.views_of(table)))
     return Command(
         text, mutations=tuple(Mutation(TABLES, (t,), {"replicas": replicas}) for t in tables)
@@ -78,14 +85,16 @@ def _resize(node: Context, request: ResizeTable) -> Command:
     view, table, resize = node.view, node.view.named(request.table), request.resize
     count = len(_tablets_of(view, table))
     if resize is Resize.merge and count == 1:
-        raise RefusedError(f"{table} has one tablet", (), help="there is none to merge it with")
+        raise RefusedError(
+            f"{name_of(table)} has one tablet", (), help="there is none to merge it with"
+        )
     if resize is Resize.split and count * 2 > MOST_TABLETS:
-        problem = f"{table} has {count} tablets, and {MOST_TABLETS} are the most"
+        problem = f"{name_of(table)} has {count} tablets, and {MOST_TABLETS} are the most"
         raise RefusedError(problem, (), help="leave it as it is")
     _refuse_altered(view, table)
     last: int = node.catalog.tables[TABLES][table,].get("resize_seq_number", 0)
     row = {"resize_type": resize.value, "resize_seq_number": last + 1}
-    text = f"Emitting resize decision of type {resize.value} for table {table}"
+    text = f"Emitting resize decision of type {resize.value} for table {name_of(table)}"
     return Command(text, mutations=(Mutation(TABLES, (table,), row),))
 
 
@@ -97,7 +106,9 @@ def _refuse_altered(view: View, table: str) -> None:
     """
     for one in (table, *(v.name for v in view.views_of(table))):
         if is_altered(view, one):
-            raise RefusedError(f"the replicas of {one} change", (), help="wait until that is done")
+            raise RefusedError(
+                f"the replicas of {name_of(one)} change", (), help="wait until that is done"
+            )
 
 
 def _tablets_of(view: View, table: str) -> tuple[TabletRow, ...]:
@@ -107,9 +118,11 @@ def _tablets_of(view: View, table: str) -> tuple[TabletRow, ...]:
         RefusedError: there is no such table, or it has none.
     """
     if table not in view.tablets:
-        known = ", ".join(sorted(view.tablets)) or "none"
-        raise RefusedError(f"there is no table {table} of tablets", (), help=f"known: {known}")
+        known = ", ".join(sorted(map(name_of, view.tablets))) or "none"
+        raise RefusedError(
+            f"there is no table {name_of(table)} of tablets", (), help=f"known: {known}"
+        )
     if table in view.resizes:
-        problem = f"the tablets of {table} are to be {_PAST[Resize(view.resizes[table])]}"
+        problem = f"the tablets of {name_of(table)} are to be {_PAST[Resize(view.resizes[table])]}"
         raise RefusedError(problem, (), help="wait until that is done")
     return view.tablets[table]

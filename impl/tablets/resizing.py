@@ -140,6 +140,13 @@ class Preparation:
         careless = self._node.has(Defect.resizes_do_not_await_requests)
         return tuple(t for t in (*split, *together) if careless or is_at_rest(view, t))
 
+    @property
+    def settled(self) -> bool:
+        """Whether it is known what is to be done: some tables are prepared, or all that were have been dropped."""
+        view = self._node.view
+        waits = any(is_at_rest(view, t) for t in decided(view, Resize.split))
+        return bool(self.tables) or not waits
+
     def tasks(self, board: Board, step: Step) -> Iterator[Mutation]:
         """How view building tasks follow the tablets, in the command of the step that resizes tables."""
         for table in self.tables if step.action == "finish_resize" else ():

@@ -108,13 +108,14 @@ class TabletTrack:
     def go_on(self, board: Board) -> list[Effect]:
         """Do what can be done for tablets now."""
         view = self._node.view
-        if not view.tablets:
+        moves = view.transition_state is TransitionState.tablet_migration
+        if not view.tablets and not moves:  # the last ones may have been dropped while they moved
             return []
-        if void := withdrawn(view):
-            return self._driver.commit(lambda board: self._forget(board, void))
+        if withdrawn(view):
+            return self._driver.commit(self._forget)
         if view.transition_state is TransitionState.null:
             return self._enter(board)
-        if view.transition_state is not TransitionState.tablet_migration:
+        if not moves:
             return []
         work: Work | None = board.instance.read("tablet_work")
         if work is None:
@@ -123,10 +124,10 @@ class TabletTrack:
             begun = self._plan_more(view, work)
             return begun if self._driver.is_busy else self._settle(board)
         effects: list[Effect] = []
-        moves, waits = self._look(view, effects)
-        moves = self._held_back(view, work, moves)
-        if moves:
-            return [*effects, *self._commit(moves, ())]
+        entered, waits = self._look(view, effects)
+        entered = self._held_back(view, work, entered)
+        if entered:
+            return [*effects, *self._commit(entered, ())]
         effects += self._plan_more(view, work)
         return [*effects, *self._barrier(view)] if waits and not self._driver.is_busy else effects
 
@@ -296,7 +297,10 @@ class TabletTrack:
             return self._driver.commit(self._fence)
         return []
 
-    def _forget(self, board: Board, void: tuple[Mutation, ...]) -> Command:
+    def _forget(self, board: Board) -> Command:
+        void = withdrawn(self._node.view)
+        if not void:
+            raise RefusedError("its table was dropped", (), help="look again")
         text = "moves that were requested and cannot be made are withdrawn"
         return board.command(text, self._node.catalog, self._node.details(), void)
 

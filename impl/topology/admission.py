@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from stagewright.impl.catalog.columns import TOPOLOGY
+from stagewright.impl.catalog.names import name_of
 from stagewright.impl.catalog.view import Member
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
@@ -56,7 +57,7 @@ def _indispensable(node: Context, member: Member) -> str:
         most = max(view.tables[table], *(len(row.tablet.replicas) for row in rows))
         if len(stay) < most:
             return (
-                f"the tablets of {table} have {counted(most, 'replica')}, and without {member.name} "
+                f"the tablets of {name_of(table)} have {counted(most, 'replica')}, and without {member.name} "
                 f"only {counted(len(stay), 'node')} would be left: let a node join first, or ask for fewer replicas"
             )
     return ""

@@ -351,11 +351,11 @@ class TopologyCoordinator:
     def may_finish_resize(self, step: Step) -> bool:
         """The fence is known, and what was prepared is so, as far as this coordinator knows."""
         careless = self.node.has(Defect.resizes_do_not_await_the_fence)
-        return bool(self.resizes.tables) and (careless or self.knows_the_fence(step))
+        return self.resizes.settled and (careless or self.knows_the_fence(step))
 
     def have_resize_finished(self, step: Step) -> list[Effect]:
         """Have that be so."""
-        ready = bool(self.resizes.tables)
+        ready = self.resizes.settled
         return self.spread_the_fence(step) if ready else self.resizes.go_on()
 
     def is_due(self) -> bool:

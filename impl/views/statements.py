@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from stagewright.impl.catalog.columns import TABLES, TABLETS
+from stagewright.impl.catalog.names import drop_of, name_of, new_id
 from stagewright.impl.catalog.tablet_rows import rows_of
 from stagewright.impl.catalog.view import View
 from stagewright.impl.group0 import Command, Mutation
@@ -13,6 +14,7 @@ from stagewright.impl.node.defects import Defect
 from stagewright.impl.runtime import Instance
 from stagewright.impl.tablets.allocation import allocated
 from stagewright.impl.tablets.replication import is_altered
+from stagewright.impl.tablets.statements import emptied
 from stagewright.impl.topology.planning import Board, step_of
 from stagewright.impl.views.building.choices import choices, places_of
 from stagewright.impl.views.building.tasks import (
@@ -26,7 +28,6 @@ from stagewright.impl.views.building.tasks import (
     tasks_in,
 )
 from stagewright.impl.views.maintenance.definition import ViewDefinition
-from stagewright.impl.views.maintenance.names import drop_of, name_of, new_id
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.views import view_coordinator as machine
 from stagewright.spec.errors import RefusedError
@@ -39,6 +40,7 @@ def create_view(node: Context, wanted: ViewDefinition) -> Command | None:
         RefusedError: there is no such base table, it is no table of tablets, or the name is taken.
     """
     catalog, view = node.catalog, node.view
+    wanted = replace(wanted, base=view.named(wanted.base))
     known = view.views.get(view.named(wanted.name))
     if known is not None and replace(known, name=wanted.name) == wanted:
         return None
@@ -61,17 +63,18 @@ def create_view(node: Context, wanted: ViewDefinition) -> Command | None:
 
 
 def _refuse(view: View, wanted: ViewDefinition) -> None:
+    base = name_of(wanted.base)
     if view.named(wanted.name) in view.tables:
         raise RefusedError(f"there is a {wanted.name} already", (), help="choose another name")
     if wanted.base not in view.tables:
-        raise RefusedError(f"there is no table {wanted.base}", (), help="create it first")
+        raise RefusedError(f"there is no table {base}", (), help="create it first")
     if wanted.base in view.views or wanted.base not in view.tablets:
-        problem = f"{wanted.base} is no table of tablets"
+        problem = f"{base} is no table of tablets"
         raise RefusedError(
             problem, (), help="make a view of a table that has tablets, and is no view"
         )
     if is_altered(view, wanted.base):
-        problem = f"the replicas of {wanted.base} change"
+        problem = f"the replicas of {base} change"
         raise RefusedError(problem, (), help="wait until that is done")
 
 
@@ -83,7 +86,7 @@ def drop_view(node: Context, name: str) -> Command | None:
     if known is None:
         return None
     board = Board(node.rules, catalog)
-    for host in sorted(_emptied(node, view, name)):
+    for host in sorted(emptied(node, view, name)):
         board.take(step_of("drop_table", n=Node(host)))
     made = choices(catalog.tables, view, bases=(known.base,))
     board.take_on(made, step_of("drop_view", v=machine.View(name)))
@@ -96,16 +99,3 @@ def drop_view(node: Context, name: str) -> Command | None:
             board.take_on(task.instance(), step_of("drop"))
             rows.append(Mutation(TASKS, (task.id,), None))
     return board.command(f"drop view {name}", catalog, node.details(), rows)
-
-
-def _emptied(node: Context, view: View, name: str) -> set[str]:
-    """The nodes that hold tablets of this table alone.
-
-    A tablet that is on its way to a node is not there yet.
-    """
-    early = node.has(Defect.tablets_that_come_are_counted)
-    others = [row for table, rows in view.tablets.items() if table != name for row in rows]
-    stay = {r.host for row in others for r in row.tablet.replicas}
-    come = {r.host for row in others for r in row.tablet.next or ()}
-    mine = {r.host for row in view.tablets[name] for r in row.tablet.replicas}
-    return mine - stay - (come if early else set[str]())

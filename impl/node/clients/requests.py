@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from stagewright.impl.catalog.names import name_of, no_table
 from stagewright.impl.catalog.view import View
 from stagewright.impl.cdc.metadata import Refused, Window
 from stagewright.impl.cdc.rows import (
@@ -202,13 +203,13 @@ class Requests:
         own = view.nodes.get(self._node.name)
         if not self._node.ready or own is None or not own.state.owns:
             return f"{self._node.name} does not serve clients now"
-        return "" if table in view.tables else f"there is no table {table}"
+        return "" if table in view.tables else no_table(table)
 
     def _may_write(self, view: View, request: ClientWrite | ClientRead) -> str:
         if isinstance(request, ClientWrite) and request.table in view.logs.values():
-            return f"{request.table} is a log: the database alone writes it"
+            return f"{name_of(request.table)} is a log: the database alone writes it"
         if isinstance(request, ClientWrite) and request.table in view.views:
-            return f"{request.table} is a view: the database alone writes it"
+            return f"{name_of(request.table)} is a view: the database alone writes it"
         return ""
 
     def _plan(
@@ -262,6 +263,8 @@ class Requests:
         asked = found is not None and any(sender in targets for targets, _ in found.parts)
         if found is None or not asked or sender in found.answers:
             return []
+        if (table := found.request.table) not in self._node.view.tables:
+            return self._close(number, _failed_by(found, no_table(table)))
         if reply.outcome is not Outcome.done:
             found.refused.add(sender)
             if found.hopeless:

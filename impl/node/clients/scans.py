@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
+from stagewright.impl.catalog.names import no_table
 from stagewright.impl.catalog.view import View
 from stagewright.impl.node.clients.availability import too_few
 from stagewright.impl.node.context import Context
@@ -95,7 +96,7 @@ class Scans:
             return [Send(client, ScanReply(request.number, False, reason=reason))]
         request = replace(request, table=node.view.named(request.table))
         if request.table not in node.view.tables:
-            reason = f"there is no table {request.table}"
+            reason = no_table(request.table)
             return [Send(client, ScanReply(request.number, False, reason=reason))]
         return self._next(_Open(client, request, request.start, node.view, self._ranges(request)))
 
@@ -112,7 +113,7 @@ class Scans:
         """Ask for the range at which the scan stands."""
         node, view, request = self._node, self._node.view, scan.request
         if request.table not in view.tables:
-            return [self._fail(scan, f"there is no table {request.table} any longer")]
+            return [self._fail(scan, f"{no_table(request.table)} any longer")]
         if view is not scan.view:
             scan.view, scan.ranges = view, self._ranges(request)
         while scan.ranges and scan.ranges[0].end is not None and scan.ranges[0].end <= scan.start:

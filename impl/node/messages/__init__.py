@@ -59,6 +59,7 @@ from stagewright.impl.node.messages.rows import (
 from stagewright.impl.node.messages.tables import (
     AlterTable as AlterTable,
     CreateView as CreateView,
+    DropTable as DropTable,
     DropView as DropView,
     MoveTablet as MoveTablet,
     RepairTable as RepairTable,
@@ -84,6 +85,7 @@ Message = (
     | MoveTablet
     | SetBalancing
     | CreateView
+    | DropTable
     | DropView
     | ViewsRequest
     | ViewsReply

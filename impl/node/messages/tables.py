@@ -63,8 +63,16 @@ class SetBalancing:
     enabled: bool
 
 
-TableChange = RepairTable | AlterTable | ResizeTable | MoveTablet | SetBalancing
-"""What becomes columns of tables and tablets, which the coordinator reads."""
+@dataclass(frozen=True, slots=True)
+class DropTable:
+    """Drop a table that has no views, with its log, whatever its tablets do."""
+
+    number: int
+    table: str
+
+
+TableChange = RepairTable | AlterTable | ResizeTable | MoveTablet | SetBalancing | DropTable
+"""What changes the rows of tables and tablets, which the coordinator reads."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,6 +94,8 @@ class Clients:
         self._events.after(wait, self._next, client)
 
     def _next(self, client: int) -> None:
+        if not self.tables:
+            self.left = 0  # the last one was dropped
         if self.left == 0:
             self._idle.add(client)
             return
@@ -103,10 +105,9 @@ class Clients:
             return
         dice, name = self._dice, str(client)
         key = b"key%d" % dice.between(0, self.workload.keys - 1, "key", name)
-        if len(self.tables) > 1:
-            tables = [*self.tables]
-            table = tables[dice.between(0, len(tables) - 1, "table", name)]
-            key = key_in(table, key)
+        tables = [*self.tables]
+        choice = dice.between(0, len(tables) - 1, "table", name) if len(tables) > 1 else 0
+        key = key_in(tables[choice], key)
         node = nodes[dice.between(0, len(nodes) - 1, "through", name)]
         if dice.chance(self.workload.reads, "reads", name):
             if self.workload.scans and dice.chance(self.workload.scans, "scans", name):
@@ -147,6 +148,16 @@ class Clients:
         self._last += 1
         self.oracle.begin_read(self._last, key)
         self._ask(client, key, node, 0, ClientRead(self._last, table_of(key), key, level))
+
+    def probe(self, key: bytes, node: str, there: bool) -> None:
+        """Read a key of a table that was dropped, through a node that knows that; a table of its name may be `there`."""
+        self._last += 1
+        self.oracle.begin_probe(self._last, there)
+        self._ask(-1, key, node, 0, ClientRead(self._last, table_of(key), key))
+
+    def waits_for(self, table: str) -> bool:
+        """Whether a client waits for an answer about a table, by id."""
+        return any(table_of(w.key) == table for w in self._waiting.values())
 
     def scan(
         self, client: int, key: bytes, node: str, limit: int, level: Level = Level.quorum

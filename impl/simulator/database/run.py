@@ -21,6 +21,7 @@ from stagewright.impl.simulator.database.checks.changes.checks import ChangeChec
 from stagewright.impl.simulator.database.checks.log_check import LogCheck
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.checks.places_oracle import (
+    look_at_dropped,
     look_at_features,
     look_at_refused,
     look_at_rows,
@@ -38,7 +39,7 @@ from stagewright.impl.simulator.database.operations.tables import TableOperation
 from stagewright.impl.simulator.database.operations.views import ViewOperations
 from stagewright.impl.simulator.database.plan import Plan
 from stagewright.impl.simulator.database.report import Outcome, Report
-from stagewright.impl.simulator.database.script import OF_VIEWS, Operation
+from stagewright.impl.simulator.database.script import Operation
 from stagewright.impl.simulator.database.tables import TABLE
 from stagewright.impl.simulator.database.troubles import Troubles
 from stagewright.impl.simulator.database.weather import NONE
@@ -146,7 +147,7 @@ class _Run:
         before, self._committed_at = self.log_check.catalog.view, self.events.now
         self.log_check.hear(entry, self.events.now)
         self.rows.committed(before, self.log_check.catalog.view)
-        self.tables.repairs.committed(before, self.log_check.catalog.view)
+        self.tables.committed(before, self.log_check.catalog.view)
         self.views.committed(entry, before)
         if self.watcher.views is not None:
             self.watcher.views.committed(entry, self.log_check.catalog)
@@ -244,6 +245,8 @@ class _Run:
     def _work(self, operation: Operation) -> str:
         match operation.verb:
             case "write":
+                if not self.clients.tables:
+                    return "refused: there is no table"
                 self.clients.write(operation.number)
                 return "begun"
             case "wait":
@@ -251,7 +254,7 @@ class _Run:
                 return "done"
             case "balancing":
                 return self.tables.balance(operation.node == "on")
-            case verb if verb in OF_VIEWS:
+            case _ if operation.of_view:
                 return self.views.work(operation)
             case _ if operation.of_table:
                 return self.tables.work(operation)
@@ -286,7 +289,7 @@ class _Run:
 
     def _look(self) -> None:
         """Every key through every node, every table of every node, every row of every replica."""
-        view, keys = self.log_check.catalog.view, sorted({k for k, _ in self.oracle.written})
+        view, keys = self.log_check.catalog.view, self.oracle.keys
         counted = self.world.counted
         before, asked = counted["reads returned"], 0
         enough = len(self.asks.serving()) > self.plan.replicas // 2  # for a quorum
@@ -297,6 +300,7 @@ class _Run:
         self.asks.until(lambda: self.clients.finished, SETTLE_MS)
         if counted["reads returned"] - before < asked:
             self.oracle.broken("reads failed after all was healed")
+        self.tables.probe(self.asks.serving())
         self.asks.until(self._all_have_learned, SETTLE_MS)  # views may be built still
         content = self.log_check.catalog.content()
         gone = {n for n, m in view.nodes.items() if m.state is NodeState.left}  # from group0, too
@@ -308,5 +312,6 @@ class _Run:
         look_at_rows(view, self.world.hosts, self.oracle)
         look_at_refused(self.world.hosts, self.oracle)
         look_at_tablets(self.log_check.catalog, self.world.hosts, self.oracle)
+        look_at_dropped(view, self.world.hosts, self.oracle)
         if self.changes is not None:
             self.changes.look()

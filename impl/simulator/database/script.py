@@ -38,7 +38,7 @@ FORMS = {
     "create": "create view NAME on TABLE by value [mod NUMBER] [where value < NUMBER]",
     "await": "await VIEW",
     "build": "build status",
-    "drop": "drop view VIEW",
+    "drop": "drop view VIEW|table TABLE",
     "wait": "wait MILLISECONDS",
 }
 OF_TABLES = ("table", "repair", "alter", "split", "merge", "move")
@@ -67,11 +67,19 @@ class Operation:
     @property
     def of_table(self) -> bool:
         """Whether it is about a table of tablets."""
-        return self.verb in OF_TABLES or (self.verb, self.by) == ("ask", "repair")
+        beside = (("ask", "repair"), ("drop", "table"))
+        return self.verb in OF_TABLES or (self.verb, self.by) in beside
+
+    @property
+    def of_view(self) -> bool:
+        """Whether it is about a view."""
+        return self.verb in OF_VIEWS and not self.of_table
 
     def __str__(self) -> str:
-        if self.verb in OF_VIEWS:
+        if self.of_view:
             return self._of_view()
+        if self.verb == "drop":
+            return f"drop table {self.node}"
         words = [self.verb, self.node] if self.verb != "ask" else ["ask", self.by, self.node]
         if self.verb == "move":
             words += [str(self.number)]
@@ -145,8 +153,8 @@ def _parse(words: list[str]) -> Operation:
             return Operation(verb, name, table, modulus, 0, comparison, bound)
         case ["status"] if verb == "build":
             return Operation(verb)
-        case ["view", name] if verb == "drop" and _NAME.fullmatch(name):
-            return Operation(verb, name)
+        case ["view" | "table" as kind, name] if verb == "drop" and _NAME.fullmatch(name):
+            return Operation(verb, name, "table" if kind == "table" else "")
         case ["decommission" | "remove" | "rebuild" | "repair" as what, node] if (
             verb == "ask" and _NAME.fullmatch(node)
         ):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from uuid import UUID
 
 from stagewright.impl.catalog.columns import Rows
+from stagewright.impl.catalog.names import name_of
 from stagewright.impl.catalog.view import View
 from stagewright.impl.group0.state_ids import microseconds_of
 from stagewright.impl.node.keys import bounds
@@ -14,7 +15,6 @@ from stagewright.impl.views.building.choices import places_of
 from stagewright.impl.views.building.tasks import Task, status_in, tasks_in
 from stagewright.impl.views.building.worker import Batch
 from stagewright.impl.views.maintenance.definition import ViewDefinition
-from stagewright.impl.views.maintenance.names import name_of
 from stagewright.machines.scylladb.views.view_coordinator import ViewStatus as Status
 
 _WORDS = {Status.success: "SUCCESS", Status.started: "STARTED"}
@@ -42,7 +42,7 @@ def _status(
     since = min((microseconds_of(UUID(t.id)) for t in tasks), default=now)
     return ViewStatus(
         name_of(found.name),
-        found.base,
+        name_of(found.base),
         str(found),
         _WORDS.get(status_in(tables, found.name), "CREATED"),
         len(tasks),

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Any, ClassVar
 
 from stagewright.impl.catalog.columns import text_of
+from stagewright.impl.catalog.names import name_of
 from stagewright.impl.catalog.view import Member, View
 from stagewright.impl.node.messages import StatusReply, StatusRequest
 from stagewright.impl.node.messages.tables import ViewStatus
@@ -19,7 +20,6 @@ from stagewright.impl.processes.log import group0_of
 from stagewright.impl.ring.vnodes import TokenRing
 from stagewright.impl.tablets.reports import moves_of, statuses
 from stagewright.impl.views.building.progress import remaining_ms
-from stagewright.impl.views.maintenance.names import name_of
 from stagewright.live.following import Committed, Following
 from stagewright.live.pages import Document
 from stagewright.loopback import Query

@@ -50,11 +50,13 @@ class Oracle:
         default_factory=list[Callable[[bytes, int], None]]
     )  # who hears of a write that begins
     readers: list[Reader] = field(default_factory=list[Reader])
+    dropped: set[str] = field(default_factory=set[str])  # tables, by id
     floors: dict[tuple[bytes, int], int] = field(default_factory=dict[tuple[bytes, int], int])
     _acknowledged: dict[bytes, list[int]] = field(default_factory=dict[bytes, list[int]])
     _times: dict[bytes, list[int]] = field(default_factory=dict[bytes, list[int]])
     _timestamps: set[int] = field(default_factory=set[int])
     _floors: dict[int, Seen] = field(default_factory=dict[int, Seen])
+    _probes: dict[int, bool] = field(default_factory=dict[int, bool])
     _scans: dict[int, dict[bytes, Seen]] = field(default_factory=dict[int, dict[bytes, Seen]])
 
     def begin_write(self, key: bytes, timestamp: int, value: bytes | None) -> None:
@@ -94,6 +96,26 @@ class Oracle:
             for listener in self.listeners:
                 listener(key, seen)
 
+    @property
+    def keys(self) -> list[bytes]:
+        """Those that were written to tables that are there."""
+        return sorted({k for k, _ in self.written if table_of(k) not in self.dropped})
+
+    def create(self, table: str) -> None:
+        """A table is made: what was ever written to one that was dropped, and has its id, is not in it."""
+        if table in self.dropped:
+            self.dropped.discard(table)
+            for kept in (self.newest, self._times, self._acknowledged):
+                for key in [k for k in kept if table_of(k) == table]:
+                    del kept[key]
+            for where in [w for w in self.written if table_of(w[0]) == table]:
+                del self.written[where]
+                self.acknowledged.discard(where)
+
+    def begin_probe(self, number: int, there: bool) -> None:
+        """A row of a table that was dropped is asked for, of which every node knows; a table of its name may be `there`."""
+        self._probes[number] = there
+
     def begin_read(self, number: int, key: bytes) -> None:
         """A read begins: what it must at least return is known now."""
         self._floors[number] = self.newest.get(key, (0, None))
@@ -104,9 +126,16 @@ class Oracle:
         """It failed: it has promised nothing."""
         self._floors.pop(number, None)
         self._scans.pop(number, None)
+        self._probes.pop(number, None)
 
     def end_read(self, number: int, key: bytes, seen: Seen, by: str) -> None:
         """A read returned."""
+        there = self._probes.pop(number, None)
+        if there is not None:
+            self.checked += 1
+            if seen[0] or not there:
+                self.broken(f"a read of {key!r} by {by} returned {seen}, and its table was dropped")
+            return
         floor = self._floors.pop(number)
         self.checked += 1
         if seen[0] and self.written.get((key, seen[0]), b"?never") != seen[1]:

@@ -6,17 +6,23 @@ from collections.abc import Mapping
 
 from stagewright.impl.catalog.catalog import Catalog
 from stagewright.impl.catalog.view import View
+from stagewright.impl.cdc.rows import SUFFIX
 from stagewright.impl.node.keys import stored_key, token_in
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.hosts import Host, rows_of
 from stagewright.impl.simulator.database.tables import table_of
 from stagewright.machines.scylladb.topology.topology_states import NodeState
 
+BESIDE = (SUFFIX, "_view_hints", "_view_staging", "_late_rows")
+"""What the names of families end with that lie beside a table: its log, and what is kept for views."""
+
 
 def look_at_rows(view: View, hosts: Mapping[str, Host], oracle: Oracle) -> None:
     """Of each key, the newest acknowledged row is on a quorum of its replicas."""
     for key, seen in sorted(oracle.newest.items()):
         stored, table = stored_key(key), table_of(key)
+        if table in oracle.dropped:
+            continue
         replicas = view.replicas(table, token_in(stored)).reads
         found = {name: hosts[name].rows.get(table, stored) for name in replicas}
         have = [n for n, row in found.items() if row is not None and row.time >= seen[0]]
@@ -59,6 +65,21 @@ def look_at_tablets(catalog: Catalog, hosts: Mapping[str, Host], oracle: Oracle)
                 there = host.node is not None and name not in replicas
                 if there and rows_of(host, row, view.families(table)):
                     oracle.broken(f"rows of {row.name} lie on {name}, which is no replica")
+
+
+def look_at_dropped(view: View, hosts: Mapping[str, Host], oracle: Oracle) -> None:
+    """Nothing of a table that was dropped lies anywhere, neither rows nor what was kept beside them."""
+    gone = oracle.dropped - view.tables.keys()
+    for name, host in hosts.items():
+        member = view.nodes.get(name)
+        if host.node is None or member is None or member.state is NodeState.left:
+            continue
+        snapshot = host.rows.snapshot()
+        for table in sorted(gone):
+            for family in (table, *(f"{table}{kind}" for kind in BESIDE)):
+                if next(snapshot.versions(family, b"", None), None) is not None:
+                    oracle.broken(f"{name} has rows of {family}, and {table} was dropped")
+        snapshot.close()
 
 
 def look_at_generation(catalog: Catalog, oracle: Oracle) -> None:

@@ -37,6 +37,8 @@ class ReplicaWatcher:
         """A replica writes, reads or refuses; of a scan, which may go over several tablets, the first counts."""
         row = node.context.view.tablet_with(request.table, token_in(request.first))
         entity = life_of(host) if row is None else self._entity(host, node, row)
+        if node.context.view.is_dropped(request.table):
+            entity = f"{request.table}@{entity}"  # which has no storage
         older = request.version < node.context.view.fence_version
         self._take(KIND, entity, node.name, what, older=older)
 
@@ -60,6 +62,15 @@ class ReplicaWatcher:
         row = node.context.view.tablet_with(table, token_in(low))
         if row is not None:
             self._take(KIND, self._entity(host, node, row), node.name, "delete_rows")
+
+    def dropped_table(self, host: Host, node: DatabaseNode, table: str) -> None:
+        """The rows of a table that was dropped are removed, and its tablets have no storage here any more."""
+        life = life_of(host)
+        for of, name in [key for key, has in self._storage.items() if has]:
+            if of == life and name.startswith(f"{table}:"):
+                self._storage[of, name] = False
+                self._take(KIND, f"{name}@{life}", node.name, "delete_rows")
+                self._take(KIND, f"{name}@{life}", node.name, "deallocate")
 
     def expired(self, host: Host, node: DatabaseNode, log: str, low: bytes) -> None:
         """Rows of a log that are older than it keeps them are removed, maybe the last ones of a tablet."""

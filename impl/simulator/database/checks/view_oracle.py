@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from stagewright.impl.catalog.catalog import Catalog
+from stagewright.impl.catalog.names import name_of
 from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.node.keys import bounds, start_of, stored_key, token_in
 from stagewright.impl.node.messages import Cell
@@ -22,7 +23,6 @@ from stagewright.impl.simulator.database.world import World
 from stagewright.impl.storage.memory import MemoryRows
 from stagewright.impl.storage.port import RowStore, Version
 from stagewright.impl.views.maintenance.hints import stored_hints
-from stagewright.impl.views.maintenance.names import name_of
 from stagewright.impl.views.maintenance.staged import is_staged
 from stagewright.machines.scylladb.tablets.tablet_stages import Replicas
 

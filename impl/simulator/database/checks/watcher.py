@@ -232,6 +232,8 @@ class Watcher:
                 owned = node.name in (*chosen.writes, *chosen.reads)
                 self._take("lives", life_of(host), node.name, "drop_rows", owned=owned)
                 self._replicas.dropped(host, node, table, low)
+            case Drop(table) if node.context.view.is_dropped(table):
+                self._replicas.dropped_table(host, node, table)
             case Drop(table, low, _) if table in node.context.view.logs.values():
                 self._replicas.expired(host, node, table, low)
             case _:

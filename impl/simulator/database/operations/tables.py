@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from stagewright.impl.catalog.catalog import Catalog
+from stagewright.impl.catalog.names import name_of
 from stagewright.impl.catalog.tablet_rows import TabletRow
+from stagewright.impl.catalog.view import View
 from stagewright.impl.node.messages import STARTING, CreateTable, Message
 from stagewright.impl.node.messages.tables import (
     AlterTable,
+    DropTable,
     MoveTablet,
     RepairTable,
     Resize,
@@ -25,12 +28,14 @@ from stagewright.impl.simulator.database.operations.asks import (
     Asks,
 )
 from stagewright.impl.simulator.database.script import Operation
+from stagewright.impl.simulator.database.tables import table_of
 from stagewright.impl.simulator.database.troubles import Troubles
 from stagewright.impl.simulator.database.world import World
 from stagewright.impl.tablets.replication import is_altered, staying
 from stagewright.spec.errors import InputError
 
 LEARNED_MS = 5_000
+PROBED = 5  # rows of a table that was dropped, through each node
 Place = tuple[str, int]  # a node and a shard; -1: whichever suits
 
 
@@ -55,6 +60,7 @@ class TableOperations:
     ) -> None:
         """`logging`: whether changes are logged, with images, and for how many milliseconds."""
         self._logging = logging
+        self._oracle = oracle
         self.repairs = RepairOracle(world, oracle)
         self._world = world
         self._catalog = catalog
@@ -64,12 +70,16 @@ class TableOperations:
 
     def work(self, operation: Operation) -> str:
         """Do what a script says, and report what became of it."""
-        table = f"ks.{operation.node}"
+        name = f"ks.{operation.node}"
         if operation.verb == "table":
-            return self._create(table, operation)
-        table = self._catalog.view.named(table)
+            return self._create(name, operation)
+        table = self._catalog.view.named(name)
         if table not in self._clients.tables and table not in self._catalog.view.views:
+            if name in map(name_of, self._oracle.dropped):
+                return f"refused: there is no table {name}"
             raise InputError(f"`{operation}`: there is no such table", help="make it first")
+        if operation.verb == "drop":
+            return self._drop(name)
         if operation.verb == "move":
             return self._move(table, operation)
         if operation.verb == "alter":
@@ -86,18 +96,60 @@ class TableOperations:
         )
         return refusal or "done"
 
-    def _create(self, table: str, operation: Operation) -> str:
-        """Make a tablet table, which clients use from then on."""
+    def committed(self, before: View, after: View) -> None:
+        """Something was committed: tables may have been made or dropped."""
+        self.repairs.committed(before, after)
+        if before.tables is after.tables:
+            return
+        for table in after.tables.keys() - before.tables.keys():
+            self._oracle.create(table)
+        for table in before.tables.keys() - after.tables.keys() - before.views.keys():
+            self._oracle.dropped.add(table)
+            self._clients.tables.pop(table, None)
+
+    def _create(self, name: str, operation: Operation) -> str:
+        """Make a tablet table, which clients use from then on, by its id; no request for one of before is on its way."""
         tablets, replicas = operation.number, operation.replicas
+        for table in [t for t in self._oracle.dropped if name_of(t) == name]:
+            self._asks.until(lambda of=table: not self._clients.waits_for(of), LEARNED_MS)  # type: ignore[misc]
         refusal = self._ask(
-            lambda number: CreateTable(number, table, replicas, tablets, *self._logging),
-            lambda: table in self._catalog.view.tables,
+            lambda number: CreateTable(number, name, replicas, tablets, *self._logging),
+            lambda: self._is_there(name),
         )
         if refusal:
             return refusal
-        self._clients.tables[table] = replicas
+        self._clients.tables[self._catalog.view.named(name)] = replicas
         self._asks.until(self._all_have_learned, LEARNED_MS)
         return "done"
+
+    def _is_there(self, name: str) -> bool:
+        view = self._catalog.view
+        return view.named(name) in view.tables
+
+    def _drop(self, name: str) -> str:
+        """Drop a table, which clients have used until then; then nobody who has learned that has a row of it."""
+        view = self._catalog.view
+        refused = bool(view.views_of(view.named(name))) or name in map(name_of, view.views)
+        refusal = self._ask(
+            lambda number: DropTable(number, name), lambda: not self._is_there(name), final=refused
+        )
+        if refusal:
+            return refusal
+        self._asks.until(self._all_have_learned, LEARNED_MS)
+        self.probe([n for n in self._asks.serving() if self._has_learned(n)])
+        return "done"
+
+    def probe(self, nodes: list[str]) -> None:
+        """Read rows of tables that were dropped, through nodes that know it."""
+        found: dict[str, list[bytes]] = {}
+        for key in sorted({key for key, _ in self._oracle.written}):
+            if table_of(key) in self._oracle.dropped:
+                found.setdefault(table_of(key), []).append(key)
+        for table, keys in found.items():
+            for node in nodes:
+                for key in keys[:PROBED]:
+                    self._clients.probe(key, node, self._is_there(name_of(table)))
+        self._asks.until(lambda: not any(map(self._clients.waits_for, found)), LEARNED_MS)
 
     def _repair(self, table: str, *, wait: bool) -> str:
         """Ask for a repair, and maybe wait until each tablet has had it."""
@@ -118,13 +170,15 @@ class TableOperations:
         """Change the number of replicas, and wait until each tablet has so many."""
         refusal = self._ask(
             lambda number: AlterTable(number, table, replicas),
-            lambda: self._catalog.view.tables[table] == replicas,
+            lambda: self._catalog.view.tables.get(table) == replicas,
         )
         if refusal:
             return refusal
         self._clients.tables[table] = replicas
         view = self._catalog
-        done = self._asks.until(lambda: not is_altered(view.view, table), OPERATION_MS)
+        done = self._asks.until(
+            lambda: table not in view.view.tablets or not is_altered(view.view, table), OPERATION_MS
+        )
         return "done" if done else UNFINISHED
 
     def _resize(self, table: str, resize: Resize) -> str:
@@ -176,7 +230,7 @@ class TableOperations:
         return (source.host, source.shard), (target, -1)
 
     def _rows(self, table: str) -> tuple[TabletRow, ...]:
-        return self._catalog.view.tablets[table]
+        return self._catalog.view.tablets.get(table, ())
 
     def _ask(
         self,
@@ -199,6 +253,8 @@ class TableOperations:
         return UNFINISHED
 
     def _all_have_learned(self) -> bool:
-        head = self._world.log.head
-        lives = (h.node for h in self._world.hosts.values())
-        return all(n is None or n.context.member.head == head for n in lives)
+        return all(h.node is None or self._has_learned(n) for n, h in self._world.hosts.items())
+
+    def _has_learned(self, name: str) -> bool:
+        node = self._world.hosts[name].node
+        return node is not None and node.context.member.head == self._world.log.head

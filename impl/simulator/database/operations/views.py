@@ -102,7 +102,7 @@ class ViewOperations:
         return "; ".join(map(_said, found)) or "there is no view"
 
     def _create(self, name: str, operation: Operation) -> str:
-        base = f"ks.{operation.by}"
+        base = self._catalog.view.named(f"ks.{operation.by}")
         if self._is_there(name):
             return f"refused: there is a {name} already"
         expected = Expected(base, operation.number, operation.comparison, operation.bound)

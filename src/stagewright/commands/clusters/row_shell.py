@@ -38,6 +38,7 @@ commands, one per line or separated by semicolons:
   create table NAME [tablets N] rf N [cdc [images] [ttl SECONDS]]   with N tablets (a power of two), or on the
                        token ring; then use it; with cdc, its changes are kept in a log (for ttl seconds; with 0
                        or without ttl, for ever), and with images also each row as it was before
+  drop table NAME      drop it, with its log and its rows, whatever its tablets are doing; drop its views first
   cdc tail             print the changes of the table up to now, each once; the next call prints only newer ones
   use NAME             from now on put, get, delete and scan use this table (default: rows); get and scan also a view
   tablets              show where the table's tablets are
@@ -139,6 +140,8 @@ class RowShell:
                 with self._of_tablets(name, int(tablet)):
                     self._session.move(named(name), int(tablet), *path)
                 self._say({"move": named(name), "of": int(tablet)})
+            case ["drop", "table", name]:
+                self._drop(named(name))
             case ["balancing", "on" | "off" as switch]:
                 self._session.balance(switch == "on")
                 self._say({"balancing": switch})
@@ -203,6 +206,12 @@ class RowShell:
         self._session.create(table, replicas, tablets, cdc=cdc, images=images, ttl=kept)
         self._session.table, self._base = table, ""
         self._say({"created": table, "tablets": tablets, "replicas": replicas})
+
+    def _drop(self, table: str) -> None:
+        self._known(table)
+        self._session.drop_table(table)
+        self._positions.pop(table, None)
+        self._say({"dropped": table})
 
     def _tail(self) -> None:
         """Print what was changed before now; it takes some seconds until nothing earlier can follow."""

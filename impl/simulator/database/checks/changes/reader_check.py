@@ -53,6 +53,8 @@ class ReaderCheck:
 
     def read(self, table: str, streams: Sequence[bytes], start: int, end: int) -> None:
         """A consumer has read all changes of streams with start <= timestamp < end, and goes on behind them."""
+        if table not in self._catalog.view.logs:
+            return  # it was dropped meanwhile
         sets = self._known(table)
         place = Metadata(sets).operating(start)
         operating = set[bytes]() if place is None else _ids(sets[place][1].ranges)

@@ -148,6 +148,8 @@ class ChangeWatcher:
                 self._both[message.number, to] = _entity(node, cause)
 
     def _logged(self, node: DatabaseNode, entity: str, cause: ClientWrite, cell: Cell) -> None:
+        if node.context.view.named(cause.table) not in self._catalog().view.logs:
+            return  # it was dropped, as the node has not learned yet
         change = change_of(cell[0], cell[2] or b"")
         streams = self._catalog().streams_of(node.context.view.named(cause.table))
         token, timing = token_in(stored_key(cause.key)), node.context.timing
