@@ -29,6 +29,7 @@ INIT = "init"
 BALANCER = "load_balancer"
 VIEW_COORDINATOR = "view_building_coordinator"
 VIEW_WORKER = "view_building_worker"
+SCHEMA = "schema_tables"
 OWN = "stagewright"  # no logger of ScyllaDB
 
 _BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
@@ -58,6 +59,11 @@ def ids(nodes: Iterable[str]) -> str:
 def table_id(name: str) -> str:
     """The id of a table, made from its name."""
     return str(uuid5(NAMESPACE_URL, name))
+
+
+def schema_version(name: str) -> str:
+    """The version of a table's schema, which never changes, made from its name."""
+    return str(uuid5(NAMESPACE_URL, f"schema of {name}"))
 
 
 def tablet_id(table: str, number: int) -> str:

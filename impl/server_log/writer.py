@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from stagewright.impl.catalog.columns import REQUESTS
 from stagewright.impl.catalog.dumps import host_id_of
+from stagewright.impl.catalog.view import View
 from stagewright.impl.group0 import Commit, Conflict, Deposed, Outcome
 from stagewright.impl.group0.member import SendCommit
 from stagewright.impl.node.messages import (
@@ -32,10 +33,14 @@ from stagewright.impl.server_log.lines import (
     GROUP0,
     INIT,
     PROXY,
+    SCHEMA,
     TOPOLOGY,
     Level,
     ids,
     line,
+    qualified,
+    schema_version,
+    table_id,
 )
 from stagewright.impl.server_log.reasons import (
     FENCES,
@@ -75,6 +80,7 @@ class _Life:
 
     def __init__(self) -> None:
         self.fence = 0
+        self.view: View | None = None  # that it has looked at last for tables
         self.term: int | None = None  # that the node leads
         self.began = 0  # where in the log of group0 its leadership begins to count
         self.entered = TransitionState.null
@@ -204,6 +210,7 @@ class ServerLog:
         self._see_fence()
         self._see_state()
         self._rows_of.look()
+        self._see_tables()
         for request in self._of.drains.draining:
             self._begin_to_drain(request)
 
@@ -264,6 +271,16 @@ class ServerLog:
             if state is not TransitionState.null:
                 named = state.name.replace("_", " ")
                 self._say(TOPOLOGY, f"entered `{named}` transition state")
+
+    def _see_tables(self) -> None:
+        """Tables, views and logs may have been dropped since the node has been ready."""
+        context, life = self._of.context, self._life
+        if not context.ready or context.view is life.view:
+            return
+        before, life.view = life.view, context.view
+        for table in sorted(before.tables.keys() - life.view.tables.keys()) if before else ():
+            named = f"{qualified(table)} id={table_id(table)} version={schema_version(table)}"
+            self._say(SCHEMA, f"Dropping {named}")
 
     # -- barriers ------------------------------------------------------------------------------------------
 

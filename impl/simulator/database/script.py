@@ -33,7 +33,7 @@ FORMS = {
     "merge": "merge TABLE",
     "move": "move TABLE NUMBER [from NODE[:SHARD] to NODE[:SHARD]]",
     "balancing": "balancing on|off",
-    "ask": "ask decommission|remove|rebuild NODE|repair TABLE",
+    "ask": "ask decommission|remove|rebuild NODE|repair|split|merge TABLE",
     "abort": "abort NODE",
     "create": "create view NAME on TABLE by value [mod NUMBER] [where value < NUMBER]",
     "await": "await VIEW",
@@ -42,6 +42,7 @@ FORMS = {
     "wait": "wait MILLISECONDS",
 }
 OF_TABLES = ("table", "repair", "alter", "split", "merge", "move")
+ASKED = ("decommission", "remove", "rebuild", "repair", "split", "merge")
 OF_VIEWS = ("create", "build", "await", "drop")
 MOST = 1_000_000
 TABLETS = tuple(1 << bits for bits in range(11))  # powers of two
@@ -67,8 +68,8 @@ class Operation:
     @property
     def of_table(self) -> bool:
         """Whether it is about a table of tablets."""
-        beside = (("ask", "repair"), ("drop", "table"))
-        return self.verb in OF_TABLES or (self.verb, self.by) in beside
+        asked = self.verb == "ask" and self.by in OF_TABLES
+        return self.verb in OF_TABLES or asked or (self.verb, self.by) == ("drop", "table")
 
     @property
     def of_view(self) -> bool:
@@ -155,9 +156,7 @@ def _parse(words: list[str]) -> Operation:
             return Operation(verb)
         case ["view" | "table" as kind, name] if verb == "drop" and _NAME.fullmatch(name):
             return Operation(verb, name, "table" if kind == "table" else "")
-        case ["decommission" | "remove" | "rebuild" | "repair" as what, node] if (
-            verb == "ask" and _NAME.fullmatch(node)
-        ):
+        case [what, node] if verb == "ask" and what in ASKED and _NAME.fullmatch(node):
             return Operation(verb, node, what)
         case ["on" | "off" as switch] if verb == "balancing":
             return Operation(verb, switch)

@@ -21,6 +21,7 @@ script (commands separated by semicolons, run in order; the nodes n1, n2 … are
   kill NODE, restart NODE, wait MS         a process ends; it starts again; nothing is done for so many milliseconds
   write NUMBER                             writes that go on while the following commands run
   table NAME tablets N rf N                creates a table with tablets
+  drop table TABLE                         drops it, whatever its tablets are doing
   repair TABLE, alter TABLE rf N           replicas exchange what they lack; tablets gain or lose replicas
   split TABLE, merge TABLE                 the table gets twice, or half, as many tablets
   move TABLE TABLET [from NODE to NODE]    a replica moves
@@ -29,6 +30,7 @@ script (commands separated by semicolons, run in order; the nodes n1, n2 … are
   partition NODE, reconnect NODE           it is cut off from all others, too; it comes back as it is
   suspend NODE, resume NODE                its process stops; it goes on with what came meanwhile
   ask REQUEST NODE, abort NODE             only make a request to leave, be removed or rebuilt; withdraw it
+  ask repair|split|merge TABLE             the same of a table
   create view NAME on TABLE by value [mod N] [where value < N]
                                            a materialized view, built while the table is written to
   await NAME, build status, drop view NAME waits until the view is built; shows how far all are; drops it

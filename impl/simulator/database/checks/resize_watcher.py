@@ -72,7 +72,7 @@ class ResizeWatcher:
             return
         ready.add(name)
         knows = node.context.view.resizes.get(order.table) == Resize.split.value
-        for one in self._followed[order.table]:
+        for one in self._followed.get(order.table, ()):  # the table may have been dropped
             if name in one.awaited:
                 one.awaited -= {name}
                 self._take(KIND, one.entity, name, "prepare", true=knows)

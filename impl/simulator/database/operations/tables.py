@@ -84,9 +84,11 @@ class TableOperations:
             return self._move(table, operation)
         if operation.verb == "alter":
             return self._alter(table, operation.replicas)
-        if operation.verb in ("split", "merge"):
-            return self._resize(table, Resize(operation.verb))
-        return self._repair(table, wait=operation.verb != "ask")
+        wait = operation.verb != "ask"
+        what = operation.verb if wait else operation.by
+        if what in ("split", "merge"):
+            return self._resize(table, Resize(what), wait=wait)
+        return self._repair(table, wait=wait)
 
     def balance(self, enabled: bool) -> str:
         """Let the balancer even loads out, or not."""
@@ -181,16 +183,16 @@ class TableOperations:
         )
         return "done" if done else UNFINISHED
 
-    def _resize(self, table: str, resize: Resize) -> str:
-        """Have tablets split or merged, and wait until they are."""
+    def _resize(self, table: str, resize: Resize, *, wait: bool) -> str:
+        """Have tablets split or merged, and maybe wait until they are."""
         before = len(self._rows(table))
         catalog = self._catalog
         refusal = self._ask(
             lambda number: ResizeTable(number, table, resize),
             lambda: table in catalog.view.resizes or len(self._rows(table)) != before,
         )
-        if refusal:
-            return refusal
+        if refusal or not wait:
+            return refusal or "asked"
         done = self._asks.until(lambda: table not in catalog.view.resizes, OPERATION_MS)
         return "done" if done else UNFINISHED
 

@@ -12,6 +12,7 @@ import pytest
 from tests.impl.simulator.database import (
     test_defects,
     test_drawn_runs,
+    test_dropped_tables,
     test_staging,
     test_view_places,
     test_views,
@@ -90,6 +91,14 @@ ELECTED_AGAIN = Plan(
     faults=parse_faults("failover=120,election=60,storm,skew=2000"),
     workload=Workload(keys=12, gap=(0, 3), deletes=0.3),
 )
+DROPPED = Plan(
+    nodes=4,
+    script=parse_script(
+        "table t tablets 4 rf 3; write 80; join n5; ask decommission n1; wait 328; drop table t; "
+        "table t tablets 2 rf 3; write 20; join n6"
+    ),
+    workload=Workload(keys=30, gap=(0, 3), scans=0.2),
+)
 SOUND = {
     "every fault, clocks off by 50 ms": replace(CHANGES, seed=3, faults=SKEWED),
     "a cleanup": replace(CLEANED, seed=1),
@@ -112,6 +121,7 @@ SOUND = {
     "tasks are called until the coordinator learns that they are no more": replace(
         test_views.CHANGED, seed=7
     ),
+    "a table is dropped in the last stage of its tablets": DROPPED,
     "a commit writes the stage that a tablet has": replace(test_views.CHANGED, seed=5),
 }
 
@@ -295,6 +305,7 @@ NOT_LOGGED = {
     D.merged_tablets_have_their_places: NO_LINE_OF_VIEWS,
     D.a_call_joins_with_all_its_tasks: NO_LINE_OF_VIEWS,
     D.recreated_views_are_the_same: NO_LINE_OF_VIEWS,
+    **dict.fromkeys((s.defect for s in test_dropped_tables.SHOWN), NO_LINE_OF_ROWS),
     **dict.fromkeys(
         {s.defect for s in test_views.SHOWN} - {c.defect for c in CAUGHT}, NO_LINE_OF_VIEWS
     ),
@@ -312,6 +323,7 @@ def test_of_every_defect_it_is_known_whether_logs_show_it() -> None:
         *test_defects.SHOWN,
         *test_cdc_wrong_builds.SHOWN,
         *test_drawn_runs.SHOWN,
+        *test_dropped_tables.SHOWN,
         *test_admission.SHOWN,
         *test_refusals.SHOWN,
         *test_repair.SHOWN,

@@ -15,6 +15,7 @@ from stagewright.traces.databases.scylladb.lines import (
     barriers,
     cdc,
     row_work,
+    schema,
     tablets,
     topology,
     views,
@@ -30,6 +31,7 @@ FORMS: tuple[LineForm, ...] = (
     *balancer.FORMS,
     *barriers.FORMS,
     *row_work.FORMS,
+    *schema.FORMS,
     *versions.FORMS,
 )
 MARKS = tuple(dict.fromkeys(form.mark for form in FORMS))

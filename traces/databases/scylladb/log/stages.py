@@ -12,7 +12,13 @@ from dataclasses import dataclass, field
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 from stagewright.traces.databases.scylladb import versions
 from stagewright.traces.databases.scylladb.event_book import Book, Effect, Source
-from stagewright.traces.databases.scylladb.lines import barriers, row_work, tablets, topology
+from stagewright.traces.databases.scylladb.lines import (
+    barriers,
+    row_work,
+    schema,
+    tablets,
+    topology,
+)
 from stagewright.traces.databases.scylladb.log.order import Placed
 
 _BARRIERS_IN_LOG = (6, 0)  # the first release of which it is known
@@ -43,6 +49,12 @@ class _Tenure:
     planned: dict[str, str] = field(default_factory=dict[str, str])
     failed: set[str] = field(default_factory=set[str])  # whose cleanup has
     evaluated: bool = True  # it is known what was committed
+
+    def forget(self, table: str) -> None:
+        """A table was dropped: its tablets have left their stages with it, and it may be that no barrier was waited for."""
+        for tablets_of in (self.stages, self.planned):
+            for tablet in [t for t in tablets_of if t.startswith(f"{table}:")]:
+                del tablets_of[tablet]
 
 
 class Stages:
@@ -86,6 +98,8 @@ class Stages:
                 tenure.failed.discard(_tablet(one))
             case tablets.CLEANUP_ENDED:
                 self._add(tenure, _tablet(one), "clean", source)
+            case schema.DROPPED:
+                tenure.forget(one.record.words["table"])
             case topology.COMMIT:
                 self._commit(tenure, one, source)
             case topology.FAILED | topology.DEPOSED:
