@@ -164,9 +164,41 @@ def test_a_view_is_made_awaited_read_and_dropped_in_the_shell(
         assert (status["definition"], status["done"]) == ("by value mod 5", 1.0)
         assert json.loads(lines[-2]) == {"key": "2", "base key": "d", "value": "12"}
         assert "ks.v on ks.t by value mod 5: SUCCESS" in run("cluster", "status")[1]
-        assert json.loads(run("cluster", "status", "--json")[1])["views"][0]["name"] == "ks.v"
+        a_table_is_dropped_once_it_has_no_views(run)
+        assert json.loads(run("cluster", "status", "--json")[1])["views"] == []
     finally:
         run("cluster", "stop")
+
+
+def a_table_is_dropped_once_it_has_no_views(run: Callable[..., tuple[int, str, str]]) -> None:
+    assert json.loads(run("cluster", "status", "--json")[1])["views"][0]["name"] == "ks.v"
+    for words, exit_code, says in (
+        ("drop table w", 2, "there is no table ks.w"),
+        ("drop table v", 1, "ks.v is a view"),
+        ("drop table t", 1, "ks.t has views: ks.v"),
+        (
+            "drop view v; create table l tablets 2 rf 1 cdc; drop table l_scylla_cdc_log",
+            1,
+            "drop table ks.l",
+        ),
+    ):
+        code, _, err = run("shell", "-c", words)
+        assert (code, says in err) == (exit_code, True), (words, err)
+    assert run("shell", "-c", "drop table t")[:2] == (0, "done\n")
+    code, _, err = run(
+        "shell", "-c", "create table t tablets 4 rf 1; put a 1; scan; drop table t; get a"
+    )
+    assert (code, "there is no table ks.t" in err) == (1, True)
+    made = run(
+        "shell", "-c", "create table t tablets 1 rf 1; scan; use rows; drop table l; tables"
+    )[1]
+    assert made.splitlines()[1:] == [
+        "0 rows",
+        "done",
+        "done",
+        "ks.rows, 1 replica",
+        "ks.t, 1 replica, 1 tablet",
+    ]
 
 
 @pytest.mark.parametrize("action", ["status", "add", "stop", "watch", "kill n1"])

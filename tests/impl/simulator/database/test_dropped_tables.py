@@ -110,7 +110,7 @@ def test_what_is_to_be_split_may_be_dropped_while_that_is_finalised(of: str) -> 
     """The finalization once waited for what was prepared, and that was gone."""
     view = "" if of == "t" else "create view v on t by value mod 5; await v; "
     kind = "table" if of == "t" else "view"
-    script = f"table t tablets 4 rf 3; write 60; {view}ask split {of}; wait 50; drop {kind} {of}; join n5"
+    script = f"table t tablets 4 rf 3; write 60; {view}ask split {of}; wait 40; drop {kind} {of}; join n5"
     report = run(plan_of(script))
     assert sound(report)[-1] == "done"
     assert ("topology", "tablet_resize_finalization", "null") in report.edges
