@@ -218,5 +218,7 @@ def test_the_records_of_a_run_with_a_drop_are_valid(tmp_path: Path) -> None:
         str(tmp_path),
     ]
     assert run_command_line(made) == 0
-    validate = ["validate", str(tmp_path), "--size", "Node=5", "--engine", "embedded"]
-    assert run_command_line(validate) == 0
+    topology = str(tmp_path / "topology.jsonl")
+    rest = [str(path) for path in tmp_path.glob("*.jsonl") if str(path) != topology]
+    for validate in ([topology, "--size", "Node=5"], rest, [str(tmp_path / "logs")]):
+        assert run_command_line(["validate", *validate, "--engine", "embedded"]) == 0
