@@ -91,6 +91,7 @@ TOPOLOGY = Document(
                 TopologyControl.reads_move_when_all_is_streamed,
                 TopologyControl.left_nodes_are_out_of_group0,
                 TopologyControl.tokens_belong_to_nodes_of_the_ring,
+                TopologyControl.tablets_are_on_nodes_that_serve,
                 TopologyControl.who_stays_is_not_shut_down,
                 TopologyControl.both_rings_differ_by_the_node_in_transition,
                 TopologyControl.nodes_are_out_of_group0_when_nobody_needs_them,

@@ -475,6 +475,7 @@ class ClusterViews(Machine):
             TopologyControl.joined_means_normal,
             TopologyControl.refused_means_left,
             TopologyControl.replaced_nodes_are_left,
+            TopologyControl.tablets_are_on_nodes_that_serve,
             TopologyControl.left_nodes_hold_no_tablets,
             TopologyControl.tablets_of_replaced_nodes_are_rebuilt,
             TopologyControl.a_node_bootstraps_with_a_committed_generation,

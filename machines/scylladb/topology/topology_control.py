@@ -1177,7 +1177,7 @@ class TopologyControl(TopologyProperties):
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
-        equivalent_drop(_ask, "no request of the node is pending", because="no row, no request"),
+        equivalent_drop(_ask, "no request of the node is pending", because=reasons.NO_OTHER),
         equivalent_loss(
             _ask,
             Record.done,
@@ -1197,7 +1197,7 @@ class TopologyControl(TopologyProperties):
             because=reasons.A_DEAD_NODE_WAITS,
         ),
         equivalent_weakening(
-            _is_its_turn, "no request to leave comes before it", because=reasons.NOT_NEEDED
+            _is_its_turn, "no request to leave comes before it", because=reasons.UNNEEDED
         ),
         equivalent_loss(
             _enter,
@@ -1222,13 +1222,16 @@ class TopologyControl(TopologyProperties):
         equivalent_weakening(
             reject, "its request can proceed, or is paused", because=reasons.WAITING
         ),
+        equivalent_weakening(
+            reject, "the topology is at rest, or drains nodes", because=reasons.ABORTED
+        ),
         equivalent_drop(crash, "node is up", because=reasons.CRASHES),
         equivalent_loss(crash, Record.down, because=reasons.CRASHES),
         equivalent_weakening(
             restart, "node is down", because="what is not there, or has left, is not down"
         ),
         equivalent_weakening(
-            start_rebuild, "no request to join comes before it", because=reasons.NOT_NEEDED
+            start_rebuild, "no request to join comes before it", because=reasons.UNNEEDED
         ),
         equivalent_drop(
             fail_to_rebuild,
@@ -1248,9 +1251,7 @@ class TopologyControl(TopologyProperties):
         equivalent_loss(
             _enter_tablet_track, Record.tablet_work, because="a plan that moves nothing"
         ),
-        equivalent_drop(
-            move_tablet, "no tablet is in transition", because=reasons.MOVES_WITH_OTHERS
-        ),
+        equivalent_drop(move_tablet, "no tablet is in transition", because=reasons.WITH_OTHERS),
         equivalent_drop(
             settle_tablets,
             "tablets are in transition",
@@ -1270,20 +1271,16 @@ class TopologyControl(TopologyProperties):
         equivalent_drop(
             settle_tablets_on,
             "tablets are moving",
-            "the node is normal",
             "the node holds no tablets",
             because=reasons.NEW_TABLES,
         ),
+        equivalent_weakening(settle_tablets_on, "the node is normal", because=reasons.REBUILT),
         equivalent_loss(settle_tablets_on, Record.tablet_hosts, because=reasons.NEW_TABLES),
         equivalent_drop(move_last_tablet, "the node holds tablets", because=reasons.NEW_TABLES),
         equivalent_loss(move_last_tablet, Record.tablet_hosts, because=reasons.NEW_TABLES),
-        equivalent_loss(
-            roll_back_join, Record.tablet_work, because="older releases alone drain for it"
-        ),
+        equivalent_loss(roll_back_join, Record.tablet_work, because=reasons.OF_OLDER_RELEASES),
         equivalent_loss(change_stages, Record.version, because="stages that stay as they are"),
-        equivalent_loss(
-            fence_stages, Record.fence_version, because="the next barrier fences as well"
-        ),
+        equivalent_loss(fence_stages, Record.fence_version, because=reasons.FENCED_NEXT),
         equivalent_weakening(
             move_last_tablet,
             "tablets are moved, and it is not the last node to be drained",
@@ -1295,13 +1292,15 @@ class TopologyControl(TopologyProperties):
             "no node is drained that others can stand in for",
             because=reasons.STILL_NORMAL,
         ),
-        equivalent_drop(create_table, "the node is up, without tablets", because=reasons.ELSEWHERE),
+        equivalent_drop(create_table, "the node is up, without tablets", because=reasons.TAKEN),
         equivalent_loss(create_table, Record.tablet_hosts, because=reasons.ELSEWHERE),
+        equivalent_drop(drop_table, "the node holds tablets", because=reasons.ELSEWHERE),
+        equivalent_loss(drop_table, Record.tablet_hosts, because=reasons.OTHER_TABLES),
         equivalent_drop(
             publish_generation, "a generation is not published yet", because=reasons.PUBLISHED_AGAIN
         ),
         equivalent_weakening(
-            _take_up, "no request of a node can proceed", because=reasons.NOT_NEEDED
+            _take_up, "no request of a node can proceed", because=reasons.UNNEEDED
         ),
         equivalent_drop(
             fence_before_cleanup,
@@ -1318,7 +1317,7 @@ class TopologyControl(TopologyProperties):
         equivalent_drop(fence_stages, "older requests are not fenced", because="it stays up"),
         equivalent_loss(lock, Record.transition_state, because="a lock that is not taken"),
         equivalent_weakening(
-            start_decommission, "no request to join comes before it", because=reasons.NOT_NEEDED
+            start_decommission, "no request to join comes before it", because=reasons.UNNEEDED
         ),
         equivalent_drop(
             start_remove, "no request to join comes before it", because=reasons.A_DEAD_NODE_WAITS

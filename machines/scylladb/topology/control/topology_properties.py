@@ -611,6 +611,12 @@ class TopologyProperties(TopologyRecord):
             )
         return ~holds
 
+    @invariant
+    def tablets_are_on_nodes_that_serve(self, n: Term[Node]) -> Bool:
+        """001: none "has no tokens and data to serve": no tablet is on a node before it is normal."""
+        before = self._is(n, NodeState.absent, NodeState.none, *JOINING)
+        return before.implies(~self.tablet_hosts.has(n))
+
     @liveness
     def tablets_of_replaced_nodes_are_rebuilt(self, n: Term[Node]) -> LeadsTo:
         """The balancer rebuilds them from their other replicas, unless nodes stay down."""
