@@ -459,7 +459,10 @@ class Supervisor:
 def _given_up(node: NodeStatus) -> OperationFailedError:
     help = "see `stagewright cluster status`; mend that first, and ask again"
     if TOO_FEW in node.outcome:
-        help = "start the nodes that are down: some rows are on them alone; see `stagewright cluster status`"
+        help = (
+            "start the nodes that are down: some rows are on them alone; if these are lost, `drop table` in "
+            "`stagewright shell` drops their table"
+        )
     return OperationFailedError(
         f"{node.name}: the cluster gave up what it was asked for: {node.outcome}", help=help
     )
