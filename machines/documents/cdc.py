@@ -34,6 +34,7 @@ CDC = Document(
             "The generation's mapping",
             (
                 CdcLog.replicas_receive_both_writes_or_none,
+                CdcLog.log_rows_go_to_streams_of_their_generation,
                 CdcMapping.ranges_have_a_stream_for_each_shard,
                 CdcMapping.base_and_log_rows_are_in_one_vnode,
                 CdcMapping.base_and_log_rows_are_on_one_shard,

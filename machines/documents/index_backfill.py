@@ -206,6 +206,7 @@ INDEX_BACKFILL = Document(
             "Fault tolerance using checkpointing",
             (
                 BackfillThrottle.large_tablets_take_several_requests,
+                BackfillThrottle.checkpoints_are_answers,
                 IndexBuild.another_master_goes_on_from_a_checkpoint,
                 BackfillJobs.a_new_leader_takes_up_both_jobs,
             ),

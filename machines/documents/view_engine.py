@@ -84,6 +84,8 @@ VIEW_ENGINE = Document(
                 PartitionStates.the_index_of_a_partition_only_grows,
                 IndexTriggers.an_update_has_something_to_do,
                 IndexTriggers.what_is_not_loaded_waits,
+                IndexTriggers.an_update_loads_all_that_waits,
+                PartitionQueries.an_updater_ends_with_all_that_was_there,
                 IndexUpdate.an_index_that_is_up_to_date_is_right,
                 IndexUpdate.changes_are_indexed,
                 ViewServer.the_file_has_the_rows_of_the_index,
@@ -142,6 +144,7 @@ VIEW_ENGINE = Document(
                 PartitionRebalance.an_index_is_paused_only_while_another_catches_up,
                 PartitionRebalance.nodes_have_what_the_map_names_or_what_moves,
                 PartitionRebalance.an_answer_is_complete,
+                PartitionRebalance.queries_are_sent_where_they_are_answered,
                 PartitionRebalance.queries_come_during_a_rebalance,
                 PartitionRebalance.the_nodes_are_as_the_table_says,
                 PartitionReplicas.partitions_fail_over_at_once,
@@ -163,6 +166,7 @@ VIEW_ENGINE = Document(
             "Replica partitions",
             (
                 PartitionReplicas.the_main_index_has_what_is_asked_for,
+                PartitionReplicas.replicas_are_indexed_before_they_are_queried,
                 ViewServer.replicas_are_indexed_while_the_file_is_copied,
                 ViewServer.workers_know_the_partitions,
             ),
@@ -189,6 +193,7 @@ VIEW_ENGINE = Document(
             (
                 IndexCompaction.an_index_has_the_rows_of_its_sequence_numbers,
                 IndexCompaction.a_fragmented_index_is_compacted,
+                IndexFile.queries_come_while_the_file_is_written,
                 IndexCompaction.the_previous_file_is_removed,
                 IndexCompaction.the_index_catches_up,
                 IndexCompaction.updates_go_on_while_it_copies,

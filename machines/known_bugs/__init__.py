@@ -7,6 +7,7 @@ not. Every row of the list of 77 historical bugs is here, found or with the reas
 from __future__ import annotations
 
 from stagewright.machines.known_bugs.couchbase import (
+    common_questions,
     design_documents,
     index_compaction,
     index_file,
@@ -87,6 +88,7 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *cdc_held_up.BUGS,
     *cdc_mapping.BUGS,
     *cdc_publication.BUGS,
+    *common_questions.BUGS,
     *fencing.BUGS,
     *group0.BUGS,
     *index_compaction.BUGS,

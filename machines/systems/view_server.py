@@ -100,7 +100,11 @@ class ViewServer(Machine):
         {writes: 1, crashes: 0},
     )
 
-    indexes = part(PartitionReplicas)
+    indexes = part(
+        PartitionReplicas,
+        # here replicas are indexed whatever the file does: `replicas_are_indexed_while_the_file_is_copied`
+        without=(PartitionReplicas.replicas_are_indexed_before_they_are_queried,),
+    )
     file = part(
         FileOfMainIndex,
         without=(

@@ -264,13 +264,17 @@ class IndexTree(Machine):
 
     @accepts(insert)
     def rows_are_inserted_during_a_cleanup(self, key: Term[Key], p: Term[Partition]) -> Bool:
-        """004: the cleanup is "a job that is run periodically": what is indexed goes on to be, whatever is left of it."""
-        return self._is_indexed(p) & self.row[key].is_none()
+        """004: the cleanup is "a job that is run periodically": what is indexed, active or passive, goes on to be, whatever
+        is left of it.
+        """
+        indexed = self.state[p].any_of(PartitionState.active, PartitionState.passive)
+        return indexed & self.row[key].is_none()
 
     @accepts(remove)
     def rows_are_removed_during_a_cleanup(self, key: Term[Key], p: Term[Partition]) -> Bool:
         """The same of a row whose document is changed or deleted."""
-        return self._is_indexed(p) & (self.row[key] == p)
+        indexed = self.state[p].any_of(PartitionState.active, PartitionState.passive)
+        return indexed & (self.row[key] == p)
 
     @invariant
     def a_bitmask_is_that_of_the_rows(self, n: Term[KVNode], p: Term[Partition]) -> Bool:

@@ -59,6 +59,7 @@ class IndexTriggers(Machine):
 
     waiting: NumberVar = number(0, MOST)  # changes that are not indexed
     loaded: NumberVar = number(0, MOST)  # by the update that runs
+    came: NumberVar = history(number(0, MOST))  # changes since the last update began
     elapsed: NumberVar = number(0, DURATION)  # since the last update
     since_start: NumberVar = history(number(0, DURATION))  # of the last update
     fragmentation: NumberVar = number(0, FRAGMENTATION)
@@ -72,6 +73,7 @@ class IndexTriggers(Machine):
         """A document changes."""
         bounded(self.waiting < MOST, "there is room for a change")
         self.waiting = self.waiting + 1
+        self.came = self.came + 1
 
     @action(by=TIME, fair=WEAK)
     def tick(self) -> None:
@@ -95,6 +97,7 @@ class IndexTriggers(Machine):
         self.updater = True
         self.cleaner = False
         self.loaded = self.waiting
+        self.came = 0
         self.elapsed = 0
         self.since_start = 0
 
@@ -186,6 +189,14 @@ class IndexTriggers(Machine):
         has not loaded are left for the next one.
         """
         return after.waiting >= self.waiting - self.loaded
+
+    @step_property
+    def an_update_loads_all_that_waits(self, after: Self) -> Bool:
+        """004: the updater "requests all the updates that happened since the last time the updater ran", and not as many as
+        trigger it: when it is done only what came since it began is left.
+        """
+        ends = self.updater & ~after.updater
+        return ends.implies(after.waiting <= self.came)
 
     @step_property
     def what_is_to_be_removed_waits(self, after: Self) -> Bool:

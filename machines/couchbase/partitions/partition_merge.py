@@ -239,7 +239,7 @@ class PartitionMerge(Machine):
         """004: the rows of all nodes are merged "to produce sorted result": the page is the one that a single
         sorted list of all rows would give (MB-6056), if no node has failed.
         """
-        before = count(self._is_a_row(other) & self._comes_before(other, row) for other in Row)
+        before = count(self._is_a_row(other) & self._precedes(other, row) for other in Row)
         on_page = (before >= self.skip) & (before < self.skip + self.limit)
         there = some((row == other) & self._is_a_row(other) for other in Row)
         right = self.page.has(row) == (there & on_page)
@@ -262,8 +262,14 @@ class PartitionMerge(Machine):
     def rows_come_in_order(self, after: Self, row: Term[Row]) -> Bool:
         """004: rows "are sort ordered and they are streamed to query response as they arrive", also from the last one."""
         new = after.page.has(row) & ~self.page.has(row)
-        late = some(self.page.has(other) & ~self._comes_before(other, row) for other in Row)
+        late = some(self.page.has(other) & ~self._precedes(other, row) for other in Row)
         return new.implies(~late)
+
+    def _precedes(self, other: Row, row: Term[Row]) -> Bool:
+        """What the client takes for the order: the lower key first, or the higher one if it asked for `descending`."""
+        lower = some(row == one for one in Row if other.place < one.place)
+        higher = some(row == one for one in Row if other.place > one.place)
+        return (~self.descending & lower) | (self.descending & higher)
 
     @invariant
     def the_page_has_no_more_than_was_asked_for(self) -> Bool:

@@ -37,6 +37,7 @@ from stagewright.spec import (
     every,
     final,
     flag,
+    history,
     invariant,
     leads_to,
     lemma,
@@ -83,6 +84,7 @@ class PartitionQueries(Machine):
     source = per(Partition, number(0, LAST_SEQ))  # the highest sequence number of the partition
     updater: FlagVar = flag()
     target = per(Partition, number(0, LAST_SEQ))  # the updater's, from when it started
+    there = history(per(Partition, number(0, LAST_SEQ)))  # documents when the updater began
     triggered: FlagVar = flag()  # a query has asked for an update
     query: OptionalVar[Stale] = optional(Stale)  # the one that waits for its answer
     asked = per(Partition, number(0, LAST_SEQ))  # what was acknowledged when it came
@@ -184,6 +186,7 @@ class PartitionQueries(Machine):
         self.triggered = False
         for p in Partition:
             self.target[p] = self.source[p]
+            self.there[p] = self.source[p]
 
     @action(fair=WEAK)
     def index_mutation(self, p: Term[Partition]) -> None:
@@ -202,6 +205,7 @@ class PartitionQueries(Machine):
         self.updater = False
         for p in Partition:
             self.target[p] = 0
+            self.there[p] = 0
 
     # -- what recurs -------------------------------------------------------------------------------------
 
@@ -286,6 +290,15 @@ class PartitionQueries(Machine):
         indexed = after.index.group[p].content.rows >= self.listener[p]
         return told.implies(indexed | (after.index.requested[p] == Role.none))
 
+    @step_property
+    def an_updater_ends_with_all_that_was_there(self, after: Self, p: Term[Partition]) -> Bool:
+        """004: the updater loads what "happened between last indexed sequence and latest mutation sequence", and not only
+        what somebody waits for.
+        """
+        ends = self.updater & ~after.updater
+        content = self.index.group[p].content
+        return (ends & content.in_seqs).implies(content.seq >= self.there[p])
+
     @invariant
     def a_query_waits_for_what_is_queried(self, p: Term[Partition]) -> Bool:
         """What is passive, or to be removed, is not waited for; nor is anything without a query."""
@@ -307,6 +320,11 @@ class PartitionQueries(Machine):
         """Neither the updater nor who waits for it wants a mutation that was not made yet."""
         wants = (self.target[p] <= self.source[p]) & (self.listener[p] <= self.source[p])
         return wants & (self.wanted[p] <= self.source[p])
+
+    @lemma
+    def the_updater_goes_for_all_that_was_there(self, p: Term[Partition]) -> Bool:
+        """Its target are the documents of the time when it began."""
+        return self.target[p] == self.there[p]
 
     @lemma
     def a_query_waits_for_all_that_was_acknowledged(self, p: Term[Partition]) -> Bool:

@@ -366,6 +366,17 @@ class PartitionRebalance(Machine):
         returned = answered & (after.times[p] > self.times[p])
         return returned.implies(self.nodes[n].group[p].abit)
 
+    @step_property
+    def queries_are_sent_where_they_are_answered(
+        self, after: Self, n: Term[Node], p: Term[Partition]
+    ) -> Bool:
+        """004: the result comes "either from the old node, or after the migration from the new node": as a query is sent, the
+        partition is active on the node that is asked for it, or about to be once that has cleaned up.
+        """
+        sent = (after.wanted_from[p] == n) & ~(self.wanted_from[p] == n)
+        entry = self.nodes[n].group[p]
+        return sent.implies(entry.abit | entry.pending_active)
+
     @invariant
     def an_index_is_paused_only_while_another_catches_up(
         self, p: Term[Partition], old: Term[Node], new: Term[Node]

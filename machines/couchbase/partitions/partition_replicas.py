@@ -274,6 +274,15 @@ class PartitionReplicas(Machine):
         """004: when a node is "not available", its replicas are queried from then on: all of them, not one by one."""
         return self.asked[p] == Asked.replica
 
+    @accepts(index_replica)
+    def replicas_are_indexed_before_they_are_queried(self, p: Term[Partition]) -> Bool:
+        """004: "everything written above also applies to the replica partitions": what is passive "is indexed", so that a
+        failover finds its rows.
+        """
+        entry = self.replica.group[p]
+        behind = entry.content.seq < self.kv[p]
+        return (entry.abit | entry.pbit) & behind & ~self.replica.paused.has(p)
+
     @invariant
     def each_partition_is_served_once(self, p: Term[Partition]) -> Bool:
         """004: "This means that all queries will still contain all the data the end user would expect to be

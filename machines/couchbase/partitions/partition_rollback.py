@@ -194,15 +194,20 @@ class PartitionRollback(Machine):
         """
         lost = (self.index.branch != self.branch) & (self.index.seq > self.replica_high)
         back = after.index.seq < self.index.seq
-        return back.implies(lost | self._has_missed_deletions())
+        return back.implies(lost | self._needs_what_is_purged())
 
     @step_property
     def one_rollback_is_enough(self, after: Self) -> Bool:
         """A rollback goes to a header of the common history, and not behind it if there is one."""
         back = after.index.seq < self.index.seq
-        useful = self._earlier_header_will_do() & ~self._has_missed_deletions()
+        useful = (self.earlier.seq <= self.branched_at) & ~self._needs_what_is_purged()
         kept = useful.implies(after.index.seq >= self.earlier.seq)
-        return back.implies(~after._has_diverged() & kept)
+        common = (after.index.branch == after.branch) | (after.index.seq <= after.branched_at)
+        return back.implies(common & kept)
+
+    def _needs_what_is_purged(self) -> Bool:
+        """Of the changes that the index is to get some may be deletions that nobody has any more."""
+        return (self.index.seq > 0) & (self.index.seq < self.purged)
 
     @invariant
     def an_index_starts_empty(self) -> Bool:

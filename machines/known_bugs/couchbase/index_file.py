@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stagewright.machines.couchbase.indexes.index_file import (
+    CLIENT,
     WEAK,
     WRITER,
     Block,
@@ -134,6 +135,21 @@ class TheFileIsCutBack(IndexFile):
         """The last valid header is the end of the file."""
         super().recover()
         self.end = self.header
+
+
+@known_bug(
+    "004-64",
+    'design document 004: "updates can happen to the index file anytime"',
+    breaks=IndexFile.queries_come_while_the_file_is_written,
+)
+class QueriesWaitForTheWriter(IndexFile):
+    """The process that reads the file is the one that writes it: a query waits until a bulk insert is on disk."""
+
+    @action(by=CLIENT)
+    def query(self, leaf: Term[Leaf]) -> None:
+        """One after the other."""
+        require(self.writer == Writer.idle, "no insert runs")
+        super().query(leaf)
 
 
 BUGS = known_bugs_in(globals())

@@ -125,6 +125,39 @@ class OneRequestAtATime(BackfillThrottle):
 
 
 @known_bug(
+    "002-86",
+    'design document 002: "how far it managed to successfully build"',
+    breaks=BackfillThrottle.checkpoints_are_answers,
+    sizes={Task: 1},
+)
+class ProgressIsTheCheckpoint(BackfillThrottle):
+    """How far a tablet server is, it says while it reads: when its leader goes away that is what the master writes down."""
+
+    @action(spends=BackfillThrottle.crashes)
+    def lose_leader(self, task: Term[Task]) -> None:
+        """Entries may not be written yet of what was read."""
+        super().lose_leader(task)
+        self.recorded[task] = self._reached(task)
+
+
+@known_bug(
+    "002-87",
+    'design document 002: "The entire build process should not need to restart"',
+    breaks=BackfillThrottle.checkpoints_only_advance,
+    sizes={Task: 1},
+)
+class CheckpointsAreOfOneRequest(BackfillThrottle):
+    """The checkpoint is how many rows the last request has read, wherever that began."""
+
+    @action(by=MASTER, fair=WEAK)
+    def record_checkpoint(self, task: Term[Task]) -> None:
+        """What is recorded already is not added."""
+        require(self.request[task] == Request.answered, "an answer is there")
+        self.recorded[task] = self.read[task]
+        self._end(task)
+
+
+@known_bug(
     "002-35",
     'design document 002: RPCs "as necessary for completing the entire key range"',
     breaks=BackfillThrottle.done_tablets_are_left_alone,

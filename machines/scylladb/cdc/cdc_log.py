@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Annotated, Self
 
-from stagewright.machines.scylladb.cdc.cdc_mapping import CdcMapping, Node, Token, owns, will_own
+from stagewright.machines.scylladb.cdc.cdc_mapping import (
+    CdcMapping,
+    Node,
+    Shard,
+    Token,
+    owns,
+    will_own,
+)
 from stagewright.machines.scylladb.cdc.cdc_publication import Generation
 from stagewright.spec import (
     Actor,
@@ -289,6 +296,20 @@ class CdcLog(Machine):
         received = {row: ~self.stored[row].has(n) & after.stored[row].has(n) for row in Row}
         writes = self.mapping.joining == after.mapping.joining  # what a node streams is no write
         return writes.implies(received[Row.base] == received[Row.log])
+
+    @step_property
+    def log_rows_go_to_streams_of_their_generation(self, after: Self, g: Term[Generation]) -> Bool:
+        """003: "the partition key for these log writes is chosen from some set of stream IDs", those of the generation: who
+        reads the streams that are described finds every change.
+        """
+        commits = ~self.committed.has(g) & after.committed.has(g)
+        of_the_generation = some(
+            (after.stream[g] == t) & (self.mapping.streams[end][shard] == t)
+            for end in Token
+            for shard in Shard
+            for t in Token
+        )
+        return commits.implies(of_the_generation)
 
     @invariant
     def changes_are_read_with_the_rows(self) -> Bool:

@@ -422,10 +422,9 @@ class CdcPublication(Machine):
 
     @lemma
     def the_publisher_works_on_its_queue(self, g: Term[Generation]) -> Bool:
-        """What it has described is still in the queue, which has committed generations only."""
-        described = self.described.has(g) & self.unpublished.has(g)
+        """The queue has committed generations only, and what is about to leave it is described."""
         queued = self.unpublished.has(g).implies(self.committed.has(g))
-        return queued & (self.publishing == g).implies(described)
+        return queued & (self.publishing == g).implies(self.described.has(g))
 
     @liveness
     def generations_are_described(self, g: Term[Generation]) -> LeadsTo:

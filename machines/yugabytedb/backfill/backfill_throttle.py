@@ -265,6 +265,14 @@ class BackfillThrottle(Machine):
         """002: "The entire build process should not need to restart"."""
         return after.recorded[task] >= self.recorded[task]
 
+    @step_property
+    def checkpoints_are_answers(self, after: Self, task: Term[Task]) -> Bool:
+        """002, "Checkpointing": servers "respond with a checkpointing info representing how far it managed": what a leader
+        that went away had read, nobody has answered.
+        """
+        recorded = after.recorded[task] > self.recorded[task]
+        return recorded.implies(self.request[task] == Request.answered)
+
     def _running(self, s: Term[Server]) -> Number:
         return count(
             (self.request[task] == Request.running) & (self.server[task] == s) for task in Task

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from stagewright.machines.scylladb.cdc.cdc_log import CLIENT, LAST_TIMESTAMP, CdcLog
+from stagewright.machines.scylladb.cdc.cdc_log import CLIENT, LAST_TIMESTAMP, ROW, CdcLog
 from stagewright.machines.scylladb.cdc.cdc_mapping import (
     COORDINATOR,
     CdcMapping,
@@ -91,6 +91,27 @@ class WritesWaitForTheJoin(CdcLog):
         """The row is changed while nobody joins."""
         super().write_row(g, timestamp)
         require(self.mapping.joining.is_none(), "nobody joins")
+
+
+@known_bug(
+    "003-34",
+    'design document 003: "chosen from some set of stream IDs"',
+    breaks=CdcLog.log_rows_go_to_streams_of_their_generation,
+    budgets={CdcLog.losses: 0},
+)
+class LogRowsHaveTheTokenOfTheirRow(CdcLog):
+    """A log row has the token of its base row, so that it is at the same replicas: in a stream that no client knows of."""
+
+    @action(by=COORDINATOR, fair=Fairness.WEAK)
+    def commit_generation(self, g: Term[Generation]) -> None:
+        """The generation says who owns what, and nobody looks at its streams."""
+        require(self.mapping.joining.is_some(), "a node joins")
+        require(self._is_for_the_join(g) & ~self.committed.has(g), "it is made for the join")
+        self.start[g] = self._start()
+        self.committed.add(g)
+        self.stream[g] = ROW
+        if not self.release.ring_waits:
+            self.pending = True
 
 
 BUGS = known_bugs_in(globals())

@@ -19,7 +19,7 @@ from stagewright.spec.verdict import Report
 
 DEFAULTS = [
     (IndexCompaction, 111_961, 506_827),
-    (IndexFile, 9_105, 16_381),
+    (IndexFile, 9_105, 17_549),
     (IndexTree, 24_008, 83_774),
     (IndexTriggers, 726, 1_952),
     (IndexUpdate, 83_195, 238_057),
