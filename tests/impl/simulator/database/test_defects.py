@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.impl.simulator.database import (
     test_drawn_runs,
+    test_dropped_tables,
     test_staging,
     test_view_places,
     test_views,
@@ -135,6 +136,7 @@ def test_every_defect_is_shown() -> None:
             test_admission,
             test_cdc_wrong_builds,
             test_drawn_runs,
+            test_dropped_tables,
             test_refusals,
             test_repair,
             test_replication,
