@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from stagewright.machines.scylladb.cdc.cdc_log import CLIENT, LAST_TIMESTAMP, ROW, CdcLog
+from stagewright.machines.scylladb.cdc.cdc_log import CLIENT, LAST_TIMESTAMP, ROW, CdcLog, Row
 from stagewright.machines.scylladb.cdc.cdc_mapping import (
     COORDINATOR,
     CdcMapping,
@@ -14,7 +14,7 @@ from stagewright.machines.scylladb.cdc.cdc_mapping import (
     Token,
 )
 from stagewright.machines.scylladb.cdc.cdc_publication import Generation
-from stagewright.spec import Bool, Fairness, Number, Term, action, between, choose, require
+from stagewright.spec import Bool, Fairness, Number, Term, action, between, choose, require, some
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 
@@ -112,6 +112,39 @@ class LogRowsHaveTheTokenOfTheirRow(CdcLog):
         self.stream[g] = ROW
         if not self.release.ring_waits:
             self.pending = True
+
+
+@known_bug(
+    "003-35",
+    'design document 003: "from the generation operating at this timestamp"',
+    breaks=CdcLog.changes_are_read_with_the_rows,
+    budgets={CdcLog.losses: 0},
+)
+class GenerationsOperateAsTheyAreCommitted(CdcLog):
+    """A generation was taken to operate before its timestamp: its streams got changes of an interval in which nobody reads
+    them.
+    """
+
+    def operates(self, g: Term[Generation], at: Number) -> Bool:
+        """Until the following generation's timestamp; nobody compares with its own."""
+        followed = some(
+            (self.start[g] < self.start[h]) & (self.start[h] <= at) for h in self.committed
+        )
+        return self.committed.has(g) & ~followed
+
+
+@known_bug(
+    "003-36",
+    'design document 003: "each replica either receives both writes or none of them"',
+    breaks=CdcLog.changes_are_read_with_the_rows,
+    budgets={CdcLog.losses: 0},
+)
+class LogRowsMoveWithAnyRange(CdcLog):
+    """The log row of a change was streamed with every range, and left behind by who had it: its own owner lost it."""
+
+    def _is_at(self, row: Row, t: Token) -> Bool | bool:
+        """The token is that of the base row; a log row is at any."""
+        return t is ROW if row is Row.base else self.logged.is_some()
 
 
 BUGS = known_bugs_in(globals())
