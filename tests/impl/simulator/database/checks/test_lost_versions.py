@@ -9,6 +9,7 @@ import pytest
 
 from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.catalog.view import View
+from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.node import DatabaseNode
 from stagewright.impl.node.port import Identity
 from stagewright.impl.ring.tablets import Tablet, TabletReplica
@@ -49,6 +50,9 @@ ONE_LIVES_THAT_IS_GIVEN_UP = Plan(
     workload=parse_workload("clients=4,keys=40,gap=0-3,reads=0.5,deletes=0.1,chunk=3")[0],
     cdc=True,
     ttl=20_000,
+    defects=frozenset(
+        {Defect.readers_are_sent_back}
+    ),  # as it was found: readers are answered at once
 )
 """The removal of a node lasts; it starts again meanwhile, and drops the rows of a tablet that leaves it."""
 
