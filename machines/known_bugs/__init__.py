@@ -7,7 +7,6 @@ not. Every row of the list of 77 historical bugs is here, found or with the reas
 from __future__ import annotations
 
 from stagewright.machines.known_bugs.couchbase import (
-    common_questions,
     design_documents,
     index_compaction,
     index_file,
@@ -20,6 +19,7 @@ from stagewright.machines.known_bugs.couchbase import (
     partition_lists,
     partition_roles,
     partitions,
+    shared_helpers,
     view_server,
 )
 from stagewright.machines.known_bugs.scylladb import locked_out
@@ -88,7 +88,7 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *cdc_held_up.BUGS,
     *cdc_mapping.BUGS,
     *cdc_publication.BUGS,
-    *common_questions.BUGS,
+    *shared_helpers.BUGS,
     *fencing.BUGS,
     *group0.BUGS,
     *index_compaction.BUGS,

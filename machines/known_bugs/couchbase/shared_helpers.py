@@ -1,6 +1,6 @@
-"""Mistakes in what several steps of the view engine ask, as where a partition is, or which row comes first.
+"""Mistakes in helpers that several steps of the view engine share, such as where a partition is, or which row comes first.
 
-A promise that asks the same thing of the machine errs with it. Those that catch these say it in words of their own.
+A promise that calls the same helper errs with it. Those that catch these say it in words of their own.
 """
 
 from __future__ import annotations
