@@ -21,6 +21,7 @@ from stagewright.spec.declarations.actions import (
 from stagewright.spec.declarations.budgets import BudgetName as BudgetName, budget as budget
 from stagewright.spec.declarations.equivalents import (
     equivalent_drop as equivalent_drop,
+    equivalent_helper as equivalent_helper,
     equivalent_loss as equivalent_loss,
     equivalent_step as equivalent_step,
     equivalent_value as equivalent_value,
@@ -204,6 +205,7 @@ __all__ = [
     "define",
     "each",
     "equivalent_drop",
+    "equivalent_helper",
     "equivalent_loss",
     "equivalent_step",
     "equivalent_value",

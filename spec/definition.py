@@ -287,6 +287,18 @@ class EquivalentValue:
 
 
 @dataclass(frozen=True)
+class EquivalentHelper:
+    """A method that steps and properties share and that may return something else, and why no promise minds.
+
+    `change`: as the report of mutants words it; empty for any.
+    """
+
+    within: str
+    change: str
+    reason: Reason
+
+
+@dataclass(frozen=True)
 class EquivalentWithout:
     """Actions of parts that a system's step may forget to join, and why no promise minds."""
 
@@ -294,7 +306,14 @@ class EquivalentWithout:
     reason: Reason
 
 
-Equivalent = EquivalentDrop | EquivalentLoss | EquivalentStep | EquivalentValue | EquivalentWithout
+Equivalent = (
+    EquivalentDrop
+    | EquivalentLoss
+    | EquivalentStep
+    | EquivalentValue
+    | EquivalentHelper
+    | EquivalentWithout
+)
 
 
 @dataclass(frozen=True)

@@ -297,6 +297,16 @@ def alone_in(machine: type[object]) -> tuple[CheckedAlone, ...]:
     return ()
 
 
+def machines_of(machine: type[Machine]) -> tuple[type[Machine], ...]:
+    """A machine's class and those of its parts, each once."""
+    found: dict[type[Machine], None] = {machine: None}
+    for member in members(machine).values():
+        if isinstance(member, Part | Many):
+            inner = cast("Part[Machine] | Many[Any, Machine]", member)
+            found.update(dict.fromkeys(machines_of(inner.machine)))
+    return tuple(found)
+
+
 @lru_cache(maxsize=1024)
 def members(machine: type[Machine]) -> Mapping[str, object]:
     """A machine's members by name, base classes first, in the order of their definition."""

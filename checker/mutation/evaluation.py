@@ -11,7 +11,7 @@ from stagewright.checker.engines import search
 from stagewright.checker.explicit.exploration import Exploration
 from stagewright.checker.explicit.search import explore
 from stagewright.checker.limits import Limits, Stop
-from stagewright.checker.mutation.changes.mutants import Mutant
+from stagewright.checker.mutation.changes.mutants import Kind, Mutant
 from stagewright.checker.mutation.difference import Difference, difference
 from stagewright.checker.mutation.engine import Compiled, MutantEngine
 from stagewright.checker.mutation.original import Original, kept_by
@@ -68,7 +68,7 @@ def evaluate(mutant: Mutant, originals: Sequence[Original], limits: Limits) -> E
     fired: set[str] = set()
     for original in originals:
         try:
-            evaluation = _evaluated_at(original, changed, stop, fired)
+            evaluation = _evaluated_at(original, mutant.kind, changed, stop, fired)
         except AssignedTwiceError as error:
             note = f"it is refused: {error.problem}"
             evaluation = Evaluation(
@@ -107,7 +107,7 @@ def counterexample(
 
 
 def _evaluated_at(
-    original: Original, changed: Definition, stop: Stop, fired: set[str]
+    original: Original, kind: Kind, changed: Definition, stop: Stop, fired: set[str]
 ) -> Evaluation:
     """Evaluate at one scope, and note which actions happen there."""
     evaluated = kept_by(original, changed)
@@ -118,7 +118,9 @@ def _evaluated_at(
         return Evaluation(Fate.SAME if different is Difference.NONE else Fate.REDUNDANT)
     if different is Difference.PROMISES and keeps(original, evaluated, engine, stop):
         fired.update(original.fired)
-        return Evaluation(Fate.SURVIVED, states=original.count)
+        # A table's entry that properties alone read is theirs; a helper is changed for what its steps do.
+        fate = Fate.REDUNDANT if kind is Kind.HELPER else Fate.SURVIVED
+        return Evaluation(fate, states=original.count)
     found, broken = _searched(original, evaluated, engine, stop)
     steps = found.engine.model.steps
     fired.update(step.action.name for step in steps if found.fired[step.index])

@@ -12,7 +12,7 @@ from stagewright.checker.mutation.changes.columns import unknown_values
 from stagewright.checker.mutation.changes.edges import unknown_steps
 from stagewright.checker.mutation.changes.effects import unknown_joins
 from stagewright.checker.mutation.changes.mutants import Kind, Mutant
-from stagewright.checker.mutation.changes.reasons import unknown_bodies
+from stagewright.checker.mutation.changes.reasons import unknown_bodies, unknown_helpers
 from stagewright.checker.mutation.claims import Claim, claim, deciding
 from stagewright.checker.mutation.evaluation import ASSIGNED_ONCE, SURVIVES, Evaluation, Fate
 from stagewright.checker.mutation.fairness import Assumed
@@ -37,9 +37,12 @@ class Finding:
 
     @property
     def fate(self) -> Fate:
-        """What became of it; one that asks for more and refuses nothing means the same."""
+        """What became of it; one that asks for more and refuses nothing means the same.
+
+        So does one that changes no step, where what changes is said in a helper, and not of a step.
+        """
         fate = self.evaluation.fate
-        same = self.mutant.kind is Kind.TIGHTEN and fate is Fate.REDUNDANT
+        same = self.mutant.kind in {Kind.TIGHTEN, Kind.HELPER} and fate is Fate.REDUNDANT
         return Fate.SAME if same else fate
 
     @property
@@ -245,6 +248,8 @@ class MutationReport:
         yield from unknown_steps(self.definition)
         yield from unknown_values(self.definition)
         yield from unknown_joins(self.definition)
+        mutants = [*(finding.mutant for finding in self.findings), *self.with_parts]
+        yield from unknown_helpers(self.definition, mutants)
 
 
 def hint(finding: Finding, originals: Sequence[Original]) -> str:
@@ -272,6 +277,7 @@ _REDUNDANT = {
     Kind.SKIP: "nobody is ever late alone: take a larger scope, or say why",
     Kind.LOSE: "it changes nothing wherever it happens: remove it, or say why it stays",
     Kind.SWAP: _NO_STEP,
+    Kind.HELPER: _NO_STEP,
     Kind.EDGE: _NO_STEP,
     Kind.TIGHTEN: "it refuses nothing that ever happens",
 }
@@ -283,6 +289,7 @@ _SURVIVED = {
     Kind.SKIP: "one may be late, and no property notices: state what goes wrong",
     Kind.LOSE: "no property depends on it: state what does, or remove it",
     Kind.SWAP: "no property depends on this entry: state what does",
+    Kind.HELPER: "steps and properties err alike: let a property say by itself what it requires",
     Kind.EDGE: "no property forbids this step: state what goes wrong",
     Kind.TIGHTEN: "nothing says that it has to be possible: add an `@accepts`, a `@sometimes` or a liveness property",
 }

@@ -9,12 +9,14 @@ none can, the machine says why, beside its bodies: as a member that refers to th
         equivalent_loss(fail_barrier, barrier, because="a fault need not strike"),
         equivalent_step(stage, Stage.cleanup, Stage.none, because="…"),
         equivalent_value(Stage.repair, lambda stage: stage.storage, Replicas.both, because="…"),
+        equivalent_helper(_is_due, "is never so", because="…"),
         equivalent_without(TabletMigration.fail_over, because="…"),
     )
 
 The first three are of what an action requires and assigns, itself or in a method that it calls; a method that
 is named stands for every action that calls it. The others are of steps that could be added, of values that a
-table could hold, and of what a step of a system could forget to join.
+table could hold, of what a method could return that steps and properties share, and of what a step of a system could forget
+to join.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from stagewright.spec.definition import (
     Equivalent,
     EquivalentDrop,
+    EquivalentHelper,
     EquivalentLoss,
     EquivalentStep,
     EquivalentValue,
@@ -72,7 +75,16 @@ class _Step:
     step: EquivalentStep
 
 
-Said = _Drop | _Loss | _Step | EquivalentValue | EquivalentWithout
+@dataclass(frozen=True, eq=False)
+class _Helper:
+    """Changes of what a method returns, in words; of none: any."""
+
+    method: Method
+    changes: tuple[str, ...]
+    reason: Reason
+
+
+Said = _Drop | _Loss | _Step | EquivalentValue | _Helper | EquivalentWithout
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,6 +175,18 @@ def equivalent_value(
     return EquivalentValue(_several(member), name.name, values, reason)
 
 
+def equivalent_helper(method: Method | property, *changes: str, because: str) -> Said:
+    """No promise can tell when this method, which steps and properties call, returns something else for both.
+
+    `changes`: as the report words them after the method's name: `"is never so"`; of none: any.
+    """
+    where = here()
+    called = method.fget if isinstance(method, property) else method
+    _check_method(called, "equivalent_helper", where)
+    assert called is not None
+    return _Helper(called, changes, _reason(because, where))
+
+
 def equivalent_without(*actions: Callable[..., None], because: str) -> EquivalentWithout:
     """No promise would mind if a step of the system did nothing of these actions of parts that it joins."""
     from stagewright.spec.declarations.actions import member_of
@@ -198,6 +222,8 @@ def equivalents_of(
                         found += _drops(machine, prefix, said, inherited)
                     case _Loss():
                         found += _losses(machine, prefix, said, names, inherited)
+                    case _Helper():
+                        found += _of_helper(prefix, said, inherited)
                     case _ if prefix:
                         pass
                     case _Step():
@@ -252,6 +278,18 @@ def _losses(
         )
         for variable in said.variables
         if within
+    ]
+
+
+def _of_helper(prefix: str, said: _Helper, inherited: bool) -> list[Equivalent]:
+    name = said.method.__name__
+    reason = replace(said.reason, of_part=bool(prefix), inherited=inherited)
+    within = function_id(inspect.unwrap(cast("Any", said.method)).__code__)
+    if not said.changes:
+        return [EquivalentHelper(within, "", replace(reason, subject=f"changing `{name}`"))]
+    return [
+        EquivalentHelper(within, c, replace(reason, subject=f"that `{name}` {c}"))
+        for c in said.changes
     ]
 
 

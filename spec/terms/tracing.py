@@ -266,6 +266,12 @@ def part_at_work() -> str:
     return "" if tracing is None else tracing.part
 
 
+def member_at_work() -> str:
+    """The action or property that is being traced, also while it joins another; empty outside of any."""
+    tracing = _current.get()
+    return tracing.calling[0] if tracing is not None and tracing.calling else ""
+
+
 @contextmanager
 def tracing_of(what: str, *, effects: bool) -> Generator[Tracing]:
     """Trace one body."""

@@ -37,7 +37,7 @@ def swapped_columns(definition: Definition, afresh: Callable[[], Definition]) ->
         for column in _columns(kind):
             if (kind, column) not in read:
                 continue
-            part = _reader(read[kind, column], definition.checked_alone)
+            part = reader(read[kind, column], definition.checked_alone)
             held = [getattr(member, column) for member in kind]
             others = list(dict.fromkeys(v for v in held if _hashable(v)))
             for member, value in zip(kind, held, strict=True):
@@ -70,8 +70,8 @@ def _read_columns(
     return read
 
 
-def _reader(parts: Collection[str], alone: Sequence[CheckedAlone]) -> str:
-    """Whose a column is: the system's own, if it reads it itself; else of a part that does."""
+def reader(parts: Collection[str], alone: Sequence[CheckedAlone]) -> str:
+    """Whose a column or a helper is: the system's own, if it uses it itself; else of a part that does."""
     elsewhere = tuple(other.part for other in alone)
     here = {part for part in parts if not part.startswith(elsewhere)}
     return min(here or parts)

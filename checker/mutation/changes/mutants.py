@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
+from typing import TYPE_CHECKING
 
 from stagewright.spec.definition import Action, Definition, Reason
 from stagewright.spec.source import Source
+
+if TYPE_CHECKING:
+    from stagewright.spec.machine import Machine
 
 
 class Kind(Enum):
@@ -18,6 +23,7 @@ class Kind(Enum):
     SKIP = "skip"  # a barrier does not wait for one of those that it waits for
     LOSE = "lose"  # an effect does not happen, or happens always
     SWAP = "swap"  # a member of a table has another value in a column
+    HELPER = "helper"  # a method that steps and properties share returns something else, for both
     EDGE = "edge"  # a step is added between two members that have none
     TIGHTEN = "tighten"  # an action is refused where it was not
 
@@ -43,17 +49,22 @@ class Mutant:
 
 
 def all_mutants(
-    definition: Definition, afresh: Callable[[], Definition] | None = None
+    definition: Definition,
+    machine: type[Machine] | None = None,
+    afresh: Callable[[], Definition] | None = None,
 ) -> list[Mutant]:
     """Every mutant of a definition, in a fixed order.
 
-    `afresh` traces the machine again after a table has changed; without it, tables stay as they are.
+    `machine`: the class that it is of; without it, tables and helpers stay as they are. `afresh` traces it again after
+    one of them has changed, as the definition was made of it; by default as its profile has it.
     """
     from stagewright.checker.mutation.changes.columns import swapped_columns
     from stagewright.checker.mutation.changes.edges import added_edges
     from stagewright.checker.mutation.changes.effects import lost_effects, lost_helpers, lost_joins
     from stagewright.checker.mutation.changes.requirements import changed_requirements
+    from stagewright.checker.mutation.changes.shared_methods import changed_helpers
     from stagewright.checker.mutation.changes.tightened import tightened
+    from stagewright.spec.define import defined_afresh
 
     found: list[Mutant] = []
     for action in definition.actions:
@@ -61,8 +72,10 @@ def all_mutants(
         found.extend(lost_effects(definition, action))
         found.extend(lost_joins(definition, action))
         found.extend(lost_helpers(definition, action))
-    if afresh is not None:
-        found.extend(swapped_columns(definition, afresh))
+    if machine is not None:
+        again = afresh or partial(defined_afresh, machine, definition.profile)
+        found.extend(swapped_columns(definition, again))
+        found.extend(changed_helpers(definition, machine, again))
     found.extend(added_edges(definition))
     found.extend(tightened(definition))
     return found

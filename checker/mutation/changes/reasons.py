@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from stagewright.checker.mutation.changes.mutants import Mutant
 from stagewright.spec.definition import (
     Assignment,
     Definition,
     Equivalent,
     EquivalentDrop,
+    EquivalentHelper,
     EquivalentLoss,
     Reason,
     Requirement,
@@ -36,6 +38,17 @@ def reasons_of_assignment(definition: Definition, assignment: Assignment) -> Ite
             yield said.reason
 
 
+def reasons_of_helper(definition: Definition, helper: str, text: str) -> Iterator[Reason]:
+    """Why no promise minds when a helper returns something else."""
+    for said in definition.equivalents:
+        if (
+            isinstance(said, EquivalentHelper)
+            and said.within == helper
+            and said.change in {"", text}
+        ):
+            yield said.reason
+
+
 def unknown_bodies(versions: Sequence[Definition]) -> Iterator[EquivalentDrop | EquivalentLoss]:
     """What the first definition says of requirements and effects that no version of it has."""
     actions = [action for version in versions for action in version.actions]
@@ -54,6 +67,17 @@ def unknown_bodies(versions: Sequence[Definition]) -> Iterator[EquivalentDrop | 
             case _:
                 continue
         if not known:
+            yield said
+
+
+def unknown_helpers(
+    definition: Definition, mutants: Sequence[Mutant]
+) -> Iterator[EquivalentHelper]:
+    """What is said of helpers, and of no mutant of them."""
+    known = {id(reason) for mutant in mutants for reason in mutant.reasons}
+    for said in definition.equivalents:
+        inherited = said.reason.inherited or id(said.reason) in known
+        if isinstance(said, EquivalentHelper) and not inherited:
             yield said
 
 

@@ -127,8 +127,7 @@ def _skipping(node: Node) -> Iterator[tuple[Node, Node]]:
                     yield barrier, replace(node, args=(*args[:i], other, *args[i + 1 :]))
         case Quantified(Quantity.EVERY, bound, body):
             if isinstance(bound.sort, EntitySort | EnumSort):
-                late: Node = Apply(Op.NOT, (body,), BOOL)
-                yield node, _at_most_one(bound, late)
+                yield node, all_but_one(bound, body)
             for barrier, other in _skipping(body):
                 yield barrier, replace(node, body=other)
         case Apply(Op.NOT, (Quantified(Quantity.SOME, bound, late),)):
@@ -136,6 +135,11 @@ def _skipping(node: Node) -> Iterator[tuple[Node, Node]]:
                 yield node, _at_most_one(bound, late)
         case _:
             pass
+
+
+def all_but_one(bound: Bound, body: Node) -> Node:
+    """That a condition holds for all of a sort but one at most."""
+    return _at_most_one(bound, Apply(Op.NOT, (body,), BOOL))
 
 
 def _at_most_one(bound: Bound, late: Node) -> Node:

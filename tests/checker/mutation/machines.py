@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Self
 
 from stagewright.checker.limits import Limits
@@ -47,7 +46,7 @@ from stagewright.spec import (
     step_property,
 )
 from stagewright.spec.declarations.exercised import exercising_scopes
-from stagewright.spec.define import define, defined_afresh
+from stagewright.spec.define import define
 
 
 class Light(States):
@@ -223,7 +222,7 @@ class Queue(Machine):
 def mutants_of(machine: type[Machine], profile: str = "") -> list[Mutant]:
     """Every mutant."""
     definition = define(machine, profile)
-    return all_mutants(definition, partial(defined_afresh, machine, definition.profile))
+    return all_mutants(definition, machine)
 
 
 def mutated(

@@ -81,7 +81,7 @@ def _mutants(
     from stagewright.spec.define import defined_afresh
 
     afresh = partial(defined_afresh, machine, widely.profile)
-    mutants = chosen(all_mutants(widely, lambda: at_any_scope(afresh())), widely, args)
+    mutants = chosen(all_mutants(widely, machine, lambda: at_any_scope(afresh())), widely, args)
     return mutants if args.parts else list(evaluated_here(widely, mutants))
 
 

@@ -7,7 +7,6 @@ import json
 import random
 import sys
 import time
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,7 +40,7 @@ _GRAVITY = (
     ExitCode.VIOLATED,
     ExitCode.BAD_INPUT,
 )
-_KINDS = ("drop", "weaken", "skip", "lose", "swap", "edge", "tighten")
+_KINDS = ("drop", "weaken", "skip", "lose", "swap", "helper", "edge", "tighten")
 _SECONDS_EACH = 60.0
 _STATES = 2_000_000
 
@@ -62,7 +61,7 @@ examples:
 
 A mutant is the machine with one change: a guard is dropped or weakened (skip: a barrier waits for all but one); an
 effect is lost (or all that a method assigns, or the action of a part that a system's step joins); an entry of a table
-is swapped; a step is added; or an action requires more (tighten): it never happens, is locked in a state, waits
+is swapped; a method that steps and properties share returns something else for both (helper); a step is added; or an action requires more (tighten): it never happens, is locked in a state, waits
 for all others, or requires what its neighbour does. Survivors of the last kind are listed separately and do
 not affect the exit code: no property notices them unless it says that something must happen.
 A mutant is caught if a property fails at one of the machine's scopes (those of its `scopes(...)`, else the default
@@ -278,7 +277,7 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
     from stagewright.checker.mutation.run import Budget, evaluate_all
     from stagewright.commands.mutation.progress import progress_on
     from stagewright.machines import SHIPPED
-    from stagewright.spec.define import define, defined_afresh
+    from stagewright.spec.define import define
     from stagewright.spec.loading import find
 
     started = time.monotonic()
@@ -286,7 +285,7 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
     definition = define(machine, args.profile)
     scopes = _scopes(definition, args)
     processes = cores() if args.workers is None else args.workers
-    everything = all_mutants(definition, partial(defined_afresh, machine, definition.profile))
+    everything = all_mutants(definition, machine)
     asked = _chosen(everything, definition, args)
     mutants = asked if args.parts else evaluated_here(definition, asked)
     here = set(map(id, mutants))

@@ -24,6 +24,7 @@ _VERBS = {
     Kind.SKIP: "does not wait",
     Kind.LOSE: "loses",
     Kind.SWAP: "table",
+    Kind.HELPER: "shared",
     Kind.EDGE: "added step",
     Kind.TIGHTEN: "refuses more",
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from random import Random
 
 import pytest
@@ -15,7 +14,7 @@ from stagewright.checker.mutation.report import Finding, MutationReport
 from stagewright.checker.mutation.run import Budget, evaluate_all
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
 from stagewright.spec.declarations.exercised import exercising_scopes
-from stagewright.spec.define import define, defined_afresh
+from stagewright.spec.define import define
 
 SAMPLE = 60  # of 473 mutants; `stagewright mutate tablet-migration` checks all of them
 
@@ -23,8 +22,7 @@ SAMPLE = 60  # of 473 mutants; `stagewright mutate tablet-migration` checks all 
 @pytest.fixture(scope="module")
 def report() -> MutationReport:
     definition = define(TabletMigration)
-    afresh = partial(defined_afresh, TabletMigration, definition.profile)
-    mutants = Random(0).sample(all_mutants(definition, afresh), SAMPLE)
+    mutants = Random(0).sample(all_mutants(definition, TabletMigration), SAMPLE)
     originals = [original_at(definition, s, Limits()) for s in exercising_scopes(definition)]
     evaluations, _ = evaluate_all(mutants, originals, Budget())
     findings = [Finding(m, j) for m, j in zip(mutants, evaluations, strict=True)]
