@@ -290,7 +290,7 @@ class EquivalentValue:
 class EquivalentHelper:
     """A method that steps and properties share and that may return something else, and why no promise minds.
 
-    `change`: as the report of mutants words it; empty for any.
+    `change`: as the report of mutants words it, or some words of that; empty for any.
     """
 
     within: str

@@ -178,7 +178,7 @@ def equivalent_value(
 def equivalent_helper(method: Method | property, *changes: str, because: str) -> Said:
     """No promise can tell when this method, which steps and properties call, returns something else for both.
 
-    `changes`: as the report words them after the method's name: `"is never so"`; of none: any.
+    `changes`: as the report words them after the method's name, or some words of that: `"is never so"`; of none: any.
     """
     where = here()
     called = method.fget if isinstance(method, property) else method

@@ -117,6 +117,14 @@ MEASURED = (
         "-m tests.benchmarks.indexes --rows 50000000 --rate 20 --only stagewright --share 100",
     ),
     Figures(
+        "docs/language/campaigns.md",
+        (
+            "takes 0.11 s of CPU, checked as it goes, and 0.12 s with all",
+            "8.7 runs a second and core; where a node joins and tablets move to it, 0.22 s",
+        ),
+        "-m tests.benchmarks.simulated",
+    ),
+    Figures(
         "CHANGELOG.md",
         ("1,000 hosts with 100,000 tablets in under 0.3 CPU seconds a plan",),
         "-m tests.benchmarks.balancer",

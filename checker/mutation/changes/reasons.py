@@ -41,11 +41,7 @@ def reasons_of_assignment(definition: Definition, assignment: Assignment) -> Ite
 def reasons_of_helper(definition: Definition, helper: str, text: str) -> Iterator[Reason]:
     """Why no promise minds when a helper returns something else."""
     for said in definition.equivalents:
-        if (
-            isinstance(said, EquivalentHelper)
-            and said.within == helper
-            and said.change in {"", text}
-        ):
+        if isinstance(said, EquivalentHelper) and said.within == helper and said.change in text:
             yield said.reason
 
 

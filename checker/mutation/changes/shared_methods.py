@@ -142,7 +142,7 @@ def _note(
                 mine.parts.add(part_at_work())
                 given = (_node(value) for value in (*args, *named.values()))
                 others = frozenset({*kept, *(id(node) for node in given if node is not None)})
-                mine.returned.append((result.node, others - {id(result.node)}))
+                mine.returned.append((result.node, others))
                 kept[id(result.node)] = result.node
             return result
 

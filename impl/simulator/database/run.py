@@ -105,6 +105,7 @@ class _Run:
         self.world.log.listeners.append(self._committed)
         self.outcomes: list[Outcome] = []
         self._committed_at = 0
+        self._united_at = 0  # when whoever was away at the end was back
         self.troubles = Troubles(self.world, plan.faults)
         self.aims = Aims(self.world, self.troubles, lambda: self.log_check.catalog.view)
         self.nodes = NodeOperations(self.world, self.log_check.catalog, asks, self.troubles.killed)
@@ -266,6 +267,8 @@ class _Run:
     def _heal(self) -> None:
         """Nothing goes wrong any more, and whoever has not left is there."""
         self.troubles.switch(False)
+        if self.world.absent:
+            self._united_at = self.world.events.now
         for name in sorted(self.world.absent):
             resume(self.world, name)
             reunite(self.world, name)
@@ -285,7 +288,9 @@ class _Run:
     def _rests(self) -> bool:
         view = self.log_check.catalog.view
         changed = max(self._committed_at, self.log_check.tablets.last_change)
-        return is_at_rest(view) and (not view.tablets or is_balanced(self.world, changed))
+        return is_at_rest(view) and (
+            not view.tablets or is_balanced(self.world, changed, self._united_at)
+        )
 
     def _look(self) -> None:
         """Every key through every node, every table of every node, every row of every replica."""

@@ -308,7 +308,7 @@ class PartitionMerge(Machine):
     @invariant
     def a_node_sends_no_more_than_may_be_needed(self, n: Term[Node]) -> Bool:
         """A limit is one of the nodes, too: none sends all its rows for a page."""
-        return self._sent_by(n) <= self.skip + self.limit
+        return count(self.sent[n].has(row) for row in Row) <= self.skip + self.limit
 
     @final
     def the_query_is_answered(self) -> Bool:

@@ -29,7 +29,7 @@ from stagewright.machines.couchbase.partitions.partition_rebalance import (
 from stagewright.machines.couchbase.partitions.partition_replicas import PartitionReplicas
 from stagewright.machines.couchbase.partitions.partition_rollback import PartitionRollback
 from stagewright.machines.couchbase.partitions.partition_states import MANAGER
-from stagewright.spec import Bool, Fairness, Term, action, greatest, least, require, some
+from stagewright.spec import Bool, Fairness, Number, Term, action, greatest, least, require, some
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 WEAK = Fairness.WEAK
@@ -199,6 +199,19 @@ class DescendingTurnsTheRangeAlone(PartitionMerge):
 
     def _comes_before(self, other: Row, row: Term[Row]) -> Bool:
         return row.column(lambda member: other.place < member.place)
+
+
+@known_bug(
+    "004-65",
+    "design document 004, view query operation: each process enqueues one row, and waits",
+    breaks=PartitionMerge.a_node_sends_no_more_than_may_be_needed,
+    budgets={PartitionMerge.failures: 0},
+)
+class TheRowAtHandIsNotCounted(PartitionMerge):
+    """A node counts what it had sent before the row at hand, so that it sends one more than may be needed."""
+
+    def _sent_by(self, n: Term[Node]) -> Number:
+        return greatest(self.sent[n].size() - 1, 0)
 
 
 BUGS = known_bugs_in(globals())

@@ -19,8 +19,10 @@ from stagewright.machines.yugabytedb.backfill.backfill_throttle import (
     Request,
     Task,
 )
+from stagewright.machines.yugabytedb.backfill.backfill_versions import TIMES, BackfillVersions
+from stagewright.machines.yugabytedb.indexes.index_rows import HybridTime, Row, Value, number_of
 from stagewright.machines.yugabytedb.indexes.index_states import Status
-from stagewright.spec import Bool, Number, Term, action, choose, every, require, some
+from stagewright.spec import Bool, Maybe, Number, Term, action, choose, every, require, some
 from stagewright.spec.declarations.budgets import BudgetName
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
@@ -237,6 +239,27 @@ class AnAnswerEndsWhatIsPending(BackfillSafeTime):
         super().get_safe_time(t)
         pending = self.transaction[t] == Transaction.pending
         self.transaction[t] = choose(pending, Transaction.aborted, self.transaction[t])
+
+
+@known_bug(
+    "002-88",
+    "design document 002, Design Goals: consistent with the data in the primary table",
+    breaks=BackfillVersions.no_missing_entry,
+)
+class RowsOfBeforeAreNotSeen(BackfillVersions):
+    """A row is looked up among the versions that came since the index is known: the scan finds none of before, and so
+    does a lookup that the table is asked for.
+    """
+
+    def _row_at(self, r: Term[Row], time: Term[HybridTime]) -> Maybe[Value]:
+        since, *later = TIMES[1:]
+        found = choose(self._has_version(r, since, time), self.value[r][since], None)
+        for t in later:
+            found = choose(self._has_version(r, t, time), self.value[r][t], found)
+        return found
+
+    def _has_version(self, r: Term[Row], t: HybridTime, time: Term[HybridTime]) -> Bool:
+        return self.written[r].has(t) & (number_of(Term.of(t)) <= number_of(time))
 
 
 BUGS = known_bugs_in(globals())

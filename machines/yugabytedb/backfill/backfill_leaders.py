@@ -33,6 +33,7 @@ from stagewright.spec import (
     always_reachable,
     budget,
     equivalent_drop,
+    equivalent_helper,
     equivalent_loss,
     equivalent_weakening,
     equivalents,
@@ -318,6 +319,11 @@ class BackfillLeaders(Machine):
         equivalent_drop(apply_version, "tablet is behind", because="there is nothing to apply"),
         equivalent_weakening(
             drop_index, "index is not being removed yet", because="dropping twice is dropping once"
+        ),
+        equivalent_helper(
+            _is_removed,
+            "permission is write_and_delete_while_removing",
+            because="dropping twice is dropping once",
         ),
         equivalent_loss(
             fail_over, unanswered, because="the tablet may as well not answer the new leader"

@@ -32,6 +32,7 @@ from stagewright.spec import (
     budget,
     choose,
     equivalent_drop,
+    equivalent_helper,
     equivalent_loss,
     equivalent_weakening,
     equivalents,
@@ -447,6 +448,11 @@ class BackfillRpcs(Machine):
     harmless = equivalents(
         equivalent_weakening(
             drop_index, "index is not being removed yet", because="dropping twice is dropping once"
+        ),
+        equivalent_helper(
+            _is_removed,
+            "permission[i] is write_and_delete_while_removing",
+            because="dropping twice is dropping once, and an index that is asked for until it is gone fails then",
         ),
         equivalent_drop(delete_index, "index is being removed", because="what is gone stays so"),
         equivalent_drop(learn, "tablet leader is behind", because="there is nothing to apply"),

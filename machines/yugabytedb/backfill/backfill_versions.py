@@ -149,7 +149,7 @@ class BackfillVersions(Machine):
         require(self._is_kept(time), "the read point is in history")
         self._may_use_the_index(time)
         found = self._entry_at(r, v, time) == Stored.live
-        self.wrong_read = self.wrong_read | (found != (self._row_at(r, time) == v))
+        self.wrong_read = self.wrong_read | (found != self._is_of_value(r, v, time))
 
     # -- the master ----------------------------------------------------------------------------------
 
@@ -291,6 +291,14 @@ class BackfillVersions(Machine):
 
     # -- promises ------------------------------------------------------------------------------------
 
+    def _is_of_value(self, r: Term[Row], v: Term[Value], time: Term[HybridTime]) -> Bool:
+        """What a client takes the row for at a time: no version has come since the one with this value."""
+        versions = {t: self.written[r].has(t) & _is_by(t, time) for t in TIMES}
+        return some(
+            versions[t] & (self.value[r][t] == v) & ~some(versions[u] for u in _after(t))
+            for t in TIMES
+        )
+
     @accepts(write)
     def writes_are_not_locked_out(self, r: Term[Row], v: Term[Value]) -> Bool:
         """002, the first goal: "without locking out reads or writes", while the model has times left."""
@@ -312,14 +320,14 @@ class BackfillVersions(Machine):
     def no_orphan_entry(self, r: Term[Row], v: Term[Value]) -> Bool:
         """002, Design Goals: indexes are "consistent with the data in the primary table": no entry is left."""
         live = self._entry_at(r, v, self.now) == Stored.live
-        return live.implies(self._row_now(r) == v)
+        return live.implies(self._is_of_value(r, v, self.now))
 
     @invariant
     def no_missing_entry(self, r: Term[Row], v: Term[Value]) -> Bool:
         """002, "Finalize the index": then "the index is completely rebuilt": no row is without its entry."""
         published = self.permission == Permission.read_write_and_delete
         live = self._entry_at(r, v, self.now) == Stored.live
-        return published.implies((self._row_now(r) == v).implies(live))
+        return published.implies(self._is_of_value(r, v, self.now).implies(live))
 
     @invariant
     def reads_through_the_index_find_the_rows(self) -> Bool:

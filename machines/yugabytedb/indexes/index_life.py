@@ -44,6 +44,7 @@ from stagewright.spec import (
     choose,
     constant,
     equivalent_drop,
+    equivalent_helper,
     equivalent_loss,
     equivalent_weakening,
     equivalents,
@@ -556,6 +557,11 @@ class IndexLife(Machine):
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
+        equivalent_helper(
+            permission_number,
+            "is one less",
+            because="an index that has a permission may be given it once more",
+        ),
         equivalent_drop(create_index, "permission is absent", because=VERSION_SAYS_IT),
         equivalent_drop(create_index_in_postgres, "permission is absent", because=VERSION_SAYS_IT),
         equivalent_loss(create_index_in_postgres, permission, because=VERSION_SAYS_IT),

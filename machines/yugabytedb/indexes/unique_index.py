@@ -30,6 +30,7 @@ from stagewright.spec import (
     budget,
     choose,
     equivalent_drop,
+    equivalent_helper,
     equivalent_loss,
     equivalent_weakening,
     equivalents,
@@ -382,6 +383,13 @@ class UniqueIndex(Machine):
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
+        equivalent_helper(
+            _newest,
+            "takes it that stored[k][t_read].delete_marker",
+            "takes it that not stored[k][earlier].delete_marker",
+            "does not mention: stored[k][earlier].row is not none",
+            because="what was entered before `t_read` is entered again by the backfill, which finds who shares a key",
+        ),
         equivalent_drop(
             insert, "there is no such row", because="an insert of a row that is there updates it"
         ),

@@ -22,11 +22,14 @@ def is_at_rest(view: View) -> bool:
     return at_rest and not view.moving
 
 
-def is_balanced(world: World, changed: int) -> bool:
-    """Whether a coordinator that knows who is up has found nothing to do since something was committed, at `changed`."""
+def is_balanced(world: World, changed: int, united: int = 0) -> bool:
+    """Whether a coordinator that knows who is up has found nothing to do since something was committed, at `changed`.
+
+    `united`: when the last of those that were cut off, or suspended, were back; a balancer waits for them until then.
+    """
     leader = world.log.leader
     node = None if leader is None else world.hosts[leader.node].node
     if node is None or node.coordinator is None:
         return False
     started = max(host.started_at for host in world.hosts.values() if host.node is not None)
-    return max(changed, started + NOTICED[1]) + QUIET_MS <= world.events.now
+    return max(changed, max(started, united) + NOTICED[1]) + QUIET_MS <= world.events.now

@@ -122,6 +122,8 @@ class ViewWatcher:
             case Drop(family, low, high) if high == low + b"\0":
                 self._dropped(host, node, family, low)
                 self.staging.dropped(host, node, effect)
+            case Drop(family, low, high):
+                self._cleaned(host, node.name, family, low, high)
             case _:
                 pass
 
@@ -218,6 +220,16 @@ class ViewWatcher:
             )
         )
         self._take("view-updates", life_of(host), node.name, "forget_hint", arrived=arrived)
+
+    def _cleaned(self, host: Host, node: str, family: str, low: bytes, high: bytes | None) -> None:
+        """The hints of a range are gone with its rows: the node is no replica, and may be one again with older rows."""
+        for where in [*self._hints]:
+            if (
+                where[:2] == (node, family)
+                and low <= where[2]
+                and (high is None or where[2] < high)
+            ):
+                self._gone[where] = self._hints.pop(where), len(host.disk.log)
 
     def _has(self, target: str, update: ViewUpdate) -> bool:
         there = self._hosts[target].rows.get(update.view, update.key)

@@ -1,0 +1,1 @@
+"""What a simulated run of the database costs."""
