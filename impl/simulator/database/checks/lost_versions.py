@@ -36,7 +36,9 @@ class LostVersions:
         self.found: dict[bytes, dict[int, bytes | None]] = {}
         # What nodes that are given up had while a tablet left them, also of views: who lives may drop it before the move ends.
         self._had: dict[tuple[str, int, str], set[Cell]] = {}
-        # Who has lost a tablet of a base table: how long its log was then.
+        # How long the logs were when that was looked at: who is spared after its tablet was rebuilt may write on meanwhile.
+        self._looked: dict[tuple[str, int, str], int] = {}
+        # Who has lost a tablet of a base table: how long its log was when it was looked at last.
         self._left: dict[tuple[str, tuple[int, int], str], int] = {}
         self._view: View | None = None
 
@@ -57,13 +59,16 @@ class LostVersions:
                 place = row.table, row.number, name
                 if name in given_up:
                     self._had.setdefault(place, set()).update(self._versions(name, row))
+                    self._looked[place] = len(self._world.hosts[name].disk.log)
                 elif not over:  # it hands over what it has before it cleans up
                     self._had.pop(place, None)
             gone = {h for h in hosts if (row.table, row.number, h) in self._had} - row.holders
             if gone:
                 self._lose(row, gone, after)
                 for name in gone if row.table not in after.views else ():
-                    self._left[row.table, row.range, name] = len(self._world.hosts[name].disk.log)
+                    self._left[row.table, row.range, name] = self._looked[
+                        row.table, row.number, name
+                    ]
 
     def takes(self, row: TabletRow, key: bytes, time: int) -> bool:
         """Whether a row of that time goes with who loses a tablet, which nobody can ask for it."""
