@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from stagewright.impl.catalog.columns import Rows
 from stagewright.impl.group0 import Mutation
+from stagewright.spec.errors import RefusedError
 
 DROPPED = "dropped_tables"
 """The tables that were dropped, by id: who was down has rows of them, and who is late sends some. It is never emptied."""
@@ -36,6 +37,18 @@ def new_id(tables: Mapping[str, Rows], name: str) -> str:
     return name if row is None else f"{name}#{int(row['value']) + 1}"
 
 
+def refuse_late(tables: Mapping[str, Rows], wanted: str) -> None:
+    """Refuse to make a table or view by an id that it cannot have any more: its name has come and gone since.
+
+    Raises:
+        RefusedError: the statement is late.
+    """
+    name = name_of(wanted)
+    if new_id(tables, name) != wanted:
+        problem = f"{name} was created or dropped by others since this was asked"
+        raise RefusedError(problem, (), help="look at what is there, and ask again")
+
+
 def drop_of(tables: Mapping[str, Rows], name: str) -> Mutation:
     """The row that counts what was dropped under a name, when one more is."""
     return Mutation(_LOCAL, _dropped(name), {"value": str(1 + _count(tables, name))})
@@ -47,9 +60,16 @@ def drop_of_table(tables: Mapping[str, Rows], table: str) -> Iterator[Mutation]:
     yield Mutation(DROPPED, (table,), {})
 
 
-def was_dropped(tables: Mapping[str, Rows], name: str) -> bool:
-    """Whether there ever was a table of a name, and was dropped."""
-    return any(name_of(table) == name for table in dropped_in(tables))
+def was_dropped(tables: Mapping[str, Rows], table: str) -> bool:
+    """Whether there ever was a table of an id, and was dropped."""
+    return (table,) in tables.get(DROPPED, {})
+
+
+def last_before(unused: str) -> str:
+    """The id of the last table or view before the next one of a name; empty if there never was one."""
+    name, count = name_of(unused), _NUMBER.search(unused)
+    before = int(count.group()[1:]) - 1 if count else 0
+    return f"{name}#{before}" if before > 1 else name if before else ""
 
 
 def dropped_in(tables: Mapping[str, Rows]) -> Iterable[str]:

@@ -131,6 +131,7 @@ class Defect(Enum):
     dropped_rows_are_not_looked_for = auto()  # of tables, by a node that was down then
     rows_come_to_dropped_tables = auto()  # whoever is late, or cut off, sends some
     recreated_tables_are_the_same = auto()  # as the dropped ones of their names, by id
+    statements_act_on_names = auto()  # on what has the name when they are carried out, however late
     last_tablets_move_silently = auto()  # nobody says that a node holds none any more
     tablets_that_come_are_counted = auto()  # as those of a node that a view leaves without any
     tasks_outlive_their_view = auto()  # a view is dropped, and its tasks are not

@@ -11,7 +11,7 @@ from typing import Any
 
 from stagewright.impl.catalog.catalog import first_rows, founding
 from stagewright.impl.catalog.columns import text_of
-from stagewright.impl.catalog.names import name_of, no_table
+from stagewright.impl.catalog.names import name_of, new_id, no_table
 from stagewright.impl.group0 import Command
 from stagewright.impl.group0.member import Ended
 from stagewright.impl.node.context import Context, tokens_for
@@ -21,11 +21,14 @@ from stagewright.impl.node.messages import (
     Ask,
     CreateTable,
     GenerationsReply,
+    GenerationsRequest,
     Joined,
     JoinReply,
     JoinRequest,
     JoinResponse,
     Load,
+    NameReply,
+    NameRequest,
     NodeStatus,
     OperatorReply,
     OperatorRequest,
@@ -203,7 +206,27 @@ class Membership:
         plan = partial(create_table, node, request)
         return self._node.answered(client, request.number, plan)
 
-    def generations(self, client: str, number: int, table: str) -> list[Effect]:
+    def tell(self, client: str, question: NameRequest | GenerationsRequest) -> list[Effect]:
+        """Answer what a client asks about tables, by all that is committed."""
+        if isinstance(question, NameRequest):
+            return self._which(client, question.number, question.name)
+        return self._streams(client, question.number, question.table)
+
+    def _which(self, client: str, number: int, name: str) -> list[Effect]:
+        """Say which table or view a name means."""
+        node = self._node
+        if not node.ready:
+            return [Send(client, NameReply(number, False, reason=f"{node.name} {STARTING}"))]
+
+        def answer(_: object) -> list[Effect]:
+            there = node.view.named(name)
+            known = there in node.view.tables
+            found = there if known else new_id(node.catalog.tables, name)
+            return [Send(client, NameReply(number, True, found, known))]
+
+        return node.read_barrier(answer, for_client=True)
+
+    def _streams(self, client: str, number: int, table: str) -> list[Effect]:
         """Send the CDC generations that clients may read, or the streams of a table of tablets.
 
         With all that is committed: who has read on by newer streams must not be sent back to older ones.

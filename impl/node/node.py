@@ -27,6 +27,7 @@ from stagewright.impl.node.messages import (
     JoinRequest,
     JoinResponse,
     Message,
+    NameRequest,
     OperatorRequest,
     Order,
     OrderDone,
@@ -195,8 +196,8 @@ class DatabaseNode:
                 return self.context.answered(sender, message.number, plan)
             case CreateView() | DropView() | ViewsRequest() | WorkOnTasks() | WorkedOnTasks():
                 return self.views.handle(sender, message)
-            case GenerationsRequest(number, table):
-                return self.membership.generations(sender, number, table)
+            case NameRequest() | GenerationsRequest():
+                return self.membership.tell(sender, message)
             case StatusRequest(number):
                 waiting = self.requests.waiting + self.scans.waiting
                 load = self._counts.load(waiting)

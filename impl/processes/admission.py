@@ -11,6 +11,7 @@ from stagewright.impl.node.messages import (
     ClientWrite,
     CreateTable,
     GenerationsRequest,
+    NameRequest,
     OperatorRequest,
     StatusRequest,
     TabletsRequest,
@@ -40,6 +41,7 @@ MOST_REPLICAS = 100
 LAST_TIMESTAMP = (1 << 63) - 1  # microseconds since 1970
 
 _TABLE = re.compile(r"[a-z_][a-z0-9_]{0,47}(\.[a-z_][a-z0-9_]{0,47})?")
+_COUNT = re.compile(r"#\d{1,9}(?!\d)")
 
 
 def admit(message: Any) -> None:
@@ -86,6 +88,7 @@ def _wrong(message: Any) -> str:
             return _wrong_definition(message)
         case (
             OperatorRequest()
+            | NameRequest()
             | StatusRequest()
             | GenerationsRequest()
             | TabletsRequest()
@@ -105,19 +108,19 @@ def _wrong_definition(message: Any) -> str:
                 return f"a table cannot have {counted(tablets, 'tablet')}: write a power of two up to {MOST_TABLETS}, or 0 for none"
             if not 0 < replicas <= MOST_REPLICAS:
                 return f"a table cannot have {counted(replicas, 'replica')}: write 1 to {MOST_REPLICAS}"
-            return _wrong_table(table)
+            return _wrong_id(table)
         case RepairTable(_, table) | ResizeTable(_, table) | DropTable(_, table):
-            return _wrong_table(table)
+            return _wrong_id(table)
         case MoveTablet(_, table, _, source, target):
-            return _wrong_table(table) or _wrong_node(source) or _wrong_node(target)
+            return _wrong_id(table) or _wrong_node(source) or _wrong_node(target)
         case AlterTable(_, table, replicas):
             if not 0 < replicas <= MOST_REPLICAS:
                 return f"a table cannot have {counted(replicas, 'replica')}: write 1 to {MOST_REPLICAS}"
-            return _wrong_table(table)
+            return _wrong_id(table)
         case CreateView(_, view, table):
-            return _wrong_table(view) or _wrong_table(table) or _wrong_view(message)
+            return _wrong_id(view) or _wrong_id(table) or _wrong_view(message)
         case DropView(_, view):
-            return _wrong_table(view)
+            return _wrong_id(view)
         case _:
             raise AssertionError(f"no statement: {message}")
 
@@ -137,6 +140,11 @@ def _wrong_key(key: bytes) -> str:
 
 def _wrong_node(name: str) -> str:
     return "" if len(name) <= LONGEST_NAME else f"{name[:60]!r} names no node"
+
+
+def _wrong_id(table: str) -> str:
+    """What is wrong with the id of a table or view, which is its name, maybe with a number."""
+    return _wrong_table(_COUNT.sub("", table, count=1))
 
 
 def _wrong_table(table: str) -> str:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from stagewright.impl.catalog.names import NO_TABLE
+from stagewright.impl.catalog.names import NO_TABLE, last_before, no_table
 from stagewright.impl.cdc.consumer import Generation
 from stagewright.impl.cdc.reading import Page, changes_of
 from stagewright.impl.cdc.rows import Change, log_of
@@ -21,6 +21,8 @@ from stagewright.impl.node.messages import (
     GenerationsRequest,
     Level,
     Message,
+    NameReply,
+    NameRequest,
     OperatorReply,
     ScanReply,
     StatusReply,
@@ -55,10 +57,12 @@ _Answer = (
     | StatusReply
     | TabletsReply
     | ViewsReply
+    | NameReply
     | OperatorReply
 )
 PAGE = 200  # rows of a scan at a time
 SECOND_OPINION = 0.5  # seconds in which another node must answer the greeting
+_KNOWN = "see `tables` in `stagewright shell`"
 _LEARNED = 1.0  # seconds in which nodes learn of a table that was just made
 
 
@@ -73,7 +77,8 @@ class ViewRow(NamedTuple):
 class Session(Asking):
     """Reads and writes of one client. A request that fails at one node is repeated at the next one.
 
-    A write keeps its timestamp when it is repeated: it counts once, however often it arrives. Where a node says that too
+    A write keeps its timestamp when it is repeated: it counts once, however often it arrives. A statement is about the table
+    that had the name when it began, by its id: a node that carries it out late does nothing to another one. Where a node says that too
     few replicas are alive for the level, one other node is asked, as the first one may be wrong, and no more is tried.
     """
 
@@ -174,7 +179,8 @@ class Session(Asking):
         Raises:
             ClusterError: also if the cluster refuses: there are too few nodes for the replicas, for example.
         """
-        reply = self._ask(CreateTable(self._numbered(), table, replicas, tablets, cdc, images, ttl))
+        made = self._which(table).id
+        reply = self._ask(CreateTable(self._numbered(), made, replicas, tablets, cdc, images, ttl))
         assert isinstance(reply, OperatorReply)
         if not reply.accepted:
             raise ClusterError(reply.reason, help=reply.help or "see `stagewright cluster status`")
@@ -187,8 +193,8 @@ class Session(Asking):
         Raises:
             ClusterError: also if the cluster refuses: there is no such table, for example.
         """
-        number = self._numbered()
-        self._change(CreateView(number, view, table, modulus, comparison, bound))
+        base, made = self._id(table), self._which(view).id
+        self._change(CreateView(self._numbered(), made, base, modulus, comparison, bound))
 
     def drop_view(self, view: str) -> None:
         """Drop a view, built or not; one that is not there will do.
@@ -196,7 +202,9 @@ class Session(Asking):
         Raises:
             ClusterError: also if the cluster refuses.
         """
-        self._change(DropView(self._numbered(), view))
+        found = self._which(view)
+        if found.there:
+            self._change(DropView(self._numbered(), found.id))
 
     def drop_table(self, table: str) -> None:
         """Drop a table with its log, whatever is done to its tablets; one that was dropped before will do.
@@ -204,7 +212,11 @@ class Session(Asking):
         Raises:
             ClusterError: also if the cluster refuses: it has views, or there never was such a table.
         """
-        self._change(DropTable(self._numbered(), table))
+        found = self._which(table)
+        meant = found.id if found.there else last_before(found.id)
+        if not meant:
+            raise _unknown(table)
+        self._change(DropTable(self._numbered(), meant))
 
     def builds(self) -> list[Build]:
         """How far all views are built, as those nodes say it that answer.
@@ -235,7 +247,7 @@ class Session(Asking):
         Raises:
             ClusterError: also if the cluster refuses: it is being repaired, for example.
         """
-        self._change(RepairTable(self._numbered(), table))
+        self._change(RepairTable(self._numbered(), self._id(table)))
 
     def alter(self, table: str, replicas: int) -> None:
         """Let the tablets of a table have so many replicas; they gain or lose them when this returns.
@@ -243,7 +255,7 @@ class Session(Asking):
         Raises:
             ClusterError: also if the cluster refuses: there are too few nodes, for example.
         """
-        self._change(AlterTable(self._numbered(), table, replicas))
+        self._change(AlterTable(self._numbered(), self._id(table), replicas))
 
     def resize(self, table: str, resize: Resize) -> None:
         """Have the tablets of a table split or merged; they are so some time after this returns.
@@ -251,7 +263,7 @@ class Session(Asking):
         Raises:
             ClusterError: also if the cluster refuses: it has one tablet, for example.
         """
-        self._change(ResizeTable(self._numbered(), table, resize))
+        self._change(ResizeTable(self._numbered(), self._id(table), resize))
 
     def move(
         self, table: str, tablet: int, source: tuple[str, int], target: tuple[str, int]
@@ -261,9 +273,9 @@ class Session(Asking):
         Raises:
             ClusterError: also if the cluster refuses: the node has a replica of the tablet, for example.
         """
-        (leaving, from_shard), (pending, to_shard) = source, target
+        (leaving, from_shard), (pending, to_shard), meant = source, target, self._id(table)
         self._change(
-            MoveTablet(self._numbered(), table, tablet, leaving, pending, from_shard, to_shard)
+            MoveTablet(self._numbered(), meant, tablet, leaving, pending, from_shard, to_shard)
         )
 
     def balance(self, enabled: bool) -> None:
@@ -273,6 +285,19 @@ class Session(Asking):
             ClusterError: not enough nodes answered in time.
         """
         self._change(SetBalancing(self._numbered(), enabled))
+
+    def _which(self, name: str) -> NameReply:
+        """Which table or view has a name now, or which one would have it."""
+        reply = self._ask(NameRequest(self._numbered(), name))
+        assert isinstance(reply, NameReply)
+        return reply
+
+    def _id(self, name: str) -> str:
+        """The id of a table or view that is there."""
+        found = self._which(name)
+        if not found.there:
+            raise _unknown(name)
+        return found.id
 
     def _change(self, request: TableChange | CreateView | DropView) -> None:
         reply = self._ask(request)
@@ -325,7 +350,7 @@ class Session(Asking):
         if short is None or self._waits:
             why = _failure(reply)
             if why.startswith(NO_TABLE) and time.monotonic() > self._learned_by:
-                raise ClusterError(why, help="see `tables` in `stagewright shell`")
+                raise ClusterError(why, help=_KNOWN)
             return why
         if self._short is not None:
             raise self._unavailable(short)
@@ -342,6 +367,10 @@ class Session(Asking):
 
     def _unavailable(self, short: Unavailable) -> ReplicasUnavailableError:
         return ReplicasUnavailableError(short, writes=self._writes, in_doubt=self._in_doubt)
+
+
+def _unknown(table: str) -> ClusterError:
+    return ClusterError(no_table(table), help=_KNOWN)
 
 
 def _failure(reply: _Answer) -> str:

@@ -18,6 +18,7 @@ from stagewright.impl.node.messages import (
     CreateTable,
     HostInfo,
     Level,
+    NameRequest,
     NodeStatus,
     OperatorRequest,
     StatusReply,
@@ -137,11 +138,13 @@ class Supervisor:
 
     def _create_table(self, names: list[str], replicas: int, cdc: bool, images: bool) -> bool:
         """Make the table for rows, which may be there already."""
-        said = self.said()
-        if said is not None and TABLE in dict(said.tables):
-            return True
-        wanted = CreateTable(1, TABLE, min(replicas, len(names)), cdc=cdc, images=images)
-        return any(self._asked(n, wanted, "accepted") for n in names)
+        for name in names:
+            said = self._ask(name, NameRequest(1, TABLE))
+            if said is not None and said.succeeded:
+                wanted = CreateTable(1, said.id, min(replicas, len(names)), cdc=cdc, images=images)
+                if said.there or self._asked(name, wanted, "accepted"):
+                    return True
+        return False
 
     def serves(self, name: str) -> bool:
         """Whether a node answers clients now, also that the table for rows was dropped."""

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from stagewright.impl.catalog.columns import ALL, TOPOLOGY
+from stagewright.impl.catalog.names import name_of
 from stagewright.impl.catalog.tablet_rows import TabletRow, wished
 from stagewright.impl.catalog.view import View
 from stagewright.impl.group0 import Command, Mutation
@@ -24,7 +25,7 @@ def ask_to_move(view: View, rows: tuple[TabletRow, ...], request: MoveTablet) ->
         RefusedError: there is no such tablet or replica, something is done to it, or it cannot lie there.
     """
     if not 0 <= request.tablet < len(rows):
-        problem = f"{request.table} has no tablet {request.tablet}"
+        problem = f"{name_of(request.table)} has no tablet {request.tablet}"
         raise RefusedError(problem, (), help=f"its tablets: 0 to {len(rows) - 1}")
     row = rows[request.tablet]
     if row.tablet.moves or row.repair or row.wish is not None:

@@ -43,8 +43,7 @@ def _written(node: Context, request: TableChange) -> Command | None:
         case ResizeTable():
             return _resize(node, request)
         case MoveTablet():
-            table = node.view.named(request.table)
-            return ask_to_move(node.view, _tablets_of(node.view, table), request)
+            return ask_to_move(node.view, _tablets_of(node.view, request.table), request)
         case DropTable():
             return drop_table(node, request.table)
         case SetBalancing():
@@ -52,7 +51,7 @@ def _written(node: Context, request: TableChange) -> Command | None:
 
 
 def _repair(node: Context, request: RepairTable) -> Command:
-    table = node.view.named(request.table)
+    table = request.table
     rows = _tablets_of(node.view, table)
     if any(row.repair for row in rows):
         raise RefusedError(
@@ -64,7 +63,7 @@ def _repair(node: Context, request: RepairTable) -> Command:
 
 
 def _alter(node: Context, request: AlterTable) -> Command | None:
-    view, table, replicas = node.view, node.view.named(request.table), request.replicas
+    view, table, replicas = node.view, request.table, request.replicas
     _tablets_of(view, table)
     if table in view.views:
         problem = f"{name_of(table)} is a view: it has as many replicas as its base table"
@@ -82,7 +81,7 @@ def _alter(node: Context, request: AlterTable) -> Command | None:
 
 def _resize(node: Context, request: ResizeTable) -> Command:
     """A decision, with a number of its own."""
-    view, table, resize = node.view, node.view.named(request.table), request.resize
+    view, table, resize = node.view, request.table, request.resize
     count = len(_tablets_of(view, table))
     if resize is Resize.merge and count == 1:
         raise RefusedError(

@@ -7,7 +7,13 @@ from typing import Any
 
 from stagewright.impl.catalog.catalog import Catalog
 from stagewright.impl.catalog.columns import TABLES, TABLETS, Row
-from stagewright.impl.catalog.names import drop_of_table, name_of, new_id, was_dropped
+from stagewright.impl.catalog.names import (
+    drop_of_table,
+    name_of,
+    new_id,
+    refuse_late,
+    was_dropped,
+)
 from stagewright.impl.catalog.stream_rows import STREAMS
 from stagewright.impl.catalog.tablet_rows import rows_of
 from stagewright.impl.catalog.view import View
@@ -29,18 +35,20 @@ def create_table(node: Context, request: CreateTable) -> Command | None:
     """The command that makes a table, and its log; None: it is there already, and the same.
 
     Raises:
-        RefusedError: the name is taken, or there are too few nodes.
+        RefusedError: the name is taken, or was since this was asked, or there are too few nodes.
     """
-    catalog = node.catalog
-    known, table = catalog.tables[TABLES], node.view.named(request.table)
+    catalog, name = node.catalog, name_of(request.table)
+    known, table = catalog.tables[TABLES], meant(node, request.table)
+    if node.has(Defect.recreated_tables_are_the_same):
+        table = name
     if table in node.view.views:
-        raise RefusedError(f"there is a view {request.table}", (), help="choose another name")
+        raise RefusedError(f"there is a view {name}", (), help="choose another name")
     if (table,) in known:
         _refuse_another(table, known, _rows_of(table, request))
         return None
     if not node.has(Defect.recreated_tables_are_the_same):
-        table = new_id(catalog.tables, table)
-    made, text = _rows_of(table, request), f"create table {request.table}"
+        refuse_late(catalog.tables, table)
+    made, text = _rows_of(table, request), f"create table {name}"
     if not request.tablets:
         return Command(text, mutations=tuple(made))
     layout = allocated(node.view, request.tablets, request.replicas, node.down)
@@ -93,7 +101,15 @@ def _refuse_another(
     )
 
 
-def drop_table(node: Context, name: str) -> Command | None:
+def meant(node: Context, thing: str) -> str:
+    """The table or view that a statement is about, which has an id: also if there is another one of its name by now."""
+    if not node.has(Defect.statements_act_on_names):
+        return thing
+    there = node.view.named(name_of(thing))
+    return there if there in node.view.tables else new_id(node.catalog.tables, name_of(thing))
+
+
+def drop_table(node: Context, table: str) -> Command | None:
     """The command that drops a table with its log, whatever is done to it; None: it was dropped before.
 
     Nodes remove the rows when they learn of it.
@@ -102,8 +118,8 @@ def drop_table(node: Context, name: str) -> Command | None:
         RefusedError: there never was such a table, it is a view or a log, or it has views.
     """
     catalog, view = node.catalog, node.view
-    table = view.named(name)
-    if table not in view.tables and was_dropped(catalog.tables, name):
+    table = meant(node, table)
+    if table not in view.tables and was_dropped(catalog.tables, table):
         return None
     _refuse_to_drop(view, table)
     board = Board(node.rules, catalog)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from stagewright.impl.catalog.columns import TABLES, TABLETS
-from stagewright.impl.catalog.names import drop_of, name_of, new_id
+from stagewright.impl.catalog.names import drop_of, name_of, refuse_late
 from stagewright.impl.catalog.tablet_rows import rows_of
 from stagewright.impl.catalog.view import View
 from stagewright.impl.group0 import Command, Mutation
@@ -14,7 +14,7 @@ from stagewright.impl.node.defects import Defect
 from stagewright.impl.runtime import Instance
 from stagewright.impl.tablets.allocation import allocated
 from stagewright.impl.tablets.replication import is_altered
-from stagewright.impl.tablets.statements import emptied
+from stagewright.impl.tablets.statements import emptied, meant
 from stagewright.impl.topology.planning import Board, step_of
 from stagewright.impl.views.building.choices import choices, places_of
 from stagewright.impl.views.building.tasks import (
@@ -37,16 +37,22 @@ def create_view(node: Context, wanted: ViewDefinition) -> Command | None:
     """The command that makes a view with as many tablets as its base table; None: it is there already.
 
     Raises:
-        RefusedError: there is no such base table, it is no table of tablets, or the name is taken.
+        RefusedError: there is no such base table, it is no table of tablets, or the name is taken, or was since this was
+            asked.
     """
     catalog, view = node.catalog, node.view
-    wanted = replace(wanted, base=view.named(wanted.base))
-    known = view.views.get(view.named(wanted.name))
-    if known is not None and replace(known, name=wanted.name) == wanted:
+    name = name_of(wanted.name)
+    made_again = node.has(Defect.recreated_views_are_the_same)
+    wanted = replace(
+        wanted,
+        name=name if made_again else meant(node, wanted.name),
+        base=meant(node, wanted.base),
+    )
+    if view.views.get(wanted.name) == wanted:
         return None
     _refuse(view, wanted)
-    if not node.has(Defect.recreated_views_are_the_same):
-        wanted = replace(wanted, name=new_id(catalog.tables, wanted.name))
+    if not made_again:
+        refuse_late(catalog.tables, wanted.name)
     layout = allocated(view, len(view.tablets[wanted.base]), view.tables[wanted.base], node.down)
     board = Board(node.rules, catalog)
     board.see(node.down)
@@ -64,8 +70,9 @@ def create_view(node: Context, wanted: ViewDefinition) -> Command | None:
 
 def _refuse(view: View, wanted: ViewDefinition) -> None:
     base = name_of(wanted.base)
-    if view.named(wanted.name) in view.tables:
-        raise RefusedError(f"there is a {wanted.name} already", (), help="choose another name")
+    if wanted.name in view.tables:
+        problem = f"there is a {name_of(wanted.name)} already"
+        raise RefusedError(problem, (), help="choose another name")
     if wanted.base not in view.tables:
         raise RefusedError(f"there is no table {base}", (), help="create it first")
     if wanted.base in view.views or wanted.base not in view.tablets:
@@ -79,9 +86,9 @@ def _refuse(view: View, wanted: ViewDefinition) -> None:
 
 
 def drop_view(node: Context, name: str) -> Command | None:
-    """The command that drops a view with its tasks; None: there is none."""
+    """The command that drops a view, by its id, with its tasks; None: it is not there any more."""
     catalog, view = node.catalog, node.view
-    name = view.named(name)
+    name = meant(node, name)
     known = view.views.get(name)
     if known is None:
         return None

@@ -28,6 +28,8 @@ from stagewright.impl.node.messages.operators import (
     GenerationsReply as GenerationsReply,
     GenerationsRequest as GenerationsRequest,
     Load as Load,
+    NameReply as NameReply,
+    NameRequest as NameRequest,
     NodeStatus as NodeStatus,
     OperatorReply as OperatorReply,
     OperatorRequest as OperatorRequest,
@@ -78,6 +80,8 @@ Message = (
     | ClientScan
     | ScanReply
     | OperatorRequest
+    | NameRequest
+    | NameReply
     | CreateTable
     | RepairTable
     | AlterTable

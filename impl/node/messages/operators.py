@@ -30,11 +30,33 @@ class OperatorRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class NameRequest:
+    """Ask which table or view a name means, by all that is committed when it is asked."""
+
+    number: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class NameReply:
+    """The id of the table or view that has a name, if it is `there`; else that of the next one that is created under it.
+
+    Statements name what they are about by its id: one that is carried out late does nothing to another table of the name.
+    """
+
+    number: int
+    succeeded: bool
+    id: str = ""
+    there: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class CreateTable:
     """Make a table, of so many `tablets` or (0) by the token ring; `cdc`: with a log of changes."""
 
     number: int
-    table: str
+    table: str  # the id that it is to have, or that of the table of its name
     replicas: int = 3
     tablets: int = 0
     cdc: bool = False

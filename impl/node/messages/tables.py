@@ -1,4 +1,4 @@
-"""What operators ask of tables of tablets and of their views, and the calls by which views are built."""
+"""What operators ask of tables of tablets and of their views, by their ids, and the calls by which views are built."""
 
 from __future__ import annotations
 

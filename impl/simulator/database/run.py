@@ -31,6 +31,7 @@ from stagewright.impl.simulator.database.checks.rest import is_at_rest, is_balan
 from stagewright.impl.simulator.database.checks.rows.oracles import RowOracles
 from stagewright.impl.simulator.database.checks.watcher import Watcher
 from stagewright.impl.simulator.database.checks.work.refusal_watcher import RefusalWatcher
+from stagewright.impl.simulator.database.checks.work.statement_oracle import StatementOracle
 from stagewright.impl.simulator.database.clients import Clients
 from stagewright.impl.simulator.database.hosts import EPOCH
 from stagewright.impl.simulator.database.operations.asks import OPERATION_MS, Asks
@@ -103,30 +104,21 @@ class _Run:
             known = partial(must_be_known, self.world)
             self.watcher.refusals = RefusalWatcher(known, self.oracle.broken)
         self.world.log.listeners.append(self._committed)
+        self.statements = StatementOracle(self.oracle)
         self.outcomes: list[Outcome] = []
         self._committed_at = 0
         self._united_at = 0  # when whoever was away at the end was back
         self.troubles = Troubles(self.world, plan.faults)
         self.aims = Aims(self.world, self.troubles, lambda: self.log_check.catalog.view)
         self.nodes = NodeOperations(self.world, self.log_check.catalog, asks, self.troubles.killed)
-        self.views = ViewOperations(
-            self.world,
-            self.log_check.catalog,
-            self.oracle,
-            self.clients,
-            asks,
-            self.log_check.problems,
-        )
+        asked = self.oracle, self.clients, asks, self.statements
+        of_views = self.log_check.problems
+        self.views = ViewOperations(self.world, self.log_check.catalog, *asked, of_views)
         self.watcher.follow_views(self.views.check, self.world.hosts)
         now, late = (lambda: (EPOCH + self.events.now) * 1000), round(plan.faults.skew)
+        logging = plan.cdc, plan.images, plan.ttl
         self.tables = TableOperations(
-            self.world,
-            self.log_check.catalog,
-            self.oracle,
-            self.clients,
-            asks,
-            self.troubles,
-            (plan.cdc, plan.images, plan.ttl),
+            self.world, self.log_check.catalog, *asked, self.troubles, logging
         )
         self.changes: ChangeChecks | None = None
         if plan.cdc:
@@ -149,6 +141,7 @@ class _Run:
         self.log_check.hear(entry, self.events.now)
         self.rows.committed(before, self.log_check.catalog.view)
         self.tables.committed(before, self.log_check.catalog.view)
+        self.statements.committed(before, self.log_check.catalog.view)
         self.views.committed(entry, before)
         if self.watcher.views is not None:
             self.watcher.views.committed(entry, self.log_check.catalog)
@@ -227,12 +220,16 @@ class _Run:
         for host in hosts:
             self.world.add(Identity(host, founders=hosts))
         self.asks.until(self._all_are_ready, BEGIN_MS)
+        self.statements.carry_out("create", TABLE, self._make_table)
+        self.asks.until(self._all_have_learned, BEGIN_MS)
+
+    def _make_table(self) -> str:
         while TABLE not in self.log_check.catalog.view.tables:
             plan, logging = self.plan, (self.plan.cdc, self.plan.images, self.plan.ttl)
             wanted = CreateTable(self.asks.number(), TABLE, plan.replicas, 0, *logging)
             self.world.send("operator", "n1", wanted)
             self.asks.until(lambda: TABLE in self.log_check.catalog.view.tables, BEGIN_MS)
-        self.asks.until(self._all_have_learned, BEGIN_MS)
+        return "done"
 
     def _all_are_ready(self) -> bool:
         return all(h.node is not None and h.node.context.ready for h in self.world.hosts.values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stagewright.impl.catalog.features import FEATURES
 from stagewright.impl.views.maintenance.definition import ViewDefinition, definition_in
@@ -26,7 +26,7 @@ FORMS = {
     "suspend": "suspend NODE",
     "resume": "resume NODE",
     "restart": "restart NODE",
-    "table": "table NAME tablets NUMBER rf NUMBER",
+    "table": "table NAME tablets NUMBER rf NUMBER [through NODE]",
     "repair": "repair TABLE",
     "alter": "alter TABLE rf NUMBER",
     "split": "split TABLE",
@@ -35,10 +35,10 @@ FORMS = {
     "balancing": "balancing on|off",
     "ask": "ask decommission|remove|rebuild NODE|repair|split|merge TABLE",
     "abort": "abort NODE",
-    "create": "create view NAME on TABLE by value [mod NUMBER] [where value < NUMBER]",
+    "create": "create view NAME on TABLE by value [mod NUMBER] [where value < NUMBER] [through NODE]",
     "await": "await VIEW",
     "build": "build status",
-    "drop": "drop view VIEW|table TABLE",
+    "drop": "drop view VIEW|table TABLE [through NODE]",
     "wait": "wait MILLISECONDS",
 }
 OF_TABLES = ("table", "repair", "alter", "split", "merge", "move")
@@ -64,6 +64,7 @@ class Operation:
     source: str = ""  # of a replica that moves: a node, maybe with a shard
     target: str = ""
     lacks: str = ""  # a feature of which a new node does not know
+    through: str = ""  # the node that a statement is sent to first
 
     @property
     def of_table(self) -> bool:
@@ -77,6 +78,9 @@ class Operation:
         return self.verb in OF_VIEWS and not self.of_table
 
     def __str__(self) -> str:
+        return f"{self._words()} through {self.through}" if self.through else self._words()
+
+    def _words(self) -> str:
         if self.of_view:
             return self._of_view()
         if self.verb == "drop":
@@ -111,7 +115,16 @@ def parse_script(text: str) -> tuple[Operation, ...]:
         InputError: one of them is none.
     """
     parts = [part.split() for part in text.split(";") if part.strip()]
-    return tuple(_parse(words) for words in parts)
+    return tuple(_parse_statement(words) for words in parts)
+
+
+def _parse_statement(words: list[str]) -> Operation:
+    """An operation; a statement may say which node it is sent to first."""
+    match words:
+        case ["table" | "create" | "drop" as verb, *rest, "through", node] if _NAME.fullmatch(node):
+            return replace(_parse([verb, *rest]), through=node)
+        case _:
+            return _parse(words)
 
 
 def _parse(words: list[str]) -> Operation:

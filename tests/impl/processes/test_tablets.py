@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from pathlib import Path
 from random import Random
 
@@ -17,7 +22,9 @@ from tests.patience import PATIENCE
 
 from stagewright.impl.cdc.rows import log_of
 from stagewright.impl.endurance.writers import all_is_there, kills, writing
-from stagewright.impl.node.messages import Level, TabletsReply
+from stagewright.impl.node.messages import CreateTable, Level, Message, OperatorReply, TabletsReply
+from stagewright.impl.node.messages.tables import DropTable
+from stagewright.impl.processes.asking import Conversation
 from stagewright.impl.processes.client import Session
 from stagewright.impl.processes.errors import ClusterError
 from stagewright.impl.processes.supervisor import Supervisor
@@ -218,3 +225,73 @@ def test_the_default_table_may_be_dropped_and_nodes_still_come_and_start(tmp_pat
         supervisor.start(2)
         assert session.get(b"a") is None  # it is made anew
         session.close()
+
+
+# -- a statement that lay at a stopped process until it was done through another node ----------------------------------
+
+
+@contextmanager
+def stopped(supervisor: Supervisor, name: str, message: Message) -> Iterator[Future[OperatorReply]]:
+    """A node's process stands still, with a message that it has not read; then it goes on."""
+    process = supervisor.running(name)
+    assert process is not None
+    layout = supervisor.layout
+    address = layout.node_file(name).identity.host.address
+    with (
+        closing(Conversation(address, layout.secret(), PATIENCE)) as to,
+        ThreadPoolExecutor(1) as sender,
+    ):
+        os.kill(process, signal.SIGSTOP)
+        try:
+            yield sender.submit(to.ask, message, PATIENCE)
+        finally:
+            os.kill(process, signal.SIGCONT)
+
+
+@pytest.mark.long
+def test_a_late_drop_spares_the_next_table(tmp_path: Path) -> None:
+    with cluster(tmp_path / "c", 3) as supervisor, closing(supervisor.session(T)) as session:
+        session.create(T, 3, 2)
+        with stopped(supervisor, "n3", DropTable(1, T)) as late:
+            session.drop_table(T)
+            session.create(T, 3, 2)
+            session.put(b"a", b"1")
+        assert late.result(PATIENCE).accepted  # as it was done
+        assert session.get(b"a") == b"1"
+        session.drop_table(T)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("wrong", ["", "statements_act_on_names"])
+def test_so_does_one_that_arrives_when_the_node_knows_of_that(tmp_path: Path, wrong: str) -> None:
+    with (
+        cluster(tmp_path / "c", 3, wrong=wrong) as supervisor,
+        closing(supervisor.session(T)) as session,
+    ):
+        session.create(T, 3, 2)
+        session.drop_table(T)
+        session.create(T, 3, 2)
+        session.put(b"a", b"1")
+        address = supervisor.layout.node_file("n3").identity.host.address
+        with closing(Conversation(address, supervisor.layout.secret(), PATIENCE)) as late:
+            assert late.ask(DropTable(1, T), PATIENCE).accepted
+        assert (T in session.tables()) is not bool(wrong)
+        if not wrong:
+            assert session.get(b"a") == b"1"
+
+
+@pytest.mark.long
+def test_a_late_create_makes_no_table_again(tmp_path: Path) -> None:
+    with cluster(tmp_path / "c", 3) as supervisor, closing(supervisor.session(T)) as session:
+        with stopped(supervisor, "n3", CreateTable(1, T, 3, 2)) as late:
+            session.create(T, 3, 2)
+            session.drop_table(T)
+            with pytest.raises(ClusterError, match=r"there is no table ks\.t"):
+                session.repair(T)
+        late.result(PATIENCE)  # it is refused, or was done before the drop
+        time.sleep(0.5)
+        assert T not in session.tables()
+        with pytest.raises(ClusterError, match=r"there is no table ks\.never"):
+            session.drop_table("ks.never")
+        session.drop_table(T)  # which is done
+        session.drop_view("ks.v")

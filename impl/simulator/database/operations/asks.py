@@ -50,11 +50,17 @@ class Asks:
         known = [n for n, m in nodes.items() if m.state.owns or n in self._world.isolated]
         return [n for n in known if hosts[n].node is not None]
 
-    def say(self, request: Callable[[int], Message]) -> OperatorReply | None:
-        """Ask for something that is then committed, or refused; None: there is no answer in time."""
+    def say(self, request: Callable[[int], Message], through: str = "") -> OperatorReply | None:
+        """Ask for something that is then committed, or refused; None: there is no answer in time.
+
+        A node that it goes `through` gets it late if it is cut off: when it is back.
+        """
         number, nodes = self.number(), self.serving()
         nodes = [n for n in nodes if n not in self._world.absent] or nodes
-        if nodes:
+        nodes = [through] if through in self._world.hosts else nodes
+        if through in self._world.parted:
+            self._world.held.append(("operator", through, request(number)))
+        elif nodes:
             self._world.send("operator", nodes[0], request(number))
         return self._reply(number)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from stagewright.impl.catalog.catalog import Catalog
-from stagewright.impl.catalog.names import name_of
+from stagewright.impl.catalog.names import name_of, new_id
 from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.catalog.view import View
 from stagewright.impl.node.messages import STARTING, CreateTable, Message
@@ -20,6 +20,7 @@ from stagewright.impl.node.messages.tables import (
 )
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.checks.repair_oracle import RepairOracle
+from stagewright.impl.simulator.database.checks.work.statement_oracle import StatementOracle
 from stagewright.impl.simulator.database.clients import Clients
 from stagewright.impl.simulator.database.operations.asks import (
     AGAIN_MS,
@@ -55,6 +56,7 @@ class TableOperations:
         oracle: Oracle,
         clients: Clients,
         asks: Asks,
+        statements: StatementOracle,
         troubles: Troubles,
         logging: tuple[bool, bool, int],
     ) -> None:
@@ -62,6 +64,7 @@ class TableOperations:
         self._logging = logging
         self._oracle = oracle
         self.repairs = RepairOracle(world, oracle)
+        self._statements = statements
         self._world = world
         self._catalog = catalog
         self._clients = clients
@@ -79,7 +82,7 @@ class TableOperations:
                 return f"refused: there is no table {name}"
             raise InputError(f"`{operation}`: there is no such table", help="make it first")
         if operation.verb == "drop":
-            return self._drop(name)
+            return self._drop(name, operation.through)
         if operation.verb == "move":
             return self._move(table, operation)
         if operation.verb == "alter":
@@ -112,11 +115,18 @@ class TableOperations:
     def _create(self, name: str, operation: Operation) -> str:
         """Make a tablet table, which clients use from then on, by its id; no request for one of before is on its way."""
         tablets, replicas = operation.number, operation.replicas
-        for table in [t for t in self._oracle.dropped if name_of(t) == name]:
-            self._asks.until(lambda of=table: not self._clients.waits_for(of), LEARNED_MS)  # type: ignore[misc]
-        refusal = self._ask(
-            lambda number: CreateTable(number, name, replicas, tablets, *self._logging),
-            lambda: self._is_there(name),
+        for gone in [t for t in self._oracle.dropped if name_of(t) == name]:
+            self._asks.until(lambda of=gone: not self._clients.waits_for(of), LEARNED_MS)  # type: ignore[misc]
+        there, unused = self._catalog.view.named(name), new_id(self._catalog.tables, name)
+        table = there if self._is_there(name) else unused
+        refusal = self._statements.carry_out(
+            "create",
+            table,
+            lambda: self._ask(
+                lambda number: CreateTable(number, table, replicas, tablets, *self._logging),
+                lambda: self._is_there(name),
+                through=operation.through,
+            ),
         )
         if refusal:
             return refusal
@@ -128,12 +138,20 @@ class TableOperations:
         view = self._catalog.view
         return view.named(name) in view.tables
 
-    def _drop(self, name: str) -> str:
+    def _drop(self, name: str, through: str) -> str:
         """Drop a table, which clients have used until then; then nobody who has learned that has a row of it."""
         view = self._catalog.view
-        refused = bool(view.views_of(view.named(name))) or name in map(name_of, view.views)
-        refusal = self._ask(
-            lambda number: DropTable(number, name), lambda: not self._is_there(name), final=refused
+        table = view.named(name)
+        refused = bool(view.views_of(table)) or name in map(name_of, view.views)
+        refusal = self._statements.carry_out(
+            "drop",
+            table,
+            lambda: self._ask(
+                lambda number: DropTable(number, table),
+                lambda: not self._is_there(name),
+                final=refused,
+                through=through,
+            ),
         )
         if refusal:
             return refusal
@@ -240,12 +258,16 @@ class TableOperations:
         taken: Callable[[], bool],
         *,
         final: bool = False,
+        through: str = "",
     ) -> str:
-        """Ask until it is committed; otherwise why not. A refusal may be due to faults, unless it is `final`."""
+        """Ask until it is committed, the first time maybe `through` some node; otherwise why not.
+
+        A refusal may be due to faults, unless it is `final`.
+        """
         events = self._world.events
         deadline = events.now + OPERATION_MS
         while events.now < deadline:
-            reply = self._asks.say(request)
+            reply, through = self._asks.say(request, through), ""
             if taken() or (reply is not None and reply.accepted):
                 return ""
             starts = reply is not None and reply.reason.endswith(STARTING)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from stagewright.impl.catalog.catalog import Catalog
+from stagewright.impl.catalog.names import new_id
 from stagewright.impl.catalog.view import View
 from stagewright.impl.group0 import Entry
 from stagewright.impl.node.messages import (
@@ -19,6 +20,7 @@ from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.checks.staging_watcher import StagingWatcher
 from stagewright.impl.simulator.database.checks.view_check import ViewCheck
 from stagewright.impl.simulator.database.checks.view_oracle import Expected, ViewOracle
+from stagewright.impl.simulator.database.checks.work.statement_oracle import StatementOracle
 from stagewright.impl.simulator.database.clients import Clients
 from stagewright.impl.simulator.database.hosts import EPOCH
 from stagewright.impl.simulator.database.operations.asks import OPERATION_MS, UNFINISHED, Asks
@@ -53,6 +55,7 @@ class ViewOperations:
         oracle: Oracle,
         clients: Clients,
         asks: Asks,
+        statements: StatementOracle,
         problems: list[str],
     ) -> None:
         self.world = world
@@ -60,6 +63,7 @@ class ViewOperations:
         self._clients = clients
         self._asks = asks
         self._of_rows = oracle
+        self._statements = statements
         self.oracle = ViewOracle(world, catalog, oracle)
         self.check = ViewCheck(catalog, problems)
 
@@ -87,10 +91,7 @@ class ViewOperations:
                 return "built" if self._is_built(name) else UNFINISHED
             case _:
                 self._refuse_unknown(name, operation)
-                result = self._ask(
-                    lambda number: DropView(number, name),
-                    lambda: not self._is_there(name),
-                )
+                result = self._drop(name, operation.through)
                 if result == "done":
                     self.oracle.views.pop(name, None)
                 return result
@@ -105,17 +106,31 @@ class ViewOperations:
         base = self._catalog.view.named(f"ks.{operation.by}")
         if self._is_there(name):
             return f"refused: there is a {name} already"
-        expected = Expected(base, operation.number, operation.comparison, operation.bound)
-        self.oracle.expect(name, expected)
-        result = self._ask(
-            lambda number: CreateView(
-                number, name, base, operation.number, operation.comparison, operation.bound
+        rows = operation.number, operation.comparison, operation.bound
+        self.oracle.expect(name, Expected(base, *rows))
+        view = new_id(self._catalog.tables, name)
+        result = self._statements.carry_out(
+            "create",
+            view,
+            lambda: self._ask(
+                lambda number: CreateView(number, view, base, *rows),
+                lambda: self._is_there(name),
+                operation.through,
             ),
-            lambda: self._is_there(name),
         )
         if result != "done":
             self.oracle.views.pop(name)
         return result
+
+    def _drop(self, name: str, through: str) -> str:
+        view = self._catalog.view.named(name)
+        return self._statements.carry_out(
+            "drop",
+            view,
+            lambda: self._ask(
+                lambda number: DropView(number, view), lambda: not self._is_there(name), through
+            ),
+        )
 
     def _is_there(self, name: str) -> bool:
         view = self._catalog.view
@@ -125,12 +140,14 @@ class ViewOperations:
         if name not in self.oracle.names:
             raise InputError(f"`{operation}`: there is no such view", help="create it first")
 
-    def _ask(self, request: Callable[[int], Message], done: Callable[[], bool]) -> str:
-        """Ask until it is committed; what is refused for good is reported."""
+    def _ask(
+        self, request: Callable[[int], Message], done: Callable[[], bool], through: str
+    ) -> str:
+        """Ask until it is committed, the first time maybe `through` some node; what is refused for good is reported."""
         now = self.world.events
         deadline = now.now + OPERATION_MS
         while not done() and now.now < deadline:
-            reply = self._asks.say(request)
+            reply, through = self._asks.say(request, through), ""
             if reply is not None and not reply.accepted and not done():
                 return f"refused: {reply.reason}"
         return "done" if done() else UNFINISHED

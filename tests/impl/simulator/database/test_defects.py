@@ -18,6 +18,7 @@ from tests.impl.simulator.database.changes import test_cdc_wrong_builds
 from tests.impl.simulator.database.checks import test_refusals, test_scans
 from tests.impl.simulator.database.wrong_builds import Shown
 from tests.impl.simulator.tablets import (
+    test_late_statements,
     test_repair,
     test_replication,
     test_resizing,
@@ -137,6 +138,7 @@ def test_every_defect_is_shown() -> None:
             test_cdc_wrong_builds,
             test_drawn_runs,
             test_dropped_tables,
+            test_late_statements,
             test_refusals,
             test_repair,
             test_replication,
