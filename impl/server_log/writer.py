@@ -32,6 +32,7 @@ from stagewright.impl.server_log.lines import (
     BANNER,
     GROUP0,
     INIT,
+    OWN,
     PROXY,
     SCHEMA,
     TOPOLOGY,
@@ -84,6 +85,7 @@ class _Life:
         self.term: int | None = None  # that the node leads
         self.began = 0  # where in the log of group0 its leadership begins to count
         self.entered = TransitionState.null
+        self.refused = ""  # by what the coordinator is held up
         self.asked: set[tuple[int, int]] = set()  # barriers that the node has begun, as coordinator
         self.called: dict[tuple[int, int], BarrierRequest] = {}  # barriers of which it has heard
         self.got: set[tuple[int, int]] = set()  # of these, those that it has begun
@@ -209,6 +211,7 @@ class ServerLog:
         self._see_leadership()
         self._see_fence()
         self._see_state()
+        self._see_refusal()
         self._rows_of.look()
         self._see_tables()
         for request in self._of.drains.draining:
@@ -244,6 +247,7 @@ class ServerLog:
             self._say(GROUP0, "gaining leadership")
             self._say(TOPOLOGY, "start topology coordinator fiber")
         life.term, life.began, life.entered = term, 0, TransitionState.null
+        life.refused = ""
 
     def _see_fence(self) -> None:
         context, life = self._of.context, self._life
@@ -271,6 +275,19 @@ class ServerLog:
             if state is not TransitionState.null:
                 named = state.name.replace("_", " ")
                 self._say(TOPOLOGY, f"entered `{named}` transition state")
+
+    def _see_refusal(self) -> None:
+        """What the coordinator wants is refused all the time, or no more."""
+        coordinator, life = self._of.coordinator, self._life
+        refused = "" if coordinator is None else coordinator.refusals.lasting
+        if refused == life.refused:
+            return
+        if life.refused:
+            self._say(OWN, f"the topology coordinator is no longer held up: {life.refused}")
+        if refused:
+            tried = "the topology coordinator is held up, and tries again and again"
+            self._say(OWN, f"{tried}: {refused}", Level.WARN)
+        life.refused = refused
 
     def _see_tables(self) -> None:
         """Tables, views and logs may have been dropped since the node has been ready."""

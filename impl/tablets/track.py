@@ -401,7 +401,11 @@ class TabletTrack:
         ended = {row.name for row, step in moves if step.action == "finish"}
         silent = self._node.has(Defect.last_tablets_move_silently)
         ends = ("finish_draining_node",) if silent else ENDS
-        account(board, holders(view, set()), holders(view, ended), ends)
+        try:
+            account(board, holders(view, set()), holders(view, ended), ends)
+        except RefusedError:
+            self._planned_at = -1  # what was planned is wanted still
+            raise
 
     def _settle(self, board: Board) -> list[Effect]:
         """All is at rest."""

@@ -33,6 +33,7 @@ from stagewright.impl.topology.new_generation import (
 )
 from stagewright.impl.topology.orders import Job, Key, Orders
 from stagewright.impl.topology.planning import Board, step_of, unfenced
+from stagewright.impl.topology.refusals import Refusals
 from stagewright.impl.topology.rounds import Round, Rounds
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.topology.topology_states import Barrier, NodeState
@@ -71,6 +72,7 @@ class TopologyCoordinator:
         self.node = node
         self.rounds = Rounds(node, leadership.term)
         self.orders = Orders(node, leadership.term)
+        self.refusals = Refusals(node)
         self._resigned = resigned
         self._began = False
         self.is_busy = False  # a commit is on its way
@@ -168,9 +170,12 @@ class TopologyCoordinator:
             self._pending.append(step)
             self._took(rule, step)
         try:
-            return [*effects, *self.track.go_on(board), *self.clearing.go_on()]
+            effects += [*self.track.go_on(board), *self.clearing.go_on()]
         except RefusedError:
             return [*effects, *self._give_up()]
+        if not self.is_busy:
+            self.refusals.over()
+        return effects
 
     def _took(self, rule: Rule, step: Step) -> None:
         """What is tried again begins anew."""
@@ -255,10 +260,14 @@ class TopologyCoordinator:
             self.is_busy = False
             if ended.error is None:
                 self._volatile, self._pending, self._board = after, [], None
+                self.refusals.over()
                 committed()
                 return self.go_on()
             if isinstance(ended.error, RefusedError | RaceLostError):
                 self._board = None
+                self.refusals.met(ended.error)
+                if self.refusals.lasting and any(key[0] == "again" for key in self._waiting):
+                    return []  # whatever else happens, it is tried again as often as before
                 return [self._delay(("again", "", ended.number))]
             return self._give_up(not isinstance(ended.error, DeposedError))
 

@@ -19,9 +19,19 @@ from stagewright.impl.ring.tablets import TabletMap
 from stagewright.impl.runtime import Instance, Program, Record, Taken, command
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.spec.definition import Kept
+from stagewright.spec.errors import RefusedError
 from stagewright.spec.verdict import Step
 
 INSTANCE = "topology"
+_NOT_KEPT = {
+    "crash": {"node is up"},
+    "restart": {
+        "node is down",
+        "it is not being removed or replaced",
+        "it is not told to shut down, or banned",
+    },
+}
+"""Of whom the machine does not keep whether it is down: who is not there yet or any more, or stays down for good."""
 
 
 class Board:
@@ -81,7 +91,11 @@ class Board:
         self.taken += record.steps
 
     def see(self, down: frozenset[str]) -> list[Step]:
-        """Take the steps by which the machine sees as down whom a failure detector does; which they are."""
+        """Take the steps by which the machine sees as down whom a failure detector does; which they are.
+
+        Raises:
+            RefusedError: one of them is refused, though it is about a node of which the machine keeps whether it is down.
+        """
         found: list[Step] = []
         before: frozenset[Node] = self.instance.read("down")
         for node in self.instance.live(Node):
@@ -89,10 +103,15 @@ class Board:
             action = "crash" if node not in before else "restart"
             if (node.name in down) == (node in before):
                 continue
-            if self.instance.can(action, n=node):
-                step = step_of(action, n=node)
-                self.take(step)
-                found.append(step)
+            refusals = self.instance.refusals(action, n=node)
+            if refusals and _NOT_KEPT[action].issuperset(refusals):
+                continue
+            step = step_of(action, n=node)
+            if refusals:
+                problem = f"{step} cannot happen: {', '.join(refusals)}"
+                raise RefusedError(problem, refusals, help="what is down would be another node")
+            self.take(step)
+            found.append(step)
         return found
 
     def add_table(self, layout: TabletMap) -> None:

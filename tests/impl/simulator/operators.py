@@ -13,10 +13,11 @@ PATIENCE = 60_000  # simulated milliseconds
 
 
 class Operator:
-    """Begins a cluster of nodes n1, n2 and so on, each in a rack of its own."""
+    """Begins a cluster of nodes n1, n2 and so on, each in a rack of its own, whose logs are kept."""
 
     def __init__(self, nodes: int = 3) -> None:
         self.world = World(1)
+        self.world.logs = {}
         self.replies: list[Message] = []
         self.world.clients = lambda _to, message: self.replies.append(message)
         founders = tuple(HostInfo(f"n{i + 1}", rack=f"rack-n{i + 1}") for i in range(nodes))
