@@ -34,6 +34,7 @@ CDC = Document(
             "The generation's mapping",
             (
                 CdcLog.replicas_receive_both_writes_or_none,
+                CdcLog.writes_go_to_the_replicas_of_their_tokens,
                 CdcLog.log_rows_go_to_streams_of_their_generation,
                 CdcMapping.ranges_have_a_stream_for_each_shard,
                 CdcMapping.base_and_log_rows_are_in_one_vnode,
@@ -49,6 +50,7 @@ CDC = Document(
                 CdcGenerations.timestamps_in_the_window_are_accepted,
                 CdcGenerations.prepared_generations_become_usable,
                 CdcLog.writes_are_accepted_while_nodes_join,
+                CdcLog.joins_leave_rows_readable,
                 CdcLog.nodes_join,
                 CdcMapping.ranges_refine_the_vnodes,
                 CdcMapping.a_join_is_of_a_node_with_a_token,

@@ -534,7 +534,7 @@ class TabletViews(Machine):
         worker executes.
         """
         rests = self._is_at_rest(self._owner(r)) & (self.host[self._owner(r)] == n)
-        return self._is_new(r) & rests & (self.status != ViewStatus.success)
+        return ~self.written.has(r) & rests & (self.status != ViewStatus.success)
 
     @accepts(send)
     def each_tablet_is_worked_on(self, n: Term[Node], t: Term[Tablet], k: Term[Type]) -> Bool:
@@ -551,7 +551,7 @@ class TabletViews(Machine):
     @accepts(write)
     def rows_are_written_at_any_time(self, r: Term[Row]) -> Bool:
         """000: view building locks nobody out, and neither does a tablet operation."""
-        return self._is_new(r)
+        return ~self.written.has(r)
 
     @final
     def at_rest(self) -> Bool:

@@ -27,6 +27,7 @@ from stagewright.spec import (
     FlagVar,
     LeadsTo,
     Machine,
+    Maybe,
     Number,
     NumberVar,
     OptionalVar,
@@ -80,6 +81,10 @@ CLIENT = Actor("client")
 COORDINATOR = Actor("topology coordinator")
 NETWORK = Actor("network")
 TIME = Actor("time")
+
+
+Ring = dict[Token, Maybe[Node]]
+"""Of each token the node whose vnode ends there."""
 
 
 class Row(Enum):
@@ -287,23 +292,62 @@ class CdcLog(Machine):
         )
         return (self.start[g] <= at) & none_later
 
-    def _row_is_read(self) -> Bool:
-        """A client who reads the base row, at the node that owns its token, finds it."""
-        return some(owns(self.mapping, n, ROW) & self.stored[Row.base].has(n) for n in Node)
+    # -- promises ----------------------------------------------------------------------------------------
 
-    def _change_is_read(self) -> Bool:
-        """A client who reads the streams of each generation, at the nodes that own them, finds the log row."""
+    def _owner(self, token: Token, ring: Ring) -> Maybe[Node]:
+        """Whom a client asks for the token: of all vnodes, around the ring, the first that does not end before it."""
+        last, *others = reversed(token.around())
+        owner = ring[last]
+        for end in others:
+            owner = choose(ring[end].is_some(), ring[end], owner)
+        return owner
+
+    def _ring(self) -> Ring:
+        return {end: self.mapping.ring[end] for end in Token}
+
+    def _ring_to_be(self) -> Ring:
+        """The ring once the node that joins has joined."""
+        joining, node = self.mapping.joining, self.mapping.joining_node
+        return {end: choose(joining == end, node, owner) for end, owner in self._ring().items()}
+
+    def _is_replica(self, n: Term[Node], row: Row, ring: Ring) -> Bool:
+        """A client asks the node for the base row; for the changes, where the stream is that has its log row."""
+        if row is Row.base:
+            return self._owner(ROW, ring) == n
         return some(
-            (self.logged == g)
-            & (self.stream[g] == t)
-            & owns(self.mapping, n, t)
-            & self.stored[Row.log].has(n)
+            (self.logged == g) & (self.stream[g] == t) & (self._owner(t, ring) == n)
             for g in Generation
             for t in list(Token)
-            for n in Node
         )
 
-    # -- promises ----------------------------------------------------------------------------------------
+    def _is_read(self, row: Row) -> Bool:
+        return some(self._is_replica(n, row, self._ring()) & self.stored[row].has(n) for n in Node)
+
+    def _has_replicas(self) -> Bool:
+        return self._owner(ROW, self._ring()).is_some()
+
+    @step_property
+    def writes_go_to_the_replicas_of_their_tokens(self, after: Self, n: Term[Node]) -> Bool:
+        """003: the log write "will fall into the same vnode, thus it will have the same set of replicas as the base write":
+        for each of the two they are those that own its token, and at most a node that is about to.
+        """
+        written = self.logged.is_none() & after.logged.is_some()
+        sent = {row: after.under_way[row].has(n) for row in Row}
+        is_one = {row: after._is_replica(n, row, after._ring()) for row in Row}
+        is_to_be = {row: after._is_replica(n, row, after._ring_to_be()) for row in Row}
+        return written.implies(
+            every(
+                is_one[row].implies(sent[row]) & sent[row].implies(is_one[row] | is_to_be[row])
+                for row in Row
+            )
+        )
+
+    @step_property
+    def joins_leave_rows_readable(self, after: Self) -> Bool:
+        """003: a node that joins refines "existing vnodes into smaller vnodes", and nothing else: what was read before, a row
+        or a change, is read after it.
+        """
+        return every(self._is_read(row).implies(after._is_read(row)) for row in Row)
 
     @step_property
     def replicas_receive_both_writes_or_none(self, after: Self, n: Term[Node]) -> Bool:
@@ -332,8 +376,8 @@ class CdcLog(Machine):
         the streams of each generation "and the time intervals they are operating at".
         """
         in_its_time = some(self._has_begun_last(g, self.timestamp) for g in self.logged)
-        change = self._change_is_read() & in_its_time
-        return self._nothing_is_under_way().implies(self._row_is_read() == change)
+        change = self._is_read(Row.log) & in_its_time
+        return self._nothing_is_under_way().implies(self._is_read(Row.base) == change)
 
     @accepts(write_row)
     def writes_are_accepted_while_nodes_join(
@@ -346,12 +390,12 @@ class CdcLog(Machine):
         started = some(
             (self.start[g] <= timestamp) & self._has_begun_last(g, self.now) for g in self.committed
         )
-        return self._is_a_cluster() & recent & started
+        return self._has_replicas() & recent & started
 
     @sometimes
     def a_row_moves_to_the_node_that_joins(self) -> Bool:
         """A row that was written before a join is read at the joined node, and so is its change."""
-        read = self._row_is_read() & self._change_is_read()
+        read = self._is_read(Row.base) & self._is_read(Row.log)
         return read & (self.logged == Generation.first) & (self._tokens() == 2)
 
     @sometimes(at={losses: 1})
@@ -368,7 +412,7 @@ class CdcLog(Machine):
     @final
     def time_is_up(self) -> Bool:
         """The run is as long as it was to be, or there is nothing to write to."""
-        return (self.now == END) | ~self._is_a_cluster()
+        return (self.now == END) | ~self._has_replicas()
 
     # -- what older versions break -----------------------------------------------------------------------
 

@@ -496,8 +496,12 @@ class ViewBuilding(Machine):
         """000: "only batch per tablet replica": each replica's worker has its own, whatever another one executes."""
         task = self.tasks[t]
         waits = (task.life == Life.normal) & (task.call == Call.none) & (self.replica[t] == n)
-        free = every(~self._is_called(u) | ~(self.replica[u] == n) for u in Task)
+        free = every(~self._waits_for_its_worker(u) | ~(self.replica[u] == n) for u in Task)
         return waits & free & (self.stage == Stage.none)
+
+    def _waits_for_its_worker(self, t: Term[Task]) -> Bool:
+        """The coordinator has called for the task, and knows of no result."""
+        return ~self.tasks[t].call.any_of(Call.none, Call.answered)
 
     @invariant
     def built_views_are_complete(self) -> Bool:
@@ -545,7 +549,7 @@ class ViewBuilding(Machine):
     @invariant
     def one_call_for_a_replica(self, n: Term[Node]) -> Bool:
         """000: "it's the coordinator responsibility to schedule only batch per tablet replica"."""
-        return count(self._is_called(t) & (self.replica[t] == n) for t in Task) <= 1
+        return count(self._waits_for_its_worker(t) & (self.replica[t] == n) for t in Task) <= 1
 
     @invariant
     def one_batch_on_a_shard(self, n: Term[Node]) -> Bool:
@@ -597,7 +601,7 @@ class ViewBuilding(Machine):
     @final
     def at_rest(self) -> Bool:
         """A tablet at rest may stay where it is, when its view is built, or there is none."""
-        idle = ~some(self._is_called(t) | self.is_stored(t) for t in Task)
+        idle = ~some(self._waits_for_its_worker(t) | self.is_stored(t) for t in Task)
         return (self.stage == Stage.none) & (self.status != ViewStatus.started) & idle
 
     @liveness

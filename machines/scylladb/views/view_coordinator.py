@@ -412,12 +412,20 @@ class ViewCoordinator(Machine):
     @accepts(drop_table)
     def tables_are_dropped_at_any_time(self, b: Term[Base]) -> Bool:
         """000: the same of "a keyspace", whichever table is processed."""
-        return self._has_views(b)
+        return self._is_built_for(b)
 
     @accepts(register_staging)
     def sstables_are_staged_at_any_time(self, b: Term[Base], t: Term[Tablet]) -> Bool:
         """000: tasks are created when "a staging sstable was registered", whatever the shard executes."""
-        return ~self.staging[b].has(t) & self._has_views(b)
+        return ~self.staging[b].has(t) & self._is_built_for(b)
+
+    def _is_built_for(self, b: Term[Base]) -> Bool:
+        """000, "Does the table have any views?": one is built, or is to be."""
+        return some(
+            (self.table[v] == b)
+            & self.status[v].any_of(ViewStatus.created, ViewStatus.started, ViewStatus.success)
+            for v in View
+        )
 
     @invariant
     def dropped_tables_have_no_tasks(self, b: Term[Base]) -> Bool:
@@ -456,7 +464,7 @@ class ViewCoordinator(Machine):
     @step_property
     def staging_tasks_are_of_tables_with_views(self, after: Self, b: Term[Base]) -> Bool:
         """000: "Does the table have any views? NO: use normal directory"."""
-        return (after.staging[b] <= self.staging[b]) | self._has_views(b)
+        return (after.staging[b] <= self.staging[b]) | self._is_built_for(b)
 
     @invariant
     def batches_run_where_the_tablet_is(self, s: Term[Shard], t: Term[Tablet]) -> Bool:
@@ -507,8 +515,13 @@ class ViewCoordinator(Machine):
         """A table with staging tasks alone goes before those that have views to build, as the release has it."""
         only_when(self.release.has_an_order)
         chosen = self.processed.is_none() & (after.processed == b)
-        others = some(self._has_only_staging(o) for o in Base)
-        return (chosen & others).implies(self._has_only_staging(b))
+        views_to_build = some((self.table[v] == b) & ~self.building[v].is_empty() for v in View)
+        staging_alone = some(
+            ~self.staging[other].is_empty()
+            & every((self.table[v] == other).implies(self.building[v].is_empty()) for v in View)
+            for other in Base
+        )
+        return (chosen & staging_alone).implies(~views_to_build)
 
     @step_property
     def bases_are_left_when_done(self, after: Self, b: Term[Base]) -> Bool:

@@ -268,9 +268,6 @@ class ViewDestinations(Machine):
     def _is_staged(self, r: Replica, s: Term[Sstable]) -> Bool:
         return self.place[r][s].any_of(Place.with_generator, Place.with_task)
 
-    def _is_staged_anywhere(self, s: Term[Sstable]) -> Bool:
-        return some(self._is_staged(r, s) for r in Replica)
-
     def _is_nowhere(self, s: Term[Sstable]) -> Bool:
         return every(self.place[r][s] == Place.nowhere for r in Replica)
 
@@ -289,6 +286,13 @@ class ViewDestinations(Machine):
     def views_are_created_at_any_time(self, v: Term[View]) -> Bool:
         """000: tasks are created when "a view/index is created", whatever is staged, and though the tablet moves."""
         return self.status[v] == ViewStatus.none
+
+    def _waits(self, r: Replica, s: Term[Sstable]) -> Bool:
+        """The sstable is there, and not in the base directory yet."""
+        return ~self.place[r][s].any_of(Place.nowhere, Place.base)
+
+    def _waits_anywhere(self, s: Term[Sstable]) -> Bool:
+        return some(self._waits(r, s) for r in Replica)
 
     @invariant
     def built_views_are_complete(self, v: Term[View], s: Term[Sstable]) -> Bool:
@@ -317,7 +321,7 @@ class ViewDestinations(Machine):
         self, after: Self, v: Term[View], s: Term[Sstable]
     ) -> Bool:
         """000, process_staging: "generate view updates and move to base directory"."""
-        processed = some(self._is_staged(r, s) & (after.place[r][s] == Place.base) for r in Replica)
+        processed = some(self._waits(r, s) & (after.place[r][s] == Place.base) for r in Replica)
         return (processed & (self.status[v] != ViewStatus.none)).implies(after.view[v].has(s))
 
     @step_property
@@ -335,7 +339,7 @@ class ViewDestinations(Machine):
     @step_property
     def sstables_without_need_are_not_staged(self, after: Self, s: Term[Sstable]) -> Bool:
         """000: "use normal directory" where there are no views, none is started, or all have the rows."""
-        staged = ~self._is_staged_anywhere(s) & after._is_staged_anywhere(s)
+        staged = ~self._waits_anywhere(s) & after._waits_anywhere(s)
         started = some(self.status[v] == ViewStatus.started for v in View)
         lacking = some((self.status[v] == ViewStatus.success) & ~self.view[v].has(s) for v in View)
         return staged.implies(started | lacking)
@@ -388,7 +392,7 @@ class ViewDestinations(Machine):
     @final
     def nothing_is_staged(self) -> Bool:
         """A tablet may stay as it is, when no sstable waits."""
-        waits = some(self._is_staged_anywhere(s) for s in Sstable)
+        waits = some(self._waits_anywhere(s) for s in Sstable)
         done = every(self.status[v].any_of(ViewStatus.none, ViewStatus.success) for v in View)
         return ~waits & done & (self.migration != Migration.under_way)
 
@@ -405,7 +409,7 @@ class ViewDestinations(Machine):
     @liveness
     def staging_sstables_are_processed(self, s: Term[Sstable]) -> LeadsTo:
         """Every staging sstable is processed in the end."""
-        return leads_to(self._is_staged_anywhere(s), ~self._is_staged_anywhere(s))
+        return leads_to(self._waits_anywhere(s), ~self._waits_anywhere(s))
 
     @liveness
     def views_are_built(self, v: Term[View]) -> LeadsTo:

@@ -8,6 +8,7 @@ from stagewright.machines.scylladb.cdc.cdc_generations import (
     RING_DELAY,
     CdcGenerations,
     Generation,
+    Known,
     Node,
 )
 from stagewright.spec import (
@@ -177,6 +178,49 @@ class NodesLearnWhenTheyStart(CdcGenerations):
     def learn(self, n: Term[Node], g: Term[Generation]) -> None:
         """An operator has it look again."""
         super().learn(n, g)
+
+
+@known_bug(
+    "003-40",
+    'design document 003: the generation operates until "the following generation\'s timestamp"',
+    breaks=CdcGenerations.log_writes_use_the_generation_that_operates,
+    budgets={CdcGenerations.partitions: 0},
+)
+class TheOldestTakesTheWrite(CdcGenerations):
+    """The generations were gone through from the wrong end: of those that had begun, the first took all writes."""
+
+    def follows(self, later: Term[Generation], g: Term[Generation]) -> Bool:
+        """The one that starts to operate before the other."""
+        return self.start[later] < self.start[g]
+
+
+@known_bug(
+    "003-41",
+    'design document 003: a generation "was superseded by some new generation and will soon be removed"',
+    breaks=CdcGenerations.obsolete_generations_are_forgotten,
+    budgets=CALM,
+)
+class WhatWasReadIsKept(CdcGenerations):
+    """A node freed what it had never read of obsolete generations, and kept in memory what it had."""
+
+    def is_obsolete(self, n: Term[Node], g: Term[Generation]) -> Bool:
+        """The node needs neither the generation nor what it is to read of it."""
+        return super().is_obsolete(n, g) & (self.known[n][g] == Known.prepared)
+
+
+@known_bug(
+    "003-42",
+    'design document 003: a generation "was superseded by some new generation and will soon be removed"',
+    breaks=CdcGenerations.old_generations_are_cleared,
+    budgets=CALM,
+)
+class TheOldestWaitsForThoseBefore(CdcGenerations):
+    """A generation could be the oldest in group0 once there was none before it, which was to be removed for its sake."""
+
+    def _may_be_the_oldest(self, n: Term[Node], kept: Term[Generation]) -> Bool:
+        """Nothing is there before it, published or not."""
+        earlier = some(self.stored.has(h) & self.follows(kept, h) for h in Generation)
+        return super()._may_be_the_oldest(n, kept) & ~earlier
 
 
 BUGS = known_bugs_in(globals())

@@ -12,6 +12,8 @@ from stagewright.machines.scylladb.cdc.cdc_mapping import (
     Node,
     Shard,
     Token,
+    owns,
+    will_own,
 )
 from stagewright.machines.scylladb.cdc.cdc_publication import Generation
 from stagewright.spec import Bool, Fairness, Number, Term, action, between, choose, require, some
@@ -145,6 +147,61 @@ class LogRowsMoveWithAnyRange(CdcLog):
     def _is_at(self, row: Row, t: Token) -> Bool | bool:
         """The token is that of the base row; a log row is at any."""
         return t is ROW if row is Row.base else self.logged.is_some()
+
+
+@known_bug(
+    "003-37",
+    "design document 003: in the case of bootstrapping, it will become a pending replica",
+    breaks=CdcLog.writes_go_to_the_replicas_of_their_tokens,
+    budgets={CdcLog.losses: 0},
+)
+class WritesGoToTheJoiningNodeAlone(CdcLog):
+    """Once a node joined, both writes to its range went there, and not to the replica that is read until it has joined."""
+
+    def _is_written(self, n: Term[Node], token: Token) -> Bool:
+        joins = some(will_own(self.mapping, other, token) for other in Node) & self.pending
+        return choose(joins, will_own(self.mapping, n, token), owns(self.mapping, n, token))
+
+
+@known_bug(
+    "003-38",
+    "design document 003: the same set of replicas as the base write",
+    breaks=CdcLog.writes_go_to_the_replicas_of_their_tokens,
+    budgets={CdcLog.losses: 0},
+)
+class BothWritesGoToAllNodes(CdcLog):
+    """Base write and log write went to every node of the ring, so that they were colocated whatever the stream."""
+
+    def _is_written(self, n: Term[Node], token: Token) -> Bool:
+        in_the_ring = some(self.mapping.ring[end] == n for end in Token)
+        return in_the_ring | super()._is_written(n, token)
+
+
+@known_bug(
+    "003-39",
+    "design document 003: it modifies the token ring by refining existing vnodes",
+    breaks=CdcLog.joins_leave_rows_readable,
+    budgets={CdcLog.losses: 0},
+)
+class WhatIsAheadIsNotStreamed(CdcLog):
+    """A node that joined streamed what had the timestamps of earlier generations: a write that was ahead of its time, and
+    came before writes went to both, was left to a replica that nobody reads, and so was its log row.
+    """
+
+    @action(by=COORDINATOR, fair=Fairness.WEAK)
+    def insert_token(self, n: Term[Node], t: Term[Token]) -> None:
+        """The joining node gets what it lacks of earlier generations."""
+        require(self.pending, "writes go to it")
+        require(self._nothing_is_under_way(), "writes that were under way have ended")
+        own = some(self._is_for_the_join(g) for g in self.logged)
+        for row in Row:
+            moves = some(self._joins_for(m, row) for m in Node)
+            streamed = ~self.stored[row].is_empty() & ~own
+            for m in Node:
+                gets = self._joins_for(m, row) & (streamed | self.stored[row].has(m))
+                self.stored[row].put(m, choose(moves, gets, self.stored[row].has(m)))
+        self.pending = False
+        self.mapping.insert_token(n, t)
 
 
 BUGS = known_bugs_in(globals())

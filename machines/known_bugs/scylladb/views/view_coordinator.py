@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stagewright.machines.scylladb.views.view_building import Task, ViewBuilding
 from stagewright.machines.scylladb.views.view_coordinator import (
     CLIENT,
     WEAK,
@@ -12,7 +13,7 @@ from stagewright.machines.scylladb.views.view_coordinator import (
     ViewCoordinator,
     ViewStatus,
 )
-from stagewright.machines.scylladb.views.view_task import COORDINATOR, WORKER
+from stagewright.machines.scylladb.views.view_task import COORDINATOR, WORKER, Call
 from stagewright.spec import Bool, Term, action, choose, require, some
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
@@ -224,6 +225,47 @@ class CreatingWaitsForStagingSstables(ViewCoordinator):
         """A view is created, unless staging sstables are processed."""
         super().create_view(v)
         require(~_processes_staging(self), "no shard processes staging sstables")
+
+
+@known_bug(
+    "000-104",
+    'design document 000: "Does the table have any views?"',
+    breaks=ViewCoordinator.staging_tasks_are_of_tables_with_views,
+    sizes={Tablet: 1, Shard: 1},
+)
+class TheKeyspaceIsAskedForViews(ViewCoordinator):
+    """Staging sstables of any table became tasks as soon as another table of the keyspace had a view."""
+
+    def _has_views(self, b: Term[Base]) -> Bool:
+        del b
+        return some(self._exists(v) for v in View)
+
+
+@known_bug(
+    "000-105",
+    "design document 000: at most only one base table at the time",
+    breaks=ViewCoordinator.staging_alone_comes_first,
+    sizes={Tablet: 1, Shard: 1},
+)
+class OnlyTablesWithoutViewsComeFirst(ViewCoordinator):
+    """Taken for tables with staging tasks alone were those whose views are dropped: where the views are built, a repair
+    waited for the views of other tables.
+    """
+
+    def _has_only_staging(self, b: Term[Base]) -> Bool:
+        return ~self._has_views(b) & ~self.staging[b].is_empty()
+
+
+@known_bug(
+    "000-106",
+    "design document 000: the coordinator's responsibility to schedule only one batch per tablet replica",
+    breaks=ViewBuilding.one_call_for_a_replica,
+)
+class ReplicasAreIdleWhenTheyHaveBegun(ViewBuilding):
+    """A call that waits for its result was not counted: the coordinator called for another task of the replica."""
+
+    def _is_called(self, t: Term[Task]) -> Bool:
+        return self.tasks[t].call == Call.sent
 
 
 def _processes_staging(machine: ViewCoordinator) -> Bool:

@@ -264,7 +264,7 @@ class CreatingWaitsForStagedRows(ViewDestinations):
     @action(by=CLIENT)
     def create_view(self, v: Term[RepairedView]) -> None:
         """A view is created of a table without staging sstables."""
-        require(~some(self._is_staged_anywhere(s) for s in StagedRow), "nothing is staged")
+        require(~some(self._waits_anywhere(s) for s in StagedRow), "nothing is staged")
         super().create_view(v)
 
 
