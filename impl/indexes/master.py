@@ -59,6 +59,7 @@ _MOVES = {
     Permission.write_and_delete_while_removing: "stop_writes",
     Permission.delete_only_while_removing: "stop_deletes",
 }
+_BEFORE_ITS_JOB = (Permission.delete_only, Permission.write_and_delete, Permission.do_backfill)
 
 
 class Master:
@@ -183,13 +184,15 @@ class Master:
 
     def _build(self, row: IndexRow) -> Build:
         job, done, rows, expected, elapsed = self.catalog.job, 0, 0, 0, 0
-        if job is not None and row.number in job.indexes:
+        scanned = () if job is None else job.indexes  # also what was deferred, with another index
+        if job is not None and row.number in scanned:
             done = sum(until is None for until in job.until.values())
             rows, expected = job.rows, job.expected
             elapsed = 0 if job.read_time is None else self.port.now() - job.scan_began
+        waits = row.deferred and row.permission in _BEFORE_ITS_JOB and row.number not in scanned
         return Build(
             row.name, self._tell(row), row.error, done, row.permission is Permission.absent,
-            row.column, row.unique, row.deferred, rows, expected, elapsed, row.dropped,
+            row.column, row.unique, waits, rows, expected, elapsed, row.dropped,
         )  # fmt: skip
 
     def _tell(self, row: IndexRow) -> Status:

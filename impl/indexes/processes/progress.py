@@ -15,8 +15,9 @@ def listed(builds: Iterable[Build]) -> list[Build]:
 def shown_build(build: Build) -> dict[str, object]:
     """How far an index is built; the estimate takes it that rows are read as fast as until now."""
     status = "NONE" if build.status is None else build.status.name.replace("_", "-").upper()
-    if status == "IN-PROGRESS" and (build.dropped or build.gone):
-        status = "DROPPED"  # before it was built: the build does not go on
+    dropped = status != "SUCCESS" and build.dropped
+    if dropped or (status == "IN-PROGRESS" and build.gone):
+        status = "DROPPED"  # before it was built, or had failed: the build does not go on
     done = 1.0 if status == "SUCCESS" else 0.0
     left: float | None = None
     if build.expected and status == "IN-PROGRESS":
@@ -27,11 +28,11 @@ def shown_build(build: Build) -> dict[str, object]:
         "column": build.column,
         "unique": build.unique,
         "status": status,
-        "deferred": build.waits and status != "DROPPED",
+        "deferred": build.waits and status == "IN-PROGRESS",
         "done": round(done, 3),
-        "rows read": build.rows,
+        "rows read": build.rows if build.expected or status == "IN-PROGRESS" else None,
         "seconds left": left,
-        "error": build.error,
+        "error": "" if dropped else build.error,
         "dropped": build.dropped,
         "deleted": build.gone,
     }

@@ -178,15 +178,15 @@ class Run:
     def report(self) -> Report:
         """All of it."""
         script = self.plan.script
-        rows = script[0].number if script and script[0].verb == "table" else 0
-        self._load(rows)
+        created = script[0] if script and script[0].verb == "table" else None
+        self._load(created.number if created else 0)
         self.world.start()
         for client in self.clients:
             self.events.after(self.dice.randint(*NEXT_MS), self._next, client)
         self.events.after(TICK_MS, self._weather)
         self.world.look_on(TELL_MS)
         self._pass(100)
-        for operation in script[1:] if rows else script:
+        for operation in script[1:] if created else script:
             began = self.events.now
             result = self._do(operation)
             self.outcomes.append(Outcome(str(operation), result, began, self.events.now))

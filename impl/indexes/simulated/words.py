@@ -8,11 +8,15 @@ from stagewright.impl.indexes.simulated.script import Operation
 from stagewright.impl.indexes.splits.tablet_map import TABLE, index_table, place_parts
 from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
 
+DROPPED = "DROPPED"  # before it was built, or had failed
+
 
 def said_of(row: IndexRow) -> str:
     """What became of it."""
+    if row.dropped and row.status is not Status.success:
+        return DROPPED
     words = [row.status.name.replace("_", "-").upper(), row.error]
-    words += ["dropped"] if row.dropped and row.status is Status.success else []
+    words += ["dropped"] if row.dropped else []
     return ", ".join(filter(None, words))
 
 
@@ -20,6 +24,8 @@ def status_of(build: Build, tablets: int) -> str:
     """How far it is, of so many tablets."""
     if build.status is None:
         return "there is none"
+    if build.dropped and build.status is not Status.success:
+        return f"{DROPPED}, deleted" if build.gone else DROPPED
     text = build.status.name.replace("_", "-").upper()
     if build.status is Status.in_progress and build.tablets_done:
         text += f", {build.tablets_done} of {tablets} tablets"

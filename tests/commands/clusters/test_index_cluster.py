@@ -86,6 +86,9 @@ def indexes_are_built_and_read(run: Run) -> None:
         "index d on w: SUCCESS, dropped",
         "index d on w: SUCCESS, deleted",
     )
+    with_another = "create deferred index e on w; create index f on v; await f; await e"
+    code, out, _ = run("shell", "-c", with_another)
+    assert out.splitlines()[2:] == ["index f on v: SUCCESS", "index e on w: SUCCESS"]
 
 
 def mistakes_are_refused(run: Run) -> None:
@@ -145,6 +148,10 @@ def test_a_build_is_shown_with_its_progress_and_an_estimate() -> None:
     assert build_as_text(shown_build(build)) == "index i on v: IN-PROGRESS, 25 %, about 9.0 s to go"
     assert shown_build(replace(build, rows=0))["seconds left"] is None
     assert shown_build(replace(build, rows=120))["done"] == 1.0
+    dropped = replace(build, status=Status.failed, error="the index was dropped", dropped=True)
+    assert build_as_text(shown_build(dropped)) == "index i on v: DROPPED"
+    built = replace(build, status=Status.success, rows=0, expected=0)  # its job is over
+    assert shown_build(built)["rows read"] is None
     failed = replace(build, status=Status.failed, error="rows 1 and 2 both have v = 5", gone=True)
     assert (
         build_as_text(shown_build(failed))

@@ -72,6 +72,20 @@ def test_one_scan_is_for_all_indexes_that_wait() -> None:
     assert report.indexes == {"i": "SUCCESS", "j": "SUCCESS"}
 
 
+def test_indexes_of_a_table_that_is_empty() -> None:
+    report = done("create table 0 rows; create unique index i on v; await i; put 7 v=5; read i 5")
+    assert result(report, "await i") == "SUCCESS"
+    assert result(report, "read i 5") == "rows [7]"
+    assert report.kept
+
+
+def test_an_index_that_is_dropped_before_it_is_built_stays_dropped() -> None:
+    report = done("create table 40 rows; create index i on v; drop index i; wait 2000; status i")
+    assert result(report, "drop index i") == "DROPPED"
+    assert result(report, "status i") == "DROPPED, deleted"
+    assert report.indexes == {"i": "DROPPED"}
+
+
 def test_a_deferred_index_waits_for_its_statement() -> None:
     report = done("create table 9 rows; create deferred index i on v; wait 900; status i")
     assert result(report, "status i") == "IN-PROGRESS"
