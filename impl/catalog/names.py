@@ -17,6 +17,7 @@ from stagewright.spec.errors import RefusedError
 DROPPED = "dropped_tables"
 """The tables that were dropped, by id: who was down has rows of them, and who is late sends some. It is never emptied."""
 NO_TABLE = "there is no table "
+NOT_FOR_CLIENTS = ": the database alone writes it"
 _LOCAL = "scylla_local"
 _NUMBER = re.compile(r"#\d+")
 

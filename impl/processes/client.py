@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from stagewright.impl.catalog.names import NO_TABLE, last_before, no_table
+from stagewright.impl.catalog.names import NO_TABLE, NOT_FOR_CLIENTS, last_before, no_table
 from stagewright.impl.cdc.consumer import Generation
 from stagewright.impl.cdc.reading import Page, changes_of
 from stagewright.impl.cdc.rows import Change, log_of
@@ -344,12 +344,13 @@ class Session(Asking):
         return reply
 
     def _fault(self, reply: _Answer) -> str:
-        """The same as `_failure`; raises what two nodes agree on, or that a table is not there."""
+        """The same as `_failure`; raises what two nodes agree on, or that a table is not there, or not a client's."""
         short = reply.unavailable if isinstance(reply, ClientReply | ScanReply) else None
         self._in_doubt |= isinstance(reply, ClientReply) and not reply.succeeded and short is None
         if short is None or self._waits:
             why = _failure(reply)
-            if why.startswith(NO_TABLE) and time.monotonic() > self._learned_by:
+            final = why.startswith(NO_TABLE) or why.endswith(NOT_FOR_CLIENTS)
+            if final and time.monotonic() > self._learned_by:
                 raise ClusterError(why, help=_KNOWN)
             return why
         if self._short is not None:

@@ -18,6 +18,7 @@ from stagewright.commands import run_command_line
 from stagewright.commands.shell import split_commands
 from stagewright.impl.processes.layout import REAL, Settings
 from stagewright.live.tail import CLOCKS
+from stagewright.spec.errors import InputError
 
 
 @pytest.mark.long
@@ -60,6 +61,7 @@ def test_a_cluster_is_started_written_to_read_and_stopped(
         assert code == 1
         assert "there is a table ks.t with 2 tablets" in err
         assert "there is no table ks.u" in run("shell", "-c", "use u")[2]
+        keys_and_values_are_bytes_and_may_be_empty(run)
         assert "ks.t with 1 replica of 2 tablets" in run("cluster", "status")[1]
         code, out, _ = run("cluster", "status", "--json")
         status = json.loads(out)
@@ -88,6 +90,16 @@ def test_a_cluster_is_started_written_to_read_and_stopped(
     assert (code, out) == (0, "no node stopped\n")
 
 
+def keys_and_values_are_bytes_and_may_be_empty(run: Callable[..., tuple[int, str, str]]) -> None:
+    words = "use t; put '' e; get ''; put e ''; get e; put \udcff ';'; get \udcff"
+    assert run("shell", "-c", words)[:2] == (0, "done\ndone\ne\ndone\n\ndone\n;\n")
+    code, out, _ = run("shell", "--json", "-c", "use t; get \udcff; delete ''; delete e; get ''")
+    assert code == 0
+    said = [json.loads(line) for line in out.splitlines()]
+    assert said[1] == {"get": "\\xff", "value": ";"}
+    assert said[4] == {"get": "", "value": None}
+
+
 def what_is_not_there_is_bad_input(run: Callable[..., tuple[int, str, str]]) -> None:
     for words, wrong in (
         ("split none", "there is no table ks.none"),
@@ -114,6 +126,11 @@ def what_cannot_change_is_refused(run: Callable[..., tuple[int, str, str]]) -> N
     assert run("cluster", "start", "--replicas", "1")[0] == 0
     code, _, err = run("shell", "-c", "create table t tablets 2 rf 1 cdc")
     assert (code, "ks.t with 2 tablets, 1 replica and no log of changes" in err) == (1, True)
+    began = time.monotonic()
+    write = "create table l tablets 1 rf 1 cdc; use l_scylla_cdc_log; put a b"
+    code, _, err = run("shell", "-c", write)
+    assert (code, "ks.l_scylla_cdc_log is a log: the database alone writes it" in err) == (1, True)
+    assert time.monotonic() - began < 14, "what no node ever takes is not asked again and again"
 
 
 def test_a_view_is_made_awaited_read_and_dropped_in_the_shell(
@@ -240,6 +257,13 @@ def test_what_an_action_does_not_know_is_answered_with_its_own_usage(
 
 def test_commands_are_cut_at_semicolons_outside_of_quotations() -> None:
     assert split_commands("put a 'b;c';; get a #1;") == [["put", "a", "b;c"], ["get", "a", "#1"]]
+    assert split_commands("put '' \"\"; put k';' \\;;\t") == [["put", "", ""], ["put", "k;", ";"]]
+    for open_ended, says in (
+        ("put a 'b", "no closing quotation"),
+        ("get a\\", "no escaped character"),
+    ):
+        with pytest.raises(InputError, match=says):
+            split_commands(open_ended)
 
 
 @pytest.mark.long

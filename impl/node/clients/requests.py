@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from stagewright.impl.catalog.names import name_of, no_table
+from stagewright.impl.catalog.names import NOT_FOR_CLIENTS, name_of, no_table
 from stagewright.impl.catalog.view import View
 from stagewright.impl.cdc.metadata import Refused, Window
 from stagewright.impl.cdc.rows import (
@@ -207,9 +207,9 @@ class Requests:
 
     def _may_write(self, view: View, request: ClientWrite | ClientRead) -> str:
         if isinstance(request, ClientWrite) and request.table in view.logs.values():
-            return f"{name_of(request.table)} is a log: the database alone writes it"
+            return f"{name_of(request.table)} is a log{NOT_FOR_CLIENTS}"
         if isinstance(request, ClientWrite) and request.table in view.views:
-            return f"{name_of(request.table)} is a view: the database alone writes it"
+            return f"{name_of(request.table)} is a view{NOT_FOR_CLIENTS}"
         return ""
 
     def _plan(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import io
+import re
 import shlex
 import sys
 from collections.abc import Iterable
@@ -31,6 +33,9 @@ Quote a key or value that has spaces or semicolons, as in a shell: put greeting 
 exit codes: 0 every command was answered, 1 one was not (its write may have happened, unless it says that nothing was
   written), 2 bad input or usage
 """
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<end>;)|(?P<word>(?:[^\s;'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+))""", re.DOTALL
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -59,6 +64,8 @@ def execute(args: argparse.Namespace) -> int:
     try:
         if args.command is not None:
             return run_commands(shell, [args.command], forgiving=False)
+        if isinstance(sys.stdin, io.TextIOWrapper):
+            sys.stdin.reconfigure(errors="surrogateescape")  # keys and values are bytes
         if not sys.stdin.isatty():
             return run_commands(shell, sys.stdin, forgiving=False)
         print(shell.commands)
@@ -91,20 +98,21 @@ def split_commands(line: str) -> list[list[str]]:
     """The commands of a line, each as its words.
 
     Raises:
-        InputError: a quotation is not closed.
+        InputError: a quotation is not closed, or a backslash is before nothing.
     """
-    lexer = shlex.shlex(line, posix=True, punctuation_chars=";")
-    lexer.whitespace_split = True
-    lexer.commenters = ""
     found: list[list[str]] = [[]]
-    try:
-        for word in lexer:
-            if word.strip(";"):
-                found[-1].append(word)
-            else:
-                found.append([])
-    except ValueError as error:
-        raise InputError(f"{line.strip()}: {error}", help="close the quotation") from None
+    place, line = 0, line.strip()
+    while place < len(line):
+        token = _TOKEN.match(line, place)
+        if token is None:
+            if line[place:].lstrip() == "\\":
+                raise InputError(f"{line}: no escaped character", help="quote it: '\\'")
+            raise InputError(f"{line}: no closing quotation", help="close the quotation")
+        if token["end"]:
+            found.append([])
+        else:
+            found[-1] += shlex.split(token["word"])  # one, which may be empty or a semicolon
+        place = token.end()
     return [words for words in found if words]
 
 

@@ -15,6 +15,7 @@ from stagewright.commands.clusters.shell_views import (
     COMMANDS as OF_VIEWS,
     ViewCommands,
     as_text as build_as_text,
+    raw,
     text,
 )
 from stagewright.commands.clusters.unknown import unknown_command
@@ -75,13 +76,14 @@ class RowShell:
             case ["put" | "delete" | "get" | "scan", *rest] if self._base:
                 self._of_view(words[0], rest)
             case ["put", key, value]:
-                stamp = session.put(key.encode(), value.encode())
-                self._say({"put": key, "timestamp": stamp})
+                stamp = session.put(raw(key), raw(value))
+                self._say({"put": text(raw(key)), "timestamp": stamp})
             case ["delete", key]:
-                self._say({"delete": key, "timestamp": session.put(key.encode(), None)})
+                stamp = session.put(raw(key), None)
+                self._say({"delete": text(raw(key)), "timestamp": stamp})
             case ["get", key]:
-                row = session.get(key.encode())
-                self._say({"get": key, "value": None if row is None else text(row)})
+                row = session.get(raw(key))
+                self._say({"get": text(raw(key)), "value": None if row is None else text(row)})
             case ["scan"]:
                 self._scan(None)
             case ["scan", limit] if limit.isdecimal():
@@ -115,7 +117,7 @@ class RowShell:
                     help=f"write to its base table: use {self._base}",
                 )
             case "get", [key]:
-                self._views.show(self._session.get_view(key.encode()))
+                self._views.show(self._session.get_view(raw(key)))
             case "scan", []:
                 self._views.show(self._session.scan_view())
             case "scan", [limit] if limit.isdecimal():
@@ -285,7 +287,8 @@ def _as_text(what: dict[str, object]) -> str:
         case {"view": _, "status": _}:
             return build_as_text(what)
         case {"timestamp": stamp, "stream": _, "key": key, "value": value}:
-            was = f"\tbefore: {what['before'] or 'no row'}" if "before" in what else ""
+            before = what.get("before")
+            was = f"\tbefore: {'no row' if before is None else before}" if "before" in what else ""
             return f"{stamp}\t{key}\t{'deleted' if value is None else value}{was}"
         case {"key": key, "value": value}:
             return f"{key}\t{value}"

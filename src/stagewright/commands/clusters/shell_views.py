@@ -103,6 +103,11 @@ class ViewCommands:
         self._say({"rows": count})
 
 
+def raw(word: str) -> bytes:
+    """The key or value that a word is, also one that is no UTF-8: such bytes are words as surrogates."""
+    return word.encode("utf-8", "surrogateescape")
+
+
 def text(value: bytes) -> str:
     """Bytes of a row, as they are printed."""
     return value.decode("utf-8", errors="backslashreplace")
