@@ -75,12 +75,16 @@ class Position:
             InputError: the text is no position.
         """
         try:
-            body = json.loads(text)
-            return cls(int(body["generation"]), int(body["read"]))
-        except (ValueError, KeyError, TypeError):
-            raise InputError(
-                f"{text[:60]!r} is no position of a CDC consumer", help="begin anew without one"
-            ) from None
+            match json.loads(text):
+                case {"generation": int(generation), "read": int(read)} if 0 <= generation <= read:
+                    return cls(generation, read)
+                case _:
+                    pass
+        except (ValueError, RecursionError):
+            pass
+        raise InputError(
+            f"{text[:60]!r} is no position of a CDC consumer", help="begin anew without one"
+        )
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from stagewright.impl.cdc.rows import Change
     from stagewright.impl.node.port import Timing
     from stagewright.impl.processes.client import Session
+    from stagewright.live.position_file import PositionFile
 
 CLOCKS = 1_000  # milliseconds by which clocks may differ
 NOT_BEFORE = "until then an earlier one may follow"
@@ -33,18 +34,36 @@ def tail(
     `report` is called with what it waits for.
 
     Raises:
-        InputError: there is no log, or the file has no position of this cluster.
+        InputError: there is no log, or the file has no position of this cluster, or another tail uses it.
         ClusterError: the log cannot be read.
     """
-    from stagewright.impl.cdc.consumer import Consumer, Position
+    from stagewright.live.position_file import position_file
 
     with_a_log(session)
-    position: Position | None = None
-    if kept is not None and kept.exists():
-        position = Position.from_json(kept.read_text("utf-8"))
+    if kept is None:
+        _tail(session, timing, None, report, until_now=until_now)
+        return
+    with position_file(kept) as file:
+        _tail(session, timing, file, report, until_now=until_now)
+
+
+def _tail(
+    session: Session,
+    timing: Timing,
+    file: PositionFile | None,
+    report: Callable[[str], None],
+    *,
+    until_now: bool,
+) -> None:
+    from stagewright.impl.cdc.consumer import Consumer
+
+    position = None if file is None else file.load()
     confidence = confidence_in(timing)
     report(f"a change is printed when it is {age_in(timing)} old: {NOT_BEFORE}")
     begun, silent = time.time_ns() // 1000, False
+    if position is not None and position.read > begun:
+        seconds = (position.read - begun) / 1e6
+        report(f"the position is {seconds:.0f} s ahead of the clock: until then nothing is printed")
     consumer = Consumer(session, lambda: time.time_ns() // 1000, confidence, position)
     while True:
         before = consumer.position
@@ -56,10 +75,8 @@ def tail(
             report(
                 "no generation of streams can be read yet: the coordinator publishes the first one"
             )
-        if kept is not None and after is not None and after != before:
-            beside = kept.with_name(kept.name + ".new")
-            beside.write_text(after.to_json(), "utf-8")
-            beside.replace(kept)
+        if file is not None and after is not None and after != before:
+            file.store(after)
         if until_now and after is not None and after.read >= begun - confidence:
             return
         if after is None or after.read >= time.time_ns() // 1000 - confidence - 1_000_000:

@@ -160,7 +160,18 @@ def test_a_position_of_another_cluster_is_refused() -> None:
         reading.poll()
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"read": 3}', '{"generation": "x", "read": 1}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        '{"read": 3}',
+        '{"generation": "x", "read": 1}',
+        '{"generation": 1, "read": 1.5}',
+        '{"generation": 5, "read": 4}',  # nothing is read of a generation before it begins
+        '{"generation": -2, "read": 4}',
+    ],
+)
 def test_what_is_no_position_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="is no position"):
         Position.from_json(text)
