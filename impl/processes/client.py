@@ -45,7 +45,7 @@ from stagewright.impl.node.messages.tables import (
     ViewsReply,
     ViewsRequest,
 )
-from stagewright.impl.processes.asking import Asking, Conversation
+from stagewright.impl.processes.asking import NONE_RUNS, STARTS, Asking, Conversation
 from stagewright.impl.processes.builds import Build, builds
 from stagewright.impl.processes.errors import ClusterError, ReplicasUnavailableError, WireError
 from stagewright.impl.views.maintenance.definition import partition_of, parts_of
@@ -224,7 +224,10 @@ class Session(Asking):
         Raises:
             ClusterError: none does.
         """
-        answers = [r.views for a in self._addresses() if (r := self._views_of(a)) is not None]
+        addresses = self._addresses()
+        if not addresses:
+            raise ClusterError(NONE_RUNS, help=STARTS)
+        answers = [r.views for a in addresses if (r := self._views_of(a)) is not None]
         if not answers:
             raise ClusterError("no node answers", help="see `stagewright cluster status`")
         return builds(answers)

@@ -75,7 +75,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def run_commands(shell: Shell, lines: Iterable[str], *, forgiving: bool) -> ExitCode:
-    """Do each command of each line; the first mistake ends them, unless it is forgiven."""
+    """Do each command of each line; the first mistake, or Ctrl-C, ends them, unless it is forgiven."""
     from stagewright.impl.processes.errors import ClusterError
 
     code = ExitCode.HOLDS
@@ -91,6 +91,12 @@ def run_commands(shell: Shell, lines: Iterable[str], *, forgiving: bool) -> Exit
             code = ExitCode.VIOLATED if failed else ExitCode.BAD_INPUT
             if not forgiving:
                 return code
+        except KeyboardInterrupt:  # at the prompt it ends the shell, here what the shell waits for
+            if not forgiving:
+                raise
+            shell.close()  # an answer may be under way; the next command connects anew
+            print("interrupted", file=sys.stderr, flush=True)
+            code = ExitCode.INTERRUPTED
     return code
 
 

@@ -8,6 +8,8 @@ from typing import cast
 import pytest
 
 from stagewright.commands.clusters.index_shell import IndexShell
+from stagewright.commands.console.exit_codes import ExitCode
+from stagewright.commands.shell import run_commands
 from stagewright.impl.indexes.messages import Build
 from stagewright.impl.indexes.processes.client import IndexClient
 from stagewright.impl.processes.errors import ClusterError
@@ -109,3 +111,54 @@ def test_the_second_word_of_a_command_is_known_too() -> None:
     with pytest.raises(InputError, match="no such command: status i") as refused:
         SHELL.do(["status", "i"])
     assert refused.value.help == "did you mean `build status`? `help` lists all commands"
+
+
+class Slow:
+    """A cluster whose index is built when it has been asked for its builds often enough."""
+
+    def __init__(self) -> None:
+        self.rows = -1
+
+    def builds(self) -> tuple[Build, ...]:
+        self.rows += 1
+        status = Status.success if self.rows == 4 else Status.in_progress
+        return (Build("i", status, column="v", rows=self.rows // 2, expected=4),)
+
+
+def test_who_awaits_a_build_hears_how_far_it_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stagewright.commands.clusters.waiting.EVERY", 0)
+    IndexShell(cast("IndexClient", Slow()), as_json=False).do(["await", "i"])
+    said = capsys.readouterr()
+    assert said.out == "index i on v: SUCCESS\n"
+    assert said.err.splitlines() == [  # once each
+        "index i on v: IN-PROGRESS, 0 %",
+        "index i on v: IN-PROGRESS, 25 %, about 0.0 s to go",
+    ]
+
+
+class Impatient:
+    """A shell whose first command takes too long for whoever waits for it."""
+
+    commands = ""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    def do(self, words: list[str]) -> None:
+        self.done.append(words[0])
+        if len(self.done) == 1:
+            raise KeyboardInterrupt
+
+    def close(self) -> None:
+        self.done.append("hung up")
+
+
+def test_ctrl_c_ends_a_typed_command_and_not_the_shell(capsys: pytest.CaptureFixture[str]) -> None:
+    shell = Impatient()
+    assert run_commands(shell, ["await i", "get 1"], forgiving=True) is ExitCode.INTERRUPTED
+    assert shell.done == ["await", "hung up", "get"]
+    assert capsys.readouterr().err == "interrupted\n"
+    with pytest.raises(KeyboardInterrupt):
+        run_commands(Impatient(), ["await i; get 1"], forgiving=False)

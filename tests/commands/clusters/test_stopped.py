@@ -32,6 +32,7 @@ def stopped(tmp_path: Path) -> Path:
     [
         (["shell", "-c", "get a"], 1),
         (["shell", "-c", "tables"], 1),
+        (["shell", "-c", "build status"], 1),
         (["cluster", "tail"], 2),
         (["cluster", "tail", "--until-now"], 2),
         (["cluster", "add"], 2),

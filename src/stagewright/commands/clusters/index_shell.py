@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from stagewright.commands.clusters.unknown import unknown_command
+from stagewright.commands.clusters.waiting import Waiting
 from stagewright.spec.errors import InputError
 
 if TYPE_CHECKING:
@@ -178,11 +179,13 @@ class IndexShell:
         return builds[name]
 
     def _await(self, name: str) -> None:
+        from stagewright.impl.indexes.processes.progress import shown_build
         from stagewright.impl.processes.errors import ClusterError
         from stagewright.machines.yugabytedb.indexes.index_states import Status
 
-        until = time.monotonic() + AWAIT
+        until, waiting = time.monotonic() + AWAIT, Waiting()
         while not is_over(build := self._known(name)):
+            waiting.tell(build_as_text(shown_build(build)))
             if build.waits:
                 raise InputError(f"{name} is deferred", help="`backfill` builds it")
             if time.monotonic() > until:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from stagewright.commands.clusters.waiting import Waiting
 from stagewright.spec.errors import InputError
 from stagewright.spec.text.counting import counted
 
@@ -72,8 +73,9 @@ class ViewCommands:
     def _await(self, name: str) -> None:
         from stagewright.impl.processes.errors import ClusterError
 
-        until = time.monotonic() + AWAIT
+        until, waiting = time.monotonic() + AWAIT, Waiting()
         while (build := self._known(name)).status != "SUCCESS":
+            waiting.tell(as_text(shown_build(build)))
             if time.monotonic() > until:
                 problem = f"{build.name} is not built after {AWAIT:g} s"
                 raise ClusterError(problem, help="see `build status`, and `cluster status`")
