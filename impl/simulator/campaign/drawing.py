@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from stagewright.impl.catalog.features import FEATURES
 from stagewright.impl.group0.dice import Dice
+from stagewright.impl.simulator.campaign.drawing_drops import DROPS_FROM, with_drops
 from stagewright.impl.simulator.campaign.drawing_tables import (
     VIEWED,
     VIEWS,
@@ -161,6 +162,8 @@ def draw(seed: int) -> Scenario:
         script = with_tables(
             dice, script, found.nodes, busy=busy, few=few, always=always, views=views, undone=undone
         )
+    if seed >= DROPS_FROM:
+        script = with_drops(dice, script, found.nodes)
     images, expires = (cdc and dice.chance(share, kind) for kind, share in OF_LOGS.items())
     ttl = TTLS[dice.between(0, len(TTLS) - 1, "ttl")] if expires else 0
     odd = ODDS if cdc and dice.chance(ODD, "odd times") else 0.0

@@ -50,7 +50,7 @@ def with_tables(
     `always` is done to each table whatever else is. `undone`: somebody dies as the first tablets move, while a view is built.
     """
     names = ["t", "u"] if dice.chance(SECOND_TABLE, "second table") else ["t"]
-    tables = [_table(dice, name, nodes) for name in names]
+    tables = [table_of_tablets(dice, name, nodes) for name in names]
     found = list(script)
     if dice.chance(views, "views"):
         for name in ["v", "w"] if dice.chance(SECOND_VIEW, "second view") else ["v"]:
@@ -151,7 +151,8 @@ def _moves(dice: Dice, name: str) -> list[Operation]:
     return found
 
 
-def _table(dice: Dice, name: str, nodes: int) -> Operation:
+def table_of_tablets(dice: Dice, name: str, nodes: int) -> Operation:
+    """A table with as many tablets and replicas as are thrown."""
     tablets = (1, 2, 4, 8)[dice.between(0, 3, "number of tablets")]
     replicas = dice.between(2, min(MOST_REPLICAS, nodes), "replicas")
     return Operation("table", name, number=tablets, replicas=replicas)

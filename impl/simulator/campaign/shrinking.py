@@ -16,6 +16,7 @@ from stagewright.impl.simulator.campaign.trial import attempt
 from stagewright.impl.simulator.database.script import TABLETS, Operation
 from stagewright.impl.simulator.database.weather import FAULTS, NONE, Faults
 
+RING = "rows"  # the table of the token ring
 Part = Operation | str | tuple[str, str]  # a fault by its name, or an aimed one
 
 
@@ -51,20 +52,25 @@ def _of(scenario: Scenario, parts: list[Part]) -> Scenario:
 
 
 def whole(script: Iterable[Operation]) -> tuple[Operation, ...]:
-    """A script without what uses a table or a view that is not made in it, or makes a view that is there."""
-    tables, views = set[str](), set[str]()
+    """A script without what uses a table or a view that is not made in it, or makes a view that is there.
+
+    Of a table that was dropped, which may be refused, nothing is left out.
+    """
+    tables, views = {RING}, set[str]()
     found: list[Operation] = []
     for one in script:
         match one.verb:
             case "table":
                 tables.add(one.node)
+            case "drop" if one.of_table and one.node in tables:
+                pass
             case "create" if one.by in tables and one.node not in views:
                 views.add(one.node)
             case "await" | "drop" if one.node in views:
                 views -= {one.node} if one.verb == "drop" else set()
             case "create" | "await" | "drop":
                 continue
-            case _ if one.of_table and one.node not in tables:
+            case _ if one.of_table and one.node not in tables - {RING}:
                 continue
             case _:
                 pass

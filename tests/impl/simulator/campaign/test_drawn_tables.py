@@ -7,6 +7,7 @@ from collections import Counter
 from hypothesis import given, strategies as st
 
 from stagewright.impl.simulator.campaign.drawing import DIRECTED, draw
+from stagewright.impl.simulator.campaign.drawing_drops import DROPS_FROM
 from stagewright.impl.simulator.campaign.drawing_tables import CHANGES, has_tablets
 from stagewright.impl.simulator.campaign.shrinking import smaller, whole
 from stagewright.impl.simulator.database.script import (
@@ -20,7 +21,7 @@ DRAWN = (*OF_TABLES, *OF_VIEWS)
 
 
 def is_sound(script: tuple[Operation, ...]) -> bool:
-    """Whether each table and view that is used is there."""
+    """Whether each table and view that is used is there, or a table of its name was."""
     tables, views = set[str](), set[str]()
     for one in script:
         match one.verb:
@@ -30,6 +31,9 @@ def is_sound(script: tuple[Operation, ...]) -> bool:
                 if one.by not in tables or one.node in views:
                     return False
                 views.add(one.node)
+            case "drop" if one.of_table:
+                if one.node not in {"rows", *tables}:
+                    return False
             case "await" | "drop":
                 if one.node not in views:
                     return False
@@ -112,3 +116,44 @@ def pairwise_views(script: tuple[Operation, ...]) -> bool:
         (a.verb, b.verb, c.verb) == ("create", "wait", "create") and a.by == c.by
         for a, b, c in three
     )
+
+
+@given(st.integers(DROPS_FROM, 10**9), st.data())
+def test_what_is_left_of_a_script_with_drops_uses_what_is_there(
+    seed: int, data: st.DataObject
+) -> None:
+    drawn = draw(seed)
+    assert whole(drawn.script) == drawn.script
+    assert parse_script(drawn.script_text) == drawn.script
+    kept = data.draw(st.lists(st.booleans(), min_size=len(drawn.script), max_size=60))
+    assert is_sound(whole(o for o, keeps in zip(drawn.script, kept, strict=False) if keeps))
+
+
+def test_tables_are_dropped_from_a_seed_on_and_created_again() -> None:
+    before = [draw(seed).script_text for seed in range(200)]
+    assert not any("drop table" in text for text in before)
+    scripts = [draw(DROPS_FROM + seed) for seed in range(400)]
+    drops = [s for s in scripts if "drop table" in s.script_text]
+    assert 140 < len(drops) < 220
+    again = [s for s in drops if _created_after_its_drop(s.script)]
+    assert len(again) > 80
+    assert sum(s.cdc for s in again) > 15
+    late = [s for s in again if any(o.through for o in s.script)]
+    assert len(late) > 10
+    assert all(
+        f"partition {o.through}" in s.script_text for s in late for o in s.script if o.through
+    )
+    met = Counter(o.verb for s in late for o in s.script if o.through)
+    assert min(met["table"], met["drop"]) > 3
+    assert sum("drop table rows" in s.script_text for s in scripts) > 20
+    asked = (f"ask {one} t; wait" in s.script_text for s in drops for one in ("split", "merge"))
+    assert sum(asked) > 10
+
+
+def _created_after_its_drop(script: tuple[Operation, ...]) -> bool:
+    gone = set[str]()
+    for one in script:
+        if one.verb == "table" and one.node in gone:
+            return True
+        gone |= {one.node} if one.verb == "drop" and one.of_table else set()
+    return False

@@ -11,6 +11,8 @@ from tests.thorough import by_turns, some_of
 
 from stagewright.commands import run_command_line
 from stagewright.impl.node.defects import Defect
+from stagewright.impl.simulator.campaign.drawing import draw
+from stagewright.impl.simulator.campaign.drawing_drops import DROPS_FROM
 from stagewright.impl.simulator.database.clients import Workload
 from stagewright.impl.simulator.database.plan import Plan
 from stagewright.impl.simulator.database.report import Report
@@ -174,6 +176,12 @@ def test_a_name_goes_from_a_table_to_a_view_and_back_without_its_rows() -> None:
     report = run(plan_of(script, "crash=60"))
     sound(report)
     assert "ks.t#3" in tables_of(report)
+
+
+@pytest.mark.parametrize("seed", some_of((0, 5, 43, 75, 98, 247), each=3))
+def test_drawn_runs_drop_tables_and_are_sound(seed: int) -> None:
+    results = sound(run(draw(DROPS_FROM + seed).plan()))
+    assert results.count("done") > 1
 
 
 # -- wrong builds ----------------------------------------------------------------------------------------------

@@ -21,6 +21,8 @@ from stagewright.impl.node.messages import (
     OperatorReply,
 )
 from stagewright.impl.node.messages.tables import AlterTable, CreateView, DropTable, DropView
+from stagewright.impl.simulator.campaign.drawing import draw
+from stagewright.impl.simulator.campaign.drawing_drops import DROPS_FROM
 from stagewright.impl.simulator.database.absences import part, resume, reunite, suspend
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.checks.work.statement_oracle import StatementOracle
@@ -84,6 +86,14 @@ def test_a_wrong_build_that_acts_on_names_is_noticed(shown: Shown) -> None:
     shown.check(seeds=1)
     report = run(replace(shown.plan, defects=frozenset({shown.defect})))
     assert any("and no statement asked for that now" in text for text in report.breaches)
+
+
+def test_a_campaign_that_drops_tables_notices_it() -> None:
+    drawn = draw(DROPS_FROM + 15).plan()
+    assert any(one.through for one in drawn.script)
+    assert run(drawn).breaches == []
+    wrong = run(replace(drawn, defects=frozenset({Defect.statements_act_on_names})))
+    assert "ks.u#2 was dropped, and no statement asked for that now" in wrong.breaches
 
 
 def test_statements_that_are_on_time_are_no_matter_for_the_wrong_build() -> None:
