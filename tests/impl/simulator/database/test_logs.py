@@ -21,6 +21,7 @@ from tests.impl.simulator.database.changes import test_cdc_wrong_builds
 from tests.impl.simulator.database.checks import test_refusals, test_scans
 from tests.impl.simulator.database.test_defects import CHANGES, CLEANED, GROWN, TABLETS
 from tests.impl.simulator.tablets import (
+    test_late_statements,
     test_repair,
     test_replication,
     test_resizing,
@@ -230,6 +231,7 @@ ONE_REPAIRS = "ScyllaDB asks one replica to repair, which sends the others what 
 NO_REASON_TO_REPAIR = "no line says why a tablet is not repaired before it has fewer replicas"
 NO_LINE_OF_DISKS = "when a row is on the disk no line says"
 NO_LINE_OF_TABLES = "the log says what is committed, not which rows the tables hold: their dumps do"
+NO_LINE_OF_STATEMENTS = "a line says which table was dropped, and none which statement asked for it"
 NO_LINE_OF_SPLITS = "whether a replica is ready for a split, load statistics say, and no line"
 NO_LINE_OF_VIEWS = (
     "lines of view building say which tasks there are and run, and nothing of rows, terms or places"
@@ -305,6 +307,7 @@ NOT_LOGGED = {
     D.merged_tablets_have_their_places: NO_LINE_OF_VIEWS,
     D.a_call_joins_with_all_its_tasks: NO_LINE_OF_VIEWS,
     D.recreated_views_are_the_same: NO_LINE_OF_VIEWS,
+    D.statements_act_on_names: NO_LINE_OF_STATEMENTS,
     **dict.fromkeys((s.defect for s in test_dropped_tables.SHOWN), NO_LINE_OF_ROWS),
     **dict.fromkeys(
         {s.defect for s in test_views.SHOWN} - {c.defect for c in CAUGHT}, NO_LINE_OF_VIEWS
@@ -324,6 +327,7 @@ def test_of_every_defect_it_is_known_whether_logs_show_it() -> None:
         *test_cdc_wrong_builds.SHOWN,
         *test_drawn_runs.SHOWN,
         *test_dropped_tables.SHOWN,
+        *test_late_statements.SHOWN,
         *test_admission.SHOWN,
         *test_refusals.SHOWN,
         *test_repair.SHOWN,
