@@ -60,6 +60,10 @@ class StagingWatcher:
         self._came: set[Where] = set()
         self._views: set[str] = set()  # those that are committed
         self._begun: dict[str, set[str]] = {}  # by tablet and life: views when a batch began
+        # By life: the version of the topology under which an update was sent last; and that since which a tablet that is
+        # streamed is written to in both places.
+        self._sent: dict[tuple[str, ViewUpdate], int] = {}
+        self._both: dict[tuple[str, int], int] = {}
 
     # -- what is committed ---------------------------------------------------------------------------------
 
@@ -68,6 +72,11 @@ class StagingWatcher:
         now = {_where(t.place) for t in tasks if t.type == STAGING}
         self._came |= self._tasks - now
         self._tasks, self._views = now, {*catalog.view.views}
+        moving = {(r.table, r.number): r for r in catalog.view.moving}
+        self._both = {where: version for where, version in self._both.items() if where in moving}
+        for where, row in moving.items():
+            if row.tablet.stage is Stage.write_both_read_old:
+                self._both.setdefault(where, catalog.view.version)
 
     # -- what comes ----------------------------------------------------------------------------------------
 
@@ -140,6 +149,10 @@ class StagingWatcher:
         found = {s.entry for s in staged_rows(host.rows, row.table, *bounds(*row.range))}
         return {entry for entry in found if (name, family, entry) not in self._processed}
 
+    def sent(self, life: str, update: ViewUpdate, version: int) -> None:
+        """A node sends a view update, maybe of a row that waits."""
+        self._sent[life, update] = version
+
     # -- what leaves ---------------------------------------------------------------------------------------
 
     def begins(self, host: Host, node: DatabaseNode, place: Place) -> None:
@@ -172,7 +185,7 @@ class StagingWatcher:
         )
         if known is not None:
             updates = [u for u in updates if u.view in known]
-        updated = all(self._is_due(node, base, u, late=staged.repaired) for u in updates)
+        updated = all(self._is_due(host, node, base, u, late=staged.repaired) for u in updates)
         self._take(
             KIND, _entity(host, row), node.name, "process", paired=has_place, updated=updated
         )
@@ -192,13 +205,21 @@ class StagingWatcher:
                 found.append(ViewUpdate(view.name, key, gone, time, None))
         return found
 
-    def _is_due(self, node: DatabaseNode, base: str, update: ViewUpdate, *, late: bool) -> bool:
+    def _is_due(
+        self, host: Host, node: DatabaseNode, base: str, update: ViewUpdate, *, late: bool
+    ) -> bool:
         if update.view not in self._views:
             return True  # dropped, as the node may not have learned
         alone = update.value is not None and not late
         targets = paired(node, base, update) if alone else due(node, base, update, late=late)
         row = node.context.view.tablet_with(update.view, token_in(update.key))
-        comes = row.chosen.pending if row is not None and row.tablet.stage in _UNSTREAMED else ()
+        comes: tuple[str, ...] = ()
+        if row is not None:
+            both = self._both.get((row.table, row.number), 0)
+            # What all replicas had before writes went to both comes with the stream.
+            before = self._sent.get((life_of(host), update), both) < both
+            if row.tablet.stage in _UNSTREAMED or (before and row.tablet.stage is Stage.streaming):
+                comes = row.chosen.pending
         return all(t in comes or self._has(t, update) for t in targets)
 
 

@@ -174,6 +174,7 @@ class ViewWatcher:
         if kept is not None and kept.time == time:
             self._sides.see(life_of(host), node, update)
         if self.staging.is_late(node.name, view.base, base_key, time):
+            self.staging.sent(life_of(host), update, message.version)
             self._sides.allow(life_of(host), update)
         self._take(
             "view-updates",
