@@ -401,6 +401,7 @@ def test_a_replica_that_was_to_come_and_is_spared_removes_its_rows_before_the_wa
         220001438,  # a hint that arrives while rows are sent is sent with them
         210000951,  # no node is asked to leave whom a quorum of a table on the ring needs
         200003991,  # a task that was aborted, as the worker has learned, is not started by a copy of its call
+        310019639,  # rows of a table whose last view was dropped wait for no view
         310019303,  # what a view had before its tablet was streamed comes with the stream
         310015323,  # who is spared after its tablet was rebuilt may have written a row that goes with it
         310012374,  # hints are gone with the range that is cleaned up, and may come again for an older row

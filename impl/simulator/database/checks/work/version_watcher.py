@@ -63,7 +63,7 @@ class VersionWatcher:
     def _settled(self, host: Host, node: DatabaseNode, said: Settled) -> None:
         """A node tells another one from which versions on it has rows."""
         durable = arrived = True
-        views = node.context.view.views
+        views = {view.name for view in node.context.view.views_of(said.table)}
         for key, time in said.rows:
             place = self._places.get((node.name, said.table, key, time), 0)
             durable = durable and host.disk.synced >= place
