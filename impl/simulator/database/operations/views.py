@@ -88,6 +88,8 @@ class ViewOperations:
             case "await":
                 self._refuse_unknown(name, operation)
                 self._asks.until(lambda: self._is_built(name), OPERATION_MS)
+                if not self._is_there(name):
+                    return "there is no such view"
                 return "built" if self._is_built(name) else UNFINISHED
             case _:
                 self._refuse_unknown(name, operation)

@@ -106,6 +106,16 @@ def test_a_view_that_is_being_built_has_tasks_left() -> None:
     assert report.views == {"ks.v": "STARTED, 2 tasks left", "ks.w": "not started"}
 
 
+def test_a_view_that_was_refused_or_dropped_is_not_built() -> None:
+    script = (
+        "table t tablets 4 rf 3; create view v on t by value; create view w on v by value; await w; "
+        "drop view v; await v"
+    )
+    said = [o.result for o in run(Plan(script=parse_script(script))).outcomes]
+    assert said[2:4] == ["refused: ks.v is no table of tablets", "there is no such view"]
+    assert said[4:] == ["done", "there is no such view"]
+
+
 def test_how_far_a_build_is_can_be_asked_for_at_any_time() -> None:
     script = (
         "table t tablets 4 rf 3; write 200; wait 500; build status; "
