@@ -33,6 +33,7 @@ from stagewright.machines.known_bugs.scylladb.cdc import (
 from stagewright.machines.known_bugs.scylladb.tablets import (
     load_balancer,
     resize,
+    shared_helpers as shared_helpers_of_tablets,
     stream_session,
     tablet_invariants,
     tablet_repair,
@@ -43,6 +44,7 @@ from stagewright.machines.known_bugs.scylladb.tablets import (
 from stagewright.machines.known_bugs.scylladb.topology import (
     fencing,
     group0,
+    shared_helpers as shared_helpers_of_topology,
     topology,
     topology_change,
     topology_coordinator,
@@ -89,6 +91,8 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *cdc_mapping.BUGS,
     *cdc_publication.BUGS,
     *shared_helpers.BUGS,
+    *shared_helpers_of_tablets.BUGS,
+    *shared_helpers_of_topology.BUGS,
     *fencing.BUGS,
     *group0.BUGS,
     *index_compaction.BUGS,

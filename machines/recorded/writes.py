@@ -14,6 +14,7 @@ from stagewright.spec import (
     Number,
     NumberVar,
     OneVar,
+    accepts,
     action,
     choose,
     constant,
@@ -80,12 +81,34 @@ class RecordedWrite(Machine):
     @invariant
     def acknowledged_writes_are_stored(self) -> Bool:
         """What a client was told is written is on as many replicas as the consistency says."""
-        return self.acknowledged.implies(self._is_written())
+        return self.acknowledged.implies(self._is_consistent() & (self.answers > 0))
 
     @invariant
     def acknowledged_writes_went_to_every_replica(self) -> Bool:
-        """Before the client is told, the write is sent to all that its stage names, also to those that are late."""
-        return self.acknowledged.implies(self.sent == self._targets())
+        """Before the client is told, the write is sent to all that its stage names, also to those that are late: to the
+        leaving one until only the new ones are written to, to the pending one as soon as not only the old ones are.
+        """
+        return self.acknowledged.implies(self._went_to_all())
+
+    @accepts(acknowledge)
+    def clients_wait_for_no_more_than_they_asked_for(self) -> Bool:
+        """A write that has as many replicas as the consistency says is acknowledged, whoever is late."""
+        return self._went_to_all() & self._is_consistent() & (self.answers > 0)
+
+    def _went_to_all(self) -> Bool:
+        to_old = self.stage.column(lambda stage: stage.writes is not Replicas.next)
+        to_new = self.stage.column(lambda stage: stage.writes is not Replicas.previous)
+        moving = choose(to_old, self.leaving, 0) + choose(to_new, self.pending, 0)
+        return self.sent == self.staying + moving
+
+    def _is_consistent(self) -> Bool:
+        """Of a quorum, fewer than half of the replicas that are not pending lack it, even if the pending one has it;
+        else nobody lacks it who is not given up.
+        """
+        lacking = self.sent - self.answers
+        only_new = self.stage.column(lambda stage: stage.writes is Replicas.next)
+        natural = self.staying + choose(only_new, self.pending, self.leaving)
+        return choose(self.quorum, lacking * 2 < natural, lacking <= self.given_up)
 
     @sometimes
     def every_replica_can_have_it(self) -> Bool:

@@ -590,6 +590,11 @@ class ClusterViews(Machine):
             TabletMigration.a_transition_is_undone_only_for_a_reason,
             because="a migration is undone where there are `failures`",
         ),
+        vacuous(
+            TabletMigration.nobody_waits_for_a_leaving_replica_that_is_gone,
+            TabletMigration.nobody_waits_for_a_pending_replica_that_is_gone,
+            because="no replica's node is gone for good here: tablet has that",
+        ),
         never_happens(
             ViewBuilding.start_late,
             because="a request arrives late where there are `lost_calls`",

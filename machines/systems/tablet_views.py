@@ -665,4 +665,8 @@ class TabletViews(Machine):
             TabletMigration.nothing_is_unwanted_before_it_streams,
             because="no migration is undone here: cluster-views has that",
         ),
+        vacuous(
+            TabletMigration.nobody_waits_for_a_leaving_replica_that_is_gone,
+            because="no replica's node is gone for good here: tablet has that",
+        ),
     )

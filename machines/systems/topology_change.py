@@ -596,7 +596,7 @@ class TopologyChange(Machine):
         tables, while the ring changes and while the tablet moves.
         """
         rows = (Row.base, Row.other)
-        asked = {row: self._coordinates(n) & self._is_read(n, row, r) for row in rows}
+        asked = {row: self._serves_clients(n) & self._is_read(n, row, r) for row in rows}
         return every(
             (self.acknowledged.has(row) & asked[row]).implies(self.stored[row].has(r))
             for row in rows
@@ -607,7 +607,7 @@ class TopologyChange(Machine):
         """003: the log is "to truly reflect what happened in the base table", also where the streams of the
         generation that was in use move to the newcomer.
         """
-        asked = self._coordinates(n) & self._is_read(n, Row.change, r)
+        asked = self._serves_clients(n) & self._is_read(n, Row.change, r)
         return (self.acknowledged.has(Row.change) & asked).implies(self.stored[Row.change].has(r))
 
     @step_property
@@ -683,18 +683,24 @@ class TopologyChange(Machine):
         """001: while replicas change "writes are going to both new and old" ones: none waits for a join, nor for the
         migration of its tablet.
         """
-        return self._coordinates(n)
+        return self._serves_clients(n)
 
     @accepts(write)
     def vnodes_are_written_while_a_tablet_moves(self, n: Term[Node]) -> Bool:
         """001: a migration is of its tablet alone: tables of vnodes, and their logs, are written meanwhile."""
-        return self._coordinates(n) & (self.tablet.stage != Stage.none)
+        return self._serves_clients(n) & (self.tablet.stage != Stage.none)
+
+    def _serves_clients(self, n: Term[Node]) -> Bool:
+        """001, normal: the node "serves the slice of the ring that belongs to it"; the newcomer when it knows that."""
+        is_normal = (self.newcomer != n) | (self.state == NodeState.normal)
+        return is_normal & (self.newcomer == n).implies(self.routing[n].joined)
 
     @sometimes(at={writes: 1})
     def a_stream_moves_to_the_newcomer(self) -> Bool:
-        """A change from before the switch is read at the newcomer."""
+        """A change from before the switch is stored by the newcomer, who is read from then on."""
         before = self.acknowledged.has(Row.change) & (self.logged == Generation.first)
-        return before & self.stream_moves & (self.state == NodeState.normal)
+        there = some((self.newcomer == n) & self.stored[Row.change].has(n) for n in Node)
+        return before & there & (self.state == NodeState.normal)
 
     @sometimes(at={writes: 1})
     def colocation_is_lost_for_a_while(self) -> Bool:
@@ -889,5 +895,9 @@ class TopologyChange(Machine):
             TabletMigration.a_transition_is_undone_only_for_a_reason,
             TabletMigration.nothing_is_unwanted_before_it_streams,
             because="no migration is undone here: cluster-views has that",
+        ),
+        vacuous(
+            TabletMigration.nobody_waits_for_a_leaving_replica_that_is_gone,
+            because="no replica's node is gone for good here: tablet has that",
         ),
     )

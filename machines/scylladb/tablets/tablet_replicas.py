@@ -389,20 +389,25 @@ class TabletReplicas(Machine):
 
     @accepts(acknowledge)
     def writes_succeed_while_replicas_change(self, c: Term[Client]) -> Bool:
-        """001, stage 3, of "a successful request": a write that enough replicas have stored is one, in every stage."""
+        """001, stage 3, of "a successful request": a write that more of its replicas store than lack is one, in every stage;
+        where a pending replica counts besides, at the latest when none lacks it.
+        """
         write = self.write[c]
-        enough = (write.value > 0) & (write.stored.size() >= write.needed)
+        both = write.stage.column(lambda stage: stage.writes is Replicas.both)
+        missing = (write.targets - write.stored).size()
+        majority = ~both & (missing < write.stored.size())
+        enough = (write.value > 0) & (majority | (missing == 0))
         return enough & (self.acknowledged < write.value)
 
     @invariant
     def quorum_reads_see_acknowledged_writes(self, c: Term[Client]) -> Bool:
         """Whatever quorum a coordinator reads from, as its view names the replicas, one of them has every
-        write that was acknowledged (SCYLLADB-1418).
+        write that was acknowledged (SCYLLADB-1418): no majority lacks it.
         """
         view = self.view[c]
         read = self._chosen(view, view.stage.column(lambda stage: stage.reads))
         lacking = count(self.data[r] < self.acknowledged for r in read)
-        return lacking < self._quorum(read)
+        return lacking * 2 <= read.size()
 
     @invariant
     def acknowledged_writes_are_kept(self) -> Bool:

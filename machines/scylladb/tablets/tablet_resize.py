@@ -447,6 +447,15 @@ class TabletResize(Machine):
         moves = self.replicas[h].has(leaving) & ~self.replicas[h].has(pending)
         return there & moves & self.pending[h].is_none() & (self.track != FINALIZATION)
 
+    @accepts(flush)
+    def sstables_are_flushed_whole_as_long_as_no_split_is_decided(self, n: Term[Node]) -> Bool:
+        """Sstables are split once a split is decided (scylladb PR #16580): who knows of none writes one sstable
+        for its one tablet, which a later split finds.
+        """
+        stores = some(self.rows[half].has(n) for half in list(Half))
+        one = self.view[n].layout == Layout.one_tablet
+        return stores & one & (self.view[n].decision != Resize.split)
+
     @accepts(start_writer)
     def replicas_are_repaired_while_a_resize_is_prepared(self, n: Term[Node]) -> Bool:
         """Likewise repairs: what they write is split as it is added."""

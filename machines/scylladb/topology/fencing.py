@@ -29,6 +29,7 @@ from stagewright.spec import (
     Record,
     States,
     Term,
+    accepts,
     action,
     always_reachable,
     bounded,
@@ -58,6 +59,7 @@ from stagewright.spec import (
     scopes,
     set_of,
     some,
+    sometimes,
     step_property,
     unexercised,
     vacuous,
@@ -540,15 +542,15 @@ class Fencing(Machine):
         """After a barrier at version x "no coordinator with version < x" is left (facts, 1a); nodes that
         are decommissioning coordinate too (scylladb #15804).
         """
-        older = self._waits(n) & (self.request[n].version < self.barrier_version)
-        return (self._has_drained() & ~self.excluded.has(n)).implies(~older)
+        return (self._has_drained() & ~self.excluded.has(n)).implies(~self._is_older(n))
 
     @invariant
     def nothing_older_runs_after_the_barrier(self, r: Term[Node], n: Term[Node]) -> Bool:
         """Nor does replica `r` still execute under an older version of its own, be it for a coordinator
         that gave up (scylladb #26864).
         """
-        older = self._executes(r, n) & (self.request[n].executed < self.barrier_version)
+        since = self.request[n].executed
+        older = (self.request[n].replica == r) & (since > 0) & (since < self.barrier_version)
         return (self._has_drained() & ~self.excluded.has(r)).implies(~older)
 
     @invariant
@@ -566,8 +568,37 @@ class Fencing(Machine):
         stage, hold".
         """
         moves = (self.stage != after.stage) & ~self.excluded.has(n)
-        older = self._waits(n) & (self.request[n].version < self.barrier_version)
-        return moves.implies(~older)
+        return moves.implies(~self._is_older(n))
+
+    def _is_older(self, n: Term[Node]) -> Bool:
+        """Node `n` uses a version before that of the barrier, for a client that it has not given up."""
+        version = self.request[n].version
+        return (version > 0) & (version < self.barrier_version) & ~self.request[n].abandoned
+
+    @accepts(acknowledge_drain)
+    def barriers_wait_for_no_request_that_is_given_up(self, n: Term[Node]) -> Bool:
+        """Facts, 1a: a node drains when "token-metadata versions < current are released": whoever gives a request up
+        releases its version, and what becomes of it on its way is the fence's to refuse.
+        """
+        asked = (self.phase == Phase.draining) & (self.answer[n] == Answer.applied)
+        request, current = self.request[n], self.view[n].version
+        released = request.replica.is_none() | request.abandoned | (request.version >= current)
+        runs = some(
+            (self.request[m].replica == n)
+            & (self.request[m].executed > 0)
+            & (self.request[m].executed < current)
+            for m in Node
+        )
+        streams = self.streaming.has(n) & (self.view[n].stage != Stage.both)
+        return asked & released & ~runs & ~streams
+
+    @sometimes(at={writes: 0, bumps: 0, cleanups: 0, failures: 1})
+    def a_topology_change_goes_on_with_the_fence(self) -> Bool:
+        """Facts, 1a: a node that does not drain holds up no topology change: the fence makes all replicas refuse what it
+        still sends.
+        """
+        passed = (self.phase == Phase.done) & self.drain_failed
+        return passed & (self.purpose == Purpose.topology)
 
     @invariant
     def barriers_have_a_version(self) -> Bool:
@@ -585,8 +616,10 @@ class Fencing(Machine):
         """A request using a version that was current when the barrier began is not fenced out by it
         (scylladb #18699).
         """
-        current = self._waits(n) & (self.request[n].version >= self.barrier_version)
-        fenced_out = self.request[n].version < self.fence
+        request = self.request[n]
+        waits = (request.version > 0) & ~request.abandoned
+        current = waits & (request.version >= self.barrier_version)
+        fenced_out = request.version < self.fence
         return ((self.phase != Phase.none) & current).implies(~fenced_out)
 
     @invariant
@@ -609,7 +642,9 @@ class Fencing(Machine):
         """Lightweight transactions exclude each other on a replica, whose locks are on the old shard, on
         both and on the new one as the stages go by (scylladb #26864).
         """
-        together = some(self._executes(r, n) & self._executes(r, m) for r in Node)
+        one, other = self.request[n], self.request[m]
+        there = some((one.replica == r) & (other.replica == r) for r in Node)
+        together = there & (one.executed > 0) & (other.executed > 0)
         return (n != m).implies(~together)
 
     @invariant
@@ -663,6 +698,7 @@ class Fencing(Machine):
         barrier = (self.phase == Phase.none) | (self.fence <= self.barrier_version)
         cleaned = self.cleaned[n] <= view.fence
         idle = request.replica.is_none().implies(request.executed == 0)
+        idle &= request.replica.is_some() == (request.version > 0)
         return (
             known
             & idle
@@ -718,7 +754,9 @@ class Fencing(Machine):
     @lemma
     def a_stage_never_falls_back(self) -> Bool:
         """Only a barrier that may fall back has failed to drain and goes on; then the fence is there."""
-        fails = self.drain_failed.implies(self._may_fall_back() & (self.phase != Phase.none))
+        fails = self.drain_failed.implies(self.phase != Phase.none)
+        if self.release.tablets_drain_everywhere:
+            fails &= self.drain_failed.implies(self.purpose == Purpose.topology)
         at = self.phase.any_of(Phase.informing, Phase.done)
         draining = (self.phase == Phase.draining).implies(~self.drain_failed)
         informing = (self.phase == Phase.informing).implies(self.drain_failed)
@@ -802,20 +840,13 @@ class Fencing(Machine):
         equivalent_drop(
             _begin, "node is free", because="what the node coordinated before is lost instead"
         ),
-        equivalent_loss(_begin, Request.replica, because="a request that nobody sends"),
         equivalent_loss(
             _forget,
-            Request.version,
             Request.lwt,
             Request.executed,
             Request.stage,
             Request.abandoned,
             because="nobody looks at the rest of a request that is over",
-        ),
-        equivalent_loss(
-            begin_barrier,
-            purpose,
-            because="the barrier of a stage does more than that of a topology change",
         ),
         equivalent_drop(
             fail_to_drain, "phase is draining", because="a barrier may fail at any time"

@@ -320,14 +320,18 @@ class Group0(Machine):
 
     @step_property
     def leaders_are_elected(self, after: Self, m: Term[Member]) -> Bool:
-        """Raft: a leader is a voter, and has the votes of a quorum, which follows nobody older from then on."""
+        """Raft: a leader is a voter, from the start or by its log, and has the votes of a quorum, which follows nobody
+        older from then on.
+        """
         same = self.leads.has(m) & (self.term[m] == after.term[m])
         votes = count(
             self._is_voter(m, v) & self.votes[m].has(v) & (self.term[v] >= after.term[m])
             for v in Member
         )
         elected = self._is_voter(m, m) & (votes * 2 > count(self._is_voter(m, v) for v in Member))
-        return (after.leads.has(m) & ~same).implies(elected)
+        named = some(entry.voter == m for entry in self.log[m])
+        votes_at_all = self.voters_at_first.has(m) | named
+        return (after.leads.has(m) & ~same).implies(elected & votes_at_all)
 
     @invariant
     def logs_match(self, m: Term[Member], other: Term[Member]) -> Bool:
@@ -384,6 +388,21 @@ class Group0(Machine):
         )
         return (self.refused == 0) | ~made
 
+    @invariant
+    def a_change_is_refused_for_another_one(self, m: Term[Member]) -> Bool:
+        """group0_concurrent_modification: before the change of a caller who was told so there is another change in
+        the log. One of the voters is none: whoever prepared its change meanwhile need not try again.
+        """
+
+        def came_later(i: int) -> Bool:
+            refused = (self.log[m].length > i) & (self.log[m][i].command == self.refused)
+            return refused & ~some(self._holds_another(m, j) for j in range(i))
+
+        return (self.refused == 0) | ~some(came_later(i) for i in range(LONGEST))
+
+    def _holds_another(self, m: Term[Member], j: int) -> Bool:
+        return (self.log[m][j].command > 0) & (self.log[m][j].command != self.refused)
+
     @step_property
     def members_forget_nothing(self, after: Self, m: Term[Member]) -> Bool:
         """What a member has applied stays as it was."""
@@ -403,6 +422,11 @@ class Group0(Machine):
         return ~self.leads.is_empty() & some(
             self.voters_at_first.has(m) & (self.term[m] == 0) for m in Member
         )
+
+    @sometimes(at={elections: 1})
+    def one_change_follows_another(self) -> Bool:
+        """001: "All this happens atomically": a change of a state that has changed already is made, too."""
+        return self.told == COMMANDS
 
     @sometimes(at={changes: 1})
     def another_leader_follows(self, after: Self) -> Bool:
@@ -470,9 +494,6 @@ class Group0(Machine):
             take_guard,
             "it wants no other change",
             because="a change may be given up for the next one",
-        ),
-        equivalent_loss(
-            take_guard, Change.read, because="what was prepared under an older state is refused"
         ),
         equivalent_drop(add_entry, "it is not sent yet", because="messages are repeated"),
         equivalent_loss(add_entry, Change.sent, because="messages are repeated"),

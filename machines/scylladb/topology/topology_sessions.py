@@ -313,9 +313,10 @@ class TopologySessions(Machine):
 
     @step_property
     def nothing_fails_without_need(self, after: Self, s: Term[Session]) -> Bool:
-        """A request fails only when a node that drove its work has lost it."""
+        """A request fails only when a node that drove its work has lost it, while some node still held its session."""
         fails = ~self.failed.has(s) & after.failed.has(s)
-        return fails.implies((self.running == s) & self.session.is_some() & self._is_lost())
+        orphaned = some((self.guard[n] == s) & ~self.driven.has(n) for n in Node)
+        return fails.implies((self.running == s) & (self.session == s) & orphaned)
 
     @step_property
     def ids_are_used_once(self, after: Self, s: Term[Session]) -> Bool:

@@ -454,9 +454,10 @@ class TopologyTransition(Machine):
         """A node that leaves is left only after left_token_ring; a removed one since 2026.1 (scylladb)."""
         only_when(self.release.rollback)
         reads_new = self.transition_state == T.write_both_read_new
-        ring_first = (reads_new & self._must_leave_ring()).implies(
-            after.transition_state == T.left_token_ring
-        )
+        decommissions = self.in_transition == N.decommissioning
+        removes = self.in_transition == N.removing
+        leaves = decommissions if self.release.removing_at_once else decommissions | removes
+        ring_first = (reads_new & leaves).implies(after.transition_state == T.left_token_ring)
         replaces = self.in_transition == N.replacing
         return ring_first & (reads_new & replaces).implies(after.transition_state == NULL)
 
