@@ -839,11 +839,6 @@ class CdcGenerations(Machine):
             "it is reached",
             because="whoever stores it while cut off is prepared all the earlier",
         ),
-        equivalent_weakening(
-            abandon,
-            "it is too late to commit it",
-            because="a join that is given up early may be asked for again",
-        ),
         equivalent_loss(
             abandon,
             lacks,
@@ -907,10 +902,10 @@ class CdcGenerations(Machine):
         equivalent_loss(
             decide_by_paxos, Write.fate, because="a client that writes nothing does no harm"
         ),
-        equivalent_drop(
+        equivalent_weakening(
             apply_decision,
             "the node accepts the timestamp",
-            because="what Paxos has just decided is recent",
+            because="in whole ticks, a node has not yet forgotten the generation of such a timestamp",
         ),
         equivalent_drop(clear, "it is in group0", because="otherwise nothing happens"),
         equivalent_weakening(
