@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -12,6 +14,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+_SIGNAL_AT_DEATH_OF_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
 _AHEAD = 3  # handed out for each process, so that the work can end soon
 
 
@@ -38,8 +41,8 @@ def in_processes(
     pool = ProcessPoolExecutor(
         workers,
         mp_context=multiprocessing.get_context("fork"),
-        initializer=signal.signal,
-        initargs=(signal.SIGINT, signal.SIG_IGN),
+        initializer=_begin,
+        initargs=(os.getpid(),),
     )
     finished = False
     try:
@@ -52,6 +55,17 @@ def in_processes(
                 with suppress(OSError):
                     process.terminate()
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _begin(parent: int) -> None:
+    """A process of the pool leaves Ctrl-C to its parent, and ends with it, however that ends.
+
+    Nobody else would end it: it waits at a pipe that all processes of the pool hold open.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ctypes.CDLL(None).prctl(_SIGNAL_AT_DEATH_OF_PARENT, signal.SIGTERM)
+    if os.getppid() != parent:  # it was gone before
+        os._exit(1)
 
 
 _inherited: list[Callable[[int], Any]] = []
