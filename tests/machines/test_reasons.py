@@ -5,11 +5,15 @@ A guard that is called otherwise would lose its reason without this, and `mutate
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 import pytest
 
+from stagewright.checker.mutation.changes.shared_methods import changed_helpers
 from stagewright.checker.mutation.report import MutationReport
 from stagewright.machines import SHIPPED
-from stagewright.spec.define import define
+from stagewright.spec.define import define, defined_afresh
 from stagewright.spec.loading import find
 from stagewright.spec.machine import profile_names
 
@@ -21,7 +25,8 @@ def test_each_reason_is_about_something(name: str) -> None:
     machine = find(name, SHIPPED)
     newest = define(machine)
     of_older = (define(machine, profile) for profile in profile_names(machine))
-    found = MutationReport(newest, (), (), True, False, 0.0)
+    helpers = [*changed_helpers(newest, machine, partial(defined_afresh, machine, newest.profile))]
+    found = MutationReport(newest, (), (), True, False, 0.0, with_parts=helpers)
     if found.unmatched:
-        found = MutationReport(newest, (), (), True, False, 0.0, [newest, *of_older])
+        found = replace(found, versions=[newest, *of_older])
     assert [(reason.subject, reason.text) for reason in found.unmatched] == []
