@@ -206,7 +206,7 @@ class Membership:
         plan = partial(create_table, node, request)
         return self._node.answered(client, request.number, plan)
 
-    def tell(self, client: str, question: NameRequest | GenerationsRequest) -> list[Effect]:
+    def answer(self, client: str, question: NameRequest | GenerationsRequest) -> list[Effect]:
         """Answer what a client asks about tables, by all that is committed."""
         if isinstance(question, NameRequest):
             return self._which(client, question.number, question.name)

@@ -197,7 +197,7 @@ class DatabaseNode:
             case CreateView() | DropView() | ViewsRequest() | WorkOnTasks() | WorkedOnTasks():
                 return self.views.handle(sender, message)
             case NameRequest() | GenerationsRequest():
-                return self.membership.tell(sender, message)
+                return self.membership.answer(sender, message)
             case StatusRequest(number):
                 waiting = self.requests.waiting + self.scans.waiting
                 load = self._counts.load(waiting)

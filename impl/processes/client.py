@@ -78,8 +78,9 @@ class Session(Asking):
     """Reads and writes of one client. A request that fails at one node is repeated at the next one.
 
     A write keeps its timestamp when it is repeated: it counts once, however often it arrives. A statement is about the table
-    that had the name when it began, by its id: a node that carries it out late does nothing to another one. Where a node says that too
-    few replicas are alive for the level, one other node is asked, as the first one may be wrong, and no more is tried.
+    that had the name when it began, by its id: a node that carries it out late does nothing to another one. Where a node
+    says that too few replicas are alive for the level, one other node is asked, as the first one may be wrong, and no
+    more is tried.
     """
 
     def __init__(

@@ -6,13 +6,13 @@ while a body is traced. So the table itself is changed, and the machine traced o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from typing import cast
 
-from stagewright.checker.mutation.changes.mutants import Kind, Mutant
-from stagewright.spec.definition import CheckedAlone, Definition, EquivalentValue, Reason
+from stagewright.checker.mutation.changes.mutants import Kind, Mutant, owner_of
+from stagewright.spec.definition import Definition, EquivalentValue, Reason
 from stagewright.spec.nodes import Node, children
 from stagewright.spec.sorts import (
     EnumSort,
@@ -37,7 +37,7 @@ def swapped_columns(definition: Definition, afresh: Callable[[], Definition]) ->
         for column in _columns(kind):
             if (kind, column) not in read:
                 continue
-            part = reader(read[kind, column], definition.checked_alone)
+            part = owner_of(read[kind, column], definition.checked_alone)
             held = [getattr(member, column) for member in kind]
             others = list(dict.fromkeys(v for v in held if _hashable(v)))
             for member, value in zip(kind, held, strict=True):
@@ -68,13 +68,6 @@ def _read_columns(
             if "__getattribute__" in vars(kind):
                 type.__delattr__(kind, "__getattribute__")
     return read
-
-
-def reader(parts: Collection[str], alone: Sequence[CheckedAlone]) -> str:
-    """Whose a column or a helper is: the system's own, if it uses it itself; else of a part that does."""
-    elsewhere = tuple(other.part for other in alone)
-    here = {part for part in parts if not part.startswith(elsewhere)}
-    return min(here or parts)
 
 
 def unknown_values(definition: Definition) -> Iterator[EquivalentValue]:

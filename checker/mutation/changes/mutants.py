@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING
 
-from stagewright.spec.definition import Action, Definition, Reason
+from stagewright.spec.definition import Action, CheckedAlone, Definition, Reason
 from stagewright.spec.source import Source
 
 if TYPE_CHECKING:
@@ -91,6 +91,13 @@ def part_of(name: str) -> str:
     """The part of a system whose member this is; empty for one of its own."""
     path, dot, _ = name.rpartition(".")
     return path + dot
+
+
+def owner_of(parts: Collection[str], alone: Sequence[CheckedAlone]) -> str:
+    """Whose a column or a method is: the system's own, if it uses it itself; else that of a part that does."""
+    elsewhere = tuple(other.part for other in alone)
+    here = {part for part in parts if not part.startswith(elsewhere)}
+    return min(here or parts)
 
 
 def with_action(definition: Definition, old: Action, new: Action) -> Definition:

@@ -72,8 +72,8 @@ def unknown_helpers(
     """What is said of helpers, and of no mutant of them."""
     known = {id(reason) for mutant in mutants for reason in mutant.reasons}
     for said in definition.equivalents:
-        inherited = said.reason.inherited or id(said.reason) in known
-        if isinstance(said, EquivalentHelper) and not inherited:
+        elsewhere = said.reason.inherited or id(said.reason) in known
+        if isinstance(said, EquivalentHelper) and not elsewhere:
             yield said
 
 

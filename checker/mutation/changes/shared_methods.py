@@ -16,9 +16,8 @@ from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
 from typing import Any, cast
 
-from stagewright.checker.mutation.changes.columns import reader
 from stagewright.checker.mutation.changes.expressions import Change, changed, changes
-from stagewright.checker.mutation.changes.mutants import Kind, Mutant
+from stagewright.checker.mutation.changes.mutants import Kind, Mutant, owner_of
 from stagewright.checker.mutation.changes.reasons import reasons_of_helper
 from stagewright.spec.declarations.actions import member_of
 from stagewright.spec.declarations.records import Holder
@@ -42,7 +41,7 @@ def changed_helpers(
     for helper in helpers:
         made = calls[id(helper)]
         if made.members & steps and made.members & properties:
-            part = reader(made.parts, definition.checked_alone)
+            part = owner_of(made.parts, definition.checked_alone)
             yield from _mutants(definition, helper, made, part, afresh)
 
 

@@ -185,7 +185,7 @@ class IndexShell:
 
         until, waiting = time.monotonic() + AWAIT, Waiting()
         while not is_over(build := self._known(name)):
-            waiting.tell(build_as_text(shown_build(build)))
+            waiting.report(build_as_text(shown_build(build)))
             if build.waits:
                 raise InputError(f"{name} is deferred", help="`backfill` builds it")
             if time.monotonic() > until:

@@ -75,7 +75,7 @@ class ViewCommands:
 
         until, waiting = time.monotonic() + AWAIT, Waiting()
         while (build := self._known(name)).status != "SUCCESS":
-            waiting.tell(as_text(shown_build(build)))
+            waiting.report(as_text(shown_build(build)))
             if time.monotonic() > until:
                 problem = f"{build.name} is not built after {AWAIT:g} s"
                 raise ClusterError(problem, help="see `build status`, and `cluster status`")

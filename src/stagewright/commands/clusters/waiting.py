@@ -1,4 +1,4 @@
-"""What somebody who waits for a build is told meanwhile."""
+"""What is reported to somebody who waits for a build."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Waiting:
         self._next = time.monotonic() + EVERY
         self._said = ""
 
-    def tell(self, text: str) -> None:
+    def report(self, text: str) -> None:
         """How far it is now."""
         if time.monotonic() < self._next or text == self._said:
             return
