@@ -82,6 +82,7 @@ from stagewright.spec import (
 )
 
 WEAK = Fairness.WEAK
+COMPACTIONS = "compactions are of what is there, and change nothing of it"
 BETWEEN_NODES = "here tablets move between nodes, so that a kind has its replicas"
 
 
@@ -155,6 +156,7 @@ class TabletCluster(Machine):
         {Tablet: 2, crashes: 0, TabletMigration.failures: 0, migrations: 0},
         {Tablet: 2, writes: 0, reads: 0, crashes: 0, TabletMigration.failures: 0, rebuilds: 1},
         {Node: 3, writes: 0, reads: 0, crashes: 0, TabletMigration.failures: 0},
+        {Node: 3, reads: 0, crashes: 0, TabletMigration.failures: 0},
         {writes: 0, reads: 0, crashes: 2},
         {writes: 2, reads: 0, crashes: 0, TabletMigration.failures: 0, migrations: 0},
     )
@@ -787,12 +789,21 @@ class TabletCluster(Machine):
     @accepts(pass_barrier)
     def barriers_wait_for_no_stream(self, t: Term[Tablet]) -> Bool:
         """001, "independently": what runs on behalf of one tablet holds up no other: a barrier passes once all nodes
-        have learned what is committed and drained what was before it.
+        have learned what is committed and drained what was before it; nobody waits for what began since, or was given up.
         """
         tablet = self.tablets[t]
         waits = tablet.stage.column(lambda stage: stage.barrier) & (tablet.stage != Stage.repair)
-        drained = every(self._acknowledges_barrier(n, u) for n in Node for u in Tablet)
+        drained = every(self.excluded.has(n) | self._knows_and_has_drained(n) for n in Node)
         return waits & (tablet.barrier == Progress.none) & drained
+
+    def _knows_and_has_drained(self, n: Term[Node]) -> Bool:
+        """Node `n` is up, knows every tablet's stage, and what its client waits for began in that stage."""
+        request = self.request[n]
+        knows = every(self.view[n][t].stage == self.tablets[t].stage for t in Tablet)
+        began_now = every(
+            (request.tablet == t).implies(request.stage == self.tablets[t].stage) for t in Tablet
+        )
+        return ~self.down.has(n) & knows & (request.abandoned | began_now)
 
     @accepts(use_new)
     def tablets_advance_independently(self, t: Term[Tablet]) -> Bool:
@@ -1295,23 +1306,11 @@ class TabletCluster(Machine):
             "node is up",
             "its replica stores something",
             "it does not compact yet",
-            because="compactions are of what is there, and change nothing of it",
+            because=COMPACTIONS,
         ),
-        equivalent_loss(
-            begin_compaction,
-            compacting,
-            because="compactions are of what is there, and change nothing of it",
-        ),
-        equivalent_drop(
-            end_compaction,
-            "the node compacts",
-            because="compactions are of what is there, and change nothing of it",
-        ),
-        equivalent_loss(
-            end_compaction,
-            data,
-            because="compactions are of what is there, and change nothing of it",
-        ),
+        equivalent_loss(begin_compaction, compacting, because=COMPACTIONS),
+        equivalent_drop(end_compaction, "the node compacts", because=COMPACTIONS),
+        equivalent_loss(end_compaction, data, because=COMPACTIONS),
         equivalent_loss(
             _take_off_the_wire,
             Chunk.target,

@@ -5,6 +5,8 @@ A promise that calls the same helper errs with it. Those that catch these say it
 
 from __future__ import annotations
 
+from stagewright.machines.scylladb.cluster import Node as Host, Tablet
+from stagewright.machines.scylladb.tablets.tablet import TabletCluster
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
 from stagewright.machines.scylladb.tablets.tablet_replicas import Node, TabletReplicas
 from stagewright.machines.scylladb.tablets.tablet_resize import Node as Replica, TabletResize
@@ -12,6 +14,7 @@ from stagewright.machines.scylladb.tablets.tablet_stages import Role
 from stagewright.spec import Bool, Number, SetOf, Term, choose
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
+INDEPENDENTLY = 'design document 001: tablets are migrated "in parallel and independently"'
 ACTION = 'design document 001: the "action should be taken … before it can move to the next step"'
 
 
@@ -77,6 +80,50 @@ class EverySstableIsSplit(TabletResize):
 
     def _splits(self, n: Term[Replica]) -> Bool:
         return super()._splits(n) | True
+
+
+# -- a tablet among nodes --------------------------------------------------------------------------------
+
+
+@known_bug(
+    "001-136",
+    'design document 001: a node stores rows "only if that shard is one of the current tablet replicas"',
+    breaks=TabletCluster.cleaned_up_replicas_stay_empty,
+    sizes={Host: 3},
+    budgets={TabletCluster.reads: 0, TabletCluster.crashes: 0, TabletMigration.failures: 0},
+)
+class WhoIsNoReplicaIsCleanedUp(TabletCluster):
+    """A node that was neither an old replica nor a new one was cleaned up, and the rows of the one that left stayed."""
+
+    def _is_leaving(self, n: Term[Host], t: Term[Tablet]) -> Bool:
+        return ~self.next[t].has(n)
+
+
+@known_bug(
+    "001-137",
+    INDEPENDENTLY,
+    breaks=TabletCluster.barriers_wait_for_no_stream,
+    budgets={TabletCluster.crashes: 0, TabletMigration.failures: 0},
+)
+class BarriersWaitForWhatBeganSince(TabletCluster):
+    """A barrier waited for requests of its own version, too: while clients wrote without a pause, no tablet moved on."""
+
+    def _is_older(self, n: Term[Host], t: Term[Tablet]) -> Bool:
+        return self.request[n].tablet == t
+
+
+@known_bug(
+    "001-138",
+    INDEPENDENTLY,
+    breaks=TabletCluster.barriers_wait_for_no_stream,
+    budgets={TabletCluster.reads: 0, TabletMigration.failures: 0},
+)
+class TabletsWaitForWhatIsGivenUp(TabletCluster):
+    """A barrier waited for a write that its coordinator had given up, until nothing of it was on the wire."""
+
+    def _acknowledges_barrier(self, n: Term[Host], t: Term[Tablet]) -> Bool:
+        given_up = self._is_older(n, t) & self.request[n].abandoned
+        return super()._acknowledges_barrier(n, t) & (self.excluded.has(n) | ~given_up)
 
 
 BUGS = known_bugs_in(globals())
