@@ -32,6 +32,7 @@ from stagewright.impl.catalog.view import View, view_of
 from stagewright.impl.cdc.metadata import Metadata
 from stagewright.impl.group0 import Entry, Mutation, Snapshot
 from stagewright.impl.node.messages import HostInfo
+from stagewright.impl.ring.initial_tokens import tokens_text
 from stagewright.machines.scylladb.cdc.cdc_streams import TopologyDescription
 
 KNOWN = (
@@ -169,7 +170,8 @@ def first_rows(host: HostInfo) -> tuple[Mutation, ...]:
                 "datacenter": host.datacenter,
                 "rack": host.rack,
                 "shard_count": host.shards,
-                "num_tokens": host.tokens,
+                "num_tokens": len(host.initial_tokens) or host.tokens,
+                "tokens_string": tokens_text(host.initial_tokens),
                 "address": host.address,
                 "supported_features": supported(host),
             },

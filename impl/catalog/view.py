@@ -23,6 +23,7 @@ from stagewright.impl.catalog.memo import Memo
 from stagewright.impl.catalog.names import dropped_in, name_of
 from stagewright.impl.catalog.tablet_rows import TabletRow, tablets_of
 from stagewright.impl.cdc.rows import log_of
+from stagewright.impl.ring.initial_tokens import parse_tokens
 from stagewright.impl.ring.vnodes import Chosen, RingNode, Rings
 from stagewright.impl.views.maintenance.definition import ViewDefinition
 from stagewright.machines.scylladb.topology.topology_states import NodeState, TransitionState
@@ -48,6 +49,7 @@ class Member:
     request: Row | None  # the newest in the request table
     cleanup_needed: bool
     asked: str = ""  # for what, as long as nothing of it has begun
+    initial_tokens: tuple[int, ...] = ()  # that it asks for
     features: frozenset[str] = frozenset()  # of which it knows
 
 
@@ -304,6 +306,7 @@ def _member(name: str, row: Row, status: Row, request: Row | None, in_group0: bo
         request=request,
         cleanup_needed=row["cleanup_status"] == "needed",
         asked=row["topology_request"] or "",
+        initial_tokens=parse_tokens(row["tokens_string"]) if row.get("tokens_string") else (),
         features=frozenset(row["supported_features"]),
     )
 

@@ -192,8 +192,10 @@ class Supervisor:
 
     # -- what operators ask for ------------------------------------------------------------------------
 
-    def add(self, replaces: str = "", lacks: str = "") -> str:
+    def add(self, replaces: str = "", lacks: str = "", tokens: tuple[int, ...] = ()) -> str:
         """A new node joins, maybe in the place of a dead one, maybe of a release without a feature; its name.
+
+        It gets the tokens that it asks for, if it asks for any and nobody owns one of them.
 
         Raises:
             ClusterError: there is no such feature.
@@ -209,7 +211,12 @@ class Supervisor:
         book = {n: layout.node_file(n).identity.host.address for n in contacts}
         number, name = 1 + max(int(n[1:]) for n in self._names()), ""
         while not name:
-            host = HostInfo(f"n{number}", address=_free_addresses(1, address)[0], lacks=lacks)
+            host = HostInfo(
+                f"n{number}",
+                address=_free_addresses(1, address)[0],
+                lacks=lacks,
+                initial_tokens=tokens,
+            )
             identity = Identity(host, contacts=tuple(contacts), replaces=replaces)
             try:
                 layout.add_node(NodeFile(identity, book))

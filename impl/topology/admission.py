@@ -1,4 +1,4 @@
-"""Whom the topology coordinator rejects: who lacks what the cluster uses, and who cannot be spared."""
+"""Whom the topology coordinator rejects: who lacks what the cluster uses, who cannot be spared, who asks for others' tokens."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from stagewright.spec.verdict import Step
 UNFIT = (
     "Feature check failed. The node does not support some features that are enabled by the cluster"
 )
+TAKEN = "the token {token} is owned by {owner}"
 GOING = ("leave", "remove")
 
 
@@ -30,6 +31,21 @@ def rejection(node: Context, step: Step) -> str:
         return "" if node.has(Defect.features_are_not_checked) else _unfit(node, member)
     if member.asked in GOING and not node.has(Defect.leaves_are_not_checked):
         return _indispensable(node, member)
+    return ""
+
+
+def taken_token(node: Context) -> str:
+    """Why the tokens that a joining node asks for cannot be its own; empty if they can."""
+    view = node.view
+    newcomer = next((m for m in view.nodes.values() if m.state is NodeState.bootstrapping), None)
+    if newcomer is None or newcomer.tokens:
+        return ""
+    owners = {
+        t: m.name for m in view.nodes.values() if m.state is not NodeState.left for t in m.tokens
+    }
+    for token in newcomer.initial_tokens:
+        if token in owners:
+            return f"{TAKEN.format(token=token, owner=owners[token])}: ask for others, or let {owners[token]} leave first"
     return ""
 
 

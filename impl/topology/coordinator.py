@@ -21,7 +21,7 @@ from stagewright.impl.node.messages import BarrierAck, Joined, OrderDone, Phase,
 from stagewright.impl.node.port import Effect, Reason, Wake
 from stagewright.impl.tablets.resizing import Preparation, finalised
 from stagewright.impl.tablets.track import TabletTrack
-from stagewright.impl.topology.admission import rejection
+from stagewright.impl.topology.admission import rejection, taken_token
 from stagewright.impl.topology.clearing import Clearing
 from stagewright.impl.topology.descriptions import described
 from stagewright.impl.topology.new_generation import (
@@ -225,7 +225,7 @@ class TopologyCoordinator:
                 tokens=tokens,
                 vnodes=vnodes_with(self.node, tokens),
                 from_then_on=start_of_next(self.node),
-                error=rejection(self.node, step) or self._reason(),
+                error=rejection(self.node, step) or self._reason(step),
             )
             beside = (*self._beside(step), *self.resizes.tasks(board, step))
             text = described(step, self.node.view)
@@ -288,8 +288,10 @@ class TopologyCoordinator:
         left = [m.name for m in self.node.view.nodes.values() if m.state is NodeState.left]
         return tuple(Mutation("topology", (name,), None) for name in left)
 
-    def _reason(self) -> str:
+    def _reason(self, step: Step) -> str:
         """Why what goes on fails, if it does."""
+        if step.action == "roll_back_join" and (taken := taken_token(self.node)):
+            return taken
         problems = dict.fromkeys(p for job in self.orders.jobs.values() for p in job.problems)
         down = [n for n in self.node.view.participants if n in self.node.down]
         return "; ".join([*problems, *(f"{n} is down" for n in down)]) or "the request failed"

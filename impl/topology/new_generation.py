@@ -18,14 +18,14 @@ _QUEUE = "unpublished_cdc_generations"
 
 
 def tokens_of(node: Context, step: Step) -> Mapping[Node, tuple[int, ...]]:
-    """The tokens that the node of a step gets: its own, or those of the node that it replaces."""
+    """The tokens that the node of a step gets: those it asks for, some, or those of the node that it replaces."""
     n = step.arguments.get("n")
     if not isinstance(n, Node) or n.name not in node.view.nodes:
         return {}
     row = node.view.nodes[n.name]
     if row.replaced is not None:
         return {n: tuple(node.view.nodes[row.replaced].tokens)}
-    return {n: tokens_for(n.name, row.num_tokens)}
+    return {n: row.initial_tokens or tokens_for(n.name, row.num_tokens)}
 
 
 def vnodes_with(node: Context, tokens: Mapping[Node, tuple[int, ...]]) -> dict[int, int]:

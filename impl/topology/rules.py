@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stagewright.impl.topology.admission import rejection
+from stagewright.impl.topology.admission import rejection, taken_token
 from stagewright.impl.topology.coordinator import Rule, TopologyCoordinator
 
 C = TopologyCoordinator
@@ -32,6 +32,7 @@ RULES: tuple[Rule, ...] = (
     Rule("fail_to_stream", C.has_failed_to_stream, inner=True),
     # the way of a node in
     Rule("join_group0", C.is_done, C.let_join),
+    Rule("give_up_join", lambda coordinator, _: bool(taken_token(coordinator.node)), inner=True),
     Rule("insert_tokens"),
     _once_fenced("commit_cdc_generation"),
     Rule("publish_cdc_generation"),

@@ -17,6 +17,7 @@ class HostInfo:
     tokens: int = 8  # how many it wants
     address: str = ""
     lacks: str = ""  # a feature of which its release does not know
+    initial_tokens: tuple[int, ...] = ()  # that it asks for, instead of so many
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,13 +21,17 @@ from stagewright.impl.simulator.campaign.drawing_tables import (
     has_tablets,
     with_tables,
 )
+from stagewright.impl.simulator.campaign.drawing_tokens import with_copied_tokens
 from stagewright.impl.simulator.campaign.scenario import Scenario
 from stagewright.impl.simulator.database.clients import Workload
 from stagewright.impl.simulator.database.script import Operation
 from stagewright.impl.simulator.database.weather import (
+    DEATHS,
     OF_MESSAGES,
     OF_NODES,
     OF_TABLETS,
+    PENDING,
+    SUSPEND,
     Faults,
     at_stage,
     parse_faults,
@@ -78,6 +82,18 @@ TABLET_AIMS = tuple(
     for kind in OF_TABLETS
     if not (kind == "dead" and stage in WAY_BACK)  # the one node that may die is dead already
 )
+PENDING_DIES = {
+    Stage.cleanup_target: "pending@tablet.streaming",
+    Stage.revert_migration: "pending@tablet.streaming",
+    Stage.write_both_read_old_fallback_cleanup: (
+        "pending@tablet.write_both_read_new,action@tablet.write_both_read_new"
+    ),
+}
+"""The same in newer seeds: it is always the replica that comes that is gone."""
+WAY_BACK_AIMS = tuple((kind, stage) for stage in WAY_BACK for kind in (*OF_TABLETS, SUSPEND))
+ON_THE_WAY_BACK = 0.3  # share of the aims at tablets of newer seeds
+ENOUGH_NODES = 5  # so that one can die while others come and go
+MANY_NODES, MANY_REPLICAS = 7, 5  # of the table of the token ring, if two nodes die for good
 RATES = {
     "loss": 0.03,
     "delay": 0.05,
@@ -105,6 +121,7 @@ TTLS = (
 # Share of the runs whose nodes refuse what is unavailable, and there of requests at level all; from this seed on, as tests and
 # tables of wrong builds rely on what earlier seeds are.
 REFUSED, ALL, REFUSED_FROM = 0.3, 0.1, 300_000_000
+NEWER = 500_000_000  # from this seed on nodes come with copied tokens, and more is aimed at tablets on their way back
 AWAY = 0.1  # share of the swarm in which nodes are not reached for a while, and of those that leave so, and come back
 AWAY_RATES = (4, 8, 16)
 _AWAY = {"partition": "reconnect", "suspend": "resume"}  # and how these end
@@ -158,12 +175,18 @@ def draw(seed: int) -> Scenario:
         few, busy = directed.few, found.strategy == "busy"
         always = ON_REQUEST.get(found.strategy.rpartition("@")[2], ())
         views = VIEWED if few else VIEWS
-        undone = any(kind == "dead" for kind, _ in found.faults.aimed)
+        undone = any(kind in DEATHS for kind, _ in found.faults.aimed)
         script = with_tables(
             dice, script, found.nodes, busy=busy, few=few, always=always, views=views, undone=undone
         )
     if seed >= DROPS_FROM:
         script = with_drops(dice, script, found.nodes)
+    if seed >= NEWER:
+        script = with_copied_tokens(dice, script, found.nodes)
+    if any(kind == PENDING for kind, _ in found.faults.aimed):
+        script = tuple(
+            replace(o, replicas=3) if o.verb == "table" else o for o in script
+        )  # one can die
     images, expires = (cdc and dice.chance(share, kind) for kind, share in OF_LOGS.items())
     ttl = TTLS[dice.between(0, len(TTLS) - 1, "ttl")] if expires else 0
     odd = ODDS if cdc and dice.chance(ODD, "odd times") else 0.0
@@ -208,10 +231,23 @@ def _aimed_at_tablets(seed: int, dice: Dice) -> Scenario:
         kind = kinds[dice.between(0, len(kinds) - 1, "aim")]
         aim = f"{kind}@{states[dice.between(0, len(states) - 1, 'requested aim')]}"
         return _sized(seed, dice, parse_faults(f"delay=0.05,{aim}"), f"aimed: {aim}")
+    if seed >= NEWER and dice.chance(ON_THE_WAY_BACK, "aimed at a way back"):
+        return _aimed_at_a_way_back(seed, dice)
     kind, stage = TABLET_AIMS[dice.between(0, len(TABLET_AIMS) - 1, "aim")]
     aim = f"{kind}@{at_stage(stage)}"
     words = ["delay=0.05", WAY_BACK.get(stage, ""), aim]
     return _sized(seed, dice, parse_faults(",".join(words)), f"aimed: {aim}")
+
+
+def _aimed_at_a_way_back(seed: int, dice: Dice) -> Scenario:
+    """Tablets turn back since the replica that comes is gone for good; then something else befalls them, maybe a second death."""
+    kind, stage = WAY_BACK_AIMS[dice.between(0, len(WAY_BACK_AIMS) - 1, "aim")]
+    aim = f"{kind}@{at_stage(stage)}"
+    faults = parse_faults(f"delay=0.05,{PENDING_DIES[stage]},{aim}")
+    found = _sized(seed, dice, faults, f"aimed: {aim}")
+    if kind == "dead":
+        return replace(found, nodes=MANY_NODES, replicas=MANY_REPLICAS)
+    return replace(found, nodes=max(found.nodes, ENOUGH_NODES))
 
 
 def _directed(seed: int, dice: Dice) -> Scenario:

@@ -20,6 +20,7 @@ class Scenario:
 
     seed: int
     nodes: int = 3
+    replicas: int = 3  # of the table of the token ring, unless there are fewer nodes
     script: tuple[Operation, ...] = ()
     faults: Faults = NONE
     workload: Workload = field(default_factory=Workload)
@@ -33,7 +34,7 @@ class Scenario:
         """What the simulator is asked for, maybe of a wrong build."""
         return Plan(
             nodes=self.nodes,
-            replicas=min(3, self.nodes),
+            replicas=min(self.replicas, self.nodes),
             seed=self.seed,
             script=self.script,
             faults=self.faults,
@@ -54,6 +55,7 @@ class Scenario:
     def command(self) -> str:
         """The command that runs it once more, and writes down what happened."""
         words = ["stagewright", "run", "--nodes", str(self.nodes), "--seed", str(self.seed)]
+        words += ["--replicas", str(self.replicas)] if self.replicas != 3 else []
         words += ["--faults", faults_text(self.faults)]
         words += ["--workload", workload_text(self.workload, self.chunk)]
         words += ["--cdc"] if self.cdc else []

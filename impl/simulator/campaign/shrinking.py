@@ -86,7 +86,7 @@ def smaller(scenario: Scenario) -> Iterator[Scenario]:
             if one.number > number > 0 and (one.verb != "table" or number in TABLETS):
                 less = replace(one, number=number)
                 yield replace(scenario, script=(*script[:i], less, *script[i + 1 :]))
-    named = {name for one in script for name in (one.node, one.by)}
+    named = {name for one in script for name in (one.node, one.by, one.tokens_of)}
     if scenario.nodes > 1 and f"n{scenario.nodes}" not in named:
         yield replace(scenario, nodes=scenario.nodes - 1)
     if scenario.ttl:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.catalog.view import View
 from stagewright.impl.node.messages import Ask, OperatorRequest
 from stagewright.impl.simulator.database.troubles import Troubles
-from stagewright.impl.simulator.database.weather import ENTERED, at_stage
+from stagewright.impl.simulator.database.weather import DEATHS, ENTERED, at_stage
 from stagewright.impl.simulator.database.world import World
-from stagewright.machines.scylladb.tablets.tablet_stages import Stage
+from stagewright.machines.scylladb.tablets.tablet_stages import Replicas, Stage
 from stagewright.machines.scylladb.topology.topology_states import NodeState, TransitionState
 
 AIMED_MS = 40  # until what is aimed at a state strikes, at most
@@ -30,7 +29,7 @@ class Aims:
         self._view = view
         self._topology = ""
         self._stages: dict[str, Stage] = {}  # of the tablets that move
-        self.dead = ""  # who is gone for good: one a run
+        self._dead: dict[str, str] = {}  # who is gone for good: one of a kind of aim
 
     def committed(self, view: View) -> None:
         """Something was committed: states and stages may have been entered."""
@@ -49,9 +48,14 @@ class Aims:
             world.met[at, ENTERED] += 1
             for kind, aimed_at in world.faults.aimed:
                 if aimed_at == at:
-                    most = {"dead": DEAD_MS, "cut": CUT_MS}.get(kind, AIMED_MS)
-                    wait = world.dice.between(0, most, "aimed", f"{kind}@{at}")
+                    wait = world.dice.between(0, self._at_most(kind), "aimed", f"{kind}@{at}")
                     world.events.after(wait, self._strike, kind, at, tablet)
+
+    def _at_most(self, kind: str) -> int:
+        """How long an aim waits at most; who dies second does so at once, as tablets have soon turned back."""
+        if kind in DEATHS:
+            return DEAD_MS if kind in self._dead or not self._dead else 0
+        return CUT_MS if kind == "cut" else AIMED_MS
 
     def _strike(self, kind: str, at: str, tablet: str) -> None:
         if not self._troubles.on or at not in self._world.states:
@@ -65,6 +69,8 @@ class Aims:
                 self._troubles.crash_one([h for h in hosts if h in self._world.up()])
             case "cut":
                 self._troubles.cut_off([h for h in hosts if h in self._world.up()])
+            case "suspend":
+                self._troubles.suspend_one([h for h in hosts if h in self._world.up()])
             case "failover":
                 self._troubles.depose()
             case "election":
@@ -73,25 +79,26 @@ class Aims:
                 host = hosts[self._world.dice.between(0, len(hosts) - 1, "muted")]
                 self._world.muted[host] = self._world.events.now + MUTE_MS
             case "dead" if row is not None:
-                self._die(row)
+                self._die(kind, [h for hosts in row.hosts.values() for h in hosts])
+            case "pending" if row is not None:
+                self._die(kind, [h for h in hosts if h not in row.tablet.hosts(Replicas.previous)])
             case _:
                 pass  # of messages and actions: while the state lasts
 
     # -- a node that is gone for good ------------------------------------------------------------------------
 
-    def _die(self, row: TabletRow) -> None:
+    def _die(self, kind: str, among: list[str]) -> None:
         """A replica dies, and is removed; of the ones that come, those that go and those that stay, by turns."""
-        if self.dead:
-            return
-        candidates = [h for hosts in row.hosts.values() for h in hosts if self._is_bearable(h)]
+        candidates = [h for h in among if kind not in self._dead and self._is_bearable(h)]
         if not candidates:
             return
-        self.dead = candidates[self._world.dice.between(0, len(candidates) - 1, "dead")]
-        self._troubles.killed.add(self.dead)
+        dead = candidates[self._world.dice.between(0, len(candidates) - 1, "dead")]
+        self._dead[kind] = dead
+        self._troubles.killed.add(dead)
         self._world.meet("node dies")
-        self._world.crash(self.dead)
+        self._world.crash(dead)
         wait = self._world.dice.between(*EXCLUDED_AFTER_MS, "excluded")
-        self._world.events.after(wait, self._bury, self.dead)
+        self._world.events.after(wait, self._bury, dead)
 
     def _is_bearable(self, host: str) -> bool:
         """Whether every acknowledged write survives without a node, and the others have place for its tablets."""
@@ -100,13 +107,21 @@ class Aims:
         here = normal - killed - {host}
         missing = {
             n for n in killed if n in view.nodes and view.nodes[n].state is not NodeState.left
-        }
+        } - {*self._dead.values()}
+        going = (view.ignored | view.given_up) - _left(view) - {*self._dead.values()}
         crowded = any(len(here) < factor for factor in view.tables.values())
-        if host not in normal or missing or crowded or view.ignored | view.given_up - _left(view):
+        if host not in normal or missing or crowded or going:
             return False
         rows = [row for rows in view.tablets.values() for row in rows]
         sets = [r for row in rows for r in (row.tablet.replicas, row.tablet.next or ())]
-        return all(len({r.host for r in one} & here) >= len(one) // 2 + 1 for one in sets if one)
+        if not all(len({r.host for r in one} & here) >= len(one) // 2 + 1 for one in sets if one):
+            return False
+        return not self._dead or all(
+            len({*view.replicas(table, end).writes} - here) <= (factor - 1) // 2
+            for table, factor in view.tables.items()
+            if table not in view.tablets
+            for end in view.rings.ends
+        )
 
     def _bury(self, host: str) -> None:
         """An operator asks for the removal of the node until it is asked for; a refusal brings the node back."""
@@ -126,8 +141,8 @@ class Aims:
     def rests(self) -> bool:
         """Whether who died has left, so that others may go."""
         view = self._view()
-        gone = not self.dead or view.nodes[self.dead].state is NodeState.left
-        return gone and (not self.dead or view.transition_state is TransitionState.null)
+        gone = all(view.nodes[dead].state is NodeState.left for dead in self._dead.values())
+        return gone and (not self._dead or view.transition_state is TransitionState.null)
 
 
 def _left(view: View) -> set[str]:

@@ -6,12 +6,13 @@ import re
 from dataclasses import dataclass, replace
 
 from stagewright.impl.catalog.features import FEATURES
+from stagewright.impl.ring.initial_tokens import parse_tokens, tokens_text
 from stagewright.impl.views.maintenance.definition import ViewDefinition, definition_in
 from stagewright.spec.errors import InputError
 from stagewright.spec.text.suggestions import did_you_mean
 
 FORMS = {
-    "join": "join NODE [lacking FEATURE]",
+    "join": "join NODE [lacking FEATURE | tokens TOKEN,TOKEN… | tokens of NODE]",
     "decommission": "decommission NODE",
     "replace": "replace NODE by NODE [lacking FEATURE]",
     "remove": "remove NODE",
@@ -64,6 +65,8 @@ class Operation:
     source: str = ""  # of a replica that moves: a node, maybe with a shard
     target: str = ""
     lacks: str = ""  # a feature of which a new node does not know
+    tokens: tuple[int, ...] = ()  # that a new node asks for
+    tokens_of: str = ""  # whose tokens it asks for
     through: str = ""  # the node that a statement is sent to first
 
     @property
@@ -94,6 +97,8 @@ class Operation:
             return " ".join(words)
         words += ["by", self.by] if self.by else []
         words += ["lacking", self.lacks] if self.lacks else []
+        words += ["tokens", tokens_text(self.tokens)] if self.tokens else []
+        words += ["tokens of", self.tokens_of] if self.tokens_of else []
         words += [str(self.number)] if self.verb in ("write", "wait") else []
         words += ["tablets", str(self.number)] if self.verb == "table" else []
         words += ["rf", str(self.replicas)] if self.verb in ("table", "alter") else []
@@ -186,19 +191,26 @@ def _parse(words: list[str]) -> Operation:
 
 
 def _new(words: list[str]) -> Operation:
-    """A node that comes, maybe in the place of another, maybe of a release that lacks a feature."""
+    """A node that comes, maybe in the place of another, of a release that lacks a feature, or with tokens of its choice."""
     match words:
         case ["join", node]:
             made = Operation("join", node)
         case ["join", node, "lacking", feature]:
             made = Operation("join", node, lacks=feature)
+        case ["join", node, "tokens", "of", other]:
+            made = Operation("join", node, tokens_of=other)
+        case ["join", node, "tokens", tokens]:
+            made = Operation("join", node, tokens=parse_tokens(tokens, "--script: "))
         case ["replace", node, "by", by]:
             made = Operation("replace", node, by)
         case ["replace", node, "by", by, "lacking", feature]:
             made = Operation("replace", node, by, lacks=feature)
         case _:
             made = Operation(words[0])
-    named = all(_NAME.fullmatch(name) for name in (made.node, made.by or made.node))
+    named = all(
+        _NAME.fullmatch(name)
+        for name in (made.node, made.by or made.node, made.tokens_of or made.node)
+    )
     if not named or made.lacks not in ("", *FEATURES):
         known = f"; features: {', '.join(FEATURES)}" if made.lacks else ""
         raise InputError(f"--script: `{' '.join(words)}`", help=f"write `{FORMS[words[0]]}`{known}")

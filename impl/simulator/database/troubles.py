@@ -60,9 +60,10 @@ class Troubles:
         milliseconds: tuple[int, int],
         leave: Callable[[World, str], None],
         come_back: Callable[[World, str], None],
+        among: list[str] | None = None,
     ) -> None:
         """A node is not reached, unless another one is down; mostly it is the one that leads."""
-        up, dice, leader = self._world.up(), self._world.dice, self._world.log.leader
+        up, dice, leader = among or self._world.up(), self._world.dice, self._world.log.leader
         if self._is_somebody_down() or not up:
             return
         name = up[dice.between(0, len(up) - 1, "victim", kind)]
@@ -71,6 +72,11 @@ class Troubles:
         leave(self._world, name)
         wait = dice.between(*milliseconds, "apart", kind)
         self._world.events.after(wait, come_back, self._world, name)
+
+    def suspend_one(self, among: list[str]) -> None:
+        """The process of one of these nodes stops for a while, unless another one is down."""
+        if among:
+            self._leave_for_a_while("suspend", SUSPENDED_MS, suspend, resume, among)
 
     def _is_somebody_down(self) -> bool:
         down = {n for n, h in self._world.hosts.items() if h.node is None and not h.stopped}

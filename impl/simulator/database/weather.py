@@ -57,6 +57,9 @@ AIMED_SHARE = 0.4  # of messages and calls, while the state lasts
 OF_MESSAGES = ("loss", "delay", "duplicate")
 OF_NODES = ("crash", "failover", "election")
 OF_TABLETS = (*OF_NODES, *OF_MESSAGES, "action", "dead", "cut")  # what can be aimed at their stages
+PENDING = "pending"  # the same: the replica that comes is gone for good
+SUSPEND = "suspend"
+DEATHS = ("dead", PENDING)
 
 
 def at_stage(stage: Stage) -> str:
@@ -66,7 +69,7 @@ def at_stage(stage: Stage) -> str:
 
 _AIMS = {
     **{s.name: (*OF_NODES, *OF_MESSAGES, "action") for s in TransitionState},
-    **{at_stage(s): OF_TABLETS for s in Stage if s is not Stage.none},
+    **{at_stage(s): (*OF_TABLETS, PENDING, SUSPEND) for s in Stage if s is not Stage.none},
 }
 
 
@@ -86,8 +89,8 @@ def parse_faults(text: str) -> Faults:
         if at:
             raise InputError(
                 f"--faults {word}: it cannot be aimed so",
-                help=f"{did_you_mean(state, [*_AIMS])}write KIND@STATE; kinds: {', '.join(OF_TABLETS)} "
-                f"(dead and cut only at tablet.STAGE); states: {', '.join(_AIMS)}",
+                help=f"{did_you_mean(state, [*_AIMS])}write KIND@STATE; kinds: {', '.join((*OF_TABLETS, PENDING, SUSPEND))} "
+                f"(dead, cut, pending and suspend only at tablet.STAGE); states: {', '.join(_AIMS)}",
             )
         names = {"all": list(_RATES), "none": []}.get(name, [name])
         for one in names:

@@ -114,7 +114,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--port", type=count, default=0, metavar="N", help="the port (default: any free one)"
     )
     watch.add_argument("--browser", action="store_true", help="open the page in a browser")
-    _lacking(action("add", "let a new node join"))
+    add = action("add", "let a new node join")
+    _lacking(add)
+    add.add_argument(
+        "--tokens",
+        default="",
+        metavar="T,T…",
+        help="the tokens that it asks for (default: some); write --tokens=-5,17 if the first is negative",
+    )
     for name, summary in _OF_A_NODE:
         one = action(name, summary)
         one.add_argument("node", metavar="NODE", help="such as n2")

@@ -15,6 +15,7 @@ examples:
 
 script (commands separated by semicolons, run in order; the nodes n1, n2 … are members at the start):
   join NODE [lacking FEATURE]              a node joins; if it lacks a feature of the cluster, it is rejected
+  join NODE tokens TOKEN,…|of NODE         it asks for these tokens, or for another node's; owned ones are not given
   decommission NODE, remove NODE           it hands over its rows and leaves; it dies, and the others take over
   replace NODE by NODE [lacking FEATURE]   the first node dies, and the second takes its place
   rebuild NODE, cleanup, generation        rows are streamed again; rows of others are removed; a new CDC generation
@@ -47,7 +48,8 @@ faults (separated by commas):
   partition=TIMES, suspend=TIMES   so often a minute a node is cut off, or stops, for seconds; not part of `all`
   skew=MILLISECONDS        the nodes' clocks are off by as much; not part of `all`
   KIND@STATE               strikes while the topology is in a state, as in crash@write_both_read_old
-  KIND@tablet.STAGE        strikes while a tablet is in a stage; dead@tablet.STAGE: a replica is gone for good
+  KIND@tablet.STAGE        strikes while a tablet is in a stage; dead@tablet.STAGE: a replica is gone for good;
+                           pending@tablet.STAGE: the one that comes is
   all, none                (default: none)
 
 --workload says what clients do, as in keys=12,gap=0-3,reads=0.5,scans=0.2,deletes=0.1 (gap in milliseconds,
@@ -71,6 +73,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = f"{_EXAMPLE}\n{parser.epilog or ''}"
     add = parser.add_argument
     add("--nodes", type=_number, default=3, metavar="N", help="nodes (default: 3)")
+    add("--replicas", type=_number, metavar="N", help="of the table of the token ring (default: 3)")
     add("--script", metavar="TEXT", help="what to do to the cluster, see below")
     add(
         "--tablets",

@@ -147,6 +147,21 @@ def _lags(patch: pytest.MonkeyPatch, stale: StatusReply, answers: int) -> None:
     patch.setattr(Conversation, "ask", answered)
 
 
+def test_a_node_gets_the_tokens_that_it_asks_for_unless_another_one_owns_them(
+    tmp_path: Path,
+) -> None:
+    with cluster(tmp_path / "c", 2) as supervisor:
+        assert supervisor.add(tokens=(-5, 17)) == "n3"
+        with pytest.raises(OperationFailedError, match="the token 17 is owned by n3: ask for"):
+            supervisor.add(tokens=(17, 18))
+        supervisor.decommission("n3")
+        assert supervisor.add(tokens=(17, 18)) == "n5"
+        said = supervisor.said()
+        assert said is not None
+        owned = {n.name: n.tokens for n in said.nodes}
+        assert (owned["n3"], owned["n4"], owned["n5"]) == (0, 0, 2)
+
+
 def test_nodes_come_and_go_while_clients_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

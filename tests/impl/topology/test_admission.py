@@ -1,8 +1,9 @@
-"""Who is rejected: nodes of an older release, and nodes that cannot be spared; operators, traces and logs say why."""
+"""Who is rejected: nodes of an older release, nodes that cannot be spared, and who asks for tokens that others own."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from tests.impl.simulator.database.wrong_builds import Shown
 from tests.impl.simulator.operators import Operator
 from tests.traces.databases.scylladb.scylla_evaluated import interpret, violations
 
+from stagewright.impl.catalog.columns import TOPOLOGY
+from stagewright.impl.catalog.view import Member
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.messages import HostInfo
 from stagewright.impl.node.port import Identity
@@ -19,6 +22,7 @@ from stagewright.impl.simulator.database.plan import Plan
 from stagewright.impl.simulator.database.run import run
 from stagewright.impl.simulator.database.script import parse_script
 from stagewright.impl.simulator.database.weather import parse_faults
+from stagewright.machines.scylladb.topology.topology_states import NodeState
 from stagewright.spec.errors import InputError
 
 JOIN = "write 30; join n4 lacking TABLETS; join n5"
@@ -59,6 +63,44 @@ def test_trace_and_logs_of_a_rejected_node_say_so_and_are_accepted(tmp_path: Pat
     assert sum("rejected node moved to left state" in one for one in said) == 1
     lines = (tmp_path / "topology.jsonl").read_text("utf-8").splitlines()
     assert [json.loads(one)["action"] for one in lines].count("reject") == 1
+
+
+COPIED = "write 30; join n4 tokens of n2; join n5; write 30; decommission n2; join n6 tokens of n4"
+
+
+@pytest.mark.parametrize("faults", ["none", "delay=0.1,loss=0.02"])
+def test_tokens_that_another_node_owns_are_not_given_and_those_of_one_that_left_are(
+    faults: str, tmp_path: Path
+) -> None:
+    report = run(Plan(script=parse_script(COPIED), faults=parse_faults(faults)), tmp_path)
+    assert (report.breaches, report.refused) == ([], [])
+    results = [o.result for o in report.outcomes if o.operation.startswith("join")]
+    assert results[0].startswith("failed: the token ")
+    assert results[0].endswith("is owned by n2: ask for others, or let n2 leave first")
+    assert results[1:] == ["done", "done"]
+    assert (report.nodes["n4"], report.nodes["n6"]) == ("left", "normal")
+    assert ("topology", "join_group0", "left_token_ring") in report.edges
+    lines = (tmp_path / "topology.jsonl").read_text("utf-8").splitlines()
+    assert [json.loads(one)["action"] for one in lines].count("give_up_join") == 1
+    logs = [p.read_text("utf-8").splitlines() for p in sorted((tmp_path / LOGS).glob("*.log"))]
+    assert violations(interpret(*logs)) == []
+    rolled_back = "moving transition state to left token ring"
+    assert sum(rolled_back in line for log in logs for line in log) == 1
+
+
+def test_a_node_gets_the_tokens_that_it_asks_for_and_no_others() -> None:
+    operator = Operator()
+    asked = HostInfo("n4", initial_tokens=(-17, 5, 1 << 62))
+    operator.world.add(Identity(asked, contacts=("n1", "n2")))
+
+    def known() -> Mapping[str, Member]:
+        return operator.node("n1").context.view.nodes
+
+    operator.until(lambda: "n4" in known() and known()["n4"].state is NodeState.normal)
+    assert known()["n4"].tokens == {-17, 5, 1 << 62}
+    assert operator.node("n1").context.catalog.tables[TOPOLOGY]["n4",]["tokens_string"] == (
+        "-17,5,4611686018427387904"
+    )
 
 
 DECOMMISSION = "table t tablets 2 rf 3; write 30; decommission n1; join n4; decommission n1"

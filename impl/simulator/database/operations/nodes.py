@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from stagewright.impl.catalog.catalog import Catalog
 from stagewright.impl.catalog.columns import TOPOLOGY
-from stagewright.impl.node.messages import Ask, OperatorRequest
+from stagewright.impl.node.context import tokens_for
+from stagewright.impl.node.messages import Ask, HostInfo, OperatorRequest
 from stagewright.impl.node.port import Identity
 from stagewright.impl.simulator.database.absences import part, resume, reunite, suspend
 from stagewright.impl.simulator.database.operations.asks import (
@@ -54,6 +55,9 @@ class NodeOperations:
             raise InputError(f"`{operation}`: {newcomer} was there already", help="use a new name")
         if node in self._never_came:
             return f"not asked: {node} did not come"
+        other = operation.tokens_of
+        if other and other not in {*self._world.hosts, *self._never_came}:
+            raise InputError(f"`{operation}`: there was no {other}", help="name a node that was in")
         if node and verb != "join" and node not in self._world.hosts:
             raise InputError(f"`{operation}`: there is no {node}", help="let it join first")
         match verb:
@@ -81,7 +85,9 @@ class NodeOperations:
                 self._never_came.add(by)
                 return self._spare(node, tablet)
             case "join" | "replace":
-                return self._join(newcomer, node if verb == "replace" else "", operation.lacks)
+                tokens = operation.tokens or self._tokens_of(operation.tokens_of)
+                host = replace(host_of(newcomer), lacks=operation.lacks, initial_tokens=tokens)
+                return self._join(host, node if verb == "replace" else "")
             case _:
                 return self._ask(verb, node)
 
@@ -101,13 +107,23 @@ class NodeOperations:
         found = self._world.hosts[node].node
         return found is None or other in found.context.down
 
-    def _join(self, name: str, replaces: str, lacks: str) -> str:
+    def _tokens_of(self, name: str) -> tuple[int, ...]:
+        """The tokens that a node has or had, of which somebody may have copied the settings."""
+        if not name:
+            return ()
+        known = self._world.hosts[name].identity if name in self._world.hosts else None
+        host = known.host if known is not None else host_of(name)
+        if known is not None and known.replaces:
+            return self._tokens_of(known.replaces)
+        return host.initial_tokens or tokens_for(host, host.tokens)
+
+    def _join(self, newcomer: HostInfo, replaces: str) -> str:
+        name = newcomer.name
         shunned = {replaces, *self._world.isolated, *self._world.absent}
         known = self._catalog.view.nodes.items()
         contacts = tuple(n for n, m in known if m.state.owns and n not in shunned)  # up or not
         if replaces:
             self._kill(replaces)
-        newcomer = replace(host_of(name), lacks=lacks)
         self._world.add(Identity(newcomer, contacts=contacts, replaces=replaces))
         host, nodes = self._world.hosts[name], self._catalog.view.nodes
 

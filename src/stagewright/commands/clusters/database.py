@@ -13,6 +13,7 @@ from stagewright.commands.console.exit_codes import ExitCode
 from stagewright.commands.console.serving import until_interrupted
 from stagewright.impl.processes.layout import Layout, Settings
 from stagewright.impl.processes.supervisor import LOOPBACK, TABLE, Supervisor
+from stagewright.impl.ring.initial_tokens import parse_tokens
 from stagewright.spec.errors import InputError
 from stagewright.spec.text.counting import counted
 
@@ -64,7 +65,10 @@ class Database(Kind[Supervisor]):
             case "tail":
                 return self._tail(args)
             case "add":
-                name = supervisor.add(lacks=args.lacking)
+                name = supervisor.add(
+                    lacks=args.lacking,
+                    tokens=parse_tokens(args.tokens, "--tokens: ") if args.tokens else (),
+                )
                 return Done([name], f"{name} has joined")
             case "replace":
                 name = supervisor.add(node, args.lacking)

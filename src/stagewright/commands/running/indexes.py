@@ -40,7 +40,7 @@ def _plan_of(args: argparse.Namespace) -> Plan:
 
     refuse_others(
         args,
-        (*WITHOUT_A_SCRIPT, "profile", "cdc"),
+        (*WITHOUT_A_SCRIPT, "replicas", "profile", "cdc"),
         "a script of indexes",
         "a script writes by `write NUMBER`, and the newest release runs",
     )

@@ -62,7 +62,7 @@ def plan_of(args: argparse.Namespace) -> Plan:
     timing = Timing(compact_after=COMPACT_AFTER, chunk=chunk)
     return Plan(
         nodes=nodes,
-        replicas=min(3, nodes),
+        replicas=_replicas(args.replicas, nodes),
         seed=args.seed,
         script=parse_script(args.script),
         faults=parse_faults(args.faults),
@@ -73,6 +73,16 @@ def plan_of(args: argparse.Namespace) -> Plan:
         ttl=_kept(args, timing.least_kept),
         profile=args.profile,
     )
+
+
+def _replicas(asked: int | None, nodes: int) -> int:
+    """How many replicas the rows of the token ring have."""
+    from stagewright.spec.errors import InputError
+
+    if asked is not None and not 1 <= asked <= nodes:
+        help_ = f"each is on a node of its own: write a number from 1 to {nodes}, or add --nodes"
+        raise InputError(f"--replicas {asked}: out of bounds", help=help_)
+    return min(3, nodes) if asked is None else asked
 
 
 def _kept(args: argparse.Namespace, least: int) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+from argparse import ArgumentParser
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,8 +12,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from stagewright.commands import run_command_line
+from stagewright.commands.run import configure
+from stagewright.commands.running.script import plan_of
 from stagewright.impl.node.defects import Defect
-from stagewright.impl.simulator.campaign.drawing import draw
+from stagewright.impl.simulator.campaign.drawing import NEWER, draw
 from stagewright.impl.simulator.campaign.shrinking import shrink
 from stagewright.impl.simulator.campaign.tally import DatabaseTally, why_not
 from stagewright.impl.simulator.campaign.trial import WRITES, Result, attempt
@@ -31,6 +35,17 @@ def test_the_words_of_a_scenario_say_all_of_it(seed: int) -> None:
         drawn.workload,
         drawn.chunk,
     )
+
+
+@pytest.mark.parametrize(
+    "seed", [2, NEWER + 1, NEWER + 209]
+)  # the last has more nodes and replicas
+def test_the_command_of_a_scenario_asks_for_its_run(seed: int) -> None:
+    drawn = draw(seed)
+    parser = ArgumentParser()
+    configure(parser)
+    args = parser.parse_args(shlex.split(drawn.command)[2:])
+    assert plan_of(args) == drawn.plan()
 
 
 def test_a_wrong_build_is_found_and_made_small() -> None:

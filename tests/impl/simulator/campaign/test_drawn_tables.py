@@ -6,7 +6,7 @@ from collections import Counter
 
 from hypothesis import given, strategies as st
 
-from stagewright.impl.simulator.campaign.drawing import DIRECTED, draw
+from stagewright.impl.simulator.campaign.drawing import DIRECTED, NEWER, draw
 from stagewright.impl.simulator.campaign.drawing_drops import DROPS_FROM
 from stagewright.impl.simulator.campaign.drawing_tables import CHANGES, has_tablets
 from stagewright.impl.simulator.campaign.shrinking import smaller, whole
@@ -157,3 +157,18 @@ def _created_after_its_drop(script: tuple[Operation, ...]) -> bool:
             return True
         gone |= {one.node} if one.verb == "drop" and one.of_table else set()
     return False
+
+
+def test_newer_seeds_copy_tokens_and_aim_at_tablets_that_turn_back() -> None:
+    drawn = [draw(NEWER + seed) for seed in range(600)]
+    copied = [s for s in drawn for o in s.script if o.tokens_of]
+    assert 60 < len(copied) < 120
+    assert not any(o.tokens_of for seed in range(200) for o in draw(seed).script)
+    for scenario in copied:
+        names = [o.by or o.node for o in scenario.script if o.verb in ("join", "replace")]
+        assert len({*names}) == len(names)
+    back = [s for s in drawn if any(kind == "pending" for kind, _ in s.faults.aimed)]
+    assert len(back) > 4
+    for scenario in back:
+        assert scenario.nodes >= 5
+        assert {o.replicas for o in scenario.script if o.verb == "table"} == {3}

@@ -9,7 +9,13 @@ from tests.impl.simulator.database.wrong_builds import Shown
 from tests.thorough import by_turns, some_of
 
 from stagewright.impl.node.defects import Defect
-from stagewright.impl.simulator.campaign.drawing import FORWARD, TABLET_AIMS, WAY_BACK
+from stagewright.impl.simulator.campaign.drawing import (
+    FORWARD,
+    PENDING_DIES,
+    TABLET_AIMS,
+    WAY_BACK,
+    WAY_BACK_AIMS,
+)
 from stagewright.impl.simulator.database.plan import Plan
 from stagewright.impl.simulator.database.report import Report
 from stagewright.impl.simulator.database.run import run
@@ -31,6 +37,7 @@ MET = {
     "action": {"action fails", "barrier lost"},
     "dead": {"node dies"},
     "cut": {"node cut off"},
+    "suspend": {"node suspended"},
 }
 SEEDS = 12
 
@@ -51,6 +58,26 @@ def test_promises_survive_a_fault_in_a_stage(kind: str, stage: Stage) -> None:
         if any(report.met.get((at_stage(stage), what)) for what in MET[kind]):
             return
     pytest.fail(f"no {kind} in {stage.name} in {SEEDS} seeds")
+
+
+BEARS_TWO = replace(CHANGES, nodes=7, replicas=5, script=parse_script(
+    "table t tablets 1 rf 3; write 80; move t 0; move t 0; join n8; move t 0"
+))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "stage"),
+    some_of([one for one in WAY_BACK_AIMS if one[0] in ("dead", "suspend")]),
+    ids=lambda one: getattr(one, "name", one),
+)
+def test_promises_survive_that_a_second_node_is_away_as_tablets_turn_back(
+    kind: str, stage: Stage
+) -> None:
+    for seed in range(4 * SEEDS):
+        report = done(f"delay=0.05,{PENDING_DIES[stage]},{kind}@{at_stage(stage)}", seed, BEARS_TWO)
+        if any(report.met.get((at_stage(stage), what)) for what in MET[kind]):
+            return
+    pytest.fail(f"no {kind} in {stage.name} in {4 * SEEDS} seeds")
 
 
 @pytest.mark.long
