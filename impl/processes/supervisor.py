@@ -193,9 +193,7 @@ class Supervisor:
     # -- what operators ask for ------------------------------------------------------------------------
 
     def add(self, replaces: str = "", lacks: str = "", tokens: tuple[int, ...] = ()) -> str:
-        """A new node joins, maybe in the place of a dead one, maybe of a release without a feature; its name.
-
-        It gets the tokens that it asks for, if it asks for any and nobody owns one of them.
+        """A new node joins, maybe in the place of a dead one, of a release without a feature, or asking for its tokens; its name.
 
         Raises:
             ClusterError: there is no such feature.
@@ -211,15 +209,10 @@ class Supervisor:
         book = {n: layout.node_file(n).identity.host.address for n in contacts}
         number, name = 1 + max(int(n[1:]) for n in self._names()), ""
         while not name:
-            host = HostInfo(
-                f"n{number}",
-                address=_free_addresses(1, address)[0],
-                lacks=lacks,
-                initial_tokens=tokens,
-            )
-            identity = Identity(host, contacts=tuple(contacts), replaces=replaces)
+            where = _free_addresses(1, address)[0]
+            host = HostInfo(f"n{number}", address=where, lacks=lacks, initial_tokens=tokens)
             try:
-                layout.add_node(NodeFile(identity, book))
+                layout.add_node(NodeFile(Identity(host, (), tuple(contacts), replaces), book))
                 name = host.name
             except FileExistsError:  # somebody else adds one at the same time
                 number += 1

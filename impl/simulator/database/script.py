@@ -12,7 +12,7 @@ from stagewright.spec.errors import InputError
 from stagewright.spec.text.suggestions import did_you_mean
 
 FORMS = {
-    "join": "join NODE [lacking FEATURE | tokens TOKEN,TOKEN… | tokens of NODE]",
+    "join": "join NODE [lacking FEATURE] [tokens TOKEN,TOKEN… or of NODE]",
     "decommission": "decommission NODE",
     "replace": "replace NODE by NODE [lacking FEATURE]",
     "remove": "remove NODE",

@@ -114,14 +114,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--port", type=count, default=0, metavar="N", help="the port (default: any free one)"
     )
     watch.add_argument("--browser", action="store_true", help="open the page in a browser")
-    add = action("add", "let a new node join")
+    _offer_tokens(add := action("add", "let a new node join"))
     _lacking(add)
-    add.add_argument(
-        "--tokens",
-        default="",
-        metavar="T,T…",
-        help="the tokens that it asks for (default: some); write --tokens=-5,17 if the first is negative",
-    )
     for name, summary in _OF_A_NODE:
         one = action(name, summary)
         one.add_argument("node", metavar="NODE", help="such as n2")
@@ -132,6 +126,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     trace.add_argument("--out", type=Path, required=True, metavar="DIR", help="where to write them")
     stop = action("stop", "stop one node, or all")
     stop.add_argument("node", nargs="?", metavar="NODE", help="such as n2 (default: all)")
+
+
+def _offer_tokens(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--tokens",
+        default="",
+        metavar="T,T…",
+        help="the tokens that it asks for (default: some); write --tokens=-5,17 if the first is negative",
+    )
 
 
 def _lacking(parser: argparse.ArgumentParser) -> None:

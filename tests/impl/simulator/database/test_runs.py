@@ -90,7 +90,7 @@ def test_the_same_seed_gives_the_same_bytes_in_another_process(
     ("script", "message"),
     [
         ("jion n4", "did you mean `join`"),
-        ("join", "write `join NODE [lacking FEATURE | tokens TOKEN,TOKEN… | tokens of NODE]`"),
+        ("join", "write `join NODE [lacking FEATURE] [tokens TOKEN,TOKEN… or of NODE]`"),
         ("replace n1", "write `replace NODE by NODE [lacking FEATURE]`"),
         ("write many", "write `write NUMBER`"),
         ("join n4; join n4", "use a new name"),
