@@ -290,12 +290,14 @@ class EquivalentValue:
 class EquivalentHelper:
     """A method that steps and properties share and that may return something else, and why no promise minds.
 
-    `change`: as the report of mutants words it, or some words of that; empty for any.
+    `change`: as the report of mutants words it, or some words of that; empty for any. `prefix`: of a part's names, which
+    the part itself doesn't write.
     """
 
     within: str
     change: str
     reason: Reason
+    prefix: str = ""
 
 
 @dataclass(frozen=True)

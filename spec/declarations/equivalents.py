@@ -288,7 +288,7 @@ def _of_helper(prefix: str, said: _Helper, inherited: bool) -> list[Equivalent]:
     if not said.changes:
         return [EquivalentHelper(within, "", replace(reason, subject=f"changing `{name}`"))]
     return [
-        EquivalentHelper(within, c, replace(reason, subject=f"that `{name}` {c}"))
+        EquivalentHelper(within, c, replace(reason, subject=f"that `{name}` {c}"), prefix)
         for c in said.changes
     ]
 

@@ -41,8 +41,10 @@ def reasons_of_assignment(definition: Definition, assignment: Assignment) -> Ite
 def reasons_of_helper(definition: Definition, helper: str, text: str) -> Iterator[Reason]:
     """Why no promise minds when a helper returns something else."""
     for said in definition.equivalents:
-        if isinstance(said, EquivalentHelper) and said.within == helper and said.change in text:
-            yield said.reason
+        if isinstance(said, EquivalentHelper) and said.within == helper:
+            in_words_of_its_own = text.replace(said.prefix, "") if said.prefix else text
+            if said.change in in_words_of_its_own:
+                yield said.reason
 
 
 def unknown_bodies(versions: Sequence[Definition]) -> Iterator[EquivalentDrop | EquivalentLoss]:

@@ -9,8 +9,14 @@ from stagewright.machines.yugabytedb.indexes.index_life import Job
 from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions
 from stagewright.machines.yugabytedb.indexes.index_postgres import PostgresIndex
 from stagewright.machines.yugabytedb.indexes.index_states import Flags, Permission, Status
-from stagewright.machines.yugabytedb.indexes.unique_index import Key, Row, Time, UniqueIndex
-from stagewright.spec import Term, action, choose, require, some
+from stagewright.machines.yugabytedb.indexes.unique_index import (
+    BEFORE_T_READ,
+    Key,
+    Row,
+    Time,
+    UniqueIndex,
+)
+from stagewright.spec import Bool, Term, action, choose, require, some
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 ONLINE = 'design document 002: "without locking out reads or writes"'
@@ -110,6 +116,20 @@ class FailedBuildsLockTheTable(IndexBuild):
         """The build has not failed."""
         require(self.rows.build != Status.failed, "the build has not failed")
         super().commit(r, time)
+
+
+@known_bug(
+    "002-89",
+    ONLINE,
+    breaks=IndexBuild.keys_are_refused_only_if_taken,
+    sizes={Index: 1, Tablet: 1, Key: 1},
+    budgets={IndexBuild.faults: 0},
+)
+class NothingCommitsBeforeTheScan(IndexBuild):
+    """A transaction that wrote a row after CREATE INDEX waited for the time of the scan: none committed before it."""
+
+    def _is_in_order(self, time: Term[Time]) -> Bool:
+        return super()._is_in_order(time) & ~time.any_of(*BEFORE_T_READ)
 
 
 @known_bug(

@@ -104,6 +104,16 @@ class Excused(Votes):
     )
 
 
+class Bounded(Votes):
+    """A reason that names a variable, as the report of this machine words it."""
+
+    harmless = equivalents(
+        equivalent_helper(
+            Votes._majority, "not size of voted ≥ 2", because="it is a test of reasons, too"
+        ),
+    )
+
+
 class WronglyExcused(Votes):
     """Reasons about changes that nobody makes."""
 
@@ -116,6 +126,19 @@ class Parliament(Machine):
     """Votes as a part of a system, which has no helper of its own."""
 
     votes = part(Votes)
+    closed: FlagVar = flag()
+
+    @action
+    def close(self) -> None:
+        """Nobody votes any more."""
+        require(self.votes.decided & ~self.closed, "it is decided")
+        self.closed = True
+
+
+class Senate(Machine):
+    """A system in which the part's variables have longer names."""
+
+    votes = part(Bounded)
     closed: FlagVar = flag()
 
     @action
@@ -185,6 +208,13 @@ def test_a_reason_explains_the_changes_that_it_names_or_all() -> None:
         "`_votes` is one less",
     }
     assert len(report.unexplained) == 1
+
+
+def test_a_reason_of_a_part_names_variables_as_the_part_does() -> None:
+    excused = {m.text for m in helpers_of(Senate) if m.reasons}
+    assert excused == {
+        "`_majority` says size of votes.voted > 2, not size of votes.voted ≥ 2",
+    }
 
 
 def test_a_reason_about_a_change_that_is_not_made_matches_nothing() -> None:
