@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from stagewright.checker.mutation.engine import MutantEngine
 from stagewright.checker.mutation.original import Original, kept_by
 from stagewright.spec.definition import Definition
+from stagewright.spec.grounding.ground import GroundNode
 
 
 class Difference(Enum):
@@ -27,22 +28,34 @@ def difference(original: Original, mutant: Definition, engine: MutantEngine) -> 
     if _frame(before) != _frame(mutant):
         return Difference.REAL
     same_promises = before.properties == mutant.properties
-    if same_promises and not engine.changed:
+    final = (engine.compiled.model.final, engine.model.final)
+    if same_promises and not engine.changed and final[0].id == final[1].id:
         return Difference.NONE
-    if original.stopped or not _same_steps(original, engine):
+    if original.stopped or not (_same_in_states(original, final) and _same_steps(original, engine)):
         return Difference.REAL
     return Difference.UNREACHABLE if same_promises else Difference.PROMISES
 
 
 def _frame(definition: Definition) -> tuple[object, ...]:
-    """What is neither an action nor a promise."""
+    """What is neither an action nor a promise, nor says where a run may end."""
     return (
         definition.variables,
         definition.budgets,
         definition.initially,
         definition.constraints,
-        definition.final,
     )
+
+
+def _same_in_states(original: Original, nodes: tuple[GroundNode, GroundNode]) -> bool:
+    """Whether two conditions are the same in every state of the original."""
+    if nodes[0].id == nodes[1].id:
+        return True
+    conditions, batch = original.compiled.state_conditions(nodes), original.compiled.engine.batch
+    for first in range(0, original.count, batch):
+        before, after = conditions(original.states[:, first : first + batch])
+        if not np.array_equal(before, after):
+            return False
+    return True
 
 
 def _same_steps(original: Original, engine: MutantEngine) -> bool:

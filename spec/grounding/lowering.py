@@ -127,6 +127,7 @@ class Lowering:
             leads_to=(*kinds[PropertyKind.LEADS_TO], *kinds[PropertyKind.EVENTUALLY]),
             witnesses=kinds[PropertyKind.SOMETIMES],
             step_witnesses=kinds[PropertyKind.SOMETIMES_STEP],
+            final=self._final(other),
         )
 
     def model(self) -> GroundModel:
@@ -167,9 +168,7 @@ class Lowering:
             step_witnesses=kinds[PropertyKind.SOMETIMES_STEP],
             premises=premises[PropertyKind.INVARIANT],
             step_premises=premises[PropertyKind.STEP],
-            final=self.builder.or_(
-                (self.expressions.scalar(self.definition.final, {}), self._beyond)
-            ),
+            final=self._final(self.definition),
             builder=self.builder,
             initial_condition=self.builder.and_([*fixed, condition]),
             constraint=self._within if self.definition.constraints else None,
@@ -178,6 +177,10 @@ class Lowering:
         if not self._wide:
             self._keep(model)
         return model
+
+    def _final(self, definition: Definition) -> GroundNode:
+        """Where a run may end; also where it leaves what is looked at."""
+        return self.builder.or_((self.expressions.scalar(definition.final, {}), self._beyond))
 
     def _keep(self, model: GroundModel) -> None:
         """Remember what is not to be lowered again."""
@@ -357,7 +360,7 @@ class Lowering:
 
 def _frame(definition: Definition) -> tuple[object, ...]:
     """What two definitions must have in common, so that one can be lowered beside the other."""
-    return (definition.variables, definition.initially, definition.final, definition.constraints)
+    return (definition.variables, definition.initially, definition.constraints)
 
 
 def _cells(place: Place) -> Iterator[int]:

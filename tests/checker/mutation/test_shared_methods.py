@@ -22,6 +22,7 @@ from stagewright.spec import (
     count,
     equivalent_helper,
     equivalents,
+    final,
     flag,
     invariant,
     part,
@@ -148,6 +149,38 @@ class Senate(Machine):
         self.closed = True
 
 
+class Lamp(Machine):
+    """A run may end where the lamp is off, and nobody calls; the lamp is never off while somebody calls."""
+
+    on: FlagVar = flag()
+    called: FlagVar = flag()
+
+    @action
+    def call(self) -> None:
+        """Somebody calls, and the lamp is on as long as that lasts."""
+        require(self._is_quiet(), "nobody calls")
+        self.called = True
+        self.on = True
+
+    @action
+    def hang_up(self) -> None:
+        """The call is over."""
+        require(self.called, "somebody calls")
+        self.called = False
+        self.on = False
+
+    @step_property
+    def calls_begin_when_it_is_quiet(self, after: Self) -> Bool:
+        return (after.called & ~self.called).implies(self._is_quiet())
+
+    @final
+    def quiet(self) -> Bool:
+        return self._is_quiet()
+
+    def _is_quiet(self) -> Bool:
+        return ~self.on & ~self.called
+
+
 def helpers_of(machine: type[Machine]) -> list[Mutant]:
     return [m for m in mutants_of(machine) if m.kind is Kind.HELPER]
 
@@ -192,6 +225,16 @@ def test_a_property_that_speaks_for_itself_notices_what_lets_more_happen() -> No
     by_text = {f.mutant.text.removeprefix("`"): f for f in findings}
     for text in ("_majority` is always so", "_votes` is one more"):
         assert by_text[text].evaluation.by == ("a_majority_decides",)
+
+
+def test_what_ends_a_run_is_compared_in_the_states_that_are_reachable() -> None:
+    findings = mutated(Lamp, mutants=helpers_of(Lamp)).findings
+    assert {f.mutant.text: f.evaluation.fate for f in findings} == {
+        "`_is_quiet` is always so": Fate.SURVIVED,
+        "`_is_quiet` is never so": Fate.CAUGHT,
+        "`_is_quiet` does not mention: not on": Fate.REDUNDANT,
+        "`_is_quiet` does not mention: not called": Fate.REDUNDANT,
+    }
 
 
 def test_a_helper_of_a_part_is_the_part_s() -> None:

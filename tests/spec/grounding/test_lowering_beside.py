@@ -12,7 +12,7 @@ from stagewright.spec.grounding.ground import GroundModel
 from stagewright.spec.grounding.ground_eval import evaluate, successors
 from stagewright.spec.grounding.lowering import Lowering, ground
 from stagewright.spec.loading import load
-from stagewright.spec.nodes import FALSE
+from stagewright.spec.nodes import FALSE, TRUE
 from stagewright.spec.scope import scope_of
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
@@ -74,9 +74,19 @@ def test_nodes_of_one_are_forgotten_before_the_next(commit: Definition) -> None:
     assert len(lowering.beside(commit).builder.nodes) == nodes
 
 
+def test_where_a_run_may_end_is_lowered_beside(commit: Definition) -> None:
+    lowering = Lowering(commit, scope_of(commit))
+    model = lowering.model()
+    assert model.final is not model.builder.false
+    other = lowering.beside(replace(commit, final=FALSE))
+    assert other.builder is model.builder
+    assert other.final is other.builder.false
+    assert lowering.beside(commit).final is model.final
+
+
 def test_what_differs_in_more_is_lowered_alone(commit: Definition) -> None:
     lowering = Lowering(commit, scope_of(commit))
     model = lowering.model()
-    other = lowering.beside(replace(commit, final=FALSE))
+    other = lowering.beside(replace(commit, initially=(*commit.initially, TRUE)))
     assert other.builder is not model.builder
-    assert other.final is other.builder.false
+    alike(other, model)
