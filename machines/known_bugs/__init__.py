@@ -31,6 +31,7 @@ from stagewright.machines.known_bugs.scylladb.cdc import (
     cdc_publication,
 )
 from stagewright.machines.known_bugs.scylladb.tablets import (
+    balancer_requests,
     load_balancer,
     resize,
     shared_helpers as shared_helpers_of_tablets,
@@ -110,6 +111,7 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *build_results.BUGS,
     *job_records.BUGS,
     *job_steps.BUGS,
+    *balancer_requests.BUGS,
     *load_balancer.BUGS,
     *locked_out.BUGS,
     *locked_out_of_indexes.BUGS,

@@ -176,9 +176,9 @@ class TopologyChange(Machine):
         {failures: 1, migrations: 0},
         {failovers: 1, writes: 0},
         {failovers: 1, migrations: 0},
-        {losses: 1, migrations: 0},
+        {losses: 1, failures: 1, migrations: 0},
         {Node: 3, writes: 0},
-        {Node: 3, joins: 0},
+        {Node: 3, joins: 0, losses: 1},
         {migrations: 2},
         {joins: 2, failures: 1, migrations: 0, writes: 0},
     )
@@ -761,6 +761,9 @@ class TopologyChange(Machine):
         ),
         equivalent_drop(
             acknowledge, "a write is under way", because="without one nothing is acknowledged"
+        ),
+        equivalent_drop(
+            time_out, "a write is under way", because="without one there is nothing to lose"
         ),
         equivalent_drop(
             apply, "something new is committed", because="what is applied again changes nothing"

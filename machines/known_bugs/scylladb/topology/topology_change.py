@@ -315,4 +315,25 @@ class VnodesWaitForTheTrack(TopologyChange):
         require(self.tablet.stage == Stage.none, "no tablet is in transition")
 
 
+@known_bug(
+    "001-154",
+    "design document 001: a barrier waits for requests from before",
+    breaks=(
+        TopologyChange.nodes_outside_of_the_ring_store_nothing,
+        TopologyChange.tablets_are_stored_by_their_replicas,
+    ),
+    budgets={**NO_MIGRATION, TopologyChange.losses: 1, TopologyChange.failures: 1},
+)
+class WritesThatTimedOutAreStillSent(TopologyChange):
+    """A write that had timed out was over, so that no barrier waited for it, and its messages were still on their way: one
+    came to a node that had left.
+    """
+
+    @action(by=NETWORK, spends=TopologyChange.losses)
+    def time_out(self) -> None:
+        """The client hears no more of its write."""
+        require(~self.writing.is_empty(), "a write is under way")
+        self._forget()
+
+
 BUGS = known_bugs_in(globals())
