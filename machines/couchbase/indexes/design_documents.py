@@ -27,7 +27,6 @@ from stagewright.spec import (
     equivalent_drop,
     equivalent_loss,
     equivalents,
-    every,
     final,
     invariant,
     leads_to,
@@ -191,10 +190,13 @@ class DesignDocuments(Machine):
         )
 
     @sometimes
-    def a_query_goes_on_with_the_older_file(self) -> Bool:
-        """The definition is changed, a new index is built, and the query still reads."""
+    def a_query_goes_on_with_the_older_file(self, after: Self) -> Bool:
+        """004: a "new index file can be created independently without affecting the running query request": the definition is
+        changed, a new index is built, and the query still reads.
+        """
         changed = ~some(self.definition[d] == self.asked for d in DesignDocument)
-        return self.reading.is_some() & changed & every(self.rows[f].is_some() for f in each(File))
+        built = some(self.rows[f].is_none() & after.rows[f].is_some() for f in each(File))
+        return changed & built & self.reading.is_some() & (after.reading == self.reading)
 
     @step_property
     def a_file_stays_while_it_is_needed(self, after: Self, file: Term[File]) -> Bool:

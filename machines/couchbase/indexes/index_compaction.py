@@ -494,14 +494,25 @@ class IndexCompaction(Machine):
 
     @accepts(set_active)
     def partitions_are_added_while_it_compacts(self, p: Term[Partition]) -> Bool:
-        """004: the view engine "just performs such requests", also while a compaction is going on."""
-        return self.state[p] != PartitionState.cleanup
+        """004: the view engine "just performs such requests", also while a compaction is going on, but for the switch."""
+        switches = self.compactor.any_of(Compactor.complete, Compactor.renamed)
+        return (self.state[p] != PartitionState.cleanup) & ~switches
 
     @accepts(set_cleanup)
     def partitions_are_removed_while_it_compacts(self, p: Term[Partition]) -> Bool:
         """The same of a partition that is to be removed, but for the switch itself."""
         there = self.state[p].any_of(PartitionState.active, PartitionState.passive)
         return there & ~self.compactor.any_of(Compactor.complete, Compactor.renamed)
+
+    @accepts(start_compactor)
+    def compactions_start_while_it_is_updated(self) -> Bool:
+        """004: the "view engine always server requests and updates can happen to the index file anytime": a compaction does
+        not wait for a time without. What is to be cleaned up, in this file or of the last one, may come first.
+        """
+        idle = (self.compactor == Compactor.none) & (self.fragmentation == THRESHOLD)
+        cleaned = every(self.state[p] != PartitionState.cleanup for p in Partition)
+        alone = every(self.there[f] == (self.file == f) for f in FileNumber)
+        return idle & self.updating.is_some() & cleaned & alone
 
     @accepts(start_updater)
     def updates_start_while_it_compacts(self, p: Term[Partition]) -> Bool:

@@ -380,7 +380,6 @@ class IndexTree(Machine):
         equivalent_drop(
             write_root, "a child of the root has changed", because="it may be written once more"
         ),
-        equivalent_drop(set_passive, "partition is active", because=OF_THE_STATES),
         equivalent_loss(set_passive, state, because=OF_THE_STATES),
         equivalent_drop(set_cleanup, "partition is active or passive", because=OF_THE_STATES),
         equivalent_loss(set_cleanup, state, because=OF_THE_STATES),

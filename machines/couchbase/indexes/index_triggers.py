@@ -34,6 +34,7 @@ from stagewright.spec import (
     liveness,
     number,
     require,
+    scopes,
     step_property,
 )
 
@@ -57,6 +58,8 @@ class IndexTriggers(Machine):
     writes = budget(4, doc="changes of documents")
     moves = budget(1, doc="partitions that are to be removed")
 
+    exercised_at = scopes({}, {writes: 3, moves: 2})
+
     waiting: NumberVar = number(0, MOST)  # changes that are not indexed
     loaded: NumberVar = number(0, MOST)  # by the update that runs
     came: NumberVar = history(number(0, MOST))  # changes since the last update began
@@ -64,6 +67,7 @@ class IndexTriggers(Machine):
     since_start: NumberVar = history(number(0, DURATION))  # of the last update
     fragmentation: NumberVar = number(0, FRAGMENTATION)
     to_clean: FlagVar = flag()  # a partition is in cleanup
+    all_known: FlagVar = history(flag())  # and was so when the cleaner, or the compactor, started
     updater: FlagVar = flag()
     cleaner: FlagVar = flag()
     compactor: FlagVar = flag()
@@ -84,8 +88,10 @@ class IndexTriggers(Machine):
 
     @action(by=MANAGER, spends=moves)
     def remove_partition(self) -> None:
-        """A partition has moved to another node: it is in cleanup here."""
+        """A partition has moved to another node: it is in cleanup here, and who knows it otherwise is stopped."""
         self.to_clean = True
+        self.all_known = False
+        self._stop_workers()
 
     # -- triggers ----------------------------------------------------------------------------------------
 
@@ -108,6 +114,7 @@ class IndexTriggers(Machine):
         require(self._is_fragmented(), "the file is fragmented")
         self.compactor = True
         self.cleaner = False
+        self.all_known = True
 
     @action(by=MANAGER, fair=WEAK)
     def trigger_cleanup(self) -> None:
@@ -115,6 +122,7 @@ class IndexTriggers(Machine):
         require(self.to_clean, "a partition is in cleanup")
         require(~self.updater & ~self.compactor & ~self.cleaner, "no worker runs")
         self.cleaner = True
+        self.all_known = True
 
     # -- the workers -------------------------------------------------------------------------------------
 
@@ -154,6 +162,11 @@ class IndexTriggers(Machine):
     def _is_fragmented(self) -> Bool:
         return self.fragmentation >= FRAGMENTATION
 
+    def _stop_workers(self) -> None:
+        """What the cleaner removes, or the compactor leaves out, would be less than there is to be removed now."""
+        self.cleaner = False
+        self.compactor = False
+
     def _append(self) -> None:
         self.fragmentation = least(self.fragmentation + 1, FRAGMENTATION)
 
@@ -173,6 +186,11 @@ class IndexTriggers(Machine):
     def fragmentation_triggers_a_compaction(self) -> Bool:
         """004: "triggering compaction jobs … by fragmentation threshold", whatever else goes on."""
         return (self.fragmentation == FRAGMENTATION) & ~self.compactor
+
+    @accepts(trigger_cleanup)
+    def cleanups_wait_only_for_other_workers(self) -> Bool:
+        """004: the cleanup is "a job that is run periodically": also where changes come faster than they are indexed."""
+        return self.to_clean & ~self.updater & ~self.compactor & ~self.cleaner
 
     @step_property
     def no_update_comes_too_early(self, after: Self) -> Bool:
@@ -208,13 +226,22 @@ class IndexTriggers(Machine):
         return (self.to_clean & ~after.to_clean).implies(cleaned | compacted)
 
     @step_property
+    def a_cleanup_removes_all_that_is_to_be_removed(self, after: Self) -> Bool:
+        """004: after the cleanup "a partition will not be part of the index any more": one that moves away while the cleaner
+        runs, or the compactor has copied its rows, is left for the next.
+        """
+        removed = (self.cleaner & ~after.cleaner) | (self.compactor & ~after.compactor)
+        return (removed & self.to_clean & ~after.to_clean).implies(self.all_known)
+
+    @step_property
     def a_file_is_as_fragmented_as_it_is(self, after: Self) -> Bool:
         """004: "every update to the btree results in copy-on-write": updates and cleanups add to the file what
         only a compaction takes away.
         """
         updated = self.updater & ~after.updater
         cleaned = self.cleaner & ~after.cleaner & ~after.to_clean
-        compacted = self.compactor & ~after.compactor
+        stopped = self.all_known & ~after.all_known
+        compacted = self.compactor & ~after.compactor & ~stopped
         more = least(self.fragmentation + 1, FRAGMENTATION)
         now = choose(updated | cleaned, more, self.fragmentation)
         return after.fragmentation == choose(compacted, 0, now)
@@ -273,6 +300,12 @@ class IndexTriggers(Machine):
         ),
         equivalent_drop(
             trigger_compaction, "compactor does not run", because="it starts once more"
+        ),
+        equivalent_loss(
+            trigger_update,
+            came,
+            since_start,
+            because="what is noted for a promise alone: where it is noted too late, less is promised",
         ),
         equivalent_loss(finish_update, loaded, because="the next update has its own"),
         equivalent_loss(

@@ -347,6 +347,17 @@ class PartitionRebalance(Machine):
         """A node takes writes of what it has until it hands that over, and the other one from then on."""
         return (self.master[p] == n) & (self.documents_at[p] == n)
 
+    @accepts(start)
+    def moves_begin_while_queries_go_on(
+        self, p: Term[Partition], old: Term[Node], new: Term[Node]
+    ) -> Bool:
+        """004: "No matter when a query happens, it will always return the correct result": so no move waits for queries, of
+        which there may always be one.
+        """
+        rests = every(self.move[q] == Move.none for q in Partition)
+        indexable = ~self.nodes[old].paused.has(p) & ~self.nodes[new].paused.has(p)
+        return self.querying & rests & (self.master[p] == old) & (old != new) & indexable
+
     @step_property
     def each_partition_is_served_once(self, after: Self, p: Term[Partition]) -> Bool:
         """004: "During the rebalance, the query results in the cluster are always consistent": each wanted
@@ -453,6 +464,12 @@ class PartitionRebalance(Machine):
     def moves_end(self, p: Term[Partition]) -> LeadsTo:
         """Every move ends, done or stopped."""
         return leads_to(self.move[p] != Move.none, self.move[p] == Move.none)
+
+    @liveness
+    def indexes_go_on_when_nothing_moves(self, p: Term[Partition], n: Term[Node]) -> LeadsTo:
+        """004, indexable: "That's the default state": what a move has paused is not left so when that is stopped."""
+        paused = self.nodes[n].paused.has(p)
+        return leads_to((self.move[p] == Move.none) & paused, (self.move[p] != Move.none) | ~paused)
 
     @liveness
     def queries_are_answered(self) -> LeadsTo:

@@ -110,5 +110,18 @@ class ChangesEmptyTheFile(DesignDocuments):
         self.definition[d] = definition
 
 
+@known_bug("004-74", DETAILS, breaks=DesignDocuments.a_query_goes_on_with_the_older_file)
+class BuildsWaitForQueries(DesignDocuments):
+    """No index was built while a query was going on, though that reads another file."""
+
+    @action(fair=WEAK)
+    def build(
+        self, d: Term[DesignDocument], definition: Term[Definition], file: Term[File]
+    ) -> None:
+        """The group server indexes the documents when nobody queries any."""
+        super().build(d, definition, file)
+        require(self.reading.is_none(), "no query is going on")
+
+
 BUGS = known_bugs_in(globals())
 NOT_FOUND: tuple[NotFound, ...] = ()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from stagewright.machines.couchbase.indexes.index_compaction import (
+    COMPACTOR,
+    WEAK,
     Compactor,
     FileNumber,
     IndexCompaction,
@@ -231,6 +233,23 @@ class BatchesAreCountedInMemory(IndexCompaction):
         """It dies, and begins to count."""
         super().crash(f)
         self.fragmentation = 0
+
+
+@known_bug(
+    "004-75",
+    "design document 004: updates can happen to the index file anytime",
+    breaks=IndexCompaction.compactions_start_while_it_is_updated,
+    sizes={Partition: 1},
+    budgets=NO_CRASH,
+)
+class CompactionsWaitForTheUpdater(IndexCompaction):
+    """A file was compacted when its updater had come to an end: of an index that is always behind, never."""
+
+    @action(by=COMPACTOR, fair=WEAK)
+    def start_compactor(self) -> None:
+        """The fragmentation exceeds the threshold, and no updater runs."""
+        super().start_compactor()
+        require(self.updating.is_none(), "updater does not run")
 
 
 BUGS = known_bugs_in(globals())

@@ -152,5 +152,20 @@ class QueriesWaitForTheWriter(IndexFile):
         super().query(leaf)
 
 
+@known_bug(
+    "004-76",
+    "design document 004: the latest snapshot is obtained by locating a valid header",
+    breaks=IndexFile.no_query_finds_less_in_between,
+)
+class QueriesReadTheLastBlock(IndexFile):
+    """A query that came while the file was opened took its last block for a header, and found what that says: nothing."""
+
+    @action(by=CLIENT)
+    def query(self, leaf: Term[Leaf]) -> None:
+        """A query walks down from where the search for a header is."""
+        require(self.writer != Writer.down, "process is up")
+        self.known[leaf] = self._rows(self.header, leaf)
+
+
 BUGS = known_bugs_in(globals())
 NOT_FOUND: tuple[NotFound, ...] = ()

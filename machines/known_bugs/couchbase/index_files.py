@@ -116,6 +116,7 @@ class EveryCycleCleansUp(IndexTriggers):
         """It is time for it."""
         require(~self.updater & ~self.compactor & ~self.cleaner, "no worker runs")
         self.cleaner = True
+        self.all_known = True
 
 
 @known_bug(

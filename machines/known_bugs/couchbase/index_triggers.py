@@ -58,6 +58,7 @@ class CompactionWaitsToBeAsked(IndexTriggers):
         require(self._is_fragmented(), "the file is fragmented")
         self.compactor = True
         self.cleaner = False
+        self.all_known = True
 
 
 @known_bug(
@@ -106,6 +107,31 @@ class TheClockGoesOn(IndexTriggers):
         self.cleaner = False
         self.loaded = self.waiting
         self.since_start = 0
+
+
+@known_bug("004-70", BY, breaks=IndexTriggers.cleanups_wait_only_for_other_workers)
+class TheCleanerWaitsForTheUpdater(IndexTriggers):
+    """The cleaner ran when all changes were indexed: where some always wait, the rows of partitions that had moved away
+    stayed.
+    """
+
+    @action(by=MANAGER, fair=WEAK)
+    def trigger_cleanup(self) -> None:
+        """The cleanup cycle finds a partition in cleanup, and nothing else to do."""
+        super().trigger_cleanup()
+        require(self.waiting == 0, "no change waits")
+
+
+@known_bug(
+    "004-78",
+    "design document 004: after cleanup a partition will not be part of the index any more",
+    breaks=IndexTriggers.a_cleanup_removes_all_that_is_to_be_removed,
+)
+class WorkersGoOnWithLess(IndexTriggers):
+    """A partition moved away while the file was compacted, with its rows: when that was done nothing was to be removed."""
+
+    def _stop_workers(self) -> None:
+        """They go on with what they know."""
 
 
 BUGS = known_bugs_in(globals())

@@ -1,14 +1,15 @@
-"""Bugs of Couchbase's view engine: rollback, the merge of queries, and the states of nodes during a move."""
+"""Bugs of Couchbase's view engine: rollback, the merge of queries, and what a move, or who waits for it, comes to."""
 
 from __future__ import annotations
 
-from stagewright.machines.couchbase.partitions.group_states import Partition
+from stagewright.machines.couchbase.partitions.group_states import Partition, Role
 from stagewright.machines.couchbase.partitions.partition_merge import (
     WEAK,
     PartitionMerge,
     Producer,
     Row,
 )
+from stagewright.machines.couchbase.partitions.partition_queries import PartitionQueries
 from stagewright.machines.couchbase.partitions.partition_rebalance import (
     Move,
     Node,
@@ -163,6 +164,76 @@ class TheMapIsChangedFirst(PartitionRebalance):
         """The partition becomes active there."""
         require(self.destination[p] == new, "partition moves to the node")
         self.nodes[new].set_active(p)
+
+
+@known_bug(
+    "004-71",
+    "design document 004: the default state of a partition is indexable",
+    breaks=PartitionRebalance.indexes_go_on_when_nothing_moves,
+    sizes={Partition: 1},
+    budgets={PartitionRebalance.moves: 1},
+)
+class AStopLeavesItPaused(PartitionRebalance):
+    """Where a rebalance was stopped, the index of the node that kept the partition stayed paused until the next query."""
+
+    @action(by=MANAGER, fair=WEAK)
+    def resume(self, p: Term[Partition], n: Term[Node]) -> None:
+        """A query finds the partition unindexable."""
+        super().resume(p, n)
+        require(self.querying, "a query asks for it")
+
+
+@known_bug(
+    "004-72",
+    "design document 004: no matter when a query happens",
+    breaks=PartitionRebalance.moves_begin_while_queries_go_on,
+    sizes={Partition: 1},
+)
+class MovesWaitForQueries(PartitionRebalance):
+    """No partition began to move while a query of the cluster was going on, and one always was."""
+
+    @PartitionRebalance.move.step(
+        Move.none, Move.indexing, by=MANAGER, spends=PartitionRebalance.moves
+    )
+    def start(self, p: Term[Partition], old: Term[Node], new: Term[Node]) -> None:
+        """The partition becomes passive on the new node, when nobody queries it."""
+        require((self.master[p] == old) & (old != new), "the other node has the partition")
+        require(~self.nodes[old].paused.has(p), "its index goes on after an earlier move")
+        require(~self.querying, "no query is going on")
+        self.origin[p] = old
+        self.destination[p] = new
+        self.nodes[new].set_passive(p)
+
+
+@known_bug(
+    "004-73",
+    "design document 004: once the migration is complete and it is fully indexed, the partition is changed to active",
+    breaks=PartitionQueries.what_is_not_queried_yet_can_be_waited_for,
+    sizes={Partition: 1},
+)
+class OnlyActiveOnesAreMonitored(PartitionQueries):
+    """Whoever moved a partition could not wait for its new index, of which nobody was told as long as it is passive."""
+
+    @action(by=MANAGER, spends=PartitionQueries.monitors)
+    def monitor(self, p: Term[Partition]) -> None:
+        """The cluster manager waits until an active partition is indexed up to its last document."""
+        super().monitor(p)
+        require(self.index.requested[p] == Role.active, "partition is active, or will be")
+
+
+@known_bug(
+    "004-77",
+    "design document 004: once the migration is complete and it is fully indexed, the partition is changed to active",
+    breaks=PartitionQueries.who_asks_too_early_waits,
+    sizes={Partition: 1},
+)
+class WhoAsksIsToldAtOnce(PartitionQueries):
+    """Who waits for a partition was told at once, whether or not it was indexed: it was activated too early."""
+
+    @action(by=MANAGER, spends=PartitionQueries.monitors)
+    def monitor(self, p: Term[Partition]) -> None:
+        """The cluster manager asks for a partition, and is answered."""
+        require(self.index.requested[p] != Role.none, "partition is active or passive, or will be")
 
 
 BUGS = known_bugs_in(globals())
