@@ -68,6 +68,7 @@ INDEX_BACKFILL = Document(
                 BackfillSafeTime.transactions_commit_at_any_time,
                 UniqueIndex.deletes_are_not_locked_out,
                 UniqueIndex.updates_are_refused_only_if_the_key_is_taken,
+                UniqueIndex.keys_are_handed_over_at_any_time,
                 BackfillVersions.no_orphan_entry,
                 IndexBuild.what_clients_are_told_is_so,
                 IndexBuild.clients_hear_of_success,
@@ -94,6 +95,9 @@ INDEX_BACKFILL = Document(
                 BackfillRpcs.chunks_run_only_at_do_backfill,
                 BackfillJob.what_one_tablet_writes_the_others_delete,
                 BackfillJob.what_one_tablet_reads_the_others_write,
+                BackfillJob.tablets_write_before_the_backfill,
+                BackfillJob.only_built_indexes_are_read,
+                BackfillJob.published_indexes_serve_reads,
                 BackfillVersions.reads_since_t_read_use_the_index,
             ),
         ),
@@ -172,6 +176,7 @@ INDEX_BACKFILL = Document(
         Section(
             "Detecting constraint violations",
             (
+                UniqueIndex.no_row_takes_a_key_from_another,
                 UniqueIndex.keys_that_no_row_has_are_free,
                 UniqueIndex.reads_are_not_locked_out,
                 UniqueIndex.published_keys_are_unique,

@@ -45,6 +45,30 @@ class TwoPermissionsAtOnce(BackfillJob):
 
 
 @known_bug(
+    "002-123",
+    STATES,
+    breaks=BackfillJob.schema_changes_converge_first,
+    sizes={Index: 1, Tablet: 1},
+    budgets={BackfillJob.faults: 0},
+)
+class TwoPermissionsLess(BackfillJob):
+    """An index that is removed is altered to INDEX_UNUSED at once: of two tablets, one may go on to write to it when the
+    other does not delete any more.
+    """
+
+    @action(by=MASTER, fair=WEAK)
+    def launch_next_version(self) -> None:
+        """An alter is spared on the way out."""
+        self._all_tablets_are_current()
+        require(some(self._moves(i) for i in Index), "an index moves on")
+        for i in Index:
+            spared = self.permission[i] == Permission.write_and_delete_while_removing
+            moved = self.permission[i].column(next_permission)
+            self.permission[i] = choose(spared, Permission.index_unused, moved)
+        self._bump_version()
+
+
+@known_bug(
     "002-76",
     STATES,
     breaks=BackfillJob.what_one_tablet_writes_the_others_delete,

@@ -185,4 +185,24 @@ class OneVersionBehindIsReady(BackfillRpcs):
         return every(self.known[i].any_of(*maintains) for i in self.rpc[r].indexes)
 
 
+@known_bug(
+    "002-121",
+    'design document 002: "until the backfill process is complete" the index is not available for any reads',
+    breaks=BackfillJob.only_built_indexes_are_read,
+    sizes={Index: 1},
+    budgets=CALM,
+)
+class DoneTabletsServeReads(BackfillJob):
+    """A tablet whose rows were all in the index took it for built, and served reads from it while others were scanned."""
+
+    @action(by=MASTER, fair=WEAK)
+    def backfill_chunk(self, t: Term[Tablet]) -> None:
+        """With the last chunk the tablet goes on to the permission that will be written."""
+        for i in Index:
+            ends = self._is_to_do(t, i) & (self.checkpoint[t][i] == Checkpoint.in_the_middle)
+            built = Term.of(Permission.read_write_and_delete)
+            self.known[t][i] = choose(ends, built, self.known[t][i])
+        super().backfill_chunk(t)
+
+
 BUGS = known_bugs_in(globals())

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT
+from stagewright.machines.yugabytedb.indexes.index_states import Status
 from stagewright.machines.yugabytedb.indexes.unique_index import (
     BEFORE_T_READ,
+    TIMES,
     UP_TO_T_READ,
     Key,
     Row,
@@ -124,6 +126,39 @@ class OneOperationForAKey(UniqueIndex):
             self.key_at_t_read[each] = choose(before, key, self.key_at_t_read[each])
             self.key[each] = key
         self.stored[k][time].delete_marker = True
+
+
+@known_bug(
+    "002-120",
+    'design document 002, Design Goals: "without locking out reads or writes"',
+    breaks=UniqueIndex.keys_are_handed_over_at_any_time,
+    sizes={Key: 1},
+    budgets={UniqueIndex.writes: 1},
+)
+class KeysStayWhileItIsBuilt(UniqueIndex):
+    """A transaction that deletes a row and inserts another with its key was refused until the index was published."""
+
+    @action(by=CLIENT, spends=UniqueIndex.writes)
+    def hand_over(self, r: Term[Row], q: Term[Row], k: Term[Key], time: Term[Time]) -> None:
+        """The key goes from row to row when the build is over."""
+        super().hand_over(r, q, k, time)
+        require(self.build != Status.in_progress, "no build is running")
+
+
+@known_bug(
+    "002-122",
+    "design document 002, Detecting constraint violations",
+    breaks=UniqueIndex.no_row_takes_a_key_from_another,
+    sizes={Key: 1},
+    budgets={UniqueIndex.writes: 2},
+)
+class WritesLookAtTheScan(UniqueIndex):
+    """A client was given a key that another row had got since the index is maintained, for only what is scanned, or came
+    later, was looked at: the build found both, and failed.
+    """
+
+    def holder(self, k: Term[Key]) -> Maybe[Row]:
+        return self._newest(k, TIMES[TIMES.index(Time.t_read) :])
 
 
 BUGS = known_bugs_in(globals())

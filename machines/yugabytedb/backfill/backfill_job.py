@@ -524,6 +524,30 @@ class BackfillJob(Machine):
         reads = self.known[a][i].column(lambda p: p.read)
         return reads.implies(self.known[b][i].column(lambda p: p.write))
 
+    @invariant
+    def only_built_indexes_are_read(self, i: Term[Index], t: Term[Tablet]) -> Bool:
+        """002, "Intermediate states": "until the backfill process is complete, the newly created index will not be available
+        for any reads". Who has not heard of a removal still reads what was built.
+        """
+        reads = self.known[t][i].column(lambda p: p.read)
+        published = self.permission[i] == Permission.read_write_and_delete
+        return reads.implies(published | self._is_removed(i))
+
+    @invariant
+    def published_indexes_serve_reads(self, i: Term[Index], t: Term[Tablet]) -> Bool:
+        """002, READ_WRITE_AND_DELETE: "the final state, where the MyIndex index can be used to serve reads", on every tablet
+        when the table is altered.
+        """
+        published = self.permission[i] == Permission.read_write_and_delete
+        altered = self.table == TableState.running
+        return (published & altered).implies(self.known[t][i].column(lambda p: p.read))
+
+    @invariant
+    def tablets_write_before_the_backfill(self, i: Term[Index], t: Term[Tablet]) -> Bool:
+        """002, WRITE_AND_DELETE: "update the new value", so that only the rows of before are left for DB_REORG."""
+        begun = self.permission[i] == Permission.do_backfill
+        return begun.implies(self.known[t][i].column(lambda p: p.write))
+
     @step_property
     def permissions_never_go_back(self, after: Self, i: Term[Index]) -> Bool:
         """An index at a permission "already past" another is not moved back to it; it goes on, or is gone."""
@@ -557,10 +581,10 @@ class BackfillJob(Machine):
 
     @invariant
     def deleted_indexes_are_used_nowhere(self, i: Term[Index], t: Term[Tablet]) -> Bool:
-        """An index table is deleted when no tablet writes to it any more."""
+        """An index table is deleted when no tablet reads it, or writes to it, any more."""
         deleted = self.permission[i] == Permission.absent
-        unused = self.known[t][i].any_of(Permission.absent, Permission.index_unused)
-        return deleted.implies(unused)
+        used = self.known[t][i].column(lambda p: p.read | p.write | p.delete)
+        return deleted.implies(~used)
 
     @invariant
     def running_tables_are_altered_everywhere(self, t: Term[Tablet]) -> Bool:

@@ -668,6 +668,7 @@ class IndexRows(Machine):
             "the job is running",
             because="a transaction may be aborted at any time, its client tries again",
         ),
+        equivalent_loss(abort_old_transaction, wrong_abort, because="it notes what never happens"),
         equivalent_drop(
             get_safe_time,
             "clock skew is bounded",

@@ -30,7 +30,6 @@ from stagewright.spec import (
     budget,
     choose,
     equivalent_drop,
-    equivalent_helper,
     equivalent_loss,
     equivalent_weakening,
     equivalents,
@@ -327,6 +326,13 @@ class UniqueIndex(Machine):
         free = every((o == r) | (self.key[o] != k) for o in Row)
         return self.key[r].is_some() & free & may_commit(self, time)
 
+    @accepts(hand_over)
+    def keys_are_handed_over_at_any_time(
+        self, r: Term[Row], q: Term[Row], k: Term[Key], time: Term[Time]
+    ) -> Bool:
+        """002, Design Goals: "without locking out reads or writes": also where one transaction deletes a row and inserts another."""
+        return (self.key[r] == k) & self.key[q].is_none() & may_commit(self, time)
+
     @accepts(read)
     def reads_are_not_locked_out(self, r: Term[Row]) -> Bool:
         """002: "All the queries/updates continue against MyTable"."""
@@ -350,6 +356,27 @@ class UniqueIndex(Machine):
         """
         shared = (r != q) & self.key[r].is_some() & (self.key[r] == self.key[q])
         return (self.build == Status.success).implies(~shared)
+
+    @step_property
+    def no_row_takes_a_key_from_another(self, after: Self, r: Term[Row], k: Term[Key]) -> Bool:
+        """002, "Detecting constraint violations": a unique index accepts a write only if "there is no previous entry", or it
+        is a delete, also one of the same transaction, or of the row itself: of whichever time that entry is.
+        """
+        takes = (after.key[r] == k) & (self.key[r] != k)
+        takes = takes & some(
+            (after.stored[k][t].row == r) & (self.stored[k][t].row != r) for t in Time
+        )
+        deletes = some((self.key[o] == k) & (after.key[o] != k) for o in Row)
+        entered = some(
+            self.stored[k][t].row.is_some()
+            & every(
+                ~self.stored[k][u].delete_marker & self.stored[k][u].row.is_none()
+                for u in TIMES[i + 1 :]
+            )
+            & (self.stored[k][t].row != r)
+            for i, t in enumerate(TIMES)
+        )
+        return (takes & ~deletes).implies(~entered)
 
     @step_property
     def results_are_for_good(self, after: Self) -> Bool:
@@ -383,13 +410,6 @@ class UniqueIndex(Machine):
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
-        equivalent_helper(
-            _newest,
-            "takes it that stored[k][t_read].delete_marker",
-            "takes it that not stored[k][earlier].delete_marker",
-            "does not mention: stored[k][earlier].row is not none",
-            because="what was entered before `t_read` is entered again by the backfill, which finds who shares a key",
-        ),
         equivalent_drop(
             insert, "there is no such row", because="an insert of a row that is there updates it"
         ),
