@@ -67,10 +67,10 @@ class Claims:
         """By reason, the mutants that decide it."""
         return deciding(self.definition, self.mutants)
 
-    @property
-    def number(self) -> int:
-        """How many mutants decide a reason."""
-        return len({i for indices in self.deciding.values() for i in indices})
+    @cached_property
+    def any_of(self) -> frozenset[int]:
+        """The mutants that decide a reason."""
+        return frozenset(i for indices in self.deciding.values() for i in indices)
 
     def asks(self, index: int) -> bool:
         """Whether a mutant was evaluated for a reason, or one is open that it could decide."""

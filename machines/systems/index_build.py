@@ -49,6 +49,7 @@ from stagewright.spec import (
     equivalent_drop,
     equivalent_loss,
     equivalent_value,
+    equivalent_weakening,
     equivalent_without,
     equivalents,
     every,
@@ -77,7 +78,6 @@ from stagewright.spec import (
 
 STORAGE = Actor("index tablet")
 ON_ITS_WAY_OUT = tuple(p for p in Permission if p.removed)
-ONE_BEFORE = "it takes two transactions before the scan, as in index-rows"
 NOBODY_READS = "nobody reads an index that has failed"
 
 
@@ -583,8 +583,6 @@ class IndexBuild(Machine):
             lambda p: p.delete,
             because="a delete marker of before the scan hides no entry of it",
         ),
-        equivalent_value(Permission.delete_only, lambda p: p.write, because=ONE_BEFORE),
-        equivalent_value(Permission.delete_only, lambda p: p.delete, because=ONE_BEFORE),
         equivalent_value(
             Permission.absent,
             lambda p: p.number,
@@ -607,6 +605,14 @@ class IndexBuild(Machine):
             abort_old_transaction,
             "tablets are asked for their safe times",
             because="a client may give up its transaction at any time",
+        ),
+        equivalent_weakening(
+            abort_old_transaction,
+            "a transaction from before WRITE_AND_DELETE is pending",
+            because="where none is pending, there is none to abort",
+        ),
+        equivalent_loss(
+            abort_old_transaction, wrong_abort, because="it notes what must not happen"
         ),
         equivalent_drop(
             _is_to_scan,

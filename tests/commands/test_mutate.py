@@ -195,6 +195,18 @@ def test_reasons_can_be_checked_alone(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "leave out --kind" in capsys.readouterr().err
 
 
+def test_of_what_a_whole_run_left_reasons_count_what_they_need(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, kept = tmp_path / "toggle.py", tmp_path / "kept"
+    stale = f"equivalent_drop(press, {NOT_STUCK}, because='nobody presses twice')"
+    file.write_text(TOGGLE.replace("REASONS", stale))
+    run(file, "--checkpoint", kept)
+    capsys.readouterr()
+    run(file, "--reasons", "--checkpoint", kept)
+    assert "1 of 1 were checked before" in capsys.readouterr().err
+
+
 def test_a_property_can_be_asked_what_it_alone_catches(
     toggle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

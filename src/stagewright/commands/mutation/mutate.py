@@ -291,8 +291,8 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
     mutants = asked if args.parts else evaluated_here(definition, asked)
     here = set(map(id, mutants))
     claims = Claims(definition, mutants) if args.reasons else None
-    todo = len(mutants) if claims is None else claims.number
-    with progress_on(sys.stderr, definition, todo) as lines:
+    todo = range(len(mutants)) if claims is None else claims.any_of
+    with progress_on(sys.stderr, definition, len(todo)) as lines:
         limits = Limits(states=args.max_states, seconds=args.timeout)
         originals = _originals(definition, scopes, limits, lines)
         spent = time.monotonic() - started
@@ -300,7 +300,7 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
         kept = None
         if args.checkpoint is not None:
             kept = Checkpoint(args.checkpoint, definition, scopes, mutants)
-            lines.resumed(len(kept.known))
+            lines.resumed(sum(index in kept.known for index in todo))
         evaluations, interrupted = evaluate_all(
             mutants,
             originals,
