@@ -53,6 +53,7 @@ from stagewright.machines.known_bugs.scylladb.topology import (
     topology_invariants,
     topology_operations,
     topology_ranges,
+    topology_turns,
 )
 from stagewright.machines.known_bugs.scylladb.views import (
     view_answers,
@@ -136,6 +137,7 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *topology_invariants.BUGS,
     *topology_operations.BUGS,
     *topology_ranges.BUGS,
+    *topology_turns.BUGS,
     *view_answers.BUGS,
     *view_coordinator.BUGS,
     *view_operations.BUGS,

@@ -471,6 +471,8 @@ class ClusterViews(Machine):
             because="no node asks to join or to replace another one here: topology-control has that",
         ),
         vacuous(
+            TopologyControl.joins_begin,
+            TopologyControl.replacements_begin,
             TopologyControl.a_dead_node_is_replaced,
             TopologyControl.joined_means_normal,
             TopologyControl.refused_means_left,
@@ -495,6 +497,9 @@ class ClusterViews(Machine):
             because="no node is dead here: topology-control has crashes, removals and rebuilds",
         ),
         vacuous(
+            TopologyControl.removals_begin,
+            TopologyControl.rebuilds_begin,
+            TopologyControl.dead_nodes_come_back,
             TopologyControl.a_node_that_is_removed_is_dead,
             TopologyControl.a_rebuild_is_done_when_it_has_streamed,
             TopologyControl.no_range_comes_back_to_a_node_with_old_rows,

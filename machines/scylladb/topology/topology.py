@@ -134,6 +134,10 @@ class TopologyCluster(Machine):
                 because="the rows of a range are lost with its last owner: an operator gives up none that is the last",
                 at={writes: 0, reads: 0, crashes: 1},
             ),
+            restricted(
+                TopologyControl.barriers_wait_for_no_node_that_is_given_up,
+                because="nodes learn in their own time, and drain what is older: a barrier waits for them",
+            ),
         ),
     )
     owners: SetVar[Node] = set_of(Node, init=ANY)  # of the range, in the old ring
@@ -427,14 +431,16 @@ class TopologyCluster(Machine):
     @step_property
     def a_barrier_waits_until_all_have_learned(self, after: Self) -> Bool:
         """001: "After the entire cluster learns about it"; ring_delay is as long as that takes."""
+        return self._barrier_is_over(after).implies(self._all_know_the_version())
+
+    def _all_know_the_version(self) -> Bool:
         topology = self.topology
-        learned = every(
+        return every(
             (topology.members.has(n) & ~topology.down.has(n)).implies(
                 self.view[n].version == topology.version
             )
             for n in Node
         )
-        return self._barrier_is_over(after).implies(learned)
 
     @invariant
     def a_passed_barrier_means_a_learned_fence(self, n: Term[Node]) -> Bool:
@@ -455,10 +461,12 @@ class TopologyCluster(Machine):
         """001: "make sure that no reads that started before this point exist in the system"; nor writes. A lemma: the fence
         would refuse a request that it does not wait for, and requests succeed while the ring changes.
         """
+        return self._barrier_is_over(after).implies(~self._somebody_waits_for_an_older_request())
+
+    def _somebody_waits_for_an_older_request(self) -> Bool:
         request = self.request
         waits = request.coordinator.is_some() & ~request.abandoned
-        older = waits & (request.version < self.topology.version)
-        return self._barrier_is_over(after).implies(~older)
+        return waits & (request.version < self.topology.version)
 
     def _barrier_is_over(self, after: Self) -> Bool:
         """It has passed, also at rest; or what can have been sent before it is over by its time."""
@@ -552,13 +560,13 @@ class TopologyCluster(Machine):
         rows are stored elsewhere, too.
         """
         accepted = self.topology.dead_nodes_can_be_removed_at_any_time(n)
-        return accepted & self._is_stored_without(n)
+        return accepted & some(m != n for m in self.owners)
 
     @accepts(ask_to_replace)
     def dead_nodes_are_replaced_while_clients_wait(self, n: Term[Node], dead: Term[Node]) -> Bool:
         """The same of a new node in the place of such a one."""
         accepted = self.topology.dead_nodes_can_be_replaced_at_any_time(n, dead)
-        return accepted & self._is_stored_without(dead)
+        return accepted & some(m != dead for m in self.owners)
 
     # -- the ring is about to change ---------------------------------------------------------------------
 
@@ -658,6 +666,15 @@ class TopologyCluster(Machine):
     def commit_cdc_generation(self, n: Term[Node]) -> None:
         """The new node's CDC generation is committed, and writes go to both rings."""
         self.topology.commit_cdc_generation(n)
+
+    @accepts(pass_barrier)
+    def barriers_wait_for_nothing_else(self) -> Bool:
+        """001: a barrier is for "the entire cluster" to learn, and for what "started before this point": once that is so,
+        whoever is removed or replaced holds it up no longer.
+        """
+        answered = self.topology.barriers_wait_for_no_node_that_is_given_up()
+        older = self._somebody_waits_for_an_older_request()
+        return answered & self._all_know_the_version() & ~older
 
     def _all_have_drained(self) -> None:
         drained = every(self._has_drained(n) for n in Node)
@@ -808,7 +825,6 @@ class TopologyCluster(Machine):
         ),
         equivalent_loss(
             begin_read,
-            ClientRequest.coordinator,
             ClientRequest.targets,
             ClientRequest.value,
             because="a client need not read",
@@ -847,16 +863,10 @@ class TopologyCluster(Machine):
             because="who knows the owners may take requests, whether it owns ranges or not",
         ),
         equivalent_loss(
-            _begin,
-            ClientRequest.version,
-            because="a request of an older version is refused sooner, and drained later",
-        ),
-        equivalent_loss(
             _forget,
             ClientRequest.coordinator,
             ClientRequest.write,
             ClientRequest.version,
-            ClientRequest.targets,
             ClientRequest.reached,
             ClientRequest.value,
             ClientRequest.abandoned,
@@ -947,6 +957,8 @@ class TopologyCluster(Machine):
         ),
         vacuous(
             dead_nodes_are_removed_while_clients_wait,
+            TopologyControl.dead_nodes_come_back,
+            TopologyControl.removals_begin,
             TopologyControl.a_node_that_is_removed_is_dead,
             TopologyControl.no_range_comes_back_to_a_node_with_old_rows,
             because="a node is dead, and an operation on nodes fails for it, where there are `crashes`",
@@ -961,6 +973,7 @@ class TopologyCluster(Machine):
         ),
         vacuous(
             dead_nodes_are_replaced_while_clients_wait,
+            TopologyControl.replacements_begin,
             TopologyControl.a_dead_node_is_replaced,
             TopologyControl.replaced_nodes_are_left,
             TopologyControl.left_nodes_hold_no_tablets,

@@ -257,9 +257,6 @@ class TopologyControl(TopologyProperties):
         """Another node becomes the topology coordinator, or the commit races: what only memory held is lost."""
         self._enter(new_version=False)
 
-    def _exists(self, n: Term[Node]) -> Bool:
-        return ~self._is(n, NodeState.absent, NodeState.left)
-
     @action(by=COORDINATOR, fair=WEAK)
     def start_rebuild(self, n: Term[Node]) -> None:
         """The node streams its data anew; the topology as a whole does not transition."""
@@ -277,9 +274,6 @@ class TopologyControl(TopologyProperties):
         require(self._has_source(n), "another replica is up")
         self._rebuilt(n)
         self._end(n)
-
-    def _has_source(self, n: Term[Node]) -> Bool:
-        return some((m != n) & self.tokens.has(m) & ~self.down.has(m) for m in Node)
 
     @action(by=COORDINATOR, fair=WEAK)
     def fail_to_rebuild(self, n: Term[Node]) -> None:
@@ -352,12 +346,6 @@ class TopologyControl(TopologyProperties):
         require(self.barrier == Barrier.failed, "barrier failed")
         require(~self._gives_up() & ~self._puts_up(), "nothing is to be undone or put up with")
         self.barrier = Barrier.none
-
-    def _gives_up(self) -> Bool:
-        """A failure in this state rolls the operation on a node back."""
-        back = self.release.rollback
-        there_is = self.transition_state.column(lambda state: state.gives_up and back)
-        return there_is & some(self._in_transition(n) for n in Node)
 
     # -- tablets -------------------------------------------------------------------------------------
 
@@ -1145,7 +1133,7 @@ class TopologyControl(TopologyProperties):
         """
         asked = some(self.topology_request[n].is_some() for n in Node)
         lost = some(self._is(n, NodeState.left) & self.tablet_hosts.has(n) for n in Node)
-        dead = some(self._blocks(n) for n in Node)
+        dead = some(self._is_missed(n) for n in Node)
         work = asked | lost | ~self.cleanup_needed.is_empty() | self.global_request.is_some()
         return self.is_at_rest() & ~work & ~dead
 
@@ -1155,9 +1143,19 @@ class TopologyControl(TopologyProperties):
         one may move, also of one that is to be drained as well.
         """
         drains = self.tablet_work == Work.draining
-        others = some((m != n) & self._still_goes(m) & self.tablet_hosts.has(m) for m in Node)
+        others = some((m != n) & self._must_be_emptied(m) for m in Node)
         moves = self.tablet_hosts.has(n) & (heir != n) & self._may_settle(heir)
         return drains & others & moves
+
+    @accepts(start_draining)
+    def nodes_are_emptied_before_they_leave(self, n: Term[Node]) -> Bool:
+        """001: "If there is no work for the state machine, tablet load balancer is invoked": a node that waits until it has
+        no tablets is no such work, and neither is one that was replaced.
+        """
+        only_when(self.release.parallel_draining)
+        others = some((m != n) & self.topology_request[m].is_some() for m in Node)
+        free = self.is_at_rest() & ~others & self.global_request.is_none()
+        return free & self._must_be_emptied(n)
 
     @accepts(create_table)
     def tables_are_created_at_any_time(self, n: Term[Node]) -> Bool:
@@ -1174,22 +1172,58 @@ class TopologyControl(TopologyProperties):
         """001: "Separately from the per-node requests, there is also a 'global' request field": nodes need not be done."""
         return self.global_request.is_none()
 
+    @accepts(accept_join)
+    def joins_begin(self, n: Term[Node]) -> Bool:
+        """001: "allow pending topology operation to start": one that could, and no other, since all whom it needs are up."""
+        only_when(self.release.join_group0)
+        return self._alone_could_begin(n, Request.join)
+
+    @accepts(accept_replace)
+    def replacements_begin(self, n: Term[Node]) -> Bool:
+        """The same in the place of "another dead node"."""
+        only_when(self.release.join_group0)
+        return self._alone_could_begin(n, Request.replace)
+
+    @accepts(start_decommission)
+    def decommissions_begin(self, n: Term[Node]) -> Bool:
+        """The same of a node that leaves, when no node holds rows of ranges that it has lost."""
+        return self._alone_could_begin(n, Request.leave) & self.cleanup_needed.is_empty()
+
+    @accepts(start_remove)
+    def removals_begin(self, n: Term[Node]) -> Bool:
+        """The same of a dead node."""
+        return self._alone_could_begin(n, Request.remove) & self.cleanup_needed.is_empty()
+
+    @accepts(start_rebuild)
+    def rebuilds_begin(self, n: Term[Node]) -> Bool:
+        """The same of a node that is to stream its data anew."""
+        return self._alone_could_begin(n, Request.rebuild)
+
+    @accepts(abort)
+    def requests_to_leave_are_aborted_at_any_time(self, n: Term[Node]) -> Bool:
+        """The operator wants the node to stay after all, whatever goes on while its request waits."""
+        only_when(self.release.parallel_draining)
+        return self.topology_request[n].any_of(Request.leave, Request.remove)
+
+    @accepts(restart)
+    def dead_nodes_come_back(self, n: Term[Node]) -> Bool:
+        """001: a member "serves the slice of the ring that belongs to it", or streams: also one that was dead meanwhile,
+        unless it is removed or replaced, or was told that its request is done.
+        """
+        ended = self._in_transition(n) & self.done.has(n)
+        return self.members.has(n) & self._is_missed(n) & ~ended
+
+    @accepts(pass_barrier)
+    def barriers_wait_for_no_node_that_is_given_up(self) -> Bool:
+        """001: "the entire cluster learns about it", but for a dead node that is removed or replaced."""
+        return (self.barrier == Barrier.running) & ~some(self._is_missed(n) for n in Node)
+
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(_ask, "no request of the node is pending", because=reasons.NO_OTHER),
-        equivalent_loss(
-            _ask,
-            Record.done,
-            Record.error,
-            because="who has no row has asked for nothing before",
-        ),
-        equivalent_drop(
-            _begin,
-            "node is normal",
-            "node is none",
-            because="a node asks only in the state in which it may",
-        ),
+        equivalent_loss(_ask, Record.done, Record.error, because=reasons.NO_ROW_YET),
+        equivalent_drop(_begin, "node is normal", "node is none", because=reasons.ASKED_IN_IT),
         equivalent_drop(
             _is_its_turn,
             "no request to replace comes before it",
@@ -1200,11 +1234,7 @@ class TopologyControl(TopologyProperties):
             _is_its_turn, "no request to leave comes before it", because=reasons.UNNEEDED
         ),
         equivalent_loss(
-            _enter,
-            Record.barrier,
-            Record.streamed,
-            Record.giving_up,
-            because="there was nothing that it could have learned, or it stays true",
+            _enter, Record.barrier, Record.streamed, Record.giving_up, because=reasons.STILL_TRUE
         ),
         equivalent_drop(_barrier_passed, "barrier passed", because="what fails may fail before"),
         equivalent_weakening(
@@ -1227,16 +1257,12 @@ class TopologyControl(TopologyProperties):
         ),
         equivalent_drop(crash, "node is up", because=reasons.CRASHES),
         equivalent_loss(crash, Record.down, because=reasons.CRASHES),
-        equivalent_weakening(
-            restart, "node is down", because="what is not there, or has left, is not down"
-        ),
+        equivalent_weakening(restart, "node is down", because=reasons.NOT_DOWN),
         equivalent_weakening(
             start_rebuild, "no request to join comes before it", because=reasons.UNNEEDED
         ),
         equivalent_drop(
-            fail_to_rebuild,
-            "a node is down, or there is no source",
-            because=reasons.STREAMS_MAY_FAIL,
+            fail_to_rebuild, "a node is down, or there is no source", because=reasons.MAY_FAIL
         ),
         equivalent_drop(start_barrier, "nothing is given up", because="one more does no harm"),
         equivalent_weakening(
@@ -1248,9 +1274,7 @@ class TopologyControl(TopologyProperties):
             "the request of the node is paused, or it was replaced",
             because=reasons.NO_TABLETS,
         ),
-        equivalent_loss(
-            _enter_tablet_track, Record.tablet_work, because="a plan that moves nothing"
-        ),
+        equivalent_loss(_enter_tablet_track, Record.tablet_work, because=reasons.MOVES_NOTHING),
         equivalent_drop(move_tablet, "no tablet is in transition", because=reasons.WITH_OTHERS),
         equivalent_drop(
             settle_tablets,
@@ -1265,9 +1289,7 @@ class TopologyControl(TopologyProperties):
             "another node stays, or has taken some",
             because="only a node that others can stand in for is let go",
         ),
-        equivalent_loss(
-            finish_draining_node, Record.tablet_work, because="it may be found out later"
-        ),
+        equivalent_loss(finish_draining_node, Record.tablet_work, because=reasons.FOUND_LATER),
         equivalent_drop(
             settle_tablets_on,
             "tablets are moving",
@@ -1323,10 +1345,7 @@ class TopologyControl(TopologyProperties):
             start_remove, "no request to join comes before it", because=reasons.A_DEAD_NODE_WAITS
         ),
         equivalent_drop(
-            join_group0,
-            "the node is up",
-            "the node is not in group0",
-            because="a node that joins and dies at once, or that joins again",
+            join_group0, "the node is up", "the node is not in group0", because=reasons.JOINS_AGAIN
         ),
         equivalent_drop(remove_replaced, "it is still in group0", because=reasons.REMOVED_AGAIN),
         equivalent_drop(
@@ -1335,47 +1354,28 @@ class TopologyControl(TopologyProperties):
             "the node is in transition",
             because="no other node is outside of group0, or as far as this one",
         ),
+        equivalent_drop(_joining, "the operation goes on", because=reasons.JOINS_OR_NOT),
         equivalent_drop(
-            _joining,
-            "the operation goes on",
-            because="what has not joined yet may be refused, or go on to join",
+            stream_ranges, "it has not ended yet", "session is open", because=reasons.STREAMED_AGAIN
         ),
         equivalent_drop(
-            stream_ranges,
-            "it has not ended yet",
-            "session is open",
-            because="what is streamed may be streamed again, and where nodes stream is a session",
+            stream_with_dead_node, "a node that takes part is down", because=reasons.MAY_FAIL
         ),
-        equivalent_drop(
-            stream_with_dead_node,
-            "a node that takes part is down",
-            because=reasons.STREAMS_MAY_FAIL,
-        ),
-        equivalent_drop(_streaming_fails, "it has not ended yet", because=reasons.STREAMS_MAY_FAIL),
-        equivalent_loss(_streaming_fails, Record.giving_up, because=reasons.STREAMS_MAY_FAIL),
+        equivalent_drop(_streaming_fails, "it has not ended yet", because=reasons.MAY_FAIL),
+        equivalent_loss(_streaming_fails, Record.giving_up, because=reasons.MAY_FAIL),
         equivalent_drop(read_new, "writes go to both rings", because="nothing streams otherwise"),
-        equivalent_weakening(
-            read_new, "streaming is done", because="what is given up has not been streamed"
-        ),
+        equivalent_weakening(read_new, "streaming is done", because=reasons.NOT_STREAMED),
         equivalent_weakening(
             read_new, "a node that leaves has no tablets", because="a dead node gets no tablets"
         ),
+        equivalent_drop(_past_read_fence, "reads use the new ring", because=reasons.ONLY_THERE),
         equivalent_drop(
-            _past_read_fence,
-            "reads use the new ring",
-            because="a replaced node is removed from group0 only here",
-        ),
-        equivalent_drop(
-            report_completion,
-            "the request is not reported as done",
-            because="what is reported may be reported again",
+            report_completion, "the request is not reported as done", because=reasons.REPORTED_AGAIN
         ),
         equivalent_drop(shut_down, "it is up", because="what is down may be told as well"),
         equivalent_drop(remove_from_group0, "it is still in group0", because=reasons.REMOVED_AGAIN),
         equivalent_drop(
-            _leaving_ring,
-            "a node has left the token ring",
-            because="nothing of the kind is done, or left to be done, for any other node",
+            _leaving_ring, "a node has left the token ring", because=reasons.OF_NO_OTHER
         ),
         equivalent_drop(give_up_join, "it is not given up yet", because=reasons.GIVEN_UP_AGAIN),
         equivalent_loss(give_up_join, Record.giving_up, because=reasons.GIVEN_UP_AGAIN),
@@ -1383,7 +1383,7 @@ class TopologyControl(TopologyProperties):
             give_up_with_tablets,
             "a node that leaves has tablets",
             "it is not given up yet",
-            because=reasons.STREAMS_MAY_FAIL,
+            because=reasons.MAY_FAIL,
         ),
     )
 

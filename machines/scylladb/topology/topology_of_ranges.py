@@ -7,7 +7,10 @@ leaves or is replaced here finds to be so.
 from __future__ import annotations
 
 from stagewright.machines.scylladb.cluster import Node
-from stagewright.machines.scylladb.topology.control.topology_record import COORDINATOR
+from stagewright.machines.scylladb.topology.control.topology_record import (
+    COORDINATOR,
+    TopologyRecord,
+)
 from stagewright.machines.scylladb.topology.topology_control import TopologyControl
 from stagewright.machines.scylladb.topology.topology_states import Request
 from stagewright.spec import (
@@ -15,6 +18,7 @@ from stagewright.spec import (
     Term,
     action,
     equivalent_drop,
+    equivalent_helper,
     equivalent_weakening,
     equivalents,
     only_when,
@@ -137,6 +141,11 @@ class TopologyOfRanges(TopologyControl):
             _tablets_are_at_rest,
             "no tablet is in transition",
             because="there are no tablets here that could be in transition",
+        ),
+        equivalent_helper(
+            TopologyRecord.is_at_rest,
+            "does not mention: no n in Node: topology.node_state[n].in_transition",
+            because="no node rebuilds here: one that joins or leaves has a transition state",
         ),
         equivalent_drop(
             _is_for,

@@ -64,6 +64,46 @@ class TopologyProperties(TopologyRecord):
     def _was_replaced(self, n: Term[Node]) -> Bool:
         return some((self.replaced_id[m] == n) & self._is(m, NodeState.normal) for m in Node)
 
+    def _is_missed(self, n: Term[Node]) -> Bool:
+        """It is down, and 001 has "the entire cluster" learn: but for who is not in yet, or has left, and for dead nodes
+        that are removed or replaced.
+        """
+        outside = self._is(n, NodeState.absent, NodeState.none, NodeState.left)
+        replaces = some(self._is(m, NodeState.replacing) & (self.replaced_id[m] == n) for m in Node)
+        given_up = self._is(n, NodeState.removing) | replaces
+        return self.down.has(n) & ~outside & ~given_up
+
+    def _could_begin(self, n: Term[Node]) -> Bool:
+        """It has asked for something, and nobody is missed: it is up itself, unless it is to be removed, and of the others
+        that serve none is dead, but for one that is to be replaced. Who is to leave has no tablets any more.
+        """
+        request = self.topology_request[n]
+        if not self.release.rollback:
+            return request.is_some()
+        replaces = request == Request.replace
+        alive = some(self._is(m, NORMAL) & ~self.down.has(m) for m in self.replaced_id[n])
+        right = (self.down.has(n) == (request == Request.remove)) & ~(replaces & alive)
+        missed = some(
+            (m != n)
+            & self._is(m, NORMAL)
+            & self.down.has(m)
+            & ~(replaces & (self.replaced_id[n] == m))
+            for m in Node
+        )
+        able = request.is_some() & right & ~missed
+        return able & ~self._must_be_emptied(n) if self.release.parallel_draining else able
+
+    def _alone_could_begin(self, n: Term[Node], request: Request) -> Bool:
+        """Nothing goes on, and no other request could begin."""
+        others = some((m != n) & self._could_begin(m) for m in Node)
+        asks = (self.topology_request[n] == request) & self._could_begin(n)
+        return self.is_at_rest() & asks & ~others
+
+    def _must_be_emptied(self, n: Term[Node]) -> Bool:
+        """It holds tablets, and is asked to leave, leaves, or has left."""
+        asked = self.topology_request[n].any_of(Request.leave, Request.remove)
+        return self.tablet_hosts.has(n) & (asked | self._is(n, *LEAVING, NodeState.left))
+
     # -- the tables ----------------------------------------------------------------------------------
 
     @step_property
@@ -215,20 +255,20 @@ class TopologyProperties(TopologyRecord):
 
     @step_property
     def nodes_begin_what_they_asked_for(self, after: Self, n: Term[Node]) -> Bool:
-        """001: a node goes through the operation that was requested, once it can proceed."""
+        """001: a node goes through the operation that was requested, once all whom it needs are up."""
         begins = ~self._in_transition(n) & after._in_transition(n)
         wanted = some(
             request.column(lambda r: r.begins_as) == after.node_state[n]
             for request in self.topology_request[n]
         )
-        return begins.implies(wanted & self._ready(n))
+        return begins.implies(wanted & self._could_begin(n))
 
     @step_property
     def somebody_stays_where_a_node_goes(self, after: Self, n: Term[Node]) -> Bool:
         """001: the node that leaves streams its data "to nodes that took over its ranges"."""
         goes = after.topology_request[n].any_of(Request.leave, Request.remove)
         asks = self.topology_request[n].is_none() & goes
-        return asks.implies(self._others_stay(n))
+        return asks.implies(some((m != n) & self._nobody_wants_it_gone(m) for m in Node))
 
     @step_property
     def dead_nodes_are_removed(self, after: Self, n: Term[Node]) -> Bool:
@@ -262,8 +302,8 @@ class TopologyProperties(TopologyRecord):
         """What can proceed may be refused when its turn has come ("Join is rejected"); what cannot is cancelled
         when no other request can either, for dead nodes ("Canceled. Dead nodes").
         """
-        none = ~some(self._ready(m) for m in Node)
-        return self._is_refused(n, after).implies(self._ready(n) | none)
+        none = ~some(self._could_begin(m) for m in Node)
+        return self._is_refused(n, after).implies(self._could_begin(n) | none)
 
     def _is_refused(self, n: Term[Node], after: Self) -> Bool:
         refused = ~self._in_transition(n) & ~self.error.has(n) & after.error.has(n)
@@ -322,7 +362,7 @@ class TopologyProperties(TopologyRecord):
             T.commit_cdc_generation, T.truncate_table, T.snapshot_tables
         )
         alone = ~some(after._in_transition(n) for n in Node)
-        return (begins & alone).implies(~some(self._ready(n) for n in Node))
+        return (begins & alone).implies(~some(self._could_begin(n) for n in Node))
 
     @step_property
     def requests_are_served_in_order(self, after: Self, n: Term[Node], m: Term[Node]) -> Bool:
@@ -333,7 +373,7 @@ class TopologyProperties(TopologyRecord):
             for place, request in enumerate(ORDER)
             if place > 0
         )
-        return begins.implies(~(earlier & self._ready(m)))
+        return begins.implies(~(earlier & self._could_begin(m)))
 
     @step_property
     def paused_requests_do_not_begin(self, after: Self, n: Term[Node]) -> Bool:
@@ -381,7 +421,7 @@ class TopologyProperties(TopologyRecord):
     @step_property
     def barriers_are_told_truly(self, after: Self) -> Bool:
         """A barrier passes when all who take part have answered, and is waived where it has failed."""
-        answered = (self.barrier == Barrier.running) & every(~self._blocks(n) for n in Node)
+        answered = (self.barrier == Barrier.running) & every(~self._is_missed(n) for n in Node)
         passes = (self.barrier != after.barrier) & (after.barrier == Barrier.passed)
         waived = (self.barrier != after.barrier) & (after.barrier == Barrier.waived)
         return passes.implies(answered) & waived.implies(
@@ -430,7 +470,7 @@ class TopologyProperties(TopologyRecord):
     def ranges_are_streamed_between_live_nodes(self, after: Self) -> Bool:
         """001: "After the entire cluster learns about it, streaming starts"."""
         ends = ~self.streamed & after.streamed
-        live = every(~self._blocks(n) for n in Node)
+        live = every(~self._is_missed(n) for n in Node)
         return ends.implies(live & (self.barrier == Barrier.passed) & self.session)
 
     # -- rings, versions, sessions -------------------------------------------------------------------
@@ -621,7 +661,7 @@ class TopologyProperties(TopologyRecord):
     def tablets_of_replaced_nodes_are_rebuilt(self, n: Term[Node]) -> LeadsTo:
         """The balancer rebuilds them from their other replicas, unless nodes stay down."""
         only_when(self.release.parallel_draining)
-        holds, nobody_down = self.tablet_hosts.has(n), every(~self._blocks(m) for m in Node)
+        holds, nobody_down = self.tablet_hosts.has(n), every(~self._is_missed(m) for m in Node)
         return leads_to(holds & self._is(n, NodeState.left), ~holds | ~nobody_down)
 
     @invariant
@@ -726,13 +766,13 @@ class TopologyProperties(TopologyRecord):
         """
         alone = ~some(self._in_transition(n) for n in Node)
         held_up = alone & self.barrier.any_of(Barrier.running, Barrier.failed)
-        held_up = held_up & some(self._blocks(n) for n in Node)
+        held_up = held_up & some(self._is_missed(n) for n in Node)
         return leads_to(self.asked[n].is_some(), self.done.has(n) | held_up)
 
     @liveness
     def global_requests_end(self) -> LeadsTo:
         """Global requests are done too, unless nodes stay down."""
-        nobody_down = every(~self._blocks(n) for n in Node)
+        nobody_down = every(~self._is_missed(n) for n in Node)
         waits = self.global_request.is_some()
         return leads_to(waits, ~waits | ~nobody_down)
 

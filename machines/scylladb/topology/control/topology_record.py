@@ -119,6 +119,9 @@ class TopologyRecord(Machine):
     def _is(self, n: Term[Node], *states: NodeState) -> Bool:
         return self.node_state[n].any_of(*(state for state in NodeState if state in states))
 
+    def _exists(self, n: Term[Node]) -> Bool:
+        return ~self._is(n, NodeState.absent, NodeState.left)
+
     def _in_transition(self, n: Term[Node]) -> Bool:
         return self.node_state[n].column(lambda state: state.in_transition)
 
@@ -221,6 +224,12 @@ class TopologyRecord(Machine):
     def _blocks(self, n: Term[Node]) -> Bool:
         return self.takes_part(n) & self.down.has(n)
 
+    def _gives_up(self) -> Bool:
+        """A failure in this state rolls the operation on a node back."""
+        back = self.release.rollback
+        there_is = self.transition_state.column(lambda state: state.gives_up and back)
+        return there_is & some(self._in_transition(n) for n in Node)
+
     def _puts_up(self) -> Bool:
         """A failed barrier of this state is put up with once ring_delay is over."""
         if not self.release.rollback:
@@ -228,6 +237,9 @@ class TopologyRecord(Machine):
         return self.transition_state.any_of(
             T.write_both_read_new, T.left_token_ring, T.rollback_to_normal
         )
+
+    def _has_source(self, n: Term[Node]) -> Bool:
+        return some((m != n) & self.tokens.has(m) & ~self.down.has(m) for m in Node)
 
     # -- tablets -------------------------------------------------------------------------------------
 
