@@ -74,6 +74,9 @@ class View:
     # that are enabled: each node that is let in knows of them
     features: frozenset[str] = frozenset()
     dropped: frozenset[str] = frozenset()  # tables that there are no more, by id
+    # Until when tables are to be truncated, and are: microseconds.
+    truncations: Mapping[str, int] = field(default_factory=dict[str, int])
+    truncated: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @cached_property
     def rings(self) -> Rings:
@@ -287,7 +290,13 @@ def view_of(tables: Mapping[str, Rows], memo: Memo) -> View:
         },
         balances=static.get("tablet_balancing_enabled", True),
         dropped=frozenset(dropped_in(tables)),
+        truncations=_times(tables[TABLES], "truncate_at"),
+        truncated=_times(tables[TABLES], "truncated_at"),
     )
+
+
+def _times(tables: Rows, column: str) -> dict[str, int]:
+    return {key[0]: row[column] for key, row in tables.items() if row.get(column)}
 
 
 def _member(name: str, row: Row, status: Row, request: Row | None, in_group0: bool) -> Member:

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from stagewright.impl.ring.partitioner import LAST_TOKEN, token_of
 
+LOCAL = "system.local"  # the family of what a node keeps for itself
 _SHIFT = 1 << 63
 
 

@@ -16,6 +16,7 @@ from stagewright.impl.group0 import Command
 from stagewright.impl.group0.member import Ended
 from stagewright.impl.node.context import Context, tokens_for
 from stagewright.impl.node.defects import Defect
+from stagewright.impl.node.keys import LOCAL
 from stagewright.impl.node.messages import (
     STARTING,
     Ask,
@@ -38,6 +39,7 @@ from stagewright.impl.node.port import Effect, Learn, Send, Stop, Store, Wake
 from stagewright.impl.storage.port import Put, Version
 from stagewright.impl.tablets.reports import held_up
 from stagewright.impl.tablets.statements import create_table
+from stagewright.impl.tablets.truncation import truncated_until
 from stagewright.impl.topology.planning import Board, step_of
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.topology.topology_states import (
@@ -46,7 +48,6 @@ from stagewright.machines.scylladb.topology.topology_states import (
     TransitionState,
 )
 
-LOCAL = "system.local"
 BOOTSTRAPPED = b"bootstrapped"
 
 
@@ -184,6 +185,9 @@ class Membership:
         if request.ask in (Ask.cleanup, Ask.new_cdc_generation):
             action, arguments = "ask_globally", {"request": GlobalRequest[request.ask.value]}
 
+        if request.ask in (Ask.lock, Ask.unlock):
+            arguments = {}
+
         def plan() -> Command:
             board = Board(node.rules, node.catalog)
             board.see(node.down)
@@ -222,7 +226,8 @@ class Membership:
             there = node.view.named(name)
             known = there in node.view.tables
             found = there if known else new_id(node.catalog.tables, name)
-            return [Send(client, NameReply(number, True, found, known))]
+            until = truncated_until(node.view, there)
+            return [Send(client, NameReply(number, True, found, known, truncated=until))]
 
         return node.read_barrier(answer, for_client=True)
 

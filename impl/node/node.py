@@ -53,6 +53,7 @@ from stagewright.impl.node.messages.tables import (
     Resize,
     ResizeTable,
     SetBalancing,
+    TruncateTable,
     ViewsRequest,
     WorkedOnTasks,
     WorkOnTasks,
@@ -191,6 +192,7 @@ class DatabaseNode:
                 | MoveTablet()
                 | SetBalancing()
                 | DropTable()
+                | TruncateTable()
             ):
                 plan = plan_of(self.context, message)
                 return self.context.answered(sender, message.number, plan)
@@ -244,6 +246,11 @@ class DatabaseNode:
                     return [done]
                 why = f"{order.table} is not to be split"
                 return [Send(coordinator, OrderDone(order.term, order.number, False, why))]
+            case Work.truncate:
+                if order.session != view.session:
+                    why = "its session is not open"
+                    return [Send(coordinator, OrderDone(order.term, order.number, False, why))]
+                return [*self.replica.truncate_tables(), *self.replica.store((), done)]
             case Work.shut_down:
                 own = view.nodes[self.name]
                 ended = own.request is not None and own.request["done"]
@@ -359,6 +366,7 @@ class DatabaseNode:
         else:
             effects = [*self.views.learned(), *self.replica.drop_lost(tablets)]
         effects += self.replica.drop_tables(started=True)
+        effects += self.replica.truncate_tables()
         effects += self._leave()
         if self.context.member.head.position <= 1:  # there is nobody else yet
             return [*effects, *self._campaign()]

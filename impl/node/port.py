@@ -10,7 +10,7 @@ returns in their order before the next call:
 - `Store`: give the batch to the node's `RowStore.write` at once. With a `number`, sync as soon as convenient
   (one sync for many batches will do), and then call `stored(number)`. Rows that the node reads, it reads from
   the same `RowStore`: a batch must be visible when the next call is made.
-- `Drop`, `Supersede`: give it to `RowStore.drop`, or `RowStore.supersede`, at once.
+- `Drop`, `Supersede`, `Truncate`: give it to the method of `RowStore` of that name at once (`removals.remove`).
 - `Wake`: call `wake(reason)` after so many milliseconds of this life of the node.
 - `Learn`: watch group0 from the position after that of the node on, and call `learned(item)` for each
   snapshot and entry in their order. Comes once a life.
@@ -77,6 +77,14 @@ class Supersede:
 
 
 @dataclass(frozen=True, slots=True)
+class Truncate:
+    """Remove every version of a family that is no later than a time."""
+
+    family: str
+    until: int
+
+
+@dataclass(frozen=True, slots=True)
 class Wake:
     """Call `wake` with the reason after so many milliseconds."""
 
@@ -131,6 +139,7 @@ Effect = (
     | Store
     | Drop
     | Supersede
+    | Truncate
     | Wake
     | Learn
     | SendCommit

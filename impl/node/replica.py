@@ -10,7 +10,7 @@ from stagewright.impl.cdc.expiry import expired
 from stagewright.impl.cdc.rows import log_of
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
-from stagewright.impl.node.keys import bounds, token_in
+from stagewright.impl.node.keys import LOCAL, bounds, token_in
 from stagewright.impl.node.messages import (
     Outcome,
     ReplicaRead,
@@ -19,7 +19,7 @@ from stagewright.impl.node.messages import (
     ReplicaScan,
     ReplicaWrite,
 )
-from stagewright.impl.node.port import Drop, Effect, Send, Store, Wake
+from stagewright.impl.node.port import Drop, Effect, Send, Store, Truncate, Wake
 from stagewright.impl.node.superseding import Superseding
 from stagewright.impl.storage.port import Put, Version
 from stagewright.impl.views.maintenance.handing_over import late_rows_of
@@ -52,6 +52,8 @@ class Replica:
             return [Send(sender, ReplicaReply(request.number, refusal))]
         if isinstance(request, ReplicaWrite):
             key, timestamp, value = request.cell
+            if self._is_truncated(request.table, timestamp):  # views get nothing of it, either
+                return [Send(sender, ReplicaReply(request.number, Outcome.done))]
             puts = [Put(request.table, Version(key, timestamp, value))]
             beside = [Put(table, Version(*cell)) for table, cell in request.beside]
             puts += beside
@@ -101,7 +103,7 @@ class Replica:
 
     def store(self, batch: tuple[Put, ...], *then: Effect) -> list[Effect]:
         """Write rows; what follows happens when they are on the disk."""
-        number = self._node.number()
+        number, batch = self._node.number(), self._not_truncated(batch)
         self._unsynced[number] = then
         return [Store(batch, number), *self.superseding.wrote(batch)]
 
@@ -163,6 +165,27 @@ class Replica:
         beside = (log_of, hints_of, staging_of, late_rows_of)
         families = [f for t in sorted(gone) for f in (t, *(of(t) for of in beside))]
         return [Drop(f, b"", None) for f in families if self._holds(f, b"", None)]
+
+    def truncate_tables(self) -> list[Effect]:
+        """Remove what tables had when they were truncated, where this node has not; a mark says how far it has."""
+        node, effects, marks = self._node, list[Effect](), list[Put]()
+        for table, until in sorted(node.view.truncated.items()):
+            mark = f"truncated:{table}".encode()
+            known = node.rows.get(LOCAL, mark)
+            if known is None or known.time < until:
+                effects.append(Truncate(table, until))
+                marks.append(Put(LOCAL, Version(mark, until, b"COMPLETED")))
+        return [*effects, *self.store(tuple(marks))] if marks else effects
+
+    def _not_truncated(self, batch: tuple[Put, ...]) -> tuple[Put, ...]:
+        """Rows without those that are from before their table was truncated, however late they come."""
+        if not self._node.view.truncated:
+            return batch
+        return tuple(p for p in batch if not self._is_truncated(p.family, p.version.time))
+
+    def _is_truncated(self, family: str, time: int) -> bool:
+        careless = self._node.has(Defect.rows_come_to_truncated_tables)
+        return time <= self._node.view.truncated.get(family, 0) and not careless
 
     def expire(self, *, woken: bool = False) -> list[Effect]:
         """Remove rows of logs that are older than they are kept; look again after a quarter of that time."""

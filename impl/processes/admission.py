@@ -25,6 +25,7 @@ from stagewright.impl.node.messages.tables import (
     RepairTable,
     ResizeTable,
     SetBalancing,
+    TruncateTable,
     ViewsRequest,
 )
 from stagewright.impl.processes.errors import WireError
@@ -83,6 +84,7 @@ def _wrong(message: Any) -> str:
             | MoveTablet()
             | CreateView()
             | DropTable()
+            | TruncateTable()
             | DropView()
         ):
             return _wrong_definition(message)
@@ -110,6 +112,10 @@ def _wrong_definition(message: Any) -> str:
                 return f"a table cannot have {counted(replicas, 'replica')}: write 1 to {MOST_REPLICAS}"
             return _wrong_id(table)
         case RepairTable(_, table) | ResizeTable(_, table) | DropTable(_, table):
+            return _wrong_id(table)
+        case TruncateTable(_, table, timestamp):
+            if not 0 < timestamp <= LAST_TIMESTAMP:
+                return f"timestamp {timestamp}: it is from 1 to {LAST_TIMESTAMP}"
             return _wrong_id(table)
         case MoveTablet(_, table, _, source, target):
             return _wrong_id(table) or _wrong_node(source) or _wrong_node(target)

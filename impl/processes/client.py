@@ -42,6 +42,7 @@ from stagewright.impl.node.messages.tables import (
     ResizeTable,
     SetBalancing,
     TableChange,
+    TruncateTable,
     ViewsReply,
     ViewsRequest,
 )
@@ -63,6 +64,7 @@ _Answer = (
 PAGE = 200  # rows of a scan at a time
 SECOND_OPINION = 0.5  # seconds in which another node must answer the greeting
 _KNOWN = "see `tables` in `stagewright shell`"
+_LOOK = 0.05  # seconds between two questions whether a statement is carried out
 _LEARNED = 1.0  # seconds in which nodes learn of a table that was just made
 
 
@@ -115,10 +117,13 @@ class Session(Asking):
             ReplicasUnavailableError: (as of all that read rows, too) at once, as replicas are down. The write has not
                 happened, unless the error is in doubt.
         """
-        self._last = max(self._last + 1, time.time_ns() // 1000)
-        stamp = self._last
+        stamp = self._timestamp()
         self._ask(ClientWrite(self._numbered(), self.table, key, value, stamp, self.level))
         return stamp
+
+    def _timestamp(self) -> int:
+        self._last = max(self._last + 1, time.time_ns() // 1000)
+        return self._last
 
     def get(self, key: bytes) -> bytes | None:
         """The row of a key, if there is one."""
@@ -218,6 +223,25 @@ class Session(Asking):
         if not meant:
             raise _unknown(table)
         self._change(DropTable(self._numbered(), meant))
+
+    def truncate(self, table: str, patience: float = 60.0) -> None:
+        """Remove all rows that a table has by now, and wait until no node has any of them.
+
+        Raises:
+            ClusterError: also if the cluster refuses: it has views or a log of changes, or a node is down; or if it takes longer
+                than `patience` seconds, and goes on.
+        """
+        meant, now = self._id(table), self._timestamp()
+        self._change(TruncateTable(self._numbered(), meant, now))
+        until = time.monotonic() + patience
+        while (found := self._which(table)).truncated < now:
+            if found.id != meant:
+                raise ClusterError(f"{table} was dropped meanwhile", help=_KNOWN)
+            if time.monotonic() > until:
+                raise ClusterError(
+                    f"{table} is not truncated yet", help="see `stagewright cluster status`"
+                )
+            time.sleep(_LOOK)
 
     def builds(self) -> list[Build]:
         """How far all views are built, as those nodes say it that answer.

@@ -30,8 +30,10 @@ from stagewright.impl.node.port import (
     Supersede,
     Surroundings,
     Timing,
+    Truncate,
     Wake,
 )
+from stagewright.impl.node.removals import remove
 from stagewright.impl.processes.admission import admit
 from stagewright.impl.processes.codec import codec
 from stagewright.impl.processes.errors import ClusterError
@@ -137,10 +139,8 @@ class Host:
                 self._rows.write(batch)
                 if number:
                     self._begin(self._stored(number))
-            case Drop(family, low, high):
-                self._rows.drop(family, low, high)
-            case Supersede(family, before):
-                self._rows.supersede(family, dict(before))
+            case Drop() | Supersede() | Truncate():
+                remove(self._rows, effect)
             case Wake(milliseconds, reason):
                 loop = asyncio.get_running_loop()
                 loop.call_later(milliseconds / 1000, self._call, self._node.wake, reason)

@@ -30,6 +30,11 @@ class Superseded(Dropped):
     """Each of them had a newer one."""
 
 
+@dataclass(frozen=True)
+class Truncated(Dropped):
+    """The table was truncated after them."""
+
+
 class ModelledDisk:
     """The commit log of one node: what a crash leaves of it is a prefix that has all that was synced."""
 
@@ -135,6 +140,11 @@ class MemoryRows:
         dropped = frozenset((v.key, v.time) for v in forgettable(versions, before))
         snapshot.close()
         return self._remove(Dropped(family, dropped))
+
+    def truncate(self, family: str, until: int) -> int:
+        rows = self._families.get(family, {})
+        gone = frozenset((k, t) for k, versions in rows.items() for t in versions if t <= until)
+        return self._remove(Truncated(family, gone)) if gone else 0
 
     def _remove(self, record: Dropped) -> int:
         self.disk.log.append(record)

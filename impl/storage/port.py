@@ -150,6 +150,10 @@ class RowStore(Protocol):
         """Drop the versions of low <= key < high that no read at or after a time can see; how many."""
         ...
 
+    def truncate(self, family: str, until: int) -> int:
+        """Remove every version that is no later than a time, also tombstones, as if it had never been there; how many."""
+        ...
+
     def close(self) -> None:
         """Give the directory back. Snapshots must be closed before."""
         ...

@@ -32,6 +32,7 @@ _STEPS = 8  # over older versions of a key, before they are skipped: a seek cost
 _SKIPPED = (
     1_000  # entries that were removed and not merged yet, until what is behind them is let be
 )
+_TOGETHER = 10_000  # versions that are removed with one write
 _OLDEST = b"\xff" * 8
 _FILES = 24  # that have not been merged, before they are
 _LIVE = ord("+")  # what a value begins with; that of a tombstone is a dash
@@ -191,6 +192,22 @@ class RocksRows:
         gone = [_stored(family, v.key, v.time) for v in found]
         snapshot.close()
         return self._remove(gone)
+
+    def truncate(self, family: str, until: int) -> int:
+        prefix, bound, count = _prefix(family), (LAST_TIME - until).to_bytes(8, "big"), 0
+        at, gone = self._db.iter(), list[bytes]()
+        at.seek(prefix)
+        while (stored := at.key()) is not None and stored.startswith(prefix):
+            if stored[-8:] >= bound:
+                gone.append(stored)
+            if len(gone) == _TOGETHER:
+                count += self._remove(gone)
+                gone.clear()
+            at.next()
+        if stored is None:
+            with _named("rows cannot be read"):
+                at.status()
+        return count + self._remove(gone)
 
     def _remove(self, gone: list[bytes]) -> int:
         together = self._rocks.WriteBatch(raw_mode=True)
@@ -401,7 +418,7 @@ class _Found:
         self.values: list[bytes] = []
         self._prefix = prefix
         self._bound = bound
-        self._last = b""
+        self._last: bytes | None = None  # a key may be empty
 
     def add(self, pairs: list[tuple[bytes, bytes]]) -> None:
         """What comes next in the store."""

@@ -18,11 +18,13 @@ from stagewright.impl.node.messages.tables import (
     ResizeTable,
     SetBalancing,
     TableChange,
+    TruncateTable,
 )
 from stagewright.impl.tablets.allocation import refuse_too_many
 from stagewright.impl.tablets.moves_by_hand import ask_to_move, switch_balancing
 from stagewright.impl.tablets.replication import is_altered, staying
 from stagewright.impl.tablets.statements import drop_table
+from stagewright.impl.tablets.truncation import truncate_table
 from stagewright.spec.errors import RefusedError
 
 MOST_TABLETS = 1024
@@ -46,6 +48,8 @@ def _written(node: Context, request: TableChange) -> Command | None:
             return ask_to_move(node.view, _tablets_of(node.view, request.table), request)
         case DropTable():
             return drop_table(node, request.table)
+        case TruncateTable():
+            return truncate_table(node, request)
         case SetBalancing():
             return switch_balancing(node.view, request)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from stagewright.impl.catalog.columns import ALL, TOPOLOGY
@@ -21,6 +22,7 @@ from stagewright.impl.node.messages import BarrierAck, Joined, OrderDone, Phase,
 from stagewright.impl.node.port import Effect, Reason, Wake
 from stagewright.impl.tablets.resizing import Preparation, finalised
 from stagewright.impl.tablets.track import TabletTrack
+from stagewright.impl.tablets.truncation import down_in, started
 from stagewright.impl.topology.admission import rejection, taken_token
 from stagewright.impl.topology.clearing import Clearing
 from stagewright.impl.topology.descriptions import described
@@ -238,7 +240,12 @@ class TopologyCoordinator:
             forgets = self.node.has(Defect.generations_are_not_queued)
             return unqueued(made, self.node.catalog) if forgets else made
 
-        return self.commit(add)
+        return self.commit(add, partial(self._committed_step, step))
+
+    def _committed_step(self, step: Step) -> None:
+        """Where the version stays, what nodes acknowledged before says nothing of what has been committed now."""
+        if step.action in ("start_truncating", "clear_request_session"):
+            self.rounds.round = None
 
     def commit(
         self, add: Callable[[Board], Command], committed: Callable[[], None] = lambda: None
@@ -283,6 +290,8 @@ class TopologyCoordinator:
     def _beside(self, step: Step) -> tuple[Mutation, ...]:
         if step.action == "finish_resize":
             return tuple(finalised(self.node, self.resizes.tables))
+        if step.action == "start_truncating":
+            return tuple(started(self.node.view))
         if not self.node.has(Defect.rows_of_left_nodes_are_dropped):
             return ()
         left = [m.name for m in self.node.view.nodes.values() if m.state is NodeState.left]
@@ -305,8 +314,12 @@ class TopologyCoordinator:
 
     def _key(self, step: Step) -> Key:
         n = step.arguments.get("n")
-        name = n.name if isinstance(n, Node) else ""
-        return step.action, name, self.node.view.version
+        of = n.name if isinstance(n, Node) else ""
+        if (
+            step.action == "clear_request_session"
+        ):  # the version stays: another request has another session
+            of = self.node.view.session
+        return step.action, of, self.node.view.version
 
     def has_drained(self, _: Step) -> bool:
         """All have drained, so that the fence may advance."""
@@ -429,6 +442,18 @@ class TopologyCoordinator:
     def have_cleaned(self, step: Step) -> list[Effect]:
         """Have a node remove the rows that it lost."""
         return self._order(step, Work.clean, (_name(step),)) if self.is_due() else []
+
+    def is_up(self, _: Step) -> bool:
+        """Nobody whose answer is waited for is down."""
+        return not down_in(self.node)
+
+    def truncate(self, step: Step) -> list[Effect]:
+        """Have every node remove what it had."""
+        return self._order(step, Work.truncate, self.node.view.participants)
+
+    def has_truncated(self, step: Step) -> bool:
+        """All have."""
+        return self.node.has(Defect.truncations_are_not_awaited) or self.is_done(step)
 
     def have_shut_down(self, step: Step) -> list[Effect]:
         """Tell a node that it is no longer needed."""

@@ -72,6 +72,9 @@ RULES: tuple[Rule, ...] = (
     Rule("start_decommission"),
     Rule("start_rebuild"),
     Rule("prepare_generation"),
+    Rule("start_truncating", C.is_up),
+    Rule("clear_request_session", C.has_truncated, C.truncate),
+    Rule("finish_global_request"),
     Rule("start_resize_finalization", C.is_prepared, C.prepare),
     Rule("finish_resize", C.may_finish_resize, C.have_resize_finished),
 )

@@ -15,6 +15,7 @@ from stagewright.impl.runtime import Instance
 from stagewright.impl.tablets.allocation import allocated
 from stagewright.impl.tablets.replication import is_altered
 from stagewright.impl.tablets.statements import emptied, meant
+from stagewright.impl.tablets.truncation import is_being_truncated
 from stagewright.impl.topology.planning import Board, step_of
 from stagewright.impl.views.building.choices import choices, places_of
 from stagewright.impl.views.building.tasks import (
@@ -80,6 +81,8 @@ def _refuse(view: View, wanted: ViewDefinition) -> None:
         raise RefusedError(
             problem, (), help="make a view of a table that has tablets, and is no view"
         )
+    if is_being_truncated(view, wanted.base):
+        raise RefusedError(f"{base} is being truncated", (), help="wait until that is done")
     if is_altered(view, wanted.base):
         problem = f"the replicas of {base} change"
         raise RefusedError(problem, (), help="wait until that is done")

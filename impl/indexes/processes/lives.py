@@ -299,6 +299,7 @@ class SyncedStore:
         self.drop = rows.drop
         self.supersede = rows.supersede
         self.forget = rows.forget
+        self.truncate = rows.truncate
         self.wanted = self.done = 0  # syncs
         self.is_loading = False  # something is being put in beside the log
 

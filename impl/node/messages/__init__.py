@@ -67,6 +67,7 @@ from stagewright.impl.node.messages.tables import (
     RepairTable as RepairTable,
     ResizeTable as ResizeTable,
     SetBalancing as SetBalancing,
+    TruncateTable as TruncateTable,
     ViewsReply as ViewsReply,
     ViewsRequest as ViewsRequest,
     WorkedOnTasks as WorkedOnTasks,
@@ -90,6 +91,7 @@ Message = (
     | SetBalancing
     | CreateView
     | DropTable
+    | TruncateTable
     | DropView
     | ViewsRequest
     | ViewsReply

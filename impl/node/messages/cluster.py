@@ -88,6 +88,7 @@ class Work(Enum):
     stream_tablet = "stream_tablet"  # fetch the rows of a tablet that the node gains
     clean_tablet = "clean_tablet"  # delete the rows of one that it gains no more, or has lost
     prepare_split = "prepare_split"  # be ready for the tablets of a table to be split
+    truncate = "truncate"  # delete the rows that a table had when it was truncated
     repair_tablet = "repair_tablet"  # fetch what its other replicas have and the node has not
 
 

@@ -18,6 +18,8 @@ class Ask(Enum):
     abort = "abort"
     cleanup = "cleanup"
     new_cdc_generation = "new_cdc_generation"
+    lock = "lock"  # the topology, as who tests or maintains the cluster does
+    unlock = "unlock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class NameReply:
     id: str = ""
     there: bool = False
     reason: str = ""
+    truncated: int = 0  # up to this time no node has rows of it any more
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,18 @@ class DropTable:
     table: str
 
 
-TableChange = RepairTable | AlterTable | ResizeTable | MoveTablet | SetBalancing | DropTable
+@dataclass(frozen=True, slots=True)
+class TruncateTable:
+    """Remove all rows of a table that are no later than a timestamp, as if all were deleted then; `NameReply` says when that is done."""
+
+    number: int
+    table: str
+    timestamp: int
+
+
+TableChange = (
+    RepairTable | AlterTable | ResizeTable | MoveTablet | SetBalancing | DropTable | TruncateTable
+)
 """What changes the rows of tables and tablets, which the coordinator reads."""
 
 

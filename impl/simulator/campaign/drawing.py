@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from stagewright.impl.catalog.features import FEATURES
 from stagewright.impl.group0.dice import Dice
 from stagewright.impl.simulator.campaign.drawing_drops import DROPS_FROM, with_drops
+from stagewright.impl.simulator.campaign.drawing_globals import with_globals
 from stagewright.impl.simulator.campaign.drawing_tables import (
     VIEWED,
     VIEWS,
@@ -121,7 +122,7 @@ TTLS = (
 # Share of the runs whose nodes refuse what is unavailable, and there of requests at level all; from this seed on, as tests and
 # tables of wrong builds rely on what earlier seeds are.
 REFUSED, ALL, REFUSED_FROM = 0.3, 0.1, 300_000_000
-NEWER = 500_000_000  # from this seed on nodes come with copied tokens, and more is aimed at tablets on their way back
+NEWER = 500_000_000  # from this seed on tables are truncated, nodes come with copied tokens, more is aimed at ways back
 AWAY = 0.1  # share of the swarm in which nodes are not reached for a while, and of those that leave so, and come back
 AWAY_RATES = (4, 8, 16)
 _AWAY = {"partition": "reconnect", "suspend": "resume"}  # and how these end
@@ -183,6 +184,7 @@ def draw(seed: int) -> Scenario:
         script = with_drops(dice, script, found.nodes)
     if seed >= NEWER:
         script = with_copied_tokens(dice, script, found.nodes)
+        script = with_globals(dice, script)
     if any(kind == PENDING for kind, _ in found.faults.aimed):
         script = tuple(
             replace(o, replicas=3) if o.verb == "table" else o for o in script

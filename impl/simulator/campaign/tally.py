@@ -22,10 +22,14 @@ NOT_RUN = frozenset(
     {
         TransitionState.publish_cdc_generation,  # of older releases, as the next
         TransitionState.tablet_draining,
-        TransitionState.truncate_table,  # no script asks for these
-        TransitionState.snapshot_tables,
-        TransitionState.lock,
+        TransitionState.snapshot_tables,  # no script asks for this
     }
+)
+_BESIDE = (
+    TransitionState.tablet_migration,
+    TransitionState.tablet_resize_finalization,
+    TransitionState.truncate_table,
+    TransitionState.lock,
 )
 STATES = (
     *(s.name for s in TransitionState if s not in NOT_RUN),
@@ -37,7 +41,7 @@ EDGES = tuple(
         f"topology {old.name} {new.name}"
         for old, following in TRANSITION_TABLE.items()
         for new in sorted(following, key=lambda s: s.name)
-        if {old, new} <= {*AIMED_AT, TransitionState.tablet_migration}
+        if {old, new} <= {*AIMED_AT, *_BESIDE}
     ]
     + sorted(
         f"tablet {e.source.name} {e.target.name}"

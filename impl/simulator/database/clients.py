@@ -131,6 +131,10 @@ class Clients:
         share = self.workload.all
         return Level.all if share and self._dice.chance(share, "all", client) else Level.quorum
 
+    def now(self) -> int:
+        """A timestamp of now that nothing else has."""
+        return self._timestamp()
+
     def _timestamp(self) -> int:
         """Now by the client's clock, and by some clients' far from it; no other write has the same."""
         work, dice = self.workload, self._dice

@@ -26,6 +26,7 @@ from stagewright.impl.simulator.database.checks.places_oracle import (
     look_at_refused,
     look_at_rows,
     look_at_tablets,
+    look_at_truncated,
 )
 from stagewright.impl.simulator.database.checks.rest import is_at_rest, is_balanced
 from stagewright.impl.simulator.database.checks.rows.oracles import RowOracles
@@ -315,5 +316,6 @@ class _Run:
         look_at_refused(self.world.hosts, self.oracle)
         look_at_tablets(self.log_check.catalog, self.world.hosts, self.oracle)
         look_at_dropped(view, self.world.hosts, self.oracle)
+        look_at_truncated(view, self.world.hosts, self.oracle)
         if self.changes is not None:
             self.changes.look()

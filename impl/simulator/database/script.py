@@ -29,6 +29,7 @@ FORMS = {
     "restart": "restart NODE",
     "table": "table NAME tablets NUMBER rf NUMBER [through NODE]",
     "repair": "repair TABLE",
+    "truncate": "truncate TABLE",
     "alter": "alter TABLE rf NUMBER",
     "split": "split TABLE",
     "merge": "merge TABLE",
@@ -36,13 +37,15 @@ FORMS = {
     "balancing": "balancing on|off",
     "ask": "ask decommission|remove|rebuild NODE|repair|split|merge TABLE",
     "abort": "abort NODE",
+    "lock": "lock",
+    "unlock": "unlock",
     "create": "create view NAME on TABLE by value [mod NUMBER] [where value < NUMBER] [through NODE]",
     "await": "await VIEW",
     "build": "build status",
     "drop": "drop view VIEW|table TABLE [through NODE]",
     "wait": "wait MILLISECONDS",
 }
-OF_TABLES = ("table", "repair", "alter", "split", "merge", "move")
+OF_TABLES = ("table", "truncate", "repair", "alter", "split", "merge", "move")
 ASKED = ("decommission", "remove", "rebuild", "repair", "split", "merge")
 OF_VIEWS = ("create", "build", "await", "drop")
 MOST = 1_000_000
@@ -182,7 +185,13 @@ def _parse(words: list[str]) -> Operation:
             verb == "move" and _NAME.fullmatch(name) and number.isdecimal()
         ):
             return _move(words, name, int(number), path)
-        case [name] if verb in ("await", "repair", "split", "merge") and _NAME.fullmatch(name):
+        case [name] if verb in (
+            "await",
+            "truncate",
+            "repair",
+            "split",
+            "merge",
+        ) and _NAME.fullmatch(name):
             return Operation(verb, name)
         case [number] if verb in ("write", "wait") and number.isdecimal() and int(number) <= MOST:
             return Operation(verb, number=int(number))

@@ -51,8 +51,10 @@ from stagewright.impl.node.port import (
     Supersede,
     Surroundings,
     Timing,
+    Truncate,
     Wake,
 )
+from stagewright.impl.node.removals import remove
 from stagewright.impl.server_log import ServerLog
 from stagewright.impl.simulator.database.checks.watcher import Watcher
 from stagewright.impl.simulator.database.events import Events
@@ -291,10 +293,8 @@ class World:
                     host.syncing.append(number)
             case Wake(milliseconds, reason):
                 after(milliseconds, self._wake, host, life, reason)
-            case Drop(family, low, high):
-                host.rows.drop(family, low, high)
-            case Supersede(family, before):
-                host.rows.supersede(family, dict(before))
+            case Drop() | Supersede() | Truncate():
+                remove(host.rows, effect)
             case Stop(reason):
                 host.stopped = reason
                 self._end(host)

@@ -214,6 +214,32 @@ def test_a_node_that_was_down_has_no_row_of_a_dropped_table_nor_has_the_next_one
             assert not {T, log_of(T)} & {*families_on(supervisor, name)}
 
 
+@pytest.mark.parametrize("tablets", [4, 0])
+def test_a_truncated_table_is_empty_on_every_disk_and_takes_new_rows(
+    tmp_path: Path, tablets: int
+) -> None:
+    with cluster(tmp_path / "c", 3) as supervisor:
+        session = filled(supervisor, tablets)
+        session.truncate(T)
+        assert list(session.scan()) == []
+        session.put(b"new", b"1")
+        supervisor.kill("n2")
+        with pytest.raises(ClusterError, match="n2 is down, whose rows would stay"):
+            session.truncate(T)
+        supervisor.start()
+        session.truncate(T)
+        session.put(b"newer", b"2")
+        assert dict(session.scan()) == {b"newer": b"2"}
+        session.close()
+        supervisor.stop()
+        for name in ("n1", "n2", "n3"):
+            rows = RocksRows(supervisor.layout.node(name) / "rows")
+            snapshot = rows.snapshot()
+            assert {v.key[8:] for v in snapshot.versions(T, b"", None)} <= {b"newer"}
+            snapshot.close()
+            rows.close()
+
+
 @pytest.mark.long
 def test_the_default_table_may_be_dropped_and_nodes_still_come_and_start(tmp_path: Path) -> None:
     with cluster(tmp_path / "c", 2) as supervisor:

@@ -153,6 +153,15 @@ class AnyRows(RuleBasedStateMachine):
         assert self.store.supersede(family, before) == len(state) - len(kept)
         self.now = kept
 
+    @rule(family=families, until=times)
+    def truncate(self, family: str, until: int) -> None:
+        state = dict(self.now)
+        kept = {w: v for w, v in self.now.items() if w[0] != family or w[2] > until}
+        if len(kept) < len(state):  # else nothing is written
+            self.unsynced.append(state)
+        assert self.store.truncate(family, until) == len(state) - len(kept)
+        self.now = kept
+
     @rule(family=families, low=keys, high=st.none() | keys)
     def drop(self, family: str, low: bytes, high: bytes | None) -> None:
         self.unsynced.append(dict(self.now))

@@ -51,11 +51,15 @@ class Oracle:
     )  # who hears of a write that begins
     readers: list[Reader] = field(default_factory=list[Reader])
     dropped: set[str] = field(default_factory=set[str])  # tables, by id
+    # Until when tables are truncated, by id: what is as old may be gone from the question on, and is once that is done.
+    truncations: dict[str, int] = field(default_factory=dict[str, int])
+    truncated: dict[str, int] = field(default_factory=dict[str, int])
     floors: dict[tuple[bytes, int], int] = field(default_factory=dict[tuple[bytes, int], int])
     _acknowledged: dict[bytes, list[int]] = field(default_factory=dict[bytes, list[int]])
     _times: dict[bytes, list[int]] = field(default_factory=dict[bytes, list[int]])
     _timestamps: set[int] = field(default_factory=set[int])
     _floors: dict[int, Seen] = field(default_factory=dict[int, Seen])
+    _truncated: dict[int, int] = field(default_factory=dict[int, int])  # before a read began
     _probes: dict[int, bool] = field(default_factory=dict[int, bool])
     _scans: dict[int, dict[bytes, Seen]] = field(default_factory=dict[int, dict[bytes, Seen]])
 
@@ -90,7 +94,20 @@ class Oracle:
         if (key, seen[0]) in self.refused:
             self.broken(f"{by} returned {seen} of {key!r}: that write was refused, and never sent")
 
+    def may_be_gone(self, table: str, timestamp: int) -> bool:
+        """Whether a row of a table may have been truncated."""
+        return timestamp <= self.truncations.get(table, 0)
+
+    def truncate(self, table: str, until: int) -> None:
+        """All nodes have truncated a table."""
+        self.truncated[table] = until
+        for key in [k for k, seen in self.newest.items() if table_of(k) == table]:
+            if self.newest[key][0] <= until:
+                del self.newest[key]
+
     def _raise(self, key: bytes, seen: Seen) -> None:
+        if self.may_be_gone(table_of(key), seen[0]):
+            return
         if seen[0] > self.newest.get(key, (0, None))[0]:
             self.newest[key] = seen
             for listener in self.listeners:
@@ -119,6 +136,7 @@ class Oracle:
     def begin_read(self, number: int, key: bytes) -> None:
         """A read begins: what it must at least return is known now."""
         self._floors[number] = self.newest.get(key, (0, None))
+        self._truncated[number] = self.truncated.get(table_of(key), 0)
         for reader in self.readers:
             reader.begin_read(number, key)
 
@@ -126,6 +144,7 @@ class Oracle:
         """It failed: it has promised nothing."""
         self._floors.pop(number, None)
         self._scans.pop(number, None)
+        self._truncated.pop(number, None)
         self._probes.pop(number, None)
 
     def end_read(self, number: int, key: bytes, seen: Seen, by: str) -> None:
@@ -136,11 +155,13 @@ class Oracle:
             if seen[0] or not there:
                 self.broken(f"a read of {key!r} by {by} returned {seen}, and its table was dropped")
             return
-        floor = self._floors.pop(number)
+        floor, table = self._floors.pop(number), table_of(key)
         self.checked += 1
+        if 0 < seen[0] <= self._truncated.pop(number):
+            self.broken(f"a read of {key!r} by {by} returned {seen}, and {table} was truncated")
         if seen[0] and self.written.get((key, seen[0]), b"?never") != seen[1]:
             self.broken(f"a read of {key!r} by {by} returned {seen}, which nobody wrote")
-        if seen[0] < floor[0]:
+        if seen[0] < floor[0] and not self.may_be_gone(table, floor[0]):
             self.broken(f"a read of {key!r} by {by} returned {seen}; {floor} was known before")
         self._look_whether_refused(key, seen, f"a read by {by}")
         self._raise(key, seen)
@@ -149,6 +170,7 @@ class Oracle:
 
     def begin_scan(self, number: int, table: str, start: bytes) -> None:
         """A scan begins at a stored key: of each row from there on, it is known now what is at least returned."""
+        self._truncated[number] = self.truncated.get(table, 0)
         self._scans[number] = {
             key: self.newest.get(key, (0, None))
             for key in self._times
@@ -166,14 +188,18 @@ class Oracle:
         if [*found] != sorted(found) or len(found) < len(cells):
             self.broken(f"a scan by {by} returned rows twice, or not in their order")
         self.checked += 1
-        for key, floor in self._scans.pop(number).items():
+        truncated = self._truncated.pop(number)
+        for key, known in self._scans.pop(number).items():
             stored = stored_key(key)
+            floor = (0, None) if self.may_be_gone(table_of(key), known[0]) else known
             if following is not None and stored >= following:
                 continue
             seen = found.get(stored)
             if seen is None:
                 if not self._may_be_deleted(key, floor):
                     self.broken(f"a scan by {by} left {key!r} out; {floor} was known before")
+            elif seen[0] <= truncated:
+                self.broken(f"a scan by {by} returned {seen} of {key!r}, which was truncated")
             elif (key, seen[0]) in self.refused:
                 self._look_whether_refused(key, seen, f"a scan by {by}")
             elif self.written.get((key, seen[0]), b"?never") != seen[1]:

@@ -11,6 +11,7 @@ from stagewright.impl.node.keys import stored_key, token_in
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.hosts import Host, rows_of
 from stagewright.impl.simulator.database.tables import table_of
+from stagewright.impl.storage.memory import MemoryRows
 from stagewright.machines.scylladb.topology.topology_states import NodeState
 
 BESIDE = (SUFFIX, "_view_hints", "_view_staging", "_late_rows")
@@ -21,7 +22,7 @@ def look_at_rows(view: View, hosts: Mapping[str, Host], oracle: Oracle) -> None:
     """Of each key, the newest acknowledged row is on a quorum of its replicas."""
     for key, seen in sorted(oracle.newest.items()):
         stored, table = stored_key(key), table_of(key)
-        if table in oracle.dropped:
+        if table in oracle.dropped or oracle.may_be_gone(table, seen[0]):
             continue
         replicas = view.replicas(table, token_in(stored)).reads
         found = {name: hosts[name].rows.get(table, stored) for name in replicas}
@@ -40,6 +41,23 @@ def look_at_refused(hosts: Mapping[str, Host], oracle: Oracle) -> None:
                 if (key := refused.get((table, version.key, version.time))) is not None:
                     oracle.broken(f"{name} has {key!r} at {version.time}, which was refused")
         snapshot.close()
+
+
+def look_at_truncated(view: View, hosts: Mapping[str, Host], oracle: Oracle) -> None:
+    """Of a table that was truncated no node has a row of before, nor does its disk."""
+    for table, until in oracle.truncated.items():
+        for name, host in hosts.items():
+            member = view.nodes.get(name)
+            if table in oracle.dropped or member is None or member.state is not NodeState.normal:
+                continue
+            rows = host.rows if host.node is not None else MemoryRows(host.disk)
+            snapshot = rows.snapshot()
+            older = (v for v in snapshot.versions(table, b"", None) if v.time <= until)
+            if (found := next(older, None)) is not None:
+                oracle.broken(
+                    f"{name} has {found.key!r} at {found.time}, and {table} was truncated"
+                )
+            snapshot.close()
 
 
 def look_at_features(view: View, oracle: Oracle) -> None:

@@ -49,6 +49,8 @@ class RepairOracle:
             for key, time in mine.items():
                 found = rows.get(row.table, key)
                 self.checked += 1
+                if self._oracle.may_be_gone(row.table, time):
+                    continue
                 if found is None or found.time < time:
                     self._oracle.broken(
                         f"{row.name} is repaired, and {name} lacks {key!r} at {time}"

@@ -19,7 +19,7 @@ from stagewright.impl.simulator.database.operations.asks import (
 from stagewright.impl.simulator.database.plan import host_of
 from stagewright.impl.simulator.database.script import Operation
 from stagewright.impl.simulator.database.world import World
-from stagewright.machines.scylladb.topology.topology_states import NodeState
+from stagewright.machines.scylladb.topology.topology_states import NodeState, TransitionState
 from stagewright.spec.errors import InputError
 
 NOTICED_MS = 5_000  # until all have noticed that a node is down
@@ -30,6 +30,8 @@ ASKS = {
     "cleanup": Ask.cleanup,
     "generation": Ask.new_cdc_generation,
     "abort": Ask.abort,
+    "lock": Ask.lock,
+    "unlock": Ask.unlock,
 }
 
 
@@ -214,6 +216,8 @@ class NodeOperations:
     def _has_ended(self, verb: str, node: str) -> bool:
         if verb in ("cleanup", "generation"):
             return self._catalog.state()["global_request"] is None
+        if verb in ("lock", "unlock"):
+            return (self._catalog.view.transition_state is TransitionState.lock) == (verb == "lock")
         row = self._catalog.view.nodes[node]
         if verb in ("decommission", "remove") and row.state is NodeState.left:
             return True
@@ -221,7 +225,7 @@ class NodeOperations:
         return bool(ended) and row.state in (NodeState.normal, NodeState.left)
 
     def _result(self, verb: str, node: str) -> str:
-        if verb in ("cleanup", "generation"):
+        if verb in ("cleanup", "generation", "lock", "unlock"):
             return "done"
         request = self._catalog.view.nodes[node].request
         error = request["error"] if request is not None else None

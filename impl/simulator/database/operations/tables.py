@@ -17,8 +17,10 @@ from stagewright.impl.node.messages.tables import (
     Resize,
     ResizeTable,
     SetBalancing,
+    TruncateTable,
 )
 from stagewright.impl.simulator.database.checks.oracle import Oracle
+from stagewright.impl.simulator.database.checks.places_oracle import look_at_truncated
 from stagewright.impl.simulator.database.checks.repair_oracle import RepairOracle
 from stagewright.impl.simulator.database.checks.work.statement_oracle import StatementOracle
 from stagewright.impl.simulator.database.clients import Clients
@@ -33,6 +35,7 @@ from stagewright.impl.simulator.database.tables import table_of
 from stagewright.impl.simulator.database.troubles import Troubles
 from stagewright.impl.simulator.database.world import World
 from stagewright.impl.tablets.replication import is_altered, staying
+from stagewright.impl.tablets.truncation import truncated_until
 from stagewright.spec.errors import InputError
 
 LEARNED_MS = 5_000
@@ -83,6 +86,8 @@ class TableOperations:
             raise InputError(f"`{operation}`: there is no such table", help="make it first")
         if operation.verb == "drop":
             return self._drop(name, operation.through)
+        if operation.verb == "truncate":
+            return self._truncate(table)
         if operation.verb == "move":
             return self._move(table, operation)
         if operation.verb == "alter":
@@ -170,6 +175,29 @@ class TableOperations:
                 for key in keys[:PROBED]:
                     self._clients.probe(key, node, self._is_there(name_of(table)))
         self._asks.until(lambda: not any(map(self._clients.waits_for, found)), LEARNED_MS)
+
+    def _truncate(self, table: str) -> str:
+        """Truncate a table, and wait until every node has; what is written meanwhile may be older or not."""
+        view, oracle = self._catalog.view, self._oracle
+        before, until = oracle.truncations.get(table, 0), self._clients.now()
+        refused = bool(view.views_of(table)) or table in view.logs or table in view.views
+        oracle.truncations[table] = until
+        refusal = self._ask(
+            lambda number: TruncateTable(number, table, until),
+            lambda: until in (self._catalog.view.truncations.get(table), self._until(table)),
+            final=refused,
+        )
+        if refusal:
+            oracle.truncations[table] = before if refusal != UNFINISHED else until
+            return refusal
+        if not self._asks.until(lambda: self._until(table) >= until, OPERATION_MS):
+            return UNFINISHED if table in self._catalog.view.tables else "done"
+        oracle.truncate(table, until)
+        look_at_truncated(self._catalog.view, self._world.hosts, oracle)
+        return "done"
+
+    def _until(self, table: str) -> int:
+        return truncated_until(self._catalog.view, table)
 
     def _repair(self, table: str, *, wait: bool) -> str:
         """Ask for a repair, and maybe wait until each tablet has had it."""

@@ -40,6 +40,7 @@ commands, one per line or separated by semicolons:
                        token ring; then use it; with cdc, its changes are kept in a log (for ttl seconds; with 0
                        or without ttl, for ever), and with images also each row as it was before
   drop table NAME      drop it, with its log and its rows, whatever its tablets are doing; drop its views first
+  truncate NAME        remove all the rows that it has by now, on every node; it has no views, and no log of changes
   cdc tail             print the changes of the table up to now, each once; the next call prints only newer ones
   use NAME             from now on put, get, delete and scan use this table (default: rows); get and scan also a view
   tablets              show where the table's tablets are
@@ -144,6 +145,8 @@ class RowShell:
                 self._say({"move": named(name), "of": int(tablet)})
             case ["drop", "table", name]:
                 self._drop(named(name))
+            case ["truncate", name]:
+                self._truncate(named(name))
             case ["balancing", "on" | "off" as switch]:
                 self._session.balance(switch == "on")
                 self._say({"balancing": switch})
@@ -214,6 +217,11 @@ class RowShell:
         self._session.drop_table(table)
         self._positions.pop(table, None)
         self._say({"dropped": table})
+
+    def _truncate(self, table: str) -> None:
+        self._known(table)
+        self._session.truncate(table)
+        self._say({"truncated": table})
 
     def _tail(self) -> None:
         """Print what was changed before now; it takes some seconds until nothing earlier can follow."""

@@ -308,6 +308,8 @@ NOT_LOGGED = {
     D.a_call_joins_with_all_its_tasks: NO_LINE_OF_VIEWS,
     D.recreated_views_are_the_same: NO_LINE_OF_VIEWS,
     D.statements_act_on_names: NO_LINE_OF_STATEMENTS,
+    D.rows_come_to_truncated_tables: NO_LINE_OF_ROWS,
+    D.truncations_are_not_awaited: NO_LINE_OF_ROWS,
     **dict.fromkeys((s.defect for s in test_dropped_tables.SHOWN), NO_LINE_OF_ROWS),
     **dict.fromkeys(
         {s.defect for s in test_views.SHOWN} - {c.defect for c in CAUGHT}, NO_LINE_OF_VIEWS

@@ -63,7 +63,9 @@ class QuorumOracle:
             self._oracle.broken(text)
 
     def has(self, name: str, table: str, stored: bytes, time: int) -> bool:
-        """Whether a node has a row, up or down, of that timestamp or a later one."""
+        """Whether a node has a row, up or down, of that timestamp or a later one, unless it was truncated."""
+        if self._oracle.may_be_gone(table, time):
+            return True
         host = self._hosts[name]
         rows = host.rows
         if host.node is None:

@@ -103,6 +103,8 @@ class VersionWatcher:
         Who was cleaned up, or is given up, may have nothing. So may who comes again, if the node has learned neither that nor
         that it had left: it streams what it lacks. Who comes, as the node knows, has told it what it has.
         """
+        if self._view is not None and time <= self._view.truncated.get(table, 0):
+            return True  # others may have truncated the table
         now, known = self._view, node.context.view.tablet_with(table, token_in(key))
         row = None if now is None else now.tablet_with(table, token_in(key))
         if now is None or row is None or known is None:
