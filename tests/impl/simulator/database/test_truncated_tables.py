@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests.impl.simulator.database.wrong_builds import Shown
+from tests.traces.databases.scylladb.scylla_evaluated import interpret, violations
 
 from stagewright.impl.node.defects import Defect
+from stagewright.impl.server_log.files import LOGS
 from stagewright.impl.simulator.campaign.drawing import NEWER, draw
 from stagewright.impl.simulator.database.clients import Workload
 from stagewright.impl.simulator.database.plan import Plan
@@ -43,6 +46,15 @@ def test_a_table_is_empty_on_every_node_and_what_is_written_then_stays(faults: s
         assert report.edges >= EDGES
         assert report.counted["writes acknowledged"] > 100
         assert report.tables["tables"]["ks.t",]["truncate_at"] is None
+
+
+def test_the_logs_say_so_in_the_words_of_scylladb_and_are_accepted(tmp_path: Path) -> None:
+    run(plan_of(TWICE, "delay=0.1", seed=2), tmp_path)
+    logs = [p.read_text("utf-8").splitlines() for p in sorted((tmp_path / LOGS).glob("*.log"))]
+    assert violations(interpret(*logs)) == []
+    lines = [line for log in logs for line in log]
+    for said in ("TRUNCATE TABLE requested", "Clear truncate session", "Truncate has completed"):
+        assert sum(f"updating topology state: {said}" in line for line in lines) == 3
 
 
 QUIET = "table t tablets 2 rf 3; write 20; wait 3000; truncate t; truncate rows"

@@ -198,6 +198,7 @@ REASONS = (
     _reason(r"Finished tablet (?:resize|split) finalization", T.null, _Word.nobody),
     _reason(r"TRUNCATE TABLE requested", T.truncate_table, _Word.nobody),
     _reason(r"SNAPSHOT TABLES requested", T.snapshot_tables, _Word.nobody),
+    _reason(r"Clear (?:truncate|snapshot) session", None, _Word.nobody),
     _reason(r"(?:Truncate|Snapshot)\b.* has completed", T.null, _Word.nobody),
 )
 _ORPHANS = "Ban the orphan nodes in group0"
