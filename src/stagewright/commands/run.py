@@ -23,6 +23,8 @@ script (commands separated by semicolons, run in order; the nodes n1, n2 … are
   write NUMBER                             writes that go on while the following commands run
   table NAME tablets N rf N                creates a table with tablets
   drop table TABLE                         drops it, whatever its tablets are doing
+  truncate TABLE                           removes all rows that it has by then, on every node
+  lock, unlock                             nobody changes the topology meanwhile
   repair TABLE, alter TABLE rf N           replicas exchange what they lack; tablets gain or lose replicas
   split TABLE, merge TABLE                 the table gets twice, or half, as many tablets
   move TABLE TABLET [from NODE to NODE]    a replica moves

@@ -23,6 +23,7 @@ from tests.impl.simulator.tablets import (
     test_replication,
     test_resizing,
     test_tablet_faults,
+    test_truncated_tables,
 )
 from tests.impl.topology import test_admission
 from tests.thorough import by_turns, some_of
@@ -139,6 +140,7 @@ def test_every_defect_is_shown() -> None:
             test_drawn_runs,
             test_dropped_tables,
             test_late_statements,
+            test_truncated_tables,
             test_refusals,
             test_repair,
             test_replication,

@@ -26,6 +26,7 @@ from tests.impl.simulator.tablets import (
     test_replication,
     test_resizing,
     test_tablet_faults,
+    test_truncated_tables,
 )
 from tests.impl.topology import test_admission
 from tests.thorough import by_turns
@@ -330,6 +331,7 @@ def test_of_every_defect_it_is_known_whether_logs_show_it() -> None:
         *test_drawn_runs.SHOWN,
         *test_dropped_tables.SHOWN,
         *test_late_statements.SHOWN,
+        *test_truncated_tables.SHOWN,
         *test_admission.SHOWN,
         *test_refusals.SHOWN,
         *test_repair.SHOWN,

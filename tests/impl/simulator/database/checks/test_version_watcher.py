@@ -33,6 +33,7 @@ def view(hosts: str, then: str = "") -> View:
             tablets={"t": (row,)},
             views={},
             logs={},
+            truncated={},
             given_up=frozenset(),
             tablet_with=lambda _table, _token: row,
         ),
