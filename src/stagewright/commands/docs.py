@@ -105,7 +105,7 @@ def _write_documents(out: Path, mutants: Path | None) -> None:
     directory = out / "documents"
     file = directory / "mutants.json"
     if mutants is not None:
-        kept = kept_from(mutants, list(SHIPPED), measured_in(file))
+        kept = kept_from(mutants, SHIPPED, measured_in(file))
         _write(file, json.dumps(kept, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
     pages = DocumentPages(SHIPPED, KNOWN_BUGS, measured_in(file), out / "machines")
     for document in DOCUMENTS:

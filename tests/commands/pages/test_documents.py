@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 from stagewright.commands.pages.documents import DocumentPages, Measured, kept_from, measured_in
 from stagewright.machines import SHIPPED
@@ -43,7 +44,7 @@ def page(directory: Path, fingerprint: str, need: str, mutant: str | None) -> st
     (directory / "view-task").mkdir(parents=True)
     (directory / "view-task" / "mutants.json").write_text(json.dumps(report))
     kept = directory / "kept.json"
-    kept.write_text(json.dumps(kept_from(directory, list(SHIPPED), {})))
+    kept.write_text(json.dumps(kept_from(directory, SHIPPED, {})))
     runs = directory / "runs"
     (runs / "fencing").mkdir(parents=True)
     (runs / "fencing" / "old.current_requests_are_not_fenced_out.md").touch()
@@ -131,3 +132,17 @@ def test_what_is_found_later_is_added_and_takes_nothing_away() -> None:
     other = Measured("another", before.needs)
     assert after.after(other) == after
     assert after.after(None) == after
+
+
+def test_what_is_found_of_another_definition_takes_nothing_from_this_one(tmp_path: Path) -> None:
+    file = tmp_path / "view-task" / "mutants.json"
+    file.parent.mkdir()
+    now = needed({"need": "alone", "mutant": "drop / abort"})
+    for fingerprint, before, kept in (
+        ("older", now, now.fingerprint),
+        ("older", Measured("oldest", now.needs), "older"),
+        (now.fingerprint, Measured("older", now.needs), now.fingerprint),
+    ):
+        file.write_text(json.dumps({"fingerprint": fingerprint, "needs": {}}))
+        found = kept_from(tmp_path, SHIPPED, {"view-task": before})
+        assert cast("dict[str, str]", found["view-task"])["fingerprint"] == kept

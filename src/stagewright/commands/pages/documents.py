@@ -89,15 +89,21 @@ def measured_in(file: Path) -> dict[str, Measured]:
 
 
 def kept_from(
-    directory: Path, names: Sequence[str], before: Mapping[str, Measured]
+    directory: Path, shipped: Mapping[str, str], before: Mapping[str, Measured]
 ) -> dict[str, object]:
-    """What was kept before, with what `mutate --out DIR` has found since, as far as the pages show it."""
+    """What was kept before, with what `mutate --out DIR` has found since, as far as the pages show it.
+
+    What was found of another definition takes nothing from what is known of this one.
+    """
     kept = dict(before)
-    for name in names:
+    for name in shipped:
         file = directory / name / "mutants.json"
         if file.exists():
             found = json.loads(file.read_text(encoding="utf-8"))
-            kept[name] = Measured(found["fingerprint"], found["needs"]).after(kept.get(name))
+            new, old = Measured(found["fingerprint"], found["needs"]), kept.get(name)
+            now = define(find(name, shipped)).fingerprint()
+            if old is None or old.fingerprint != now or new.fingerprint == now:
+                kept[name] = new.after(old)
     return {name: asdict(one) for name, one in kept.items()}
 
 
