@@ -17,6 +17,7 @@ from stagewright.impl.topology.planning import Board, step_of
 from stagewright.machines.scylladb.topology.topology_states import GlobalRequest, TransitionState
 from stagewright.spec.errors import RefusedError
 
+AHEAD = 10_000_000  # microseconds: so far a client's clock may be ahead of a node's
 ASKED, DONE = "truncate_at", "truncated_at"
 
 
@@ -25,10 +26,16 @@ def truncate_table(node: Context, request: TruncateTable) -> Command | None:
 
     Raises:
         RefusedError: there is no such table; it has views or a log, which would keep what it loses; a node is down, whose
-            rows would stay; or another global request goes on.
+            rows would stay; another global request goes on; or the client's clock is far ahead.
     """
     view, table = node.view, request.table
     _refuse_to_truncate(node, table)
+    if (ahead := request.timestamp - node.around.now()) > AHEAD:
+        raise RefusedError(
+            f"the statement's time is {ahead // 1_000_000} s ahead, and rows would be refused until then",
+            (),
+            help="set the client's clock",
+        )
     if request.timestamp <= max(view.truncated.get(table, 0), view.truncations.get(table, 0)):
         return None
     if going_on := node.catalog.tables[TOPOLOGY][ALL]["global_topology_request"]:

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 from tests.impl.simulator.database.wrong_builds import Shown
+from tests.impl.simulator.operators import Operator
 from tests.traces.databases.scylladb.scylla_evaluated import interpret, violations
 
 from stagewright.impl.node.defects import Defect
+from stagewright.impl.node.messages import CreateTable, OperatorReply, TruncateTable
 from stagewright.impl.server_log.files import LOGS
 from stagewright.impl.simulator.campaign.drawing import NEWER, draw
 from stagewright.impl.simulator.database.clients import Workload
@@ -93,6 +95,16 @@ def test_a_truncation_is_refused_while_a_node_is_down_whose_rows_would_stay() ->
     report = run(plan_of(script))
     first, last = results(report, "truncate")
     assert (first, last) == ("refused: n3 is down, whose rows would stay", "done")
+
+
+def test_a_clock_that_is_far_ahead_empties_no_table_of_the_future() -> None:
+    operator = Operator()
+    operator.change(CreateTable(1, "ks.rows", 3))
+    now = operator.node("n1").context.around.now()
+    refused = operator.ask("n1", TruncateTable(2, "ks.rows", now + 3_600_500_000))
+    assert isinstance(refused, OperatorReply)
+    assert refused.reason.startswith("the statement's time is 3600 s ahead, and rows would be")
+    operator.change(TruncateTable(3, "ks.rows", now + 2_000_000))
 
 
 def test_a_locked_topology_is_changed_by_nobody_until_it_is_unlocked() -> None:
