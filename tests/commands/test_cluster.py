@@ -45,6 +45,8 @@ def test_a_cluster_is_started_written_to_read_and_stopped(
             {"get": "b c", "value": "x; y"},
             {"consistency": "one"},
         ]
+        monkeypatch.setattr("sys.stdin", io.StringIO("get a\n\ngot a; get a\n"))
+        assert "line 3: no such command: got a" in run("shell")[2]
         code, out, err = run("shell", "-c", "put a 2; got a; put a 3")
         assert (code, out) == (2, "done\n")
         assert "no such command: got a" in err

@@ -67,26 +67,32 @@ def execute(args: argparse.Namespace) -> int:
         if isinstance(sys.stdin, io.TextIOWrapper):
             sys.stdin.reconfigure(errors="surrogateescape")  # keys and values are bytes
         if not sys.stdin.isatty():
-            return run_commands(shell, sys.stdin, forgiving=False)
+            return run_commands(shell, sys.stdin, forgiving=False, numbered=True)
         print(shell.commands)
         return run_commands(shell, _typed(), forgiving=True)
     finally:
         shell.close()
 
 
-def run_commands(shell: Shell, lines: Iterable[str], *, forgiving: bool) -> ExitCode:
-    """Do each command of each line; the first mistake, or Ctrl-C, ends them, unless it is forgiven."""
+def run_commands(
+    shell: Shell, lines: Iterable[str], *, forgiving: bool, numbered: bool = False
+) -> ExitCode:
+    """Do each command of each line; the first mistake, or Ctrl-C, ends them, unless it is forgiven.
+
+    `numbered`: say in which line a mistake is.
+    """
     from stagewright.impl.processes.errors import ClusterError
 
     code = ExitCode.HOLDS
-    for line in lines:
+    for number, line in enumerate(lines, start=1):
         try:
             for words in split_commands(line):
                 if words[0] in ("exit", "quit"):
                     return code
                 shell.do(words)
         except StagewrightError as error:
-            print(error, file=sys.stderr, flush=True)
+            place = f"line {number}: " if numbered else ""
+            print(f"{place}{error}", file=sys.stderr, flush=True)
             failed = isinstance(error, ClusterError)
             code = ExitCode.VIOLATED if failed else ExitCode.BAD_INPUT
             if not forgiving:
