@@ -153,6 +153,8 @@ class Asking:
             except RefusedRequestError:
                 self.close()
                 raise
+            except TimeoutError as error:  # what a node has said before is worth more
+                why = str(error) if why == NONE_RUNS else why
             except OSError as error:
                 why = str(error) or type(error).__name__
             except WireError as error:

@@ -156,7 +156,8 @@ class Session:
         if self._asked is not asked:
             return
         if self.port.now() - asked.since > self._settings.patience:
-            self._end(Failed(asked.question.number, f"{asked.to} does not answer", again=True))
+            silent = "no master answers" if asked.to == MASTER else f"{asked.to} does not answer"
+            self._end(Failed(asked.question.number, silent, again=True))
             return
         self.port.send(asked.to, asked.message)
         self.port.after(self._settings.resend, self._try, asked)

@@ -11,7 +11,7 @@ pytest.importorskip("msgspec")
 from stagewright.impl.node.messages import ClientReply, Level, ScanReply, Unavailable
 from stagewright.impl.processes import asking
 from stagewright.impl.processes.client import Session
-from stagewright.impl.processes.errors import ReplicasUnavailableError
+from stagewright.impl.processes.errors import ClusterError, ReplicasUnavailableError
 
 SHORT = Unavailable(Level.quorum, 2, 1, ("n2", "n3"))
 REFUSED = ClientReply(0, False, reason=str(SHORT), unavailable=SHORT)
@@ -111,3 +111,16 @@ def test_who_waits_for_nodes_asks_again_and_again(monkeypatch: pytest.MonkeyPatc
 )
 def test_what_helps_is_said(short: Unavailable, help: str) -> None:
     assert ReplicasUnavailableError(short, writes=False).help.startswith(help)
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [((TIMED_OUT, "silent"), "timed out"), (("silent",), "no answer")],
+)
+def test_what_a_node_has_said_is_reported_and_not_that_others_were_silent(
+    monkeypatch: pytest.MonkeyPatch, said: tuple[Any, ...], why: str
+) -> None:
+    session, asked = a_session(monkeypatch, *said, *["silent"] * 20)
+    with pytest.raises(ClusterError, match=f"not answered within 1 s at level quorum: {why}"):
+        session.get(b"k")
+    assert len(asked) > len(said)
