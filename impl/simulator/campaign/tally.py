@@ -59,8 +59,10 @@ _NO_ORDERS = frozenset(
         TransitionState.commit_cdc_generation,
         TransitionState.write_both_read_new,
         TransitionState.rollback_to_normal,
+        TransitionState.lock,
     )
 )
+_NO_BARRIER = frozenset({TransitionState.join_group0.name, TransitionState.lock.name})
 _OF_ORDERS = frozenset({"stream lost", "action fails"})
 _OF_TABLETS_ALONE = frozenset({"node dies"})
 
@@ -72,7 +74,7 @@ def why_not(state: str, fault: str) -> str:
         return "it is aimed at stages of tablets alone"
     if fault in _OF_ORDERS and state in _NO_ORDERS:
         return "the coordinator has nothing streamed or removed there"
-    if fault == "barrier lost" and state == TransitionState.join_group0.name:
+    if fault == "barrier lost" and state in _NO_BARRIER:
         return "there is no barrier"
     return ""
 

@@ -72,6 +72,14 @@ class ReplicaWatcher:
                 self._take(KIND, f"{name}@{life}", node.name, "delete_rows")
                 self._take(KIND, f"{name}@{life}", node.name, "deallocate")
 
+    def truncated(self, host: Host, node: DatabaseNode, table: str) -> None:
+        """A table was truncated: of some of its tablets nothing may be left here."""
+        view = node.context.view
+        for row in view.tablets.get(table, ()):
+            known = self._storage.get((life_of(host), _named(node, row)), False)
+            if known and not rows_of(host, row, view.families(table)):
+                self._take(KIND, self._entity(host, node, row), node.name, "delete_rows")
+
     def expired(self, host: Host, node: DatabaseNode, log: str, low: bytes) -> None:
         """Rows of a log that are older than it keeps them are removed, maybe the last ones of a tablet."""
         view = node.context.view

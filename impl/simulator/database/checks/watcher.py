@@ -34,7 +34,7 @@ from stagewright.impl.node.messages import (
     Work,
 )
 from stagewright.impl.node.node import DatabaseNode
-from stagewright.impl.node.port import Drop, Effect, Send, Store
+from stagewright.impl.node.port import Drop, Effect, Send, Store, Truncate
 from stagewright.impl.recording.recording import Recording
 from stagewright.impl.recording.transition_table import TransitionTable, tables_of
 from stagewright.impl.simulator.database.checks.changes.watcher import (
@@ -234,6 +234,8 @@ class Watcher:
                 self._replicas.dropped(host, node, table, low)
             case Drop(table) if node.context.view.is_dropped(table):
                 self._replicas.dropped_table(host, node, table)
+            case Truncate(table):
+                self._replicas.truncated(host, node, table)
             case Drop(table, low, _) if table in node.context.view.logs.values():
                 self._replicas.expired(host, node, table, low)
             case _:

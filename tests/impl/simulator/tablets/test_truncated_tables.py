@@ -12,10 +12,11 @@ from tests.traces.databases.scylladb.scylla_evaluated import interpret, violatio
 
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.messages import CreateTable, OperatorReply, TruncateTable
+from stagewright.impl.node.port import Timing
 from stagewright.impl.server_log.files import LOGS
 from stagewright.impl.simulator.campaign.drawing import NEWER, draw
 from stagewright.impl.simulator.database.clients import Workload
-from stagewright.impl.simulator.database.plan import Plan
+from stagewright.impl.simulator.database.plan import COMPACT_AFTER, Plan
 from stagewright.impl.simulator.database.report import Report
 from stagewright.impl.simulator.database.run import run
 from stagewright.impl.simulator.database.script import parse_script
@@ -57,6 +58,17 @@ def test_the_logs_say_so_in_the_words_of_scylladb_and_are_accepted(tmp_path: Pat
     lines = [line for log in logs for line in log]
     for said in ("TRUNCATE TABLE requested", "Clear truncate session", "Truncate has completed"):
         assert sum(f"updating topology state: {said}" in line for line in lines) == 3
+
+
+def test_a_tablet_that_was_emptied_moves_away_and_leaves_nothing_to_clean_up() -> None:
+    script = (
+        "table t tablets 1 rf 3; table u tablets 8 rf 3; write 123; create view x on t by value mod 7; "
+        "move t 0; write 41; write 23; join n6; write 54; truncate u"
+    )
+    work = Workload(keys=40, gap=(0, 3), deletes=0.05)
+    timing = Timing(compact_after=COMPACT_AFTER, chunk=3)
+    plan = plan_of(script, nodes=5, seed=500013113, workload=work, timing=timing)
+    assert results(run(plan), "truncate") == ["done"]
 
 
 QUIET = "table t tablets 2 rf 3; write 20; wait 3000; truncate t; truncate rows"
