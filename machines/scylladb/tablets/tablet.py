@@ -1102,7 +1102,6 @@ class TabletCluster(Machine):
             because="a write that comes twice is stored once: the newest value stays",
         ),
         equivalent_drop(store_write, "replica has storage", because="writes find storage"),
-        equivalent_loss(store_write, data, because="with one write there is none that is newer"),
         equivalent_loss(store_write, Request.reached, because="an answer that is lost"),
         equivalent_weakening(
             acknowledge_write,
