@@ -178,4 +178,23 @@ class BothChildrenInherit(BackfillSplit):
             self.checkpoint[t][child] = choose(begun, Checkpoint.done, here)
 
 
+@known_bug(
+    "002-124",
+    "design document 002, Backfill the data: the master waits for all the tablets",
+    breaks=BackfillSplit.chunks_cover_the_table,
+    sizes={Tablet: 1},
+)
+class ChildrenGoOnInTheMiddle(BackfillSplit):
+    """A tablet splits between two leaders, and its children go on where it was: the upper one, too, of which nothing was
+    read before that key.
+    """
+
+    @action(by=TABLET, fair=WEAK)
+    def finish_split(self, t: Term[Tablet]) -> None:
+        """The children have the checkpoint of their parent, as it is."""
+        super().finish_split(t)
+        for child in (Piece.lower_child, Piece.upper_child):
+            self.checkpoint[t][child] = self.checkpoint[t][Piece.parent]
+
+
 BUGS = known_bugs_in(globals())

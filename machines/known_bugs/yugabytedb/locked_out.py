@@ -17,6 +17,7 @@ from stagewright.machines.yugabytedb.indexes.index_rows import (
     HybridTime,
     IndexRows,
     Row as TableRow,
+    Value,
 )
 from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
 from stagewright.machines.yugabytedb.indexes.unique_index import Key, Row, Time, UniqueIndex
@@ -157,6 +158,41 @@ class DropIndexWaitsForTransactions(PostgresRows):
         """No transaction is pending."""
         super().drop_index()
         pending = some(self.transaction[s][r].pending for s in Server for r in TableRow)
+        require(~pending, "no transaction is pending")
+
+
+@known_bug(
+    "002-125",
+    "design document 002: the index build itself will occur asynchronously",
+    breaks=IndexRows.indexes_are_dropped_while_rows_are_written,
+    sizes={Server: 1},
+)
+class DropsWaitForRows(IndexRows):
+    """The same in YCQL: an index could be dropped when no transaction had written a row."""
+
+    @action(by=CLIENT, spends=IndexRows.drops)
+    def drop_index(self) -> None:
+        """No transaction is pending."""
+        super().drop_index()
+        pending = some(self.transaction[s][r].pending for s in Server for r in TableRow)
+        require(~pending, "no transaction is pending")
+
+
+@known_bug(
+    "002-126",
+    ONLINE,
+    breaks=IndexRows.published_indexes_are_read_at_any_time,
+    sizes={Server: 1},
+    budgets={IndexRows.writes: 1, IndexRows.drops: 0},
+)
+class ReadsWaitForWrites(IndexRows):
+    """An index that serves reads was not read while a transaction had written a row: its entry might come any time."""
+
+    @action(by=CLIENT)
+    def read_index(self, s: Term[Server], r: Term[TableRow], value: Term[Value]) -> None:
+        """No row is locked."""
+        super().read_index(s, r, value)
+        pending = some(self.transaction[o][row].pending for o in Server for row in TableRow)
         require(~pending, "no transaction is pending")
 
 

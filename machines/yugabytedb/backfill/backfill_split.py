@@ -149,8 +149,9 @@ class BackfillSplit(Machine):
         reads_lower = self._reads_lower_half(t, piece)
         self.checkpoint[t][piece] = choose(more, Checkpoint.in_the_middle, Checkpoint.done)
         lower, upper = self.scanned[t].has(Half.lower), self.scanned[t].has(Half.upper)
-        self.scanned[t].put(Half.lower, lower | reads_lower)
-        self.scanned[t].put(Half.upper, upper | ~reads_lower)
+        from_its_start = (piece == Piece.parent) | (here == Checkpoint.never_begun)
+        self.scanned[t].put(Half.lower, lower | (reads_lower & from_its_start))
+        self.scanned[t].put(Half.upper, upper | (~reads_lower & from_its_start))
 
     @action(by=MASTER, fair=WEAK)
     def publish(self) -> None:

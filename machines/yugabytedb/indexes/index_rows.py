@@ -491,6 +491,22 @@ class IndexRows(Machine):
         """002: "All the queries/updates continue against MyTable (and the existing indexes if any)"."""
         return self._now(r).is_some()
 
+    @accepts(read_index)
+    def published_indexes_are_read_at_any_time(
+        self, s: Term[Server], r: Term[Row], value: Term[Value]
+    ) -> Bool:
+        """002, READ_WRITE_AND_DELETE: "the MyIndex index can be used to serve reads", whatever clients write meanwhile."""
+        only_when(not self.era.postgres)
+        del s, r, value
+        published = self.index.permission == Permission.read_write_and_delete
+        return published & self.index.fully_applied.is_none()
+
+    @accepts(drop_index)
+    def indexes_are_dropped_while_rows_are_written(self) -> Bool:
+        """DROP INDEX waits for no transaction: what it has planned for the index nobody reads any more."""
+        only_when(self.era.stepwise_removal)
+        return self.index.permission.column(lambda p: p.kept)
+
     @sometimes(at={Row: 2, Server: 1, drops: 0})
     def transactions_write_several_rows(self, after: Self, s: Term[Server]) -> Bool:
         """002, "Waiting for pending transactions": rows that were written under several permissions commit at once."""
