@@ -498,6 +498,12 @@ class IndexCompaction(Machine):
         switches = self.compactor.any_of(Compactor.complete, Compactor.renamed)
         return (self.state[p] != PartitionState.cleanup) & ~switches
 
+    @accepts(set_passive)
+    def partitions_are_handed_over_while_it_compacts(self, p: Term[Partition]) -> Bool:
+        """The same of a partition that is to be passive, as one is that moves here, or away."""
+        switches = self.compactor.any_of(Compactor.complete, Compactor.renamed)
+        return (self.state[p] != PartitionState.cleanup) & ~switches
+
     @accepts(set_cleanup)
     def partitions_are_removed_while_it_compacts(self, p: Term[Partition]) -> Bool:
         """The same of a partition that is to be removed, but for the switch itself."""

@@ -250,6 +250,16 @@ class PartitionQueries(Machine):
         pending = some(self.index.group[p].pending_active for p in Partition)
         return self.query.is_some() & (self.query != Stale.false) & ~pending
 
+    @accepts(set_active)
+    def partitions_come_while_queries_wait(self, p: Term[Partition]) -> Bool:
+        """004: the view engine "just performs such requests": also while a query waits for other partitions."""
+        return self.query.is_some() & ~self.index.paused.has(p)
+
+    @accepts(set_cleanup)
+    def partitions_go_while_queries_wait(self, p: Term[Partition]) -> Bool:
+        """The same of a partition that is to be removed: a query that began with it may not have it in the end."""
+        return self.query.is_some() & ~self.index.paused.has(p)
+
     @accepts(monitor)
     def what_is_not_queried_yet_can_be_waited_for(self, p: Term[Partition]) -> Bool:
         """004: a partition that is passive, or will be, becomes active on its new server "once the migration of the partition

@@ -358,6 +358,15 @@ class PartitionRebalance(Machine):
         indexable = ~self.nodes[old].paused.has(p) & ~self.nodes[new].paused.has(p)
         return self.querying & rests & (self.master[p] == old) & (old != new) & indexable
 
+    @accepts(index)
+    def the_new_index_is_built_right_away(self, p: Term[Partition], n: Term[Node]) -> Bool:
+        """004: passive and indexable "means that it will start indexing right away": from the first document that has come,
+        and not when all have.
+        """
+        passive = self.nodes[n].group[p].pbit & ~self.nodes[n].paused.has(p)
+        behind = self.nodes[n].group[p].content.seq < self.kv[n][p]
+        return (self.destination[p] == n) & passive & behind
+
     @step_property
     def each_partition_is_served_once(self, after: Self, p: Term[Partition]) -> Bool:
         """004: "During the rebalance, the query results in the cluster are always consistent": each wanted

@@ -274,6 +274,11 @@ class PartitionReplicas(Machine):
         """004: when a node is "not available", its replicas are queried from then on: all of them, not one by one."""
         return self.asked[p] == Asked.replica
 
+    @accepts(write)
+    def documents_change_while_partitions_are_transferred(self, p: Term[Partition]) -> Bool:
+        """004: the main index has caught up when it has what the replica had: documents need not stay what they are."""
+        return self.on_transfer.has(p) & (self.kv[p] < LAST_SEQ)
+
     @accepts(index_replica)
     def replicas_are_indexed_before_they_are_queried(self, p: Term[Partition]) -> Bool:
         """004: "everything written above also applies to the replica partitions": what is passive "is indexed", so that a

@@ -406,6 +406,18 @@ class PartitionStates(PartitionGroup):
         """004: indexable or unindexable is "independent of the state the partition is in": active, passive, or to be so."""
         return self.requested[p] != Role.none
 
+    @accepts(PartitionGroup.mark_indexable)
+    def marks_are_taken_back_in_every_state(self, p: Term[Partition]) -> Bool:
+        """The same of a mark that is taken back: indexable is "the default state"."""
+        return self.paused.has(p)
+
+    @accepts(index_mutation)
+    def what_is_there_is_indexed_during_a_cleanup(self, p: Term[Partition]) -> Bool:
+        """004: active and passive partitions are indexed, whatever others are removed, or wait for that."""
+        entry = self.group[p]
+        there = (entry.abit | entry.pbit) & entry.content.in_seqs
+        return there & (entry.content.seq < LAST_SEQ)
+
     @step_property
     def a_partition_starts_empty(self, after: Self, p: Term[Partition]) -> Bool:
         """A partition that is added was not present (004): no row of an earlier time is counted as new."""
