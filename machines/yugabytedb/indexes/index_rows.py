@@ -499,7 +499,8 @@ class IndexRows(Machine):
         only_when(not self.era.postgres)
         del s, r, value
         published = self.index.permission == Permission.read_write_and_delete
-        return published & self.index.fully_applied.is_none()
+        rebuilt = every(self.backfilled.has(row) for row in Row)
+        return published & rebuilt & self.index.fully_applied.is_none()
 
     @accepts(drop_index)
     def indexes_are_dropped_while_rows_are_written(self) -> Bool:
