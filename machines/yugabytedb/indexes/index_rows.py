@@ -495,7 +495,7 @@ class IndexRows(Machine):
     def published_indexes_are_read_at_any_time(
         self, s: Term[Server], r: Term[Row], value: Term[Value]
     ) -> Bool:
-        """002, READ_WRITE_AND_DELETE: "the MyIndex index can be used to serve reads", whatever clients write meanwhile."""
+        """The same of reads through an index that is published: none waits for what clients write meanwhile."""
         only_when(not self.era.postgres)
         del s, r, value
         published = self.index.permission == Permission.read_write_and_delete
