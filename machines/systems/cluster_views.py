@@ -395,11 +395,14 @@ class ClusterViews(Machine):
         asked = some(self.topology.topology_request[n].is_some() for n in Node)
         return ~asked & self._could_move(leaving, pending)
 
+    @lemma
     @accepts(start_draining)
     def nodes_are_drained_while_views_are_built(
         self, leaving: Term[Node], pending: Term[Node]
     ) -> Bool:
-        """The same, of the tablet of a node that wants to leave."""
+        """The same, of the tablet of a node that wants to leave. A lemma: `topology-control` promises it, whatever becomes of
+        views.
+        """
         only_when(self.release.parallel_draining)
         asked = self.topology.topology_request[leaving] == Request.leave
         stays = self.topology.topology_request[pending].is_none()
