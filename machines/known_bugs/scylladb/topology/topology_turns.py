@@ -65,7 +65,9 @@ class TheReplacedNodeIsMissed(TopologyControl):
     """All normal nodes had to be up, also the dead one whose place was to be taken: each replace was cancelled."""
 
     def _alive_enough(self, n: Term[Node], request: Request) -> Bool:
-        return super()._alive_enough(n, Request.join if request is Request.replace else request)
+        enough = super()._alive_enough(n, request)
+        up = every(self._is(m, NORMAL).implies(~self.down.has(m)) for m in Node)
+        return enough & up if request is Request.replace else enough
 
 
 @known_bug("001-164", STARTS, breaks=TopologyControl.removals_begin, budgets=ONE_FAULT)
@@ -73,7 +75,9 @@ class TheRemovedNodeIsMissed(TopologyControl):
     """The same of the dead node that was to be removed."""
 
     def _alive_enough(self, n: Term[Node], request: Request) -> Bool:
-        return super()._alive_enough(n, Request.leave if request is Request.remove else request)
+        enough = super()._alive_enough(n, request)
+        up = every(self._is(m, NORMAL).implies(~self.down.has(m)) for m in Node)
+        return enough & up if request is Request.remove else enough
 
 
 @known_bug(
