@@ -7,7 +7,7 @@ from dataclasses import replace
 from stagewright.impl.catalog.catalog import Catalog
 from stagewright.impl.catalog.columns import TOPOLOGY
 from stagewright.impl.node.context import tokens_for
-from stagewright.impl.node.messages import Ask, HostInfo, OperatorRequest
+from stagewright.impl.node.messages import STARTING, Ask, HostInfo, OperatorRequest
 from stagewright.impl.node.port import Identity
 from stagewright.impl.simulator.database.absences import part, resume, reunite, suspend
 from stagewright.impl.simulator.database.operations.asks import (
@@ -202,7 +202,9 @@ class NodeOperations:
                 if not self._asks.until(lambda: self._has_ended(verb, node), OPERATION_MS):
                     return UNFINISHED
                 return self._result(verb, node)
-            if reply is not None:
+            # Whoever has locked the topology asks until it is unlocked.
+            starts = reply is not None and reply.reason.endswith(STARTING)
+            if reply is not None and not (verb == "unlock" and starts):
                 refusal = reply.reason
                 break
             self._asks.until(lambda: False, AGAIN_MS)
