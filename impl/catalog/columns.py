@@ -40,6 +40,8 @@ GENERATIONS = "cdc_generations_v3"
 TIMESTAMPS = "cdc_generation_timestamps"
 TABLES = "tables"
 TABLETS = "tablets"
+TRUNCATE_AT = "truncate_at"  # of a table: until when it is to be truncated,
+TRUNCATED_AT = "truncated_at"  # and until when it is, since nodes began
 VIEW_BUILDING = ("view_building_tasks", "view_build_status_v2", "built_views", "scylla_local")
 
 Row = dict[str, Any]

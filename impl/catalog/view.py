@@ -15,6 +15,8 @@ from stagewright.impl.catalog.columns import (
     TABLES,
     TABLETS,
     TOPOLOGY,
+    TRUNCATE_AT,
+    TRUNCATED_AT,
     Row,
     Rows,
     state_of_text,
@@ -290,8 +292,8 @@ def view_of(tables: Mapping[str, Rows], memo: Memo) -> View:
         },
         balances=static.get("tablet_balancing_enabled", True),
         dropped=frozenset(dropped_in(tables)),
-        truncations=_times(tables[TABLES], "truncate_at"),
-        truncated=_times(tables[TABLES], "truncated_at"),
+        truncations=_times(tables[TABLES], TRUNCATE_AT),
+        truncated=_times(tables[TABLES], TRUNCATED_AT),
     )
 
 

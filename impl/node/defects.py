@@ -131,9 +131,7 @@ class Defect(Enum):
     dropped_rows_are_not_looked_for = auto()  # of tables, by a node that was down then
     rows_come_to_dropped_tables = auto()  # whoever is late, or cut off, sends some
     rows_come_to_truncated_tables = auto()  # that are from before
-    truncations_are_not_awaited = (
-        auto()
-    )  # nodes that have not learned of one yet have rows of before
+    truncations_are_not_awaited = auto()  # by the coordinator: nodes have rows of before
     recreated_tables_are_the_same = auto()  # as the dropped ones of their names, by id
     statements_act_on_names = auto()  # on what has the name when they are carried out, however late
     last_tablets_move_silently = auto()  # nobody says that a node holds none any more

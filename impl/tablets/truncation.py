@@ -7,7 +7,7 @@ is done once every node says that it has removed what it had.
 
 from __future__ import annotations
 
-from stagewright.impl.catalog.columns import ALL, TABLES, TOPOLOGY
+from stagewright.impl.catalog.columns import ALL, TABLES, TOPOLOGY, TRUNCATE_AT, TRUNCATED_AT
 from stagewright.impl.catalog.names import name_of, was_dropped
 from stagewright.impl.catalog.view import View
 from stagewright.impl.group0 import Command, Mutation
@@ -18,7 +18,6 @@ from stagewright.machines.scylladb.topology.topology_states import GlobalRequest
 from stagewright.spec.errors import RefusedError
 
 AHEAD = 10_000_000  # microseconds: so far a client's clock may be ahead of a node's
-ASKED, DONE = "truncate_at", "truncated_at"
 
 
 def truncate_table(node: Context, request: TruncateTable) -> Command | None:
@@ -47,7 +46,7 @@ def truncate_table(node: Context, request: TruncateTable) -> Command | None:
     board = Board(node.rules, node.catalog)
     board.see(node.down)
     board.take(step_of("ask_globally", request=GlobalRequest.truncate_table))
-    asked = Mutation(TABLES, (table,), {ASKED: request.timestamp})
+    asked = Mutation(TABLES, (table,), {TRUNCATE_AT: request.timestamp})
     return board.command(f"truncate table {name_of(table)}", node.catalog, node.details(), (asked,))
 
 
@@ -78,7 +77,7 @@ def down_in(node: Context) -> list[str]:
 def started(view: View) -> list[Mutation]:
     """What the start of the request changes: from then on nobody takes rows that are older."""
     return [
-        Mutation(TABLES, (table,), {ASKED: None, DONE: until})
+        Mutation(TABLES, (table,), {TRUNCATE_AT: None, TRUNCATED_AT: until})
         for table, until in sorted(view.truncations.items())
     ]
 

@@ -240,9 +240,9 @@ class TopologyCoordinator:
             forgets = self.node.has(Defect.generations_are_not_queued)
             return unqueued(made, self.node.catalog) if forgets else made
 
-        return self.commit(add, partial(self._committed_step, step))
+        return self.commit(add, partial(self._forget_round, step))
 
-    def _committed_step(self, step: Step) -> None:
+    def _forget_round(self, step: Step) -> None:
         """Where the version stays, what nodes acknowledged before says nothing of what has been committed now."""
         if step.action in ("start_truncating", "clear_request_session"):
             self.rounds.round = None

@@ -23,8 +23,8 @@ def with_copied_tokens(
     places = [first + 1, *joins, len(script)]
     place = places[dice.between(0, len(places) - 1, "place of copied tokens")]
     known = [f"n{i + 1}" for i in range(nodes)]
-    known += [o.by or o.node for o in script[:place] if o.verb in ("join", "replace")]
-    newcomer = f"n{1 + max(int(name[1:]) for name in (*known, *_names(script)))}"
+    known += _newcomers(script[:place])
+    newcomer = f"n{1 + max(int(name[1:]) for name in (*known, *_newcomers(script)))}"
     owner = known[dice.between(0, len(known) - 1, "whose tokens")]
     found = [Operation("join", newcomer, tokens_of=owner)]
     if dice.chance(THEN, "writes beside copied tokens"):
@@ -32,5 +32,5 @@ def with_copied_tokens(
     return (*script[:place], *found, *script[place:])
 
 
-def _names(script: tuple[Operation, ...]) -> list[str]:
+def _newcomers(script: tuple[Operation, ...]) -> list[str]:
     return [o.by or o.node for o in script if o.verb in ("join", "replace")]

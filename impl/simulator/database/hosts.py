@@ -43,6 +43,11 @@ def life_of(host: Host) -> str:
     return host.named[1]
 
 
+def rows_held(host: Host) -> MemoryRows:
+    """The rows that a host has: while it is down, those on its disk."""
+    return host.rows if host.node is not None else MemoryRows(host.disk)
+
+
 def rows_of(host: Host, row: TabletRow, families: tuple[str, ...]) -> int:
     """How many rows of a tablet lie on a disk, in a table and its log."""
     snapshot, ends = host.rows.snapshot(), bounds(*row.range)

@@ -202,14 +202,14 @@ def _parse(words: list[str]) -> Operation:
 def _new(words: list[str]) -> Operation:
     """A node that comes, maybe in the place of another, of a release that lacks a feature, or with tokens of its choice."""
     match words:
+        case ["join", *rest, "tokens", "of", other]:
+            made = replace(_new(["join", *rest]), tokens_of=other)
+        case ["join", *rest, "tokens", tokens]:
+            made = replace(_new(["join", *rest]), tokens=parse_tokens(tokens, "--script: "))
         case ["join", node]:
             made = Operation("join", node)
         case ["join", node, "lacking", feature]:
             made = Operation("join", node, lacks=feature)
-        case ["join", node, "tokens", "of", other]:
-            made = Operation("join", node, tokens_of=other)
-        case ["join", node, "tokens", tokens]:
-            made = Operation("join", node, tokens=parse_tokens(tokens, "--script: "))
         case ["replace", node, "by", by]:
             made = Operation("replace", node, by)
         case ["replace", node, "by", by, "lacking", feature]:

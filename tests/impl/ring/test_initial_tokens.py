@@ -18,9 +18,9 @@ def test_a_list_is_read_as_it_is_written(tokens: set[int]) -> None:
 @pytest.mark.parametrize(
     ("text", "problem", "fix"),
     [
-        ("", "`` is no list of tokens", "TOKEN,TOKEN"),
-        ("5,x", "`5,x` is no list of tokens", "TOKEN,TOKEN"),
-        ("7,5,7", "the token 7 stands there twice", "once"),
+        ("", "`` is not a list of tokens", "TOKEN,TOKEN"),
+        ("5,x", "`5,x` is not a list of tokens", "TOKEN,TOKEN"),
+        ("7,5,7", "the token 7 is listed twice", "once"),
         (f"0,{LAST_TOKEN + 1}", f"{LAST_TOKEN + 1} is no token", f"from {FIRST_TOKEN}"),
         (f"{FIRST_TOKEN - 1},0", f"{FIRST_TOKEN - 1} is no token", f"to {LAST_TOKEN}"),
     ],

@@ -88,6 +88,16 @@ def test_tokens_that_another_node_owns_are_not_given_and_those_of_one_that_left_
     assert sum(rolled_back in line for log in logs for line in log) == 1
 
 
+def test_a_script_says_both_what_a_node_lacks_and_which_tokens_it_asks_for() -> None:
+    words = "join n4 lacking TABLETS tokens -7,5; join n5 lacking TABLETS tokens of n1"
+    both = parse_script(words)
+    assert [(o.lacks, o.tokens, o.tokens_of) for o in both] == [
+        ("TABLETS", (-7, 5), ""),
+        ("TABLETS", (), "n1"),
+    ]
+    assert "; ".join(map(str, both)) == words
+
+
 def test_a_node_gets_the_tokens_that_it_asks_for_and_no_others() -> None:
     operator = Operator()
     asked = HostInfo("n4", initial_tokens=(-17, 5, 1 << 62))

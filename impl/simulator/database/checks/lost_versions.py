@@ -18,8 +18,9 @@ from stagewright.impl.node.keys import bounds
 from stagewright.impl.node.messages import Cell
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.checks.rows.view_places import OVER
+from stagewright.impl.simulator.database.hosts import rows_held
 from stagewright.impl.simulator.database.world import World
-from stagewright.impl.storage.memory import Dropped, MemoryRows, Superseded
+from stagewright.impl.storage.memory import Dropped, Superseded
 
 Found = tuple[int, bytes | None] | None
 """A timestamp and a value, if there is a row."""
@@ -117,7 +118,7 @@ class LostVersions:
     def _versions(self, name: str, row: TabletRow) -> set[Cell]:
         """The versions of a tablet's rows that are on a node's disk."""
         host = self._world.hosts[name]
-        rows = host.rows if host.node is not None else MemoryRows(host.disk)
+        rows = rows_held(host)
         snapshot = rows.snapshot()
         found = {
             (v.key, v.time, v.value) for v in snapshot.versions(row.table, *bounds(*row.range))

@@ -9,9 +9,8 @@ from stagewright.impl.catalog.view import View
 from stagewright.impl.cdc.rows import SUFFIX
 from stagewright.impl.node.keys import stored_key, token_in
 from stagewright.impl.simulator.database.checks.oracle import Oracle
-from stagewright.impl.simulator.database.hosts import Host, rows_of
+from stagewright.impl.simulator.database.hosts import Host, rows_held, rows_of
 from stagewright.impl.simulator.database.tables import table_of
-from stagewright.impl.storage.memory import MemoryRows
 from stagewright.machines.scylladb.topology.topology_states import NodeState
 
 BESIDE = (SUFFIX, "_view_hints", "_view_staging", "_late_rows")
@@ -50,7 +49,7 @@ def look_at_truncated(view: View, hosts: Mapping[str, Host], oracle: Oracle) -> 
             member = view.nodes.get(name)
             if table in oracle.dropped or member is None or member.state is not NodeState.normal:
                 continue
-            rows = host.rows if host.node is not None else MemoryRows(host.disk)
+            rows = rows_held(host)
             snapshot = rows.snapshot()
             older = (v for v in snapshot.versions(table, b"", None) if v.time <= until)
             if (found := next(older, None)) is not None:

@@ -10,9 +10,9 @@ from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.catalog.view import View
 from stagewright.impl.node.keys import stored_key, token_in
 from stagewright.impl.simulator.database.checks.oracle import Oracle
+from stagewright.impl.simulator.database.hosts import rows_held
 from stagewright.impl.simulator.database.tables import table_of
 from stagewright.impl.simulator.database.world import World
-from stagewright.impl.storage.memory import MemoryRows
 
 
 class RepairOracle:
@@ -45,7 +45,7 @@ class RepairOracle:
         mine = {key: time for key, time in known.items() if low < token_in(key) <= high}
         for name in sorted({r.host for r in row.tablet.replicas} - view.given_up):
             host = self._world.hosts[name]
-            rows = host.rows if host.node is not None else MemoryRows(host.disk)
+            rows = rows_held(host)
             for key, time in mine.items():
                 found = rows.get(row.table, key)
                 self.checked += 1

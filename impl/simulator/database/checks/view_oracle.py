@@ -18,6 +18,7 @@ from stagewright.impl.ring.partitioner import token_of
 from stagewright.impl.simulator.database.checks.lost_versions import Found, LostVersions
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.checks.rows.view_places import OVER
+from stagewright.impl.simulator.database.hosts import rows_held
 from stagewright.impl.simulator.database.tables import table_of
 from stagewright.impl.simulator.database.world import World
 from stagewright.impl.storage.memory import MemoryRows
@@ -82,10 +83,7 @@ class ViewOracle:
         if expected is None or name not in view.tables:
             return
         self._world.counted["views built"] += 1
-        disks = {
-            n: MemoryRows(h.disk) if h.node is None else h.rows
-            for n, h in self._world.hosts.items()
-        }
+        disks = {n: rows_held(h) for n, h in self._world.hosts.items()}
         hints = {
             (host, u.view, u.key): u.time
             for host, rows in disks.items()

@@ -96,7 +96,7 @@ def test_the_same_seed_gives_the_same_bytes_in_another_process(
         ("join n4; join n4", "use a new name"),
         ("remove n9", "there is no n9"),
         ("join n4 tokens of n9", "there was no n9"),
-        ("join n4 tokens 5,5", "--script: the token 5 stands there twice"),
+        ("join n4 tokens 5,5", "--script: the token 5 is listed twice"),
     ],
 )
 def test_a_script_that_makes_no_sense_is_refused(script: str, message: str) -> None:

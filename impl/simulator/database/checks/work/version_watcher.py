@@ -10,8 +10,8 @@ from stagewright.impl.node.messages import Settled
 from stagewright.impl.node.node import DatabaseNode
 from stagewright.impl.node.port import Drop, Effect, Send, Store, Supersede
 from stagewright.impl.recording.recording import Take
-from stagewright.impl.simulator.database.hosts import Host, life_of
-from stagewright.impl.storage.memory import Dropped, MemoryRows, Superseded
+from stagewright.impl.simulator.database.hosts import Host, life_of, rows_held
+from stagewright.impl.storage.memory import Dropped, Superseded
 from stagewright.impl.storage.port import Put
 from stagewright.impl.views.maintenance.hints import stored_hints
 from stagewright.impl.views.maintenance.staged import staged_rows
@@ -116,6 +116,6 @@ class VersionWatcher:
 
     def _newest(self, name: str, table: str, key: bytes) -> int:
         host = self._hosts[name]
-        rows = host.rows if host.node is not None else MemoryRows(host.disk)
+        rows = rows_held(host)
         found = rows.get(table, key)
         return 0 if found is None else found.time
