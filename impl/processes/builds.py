@@ -23,6 +23,22 @@ class Build:
     done: float
     tasks: int  # that are left
     seconds_left: float | None
+    places: int  # tasks in all
+
+    @property
+    def shown(self) -> dict[str, object]:
+        """As a plain document, for shells, pages and programs."""
+        left = self.seconds_left
+        return {
+            "view": self.name,
+            "base": self.base,
+            "definition": self.definition,
+            "status": self.status,
+            "done": round(self.done, 3),
+            "tasks": self.places,
+            "tasks left": self.tasks,
+            "seconds left": None if left is None else round(left, 1),
+        }
 
 
 def builds(answers: Iterable[tuple[ViewStatus, ...]]) -> list[Build]:
@@ -49,4 +65,5 @@ def _build(said: list[ViewStatus]) -> Build:
         done,
         newest.tasks,
         None if left is None else left / 1000,
+        newest.places,
     )

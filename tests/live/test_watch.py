@@ -139,7 +139,7 @@ def test_how_far_views_are_built_is_seen(
     seen = seen_when(watch, lambda s: s["views"] and s["views"][0]["status"] == "SUCCESS")
     view = seen["views"][0]
     assert (view["view"], view["base"], view["definition"]) == ("ks.v", "ks.t", "by value mod 7")
-    assert (view["tasks"], view["places"], view["seconds_left"]) == (0, 8, None)
+    assert (view["tasks left"], view["tasks"], view["seconds left"]) == (0, 8, 0.0)
     dom = visit(served.address, tmp_path, "--virtual-time-budget=3000")
     assert re.search(r"<td>ks\.v</td><td>ks\.t</td>.*SUCCESS.*<progress max=\"8\"", dom)
     session.drop_view("ks.v")

@@ -12,14 +12,13 @@ from stagewright.impl.catalog.columns import text_of
 from stagewright.impl.catalog.names import name_of
 from stagewright.impl.catalog.view import Member, View
 from stagewright.impl.node.messages import StatusReply, StatusRequest
-from stagewright.impl.node.messages.tables import ViewStatus
 from stagewright.impl.processes.asking import Conversation
+from stagewright.impl.processes.builds import builds
 from stagewright.impl.processes.errors import WireError
 from stagewright.impl.processes.layout import Layout, in_order
 from stagewright.impl.processes.log import group0_of
 from stagewright.impl.ring.vnodes import TokenRing
 from stagewright.impl.tablets.reports import moves_of, statuses
-from stagewright.impl.views.building.progress import remaining_ms
 from stagewright.live.following import Committed, Following
 from stagewright.live.pages import Document
 from stagewright.loopback import Query
@@ -70,7 +69,7 @@ class Watch:
             "fence_version": view.fence_version,
             "session": view.session,
             "tables": {name_of(table): replicas for table, replicas in view.tables.items()},
-            "views": [_view(v) for v in moment.views],
+            "views": [build.shown for build in builds([moment.views])],
             "logs": [asdict(log) for log in moment.logs],
             "nodes": [self._node(name, said[name], view) for name in names],
             "tablets": [asdict(t) for t in statuses(view)],
@@ -159,13 +158,6 @@ def _share(view: View, name: str) -> float:
         )
         / _TOKENS
     )
-
-
-def _view(status: ViewStatus) -> Document:
-    """How far a view is built, by its tasks alone; seconds until it is, if that can be estimated."""
-    done = 1 - status.tasks / status.places if status.places else 0.0
-    left = None if status.status != "STARTED" else remaining_ms(done, status.age_ms)
-    return {**asdict(status), "seconds_left": None if left is None else left / 1000}
 
 
 def _rings(view: View) -> Document:

@@ -21,7 +21,7 @@ def test_what_workers_have_done_of_their_tasks_counts() -> None:
 
 def test_who_lags_behind_does_not_count() -> None:
     assert builds([(status(4),), (status(0, said="SUCCESS"),)]) == [
-        Build("ks.v", "ks.t", "by value", "SUCCESS", 1.0, 0, 0.0)
+        Build("ks.v", "ks.t", "by value", "SUCCESS", 1.0, 0, 0.0, 12)
     ]
 
 

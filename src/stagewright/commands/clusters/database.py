@@ -93,7 +93,8 @@ class Database(Kind[Supervisor]):
         from stagewright.commands.clusters.status import shown
 
         report = self.supervisor.status()
-        return report.is_well, asdict(report), shown(report)
+        document = {**asdict(report), "views": [build.shown for build in report.views]}
+        return report.is_well, document, shown(report)
 
     def watched(self) -> Watch:
         from stagewright.live.watch import Watch

@@ -49,7 +49,7 @@ class ViewCommands:
                 self._say({"dropped": self._named(name)})
             case ["build", "status"]:
                 for build in self._session.builds():
-                    self._say(shown_build(build))
+                    self._say(build.shown)
             case ["await", name]:
                 self._await(name)
             case _:
@@ -75,12 +75,12 @@ class ViewCommands:
 
         until, waiting = time.monotonic() + AWAIT, Waiting()
         while (build := self._known(name)).status != "SUCCESS":
-            waiting.report(as_text(shown_build(build)))
+            waiting.report(as_text(build.shown))
             if time.monotonic() > until:
                 problem = f"{build.name} is not built after {AWAIT:g} s"
                 raise ClusterError(problem, help="see `build status`, and `cluster status`")
             time.sleep(_LOOK)
-        self._say(shown_build(build))
+        self._say(build.shown)
 
     def _known(self, name: str) -> Build:
         builds = {b.name: b for b in self._session.builds()}
@@ -113,20 +113,6 @@ def raw(word: str) -> bytes:
 def text(value: bytes) -> str:
     """Bytes of a row, as they are printed."""
     return value.decode("utf-8", errors="backslashreplace")
-
-
-def shown_build(build: Build) -> dict[str, object]:
-    """How far a view is built, as JSON has it."""
-    left = build.seconds_left
-    return {
-        "view": build.name,
-        "base": build.base,
-        "definition": build.definition,
-        "status": build.status,
-        "done": round(build.done, 3),
-        "tasks left": build.tasks,
-        "seconds left": None if left is None else round(left, 1),
-    }
 
 
 def as_text(what: dict[str, object]) -> str:

@@ -21,7 +21,7 @@ def shown(report: Report) -> Iterator[Table | str]:
     """What a console prints."""
     from rich.table import Table
 
-    from stagewright.commands.clusters.shell_views import as_text as build_text, shown_build
+    from stagewright.commands.clusters.shell_views import as_text as build_text
 
     table = Table(box=None, pad_edge=False)
     for title in ("node", "process", "state", "address", "tokens", "tablets", "asked for"):
@@ -41,7 +41,7 @@ def shown(report: Report) -> Iterator[Table | str]:
         f"log at {said.position}; "
         + ", ".join(_of_table(name, n, counts[name]) for name, n in said.tables)
     )
-    yield from (build_text(shown_build(b)) for b in report.views)
+    yield from (build_text(b.shown) for b in report.views)
     yield from _moves(report.tablets)
 
 
