@@ -15,9 +15,9 @@ from typing import NamedTuple
 from stagewright.checker.limits import Limits
 from stagewright.checker.mutation.evaluation import Fate, evaluate
 from stagewright.checker.mutation.original import Original
-from stagewright.checker.mutation.processes import in_processes, possible
 from stagewright.checker.mutation.report import Finding, Need, Needed
 from stagewright.checker.mutation.run import Budget
+from stagewright.checker.processes import in_processes, possible
 from stagewright.spec.definition import Definition, Property, Role
 
 TRIES = 12  # mutants searched again for one property, those that it catches by itself first

@@ -19,9 +19,9 @@ from stagewright.checker.mutation.changes.mutants import Kind, Mutant
 from stagewright.checker.mutation.checkpoint import Checkpoint
 from stagewright.checker.mutation.evaluation import Evaluation, Fate, evaluate
 from stagewright.checker.mutation.original import Original
-from stagewright.checker.mutation.processes import in_processes, possible
 from stagewright.checker.mutation.report import Need
 from stagewright.checker.mutation.run import Budget, OnEvaluated
+from stagewright.checker.processes import in_processes, possible
 from stagewright.checker.verdicts import IN_BOUNDS
 from stagewright.spec.definition import NO_DEADLOCK, Definition, PropertyKind, Role
 from stagewright.spec.known_bugs import KnownBug

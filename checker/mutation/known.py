@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from stagewright.checker.check import check
 from stagewright.checker.limits import Limits
-from stagewright.checker.mutation.processes import in_processes, possible
+from stagewright.checker.processes import in_processes, possible
 from stagewright.spec.definition import Definition
 from stagewright.spec.errors import StagewrightError
 from stagewright.spec.known_bugs import KnownBug

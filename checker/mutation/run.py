@@ -12,7 +12,7 @@ from stagewright.checker.mutation.checkpoint import Checkpoint
 from stagewright.checker.mutation.claims import Claims
 from stagewright.checker.mutation.evaluation import Evaluation, Fate, evaluate
 from stagewright.checker.mutation.original import Original
-from stagewright.checker.mutation.processes import in_processes, possible
+from stagewright.checker.processes import in_processes, possible
 
 OnEvaluated = Callable[[int, Evaluation], None]
 

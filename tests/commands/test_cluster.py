@@ -190,7 +190,7 @@ def test_a_view_is_made_awaited_read_and_dropped_in_the_shell(
 
 
 def a_table_is_dropped_once_it_has_no_views(run: Callable[..., tuple[int, str, str]]) -> None:
-    assert json.loads(run("cluster", "status", "--json")[1])["views"][0]["name"] == "ks.v"
+    assert json.loads(run("cluster", "status", "--json")[1])["views"][0]["view"] == "ks.v"
     for words, exit_code, says in (
         ("drop table w", 2, "there is no table ks.w"),
         ("drop table v", 1, "ks.v is a view"),

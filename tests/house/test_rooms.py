@@ -23,7 +23,7 @@ ORDER = {
         "cross_entity report incremental pipeline .validate"
     ),
     "checker": (
-        ".limits .vacuity explicit symmetry .engines .goals .liveness .fair_runs .verdicts counterexample "
+        ".limits .processes .vacuity explicit symmetry .engines .goals .liveness .fair_runs .verdicts counterexample "
         "tla conformance .initial .coverage refinement .check .exercise symbolic .prove mutation "
         ".reached_edges sharded"
     ),

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TextIO, TypeVar
 
-from stagewright.checker.mutation.processes import in_processes, possible
+from stagewright.checker.processes import in_processes, possible
 from stagewright.commands.campaigning.asked import Asked
 from stagewright.commands.console.output import check_directory
 from stagewright.spec.errors import InputError

@@ -12,11 +12,11 @@ from subprocess import PIPE, Popen
 import pytest
 from tests.patience import PATIENCE
 
-from stagewright.checker.mutation.processes import possible
+from stagewright.checker.processes import possible
 
 SCRIPT = """
 import os, time
-from stagewright.checker.mutation.processes import in_processes
+from stagewright.checker.processes import in_processes
 
 def work(number: int) -> int:
     time.sleep(number * 1000)
