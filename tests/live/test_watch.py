@@ -112,6 +112,7 @@ def test_tablets_and_why_they_move_are_seen(
     dom = visit(served.address, tmp_path, "--virtual-time-budget=3000")
     assert dom.count('title="ks.t:') == 4
     assert f"<li>{seen['moves'][0]}</li>" in dom
+    assert '<h2 id="moved">' in dom
 
 
 def test_logs_of_changes_and_their_streams_are_seen(
