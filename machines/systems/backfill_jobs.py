@@ -115,10 +115,20 @@ class BackfillJobs(Machine):
 
     @step_property
     def a_step_is_of_one_job(self, after: Self, b: Term[BaseTable], c: Term[BaseTable]) -> Bool:
-        """Only another leader changes two jobs at once: by taking up neither of them yet."""
-        both = (self.jobs[b].step != after.jobs[b].step) & (self.jobs[c].step != after.jobs[c].step)
+        """002, "Checkpointing": an answer tells how far one tablet came, of one table. Only another leader changes two jobs
+        at once: by taking up neither of them yet.
+        """
+        both = self._changes(after, b) & self._changes(after, c)
         idle = (after.jobs[b].step == Step.none) & (after.jobs[c].step == Step.none)
         return ((b != c) & both).implies(idle)
+
+    def _changes(self, after: Self, b: Term[BaseTable]) -> Bool:
+        recorded = some(
+            self.jobs[b].checkpoint[t][i] != after.jobs[b].checkpoint[t][i]
+            for t in Tablet
+            for i in Index
+        )
+        return (self.jobs[b].step != after.jobs[b].step) | recorded
 
     # -- what no promise can tell --------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ from stagewright.machines.yugabytedb.indexes.unique_index import (
     UniqueIndex,
     Versions,
     may_commit,
+    passes_the_checks,
     reclaim,
 )
 from stagewright.spec import (
@@ -175,7 +176,7 @@ class IndexBuild(Machine):
     pending: OptionalVar[Row] = optional(Row)
     new_key: OptionalVar[Key] = optional(Key)  # none: the row is deleted
     under: OneVar[Permission] = one_of(Permission, init=Permission.absent)
-    # GetSafeTime has aborted a transaction that writes to the index
+    # a transaction was aborted that writes to the index, or that no tablet waited for
     wrong_abort: FlagVar = flag()
     # what clients were answered
     answered: OneVar[Status] = one_of(Status, init=Status.in_progress)
@@ -233,7 +234,8 @@ class IndexBuild(Machine):
         """GetSafeTime has waited long enough for a transaction that will not write to the index."""
         require(self.job.step == Step.get_safe_time, "tablets are asked for their safe times")
         require(self._is_old(), "a transaction from before WRITE_AND_DELETE is pending")
-        self.wrong_abort = self.wrong_abort | self.under.column(lambda p: p.write)
+        asked = self.job.step == Step.get_safe_time
+        self.wrong_abort = self.wrong_abort | self.under.column(lambda p: p.write) | ~asked
         self._end()
 
     @action(by=MASTER, fair=WEAK)
@@ -446,10 +448,11 @@ class IndexBuild(Machine):
     @accepts(backfill_chunk)
     def tablets_are_scanned_independently(self, t: Term[Tablet], r: Term[Row]) -> Bool:
         """002, "The index backfill process": "the backfill process on any tablet can proceed independent of the others":
-        a row that has no rival is backfilled, whatever the scan of another tablet finds, or is at.
+        a row that has no rival is backfilled, whatever the scan of another tablet finds, or is at; also again, if the
+        master has not heard that it is in the index.
         """
         left = (self.tablet[r] == t) & ~self.recorded.has(r)
-        passes = self.rows.rows_without_a_rival_are_backfilled(r)
+        passes = passes_the_checks(self.rows, r)
         return self.job.tablets_are_independent(t) & passes & left
 
     @accepts(create_index)
@@ -540,7 +543,7 @@ class IndexBuild(Machine):
     @invariant
     def only_old_transactions_are_aborted(self) -> Bool:
         """002, "Waiting for pending transactions": those are aborted "that started before getting to WRITE_AND_DELETE
-        state", and no others, however long the scan waits.
+        state", and no others, however long the scan waits; nor are those before it is asked for its safe time.
         """
         return ~self.wrong_abort
 
@@ -564,7 +567,7 @@ class IndexBuild(Machine):
         equivalent_loss(
             _begin,
             under,
-            because="who does not use the index any more writes as little to it as who does not know it",
+            because="nobody reads an index that is on its way out: who knows of that may leave it out",
         ),
         equivalent_value(
             Permission.write_and_delete_while_removing,
@@ -573,16 +576,6 @@ class IndexBuild(Machine):
         ),
         equivalent_value(ON_ITS_WAY_OUT, lambda p: p.write, because=NOBODY_READS),
         equivalent_value(ON_ITS_WAY_OUT, lambda p: p.delete, because=NOBODY_READS),
-        equivalent_value(
-            Permission.write_and_delete,
-            lambda p: p.write,
-            because="who leaves the index out is waited for, whatever permission it had: the scan reads its row",
-        ),
-        equivalent_value(
-            Permission.absent,
-            lambda p: p.delete,
-            because="a delete marker of before the scan hides no entry of it",
-        ),
         equivalent_value(
             Permission.absent,
             lambda p: p.number,
@@ -600,11 +593,6 @@ class IndexBuild(Machine):
         ),
         equivalent_drop(
             roll_back, "a transaction is pending", because="without one there is none to give up"
-        ),
-        equivalent_drop(
-            abort_old_transaction,
-            "tablets are asked for their safe times",
-            because="a client may give up its transaction at any time",
         ),
         equivalent_weakening(
             abort_old_transaction,
@@ -624,11 +612,6 @@ class IndexBuild(Machine):
             write_entries,
             "tablets are being backfilled",
             because="rows pass the check only while they are scanned, whichever step a leader is at",
-        ),
-        equivalent_drop(
-            find_duplicate,
-            "tablets are being backfilled",
-            because="rows fail the check only while they are scanned, whichever step a leader is at",
         ),
     )
 

@@ -108,5 +108,22 @@ class CreatingWaitsForTheOtherTable(BackfillJobs):
         super().create_index(b, i)
 
 
+@known_bug(
+    "002-136",
+    'design document 002, Checkpointing: an answer says "how far it managed to successfully build"',
+    breaks=BackfillJobs.a_step_is_of_one_job,
+    sizes={Index: 1, Tablet: 1},
+    budgets={BackfillJobs.faults: 0},
+)
+class AnswersDoNotNameTheirTable(BackfillJobs):
+    """An answer names the tablet by its number: it is recorded for the tablet of that number of each table."""
+
+    @action(by=MASTER)
+    def hear_answer(self, t: Term[Tablet]) -> None:
+        """A tablet has answered while all tables are scanned."""
+        for b in BaseTable:
+            self.jobs[b].backfill_chunk(t)
+
+
 BUGS = known_bugs_in(globals())
 NOT_FOUND: tuple[NotFound, ...] = ()

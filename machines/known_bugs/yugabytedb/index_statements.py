@@ -223,4 +223,40 @@ class EveryTransactionIsAborted(IndexRows):
         return self._is_pending(s)
 
 
+@known_bug(
+    "002-133",
+    'design document 002, DB_REORG: "The index cannot be used to perform read operations"',
+    breaks=IndexRows.indexes_are_not_read_before_they_are_published,
+    budgets=NO_WRITE,
+)
+class ReadersLookWhetherRowsAreIn(IndexRows):
+    """A server that sees all rows in the index reads by it, though the master may still let the build fail."""
+
+    @action(by=CLIENT)
+    def read_index(self, s: Term[Server], r: Term[Row], value: Term[Value]) -> None:
+        """A client looks a value up in an index that is published, or has all rows."""
+        complete = every(self.backfilled.has(q) for q in Row)
+        complete = complete & (self._plans_by(s) == Permission.do_backfill)
+        require(complete | self._plans_by(s).column(lambda p: p.read), "all rows are in it")
+        self._look_up(r, value)
+
+
+@known_bug(
+    "002-134",
+    "design document 002, Waiting for pending transactions",
+    breaks=IndexRows.only_old_transactions_are_aborted,
+    budgets=ONE_WRITE,
+)
+class WhatIsOldIsAbortedAtOnce(IndexRows):
+    """Who has written a row before WRITE_AND_DELETE is aborted while the index is altered, long before anybody waits."""
+
+    @action
+    def abort_old_transaction(self, s: Term[Server]) -> None:
+        """An old transaction is aborted as soon as there is an index."""
+        require(self.index.permission.column(lambda p: p.kept), "the index is there")
+        require(self._is_old(s), "a transaction from before WRITE_AND_DELETE is pending")
+        self.wrong_abort = self.wrong_abort | self._writes_every_entry(s) | ~self._waits()
+        self._end(s)
+
+
 BUGS = known_bugs_in(globals())

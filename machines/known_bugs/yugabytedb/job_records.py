@@ -197,4 +197,26 @@ class ChildrenGoOnInTheMiddle(BackfillSplit):
             self.checkpoint[t][child] = self.checkpoint[t][Piece.parent]
 
 
+@known_bug(
+    "002-135",
+    "design document 002, Create the index table: another round of schema changes",
+    breaks=BackfillJob.scans_wait_for_indexes_on_their_way,
+    sizes={Tablet: 1},
+    budgets=CALM,
+)
+class TheFirstIndexIsScannedFor(BackfillJob):
+    """A job begins as one index is at DO_BACKFILL, though another, which was created with it, is a round behind."""
+
+    @BackfillJob.step.step(Step.none, Step.launch, by=MASTER, fair=WEAK)
+    def launch(self, i: Term[Index]) -> None:
+        """An index is at DO_BACKFILL, whatever becomes of the others: a job is launched for it."""
+        self._all_tablets_are_current()
+        require(~self.is_backfilling, "no job is running")
+        require(~self._job_exists(), "no job is recorded")
+        require(self.permission[i] == Permission.do_backfill, "index waits for a backfill")
+        self.is_backfilling = True
+        for other in Index:
+            self.requested.put(other, self._shares_the_scan(other, i))
+
+
 BUGS = known_bugs_in(globals())

@@ -622,6 +622,16 @@ class BackfillJob(Machine):
         )
 
     @step_property
+    def scans_wait_for_indexes_on_their_way(self, after: Self, i: Term[Index]) -> Bool:
+        """002, "Create the index table": when all tablets have a version, the master "performs checks to see if another schema
+        change is required (for example, in the case of adding multiple indexes to a table and building all of them at the
+        same time)": a scan that begins before leaves those to one of their own.
+        """
+        begins = (self.step == Step.none) & (after.step == Step.launch)
+        on_its_way = self.permission[i].any_of(Permission.delete_only, Permission.write_and_delete)
+        return begins.implies(~on_its_way)
+
+    @step_property
     def nobody_joins_a_scan(self, after: Self, i: Term[Index]) -> Bool:
         """002, "Waiting for pending transactions": the time of the scan is determined when nothing is pending that leaves
         the index out: it is not valid for an index that comes to the job later.
@@ -637,6 +647,29 @@ class BackfillJob(Machine):
         published = self.permission[i] == Permission.read_write_and_delete
         begun = after.checkpoint[t][i] == Checkpoint.in_the_middle
         return published.implies(~begun)
+
+    @step_property
+    def only_a_leader_that_waits_fails_an_index(self, after: Self, i: Term[Index]) -> Bool:
+        """002: "The entire build process should not need to restart on a node failure", nor "if there is a leadership
+        change": an index that is to be built fails while tablets are waited for, and not as a leader goes, comes, or
+        cannot write; nor as another one is dropped.
+        """
+        fails = (self.job[i] == Status.in_progress) & (after.job[i] == Status.failed)
+        waits = (Step.wait_for_splits, Step.get_safe_time, Step.backfill_tablets)
+        other = some((o != i) & ~self.dropped.has(o) & after.dropped.has(o) for o in Index)
+        waited = self.step.any_of(*waits) & (after.step != Step.none) & ~other
+        return (fails & ~after._is_removed(i)).implies(waited)
+
+    @step_property
+    def published_indexes_go_on_serving_reads(
+        self, after: Self, i: Term[Index], t: Term[Tablet]
+    ) -> Bool:
+        """002: "All the queries/updates continue against MyTable (and the existing indexes if any)": a tablet that serves
+        reads of an index goes on with it while another one is added, as long as that is there.
+        """
+        stays = after.permission[i] == Permission.read_write_and_delete
+        reads = self.known[t][i].column(lambda p: p.read)
+        return (stays & reads).implies(after.known[t][i].column(lambda p: p.read))
 
     @wording('002, "Index backfill on a single tablet": a fixed timestamp, picked by the YB-Master')
     @invariant
@@ -890,18 +923,13 @@ class BackfillJob(Machine):
             because="as long as something is left to do the table is altering",
         ),
         equivalent_drop(
-            _all_tablets_are_current,
+            resume,
             "every tablet has the version",
             because="a job that was launched may go on while another index is altered",
         ),
         equivalent_drop(launch, "step is none", because=AT_A_STEP),
         equivalent_drop(resume, "step is none", because=AT_A_STEP),
         equivalent_drop(_is_next, "tablet is not done", because="there is nothing to scan"),
-        equivalent_drop(
-            fail_index,
-            "tablets are being backfilled",
-            because="the job is recorded: its index fails sooner or later",
-        ),
         equivalent_weakening(
             fail_index,
             "index cannot be built, or is dropped",
@@ -909,9 +937,8 @@ class BackfillJob(Machine):
         ),
         equivalent_drop(
             give_up,
-            "job waits for tablets",
             "an index is left",
-            because="the job is recorded, and only what is in progress fails",
+            because="only what is in progress fails",
         ),
         equivalent_weakening(
             find_all_done,
@@ -928,10 +955,15 @@ class BackfillJob(Machine):
             chosen_time,
             because="whoever goes on takes the recorded time, or chooses one",
         ),
-        equivalent_drop(
-            _may_begin,
+        equivalent_weakening(
+            launch,
             "no index is to move on or to be deleted first",
-            because="a job that begins while other indexes are altered only shares its scan with fewer",
+            because="an index on its way out has no part in the scan, and may go meanwhile; of those on their way in none may",
+        ),
+        equivalent_drop(
+            resume,
+            "no index is to move on or to be deleted first",
+            because="the job that is recorded has its indexes: what is altered meanwhile waits for the next one",
         ),
         equivalent_drop(_may_begin, "no job is running", because=AT_A_STEP),
         equivalent_step(

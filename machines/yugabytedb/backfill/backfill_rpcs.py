@@ -367,6 +367,15 @@ class BackfillRpcs(Machine):
         reason = self.dropped.has(i) | self.gave_up.has(i)
         return self._is_removed(i).implies(reason)
 
+    @step_property
+    def jobs_outlast_their_leaders(self, after: Self, i: Term[Index]) -> Bool:
+        """002: "The backfill process itself does not require that the job be restarted if there is a leadership change":
+        what is in progress as a leader goes, or comes, stays so.
+        """
+        changes = (self.phase == Phase.none) != (after.phase == Phase.none)
+        left = self.job[i] == Status.in_progress
+        return (changes & left).implies(after.job[i] == Status.in_progress)
+
     @invariant
     def cancelled_indexes_are_not_published(self, i: Term[Index]) -> Bool:
         """002: "the CREATE INDEX command should abort and result in a failure"."""

@@ -217,9 +217,14 @@ class BackfillSafeTime(Machine):
 
     @step_property
     def answers_end_no_transaction(self, after: Self, t: Term[Tablet]) -> Bool:
-        """002: GetSafeTime "will wait for all 'pending transactions' to finish": what it does not wait for goes on."""
+        """002: GetSafeTime "will wait for all 'pending transactions' to finish": what it does not wait for goes on. Old ones
+        are aborted after a timeout, maybe as their tablet answers; those that no tablet knows of, by none.
+        """
         answers = after.answer[t] != self.answer[t]
-        return answers.implies(after.transaction[t] == self.transaction[t])
+        waited_for = (self.change[t] == Change.old_insert) & ~self.user_enforced
+        goes_on = after.transaction[t] == self.transaction[t]
+        aborted = waited_for & (after.transaction[t] == Transaction.aborted)
+        return answers.implies(goes_on | aborted)
 
     @invariant
     def rows_have_entries(self, t: Term[Tablet]) -> Bool:

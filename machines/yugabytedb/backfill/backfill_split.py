@@ -255,6 +255,14 @@ class BackfillSplit(Machine):
         return self._over().implies(after.index == self.index)
 
     @step_property
+    def only_splits_that_last_fail_the_job(self, after: Self) -> Bool:
+        """002: "The entire build process should not need to restart on a node failure in the cluster": here a job fails
+        for the splits that it waits for, and not as another leader takes it up, or when its tablets are scanned.
+        """
+        fails = (self.index == Status.in_progress) & (after.index == Status.failed)
+        return fails.implies(self.step == Step.wait_for_splits)
+
+    @step_property
     def backfills_and_splits_exclude_each_other(self, after: Self, t: Term[Tablet]) -> Bool:
         """yugabyte-db #7108: "if a split is happening, disallow backfill; if a backfill is happening, disallow split"."""
         splits = (self.shape[t] != after.shape[t]) | (self.shape[t] == Shape.splitting)

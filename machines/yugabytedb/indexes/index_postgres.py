@@ -238,6 +238,15 @@ class PostgresIndex(IndexLife):
         published = self.permission == Permission.read_write_and_delete
         return (self.flags == Flags.indisvalid).implies(published)
 
+    @step_property
+    def published_indexes_go_on_serving_reads(self, after: Self) -> Bool:
+        """002: "All the queries/updates continue against MyTable (and the existing indexes if any)": what clients read by
+        this index, they do so while another one of the table is added.
+        """
+        serves = self.served().column(lambda p: p.read)
+        stays = after.permission == Permission.read_write_and_delete
+        return (serves & stays).implies(after.served().column(lambda p: p.read))
+
     @accepts(alter_another_index)
     def indexes_do_not_wait_for_each_other(self) -> Bool:
         """002, "Create the index table": several indexes of a table are added "at the same time"."""

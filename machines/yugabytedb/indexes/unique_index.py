@@ -277,7 +277,7 @@ class UniqueIndex(Machine):
         after = time.any_of(*AFTER_T_READ)
         self.shared_later = self.shared_later | (after & others)
 
-    def _has_had(self, o: Term[Row], k: Term[Key]) -> Bool:
+    def has_had(self, o: Term[Row], k: Term[Key]) -> Bool:
         """At `t_read` or later the index has, or had, the row under the key."""
         since = some(self.stored[k][t].row == o for t in AFTER_T_READ)
         return (self.key_at_t_read[o] == k) | since
@@ -340,13 +340,10 @@ class UniqueIndex(Machine):
 
     @accepts(backfill)
     def rows_without_a_rival_are_backfilled(self, r: Term[Row]) -> Bool:
-        """A row passes both checks if no other has had its key at `t_read` or since."""
-        scanned = ~self.now.any_of(*BEFORE_T_READ)
-        rival = some(
-            (o != r) & some((self.key_at_t_read[r] == k) & self._has_had(o, k) for k in Key)
-            for o in Row
-        )
-        return (self.build == Status.in_progress) & scanned & ~rival
+        """A row passes both checks if no other has had its key at `t_read` or since. (That it does so again when an answer
+        was lost is promised where answers are: `index-build`.)
+        """
+        return ~self.backfilled.has(r) & passes_the_checks(self, r)
 
     @lemma
     def published_keys_are_unique(self, r: Term[Row], q: Term[Row]) -> Bool:
@@ -450,6 +447,16 @@ class UniqueIndex(Machine):
 def may_commit(index: UniqueIndex, time: Term[Time]) -> Bool:
     """Times of commits grow, and nobody writes to an index that has failed."""
     return number_of(index.now) < number_of(time)
+
+
+def passes_the_checks(index: UniqueIndex, r: Term[Row]) -> Bool:
+    """The table is scanned, and no other row has had the key of this one at `t_read` or since."""
+    scanned = ~index.now.any_of(*BEFORE_T_READ)
+    rival = some(
+        (o != r) & some((index.key_at_t_read[r] == k) & index.has_had(o, k) for k in Key)
+        for o in Row
+    )
+    return (index.build == Status.in_progress) & scanned & ~rival
 
 
 def reclaim(index: UniqueIndex, k: Term[Key]) -> None:
