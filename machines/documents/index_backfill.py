@@ -145,6 +145,8 @@ INDEX_BACKFILL = Document(
             "Finalize the index",
             (
                 IndexPermissions.completed_builds_are_published,
+                BackfillJob.completed_builds_are_published,
+                BackfillLeaders.completed_builds_are_published,
                 IndexRows.no_missing_entry,
                 BackfillVersions.no_missing_entry,
                 IndexBuild.servers_that_read_find_the_rows,

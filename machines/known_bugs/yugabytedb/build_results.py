@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from stagewright.machines.systems.index_build import IndexBuild
+from stagewright.machines.yugabytedb.backfill.backfill_split import (
+    BackfillSplit,
+    Step as StepOfSplit,
+)
 from stagewright.machines.yugabytedb.backfill.backfill_table import Index, Tablet
 from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, MASTER, WEAK, Server
 from stagewright.machines.yugabytedb.indexes.index_life import Job
@@ -150,6 +154,23 @@ class TheFirstServerIsTheLast(IndexBuild):
             for i in Index
         )
         return choose(ready, Status.success, super()._status())
+
+
+@known_bug(
+    "002-138",
+    "design document 002: the status is IN-PROGRESS, SUCCESS or FAILED",
+    breaks=BackfillSplit.results_are_for_good,
+    sizes={Tablet: 1},
+)
+class WhatHasFailedIsTakenUp(BackfillSplit):
+    """A job that was given up is taken up by whoever finds its index not built, though its client has heard FAILED."""
+
+    @BackfillSplit.step.step(StepOfSplit.none, StepOfSplit.wait_for_splits, by=MASTER, fair=WEAK)
+    def launch(self) -> None:
+        """J0 of an index that is not built."""
+        require(self.index != Status.success, "index is not built")
+        self.index = Status.in_progress
+        self.is_backfilling = True
 
 
 BUGS = known_bugs_in(globals())

@@ -139,6 +139,32 @@ class JobsBeginWithTheAlter(BackfillJob):
 
 
 @known_bug(
+    "002-139",
+    'design document 002, Finalize the index: "Once the index build is successfully completed on all the tablets"',
+    breaks=BackfillJob.completed_builds_are_published,
+    sizes={Index: 1, Tablet: 1},
+    budgets={BackfillJob.faults: 0},
+)
+class TheLastAnswerIsTooLate(BackfillJob):
+    """The job runs out of time as its last tablet answers: the checkpoint says that all is done, and the index fails."""
+
+    def _is_unfinished(self, i: Term[Index]) -> Bool:
+        return self.job[i] == Status.in_progress
+
+
+@known_bug(
+    "002-140",
+    'design document 002, Finalize the index: "Once the index build is successfully completed on all the tablets"',
+    breaks=BackfillLeaders.completed_builds_are_published,
+)
+class TabletsThatAreDoneMustAnswer(BackfillLeaders):
+    """A tablet is asked once more when it is done; it does not answer, and the index is given up."""
+
+    def _may_give_up(self) -> None:
+        """Whatever has been answered."""
+
+
+@known_bug(
     "002-26",
     RESTART,
     breaks=BackfillLeaders.checkpoints_only_advance,

@@ -284,12 +284,12 @@ class BackfillJob(Machine):
 
     @action(by=MASTER, spends=aborts)
     def give_up(self) -> None:
-        """Splits, safe time or a chunk take longer than is waited for: every index of the job fails."""
+        """Splits, safe time or a chunk take longer than is waited for: every index fails that is not in all tablets."""
         waits = self.step.any_of(Step.wait_for_splits, Step.get_safe_time, Step.backfill_tablets)
         require(waits, "job waits for tablets")
-        require(some(self.job[i] == Status.in_progress for i in Index), "an index is left")
+        require(some(self._is_unfinished(i) for i in Index), "an index is left")
         for i in Index:
-            unfinished = self.job[i] == Status.in_progress
+            unfinished = self._is_unfinished(i)
             self.gave_up.put(i, self.gave_up.has(i) | unfinished)
             self.job[i] = choose(unfinished, Status.failed, self.job[i])
 
@@ -406,6 +406,10 @@ class BackfillJob(Machine):
 
     def _is_to_do(self, t: Term[Tablet], i: Term[Index]) -> Bool:
         return self._left(i) & (self.checkpoint[t][i] != Checkpoint.done)
+
+    def _is_unfinished(self, i: Term[Index]) -> Bool:
+        undone = some(self.checkpoint[t][i] != Checkpoint.done for t in Tablet)
+        return (self.job[i] == Status.in_progress) & undone
 
     def _is_next(self, t: Term[Tablet]) -> None:
         require(some(self._is_to_do(t, i) for i in Index), "tablet is not done")
@@ -659,6 +663,15 @@ class BackfillJob(Machine):
         other = some((o != i) & ~self.dropped.has(o) & after.dropped.has(o) for o in Index)
         waited = self.step.any_of(*waits) & (after.step != Step.none) & ~other
         return (fails & ~after._is_removed(i)).implies(waited)
+
+    @step_property
+    def completed_builds_are_published(self, after: Self, i: Term[Index]) -> Bool:
+        """002, Finalize the index: "Once the index build is successfully completed on all the tablets of the table, the table
+        state is updated to READ_WRITE_AND_DELETE": who gives up then comes too late.
+        """
+        completed = every(self.checkpoint[t][i] == Checkpoint.done for t in Tablet)
+        completed = completed & (self.job[i] == Status.in_progress) & ~after._is_removed(i)
+        return completed.implies(after.job[i] != Status.failed)
 
     @step_property
     def published_indexes_go_on_serving_reads(
@@ -938,7 +951,7 @@ class BackfillJob(Machine):
         equivalent_drop(
             give_up,
             "an index is left",
-            because="only what is in progress fails",
+            because="only what is not in all tablets fails",
         ),
         equivalent_weakening(
             find_all_done,

@@ -148,11 +148,7 @@ class BackfillLeaders(Machine):
         require(self.known == Permission.do_backfill, "tablet is ready")
         require(~self.unanswered, "tablet answers")
         require(self.checkpoint < ROWS, "tablet is not done")
-        busy = some(
-            (self.work[other].intent == Intent.checkpoint) & (self.work[other].term == self.term)
-            for other in Thread
-        )
-        require(~busy, "the leader asks for one chunk at a time")
+        self._no_answer_is_heard()
         self._begin(th, Intent.checkpoint)
         self.work[th].row = self.checkpoint + 1
 
@@ -168,6 +164,7 @@ class BackfillLeaders(Machine):
         """The tablet was asked as often as is allowed, and has not answered."""
         require(self.permission == Permission.do_backfill, "index is being backfilled")
         require(self.unanswered, "tablet does not answer")
+        self._may_give_up()
         self._begin(th, Intent.failure)
 
     # -- threads write -------------------------------------------------------------------------------------------
@@ -229,6 +226,18 @@ class BackfillLeaders(Machine):
         if intent is not Intent.checkpoint:
             self.work[th].version = self.version
 
+    def _no_answer_is_heard(self) -> None:
+        busy = some(
+            (self.work[other].intent == Intent.checkpoint) & (self.work[other].term == self.term)
+            for other in Thread
+        )
+        require(~busy, "the leader asks for one chunk at a time")
+
+    def _may_give_up(self) -> None:
+        """A chunk is asked for, and nobody is about to write how far the one before came."""
+        require(self.checkpoint < ROWS, "tablet is not done")
+        self._no_answer_is_heard()
+
     def _leads(self, th: Term[Thread]) -> None:
         require(self.work[th].term == self.term, "the thread's master is the leader")
 
@@ -284,6 +293,13 @@ class BackfillLeaders(Machine):
         change": what the old leader missed does not fail the job of the new one.
         """
         return (after.failed & ~self.failed).implies(self.unanswered)
+
+    @step_property
+    def completed_builds_are_published(self, after: Self) -> Bool:
+        """002, Finalize the index: "Once the index build is successfully completed on all the tablets of the table, the table
+        state is updated to READ_WRITE_AND_DELETE": a tablet that is done has nothing left to answer.
+        """
+        return (after.failed & ~self.failed).implies(self.checkpoint < ROWS)
 
     @invariant
     def only_what_failed_is_removed(self) -> Bool:
