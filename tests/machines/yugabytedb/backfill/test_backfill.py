@@ -39,12 +39,12 @@ NAMES = [name for name, place in SHIPPED.items() if ".yugabytedb.backfill." in p
 @pytest.mark.parametrize(
     ("name", "states"),
     [
-        ("backfill-job", 252_465),
+        ("backfill-job", 248_525),
         ("backfill-chunks", 19_359),
         ("backfill-rpcs", 150_446),
         ("backfill-split", 690),
         ("backfill-safe-time", 38_941),
-        ("backfill-leaders", 7_648),
+        ("backfill-leaders", 6_669),
         ("backfill-throttle", 35_020),
         ("backfill-tablet", 14),
         ("backfill-versions", 23_966),
