@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 from stagewright.machines.yugabytedb.backfill.backfill_job import BackfillJob
+from stagewright.machines.yugabytedb.backfill.backfill_leaders import (
+    REMOVING,
+    ROWS,
+    BackfillLeaders,
+    Intent,
+    Thread,
+)
 from stagewright.machines.yugabytedb.backfill.backfill_rpcs import BackfillRpcs
 from stagewright.machines.yugabytedb.backfill.backfill_split import (
     BackfillSplit,
@@ -155,6 +162,26 @@ class RequestsThatNobodyHearsAreGivenUp(BackfillRpcs):
             left = self.job[i] == Status.in_progress
             self.gave_up.put(i, self.gave_up.has(i) | left)
             self.job[i] = choose(left, Status.failed, self.job[i])
+
+
+@known_bug(
+    "002-141",
+    "design document 002: the job need not be restarted if there is a leadership change",
+    breaks=BackfillLeaders.only_the_leader_gives_up,
+)
+class FailuresAreForwarded(BackfillLeaders):
+    """A master that is not the leader any more sends its failure to the one that is, whom the tablet has answered."""
+
+    @action(by=MASTER, fair=WEAK)
+    def record_failure(self, th: Term[Thread]) -> None:
+        """J6: the index has failed, whoever found that, if the tablet is not done."""
+        require(self.work[th].intent == Intent.failure, "thread has given up")
+        require(self.checkpoint < ROWS, "tablet is not done")
+        self._has_seen_the_version(th)
+        self.permission = REMOVING
+        self.version = self.version + 1
+        self.failed = True
+        self._end(th)
 
 
 @known_bug(
