@@ -1091,7 +1091,6 @@ class TopologyControl(TopologyProperties):
         self._barrier_passed_or_waived()
         require(self._in_transition(n), "the node is in transition")
         self.node_state[n] = NodeState.normal
-        self.fence_version = self.version
         self._end(n)
         self.transition_state = T.tablet_migration
         self._enter(new_version=False)

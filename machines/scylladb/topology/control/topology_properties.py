@@ -419,7 +419,7 @@ class TopologyProperties(TopologyRecord):
     # -- barriers ------------------------------------------------------------------------------------
 
     @step_property
-    def barriers_are_told_truly(self, after: Self) -> Bool:
+    def barriers_pass_once_all_have_answered(self, after: Self) -> Bool:
         """A barrier passes when all who take part have answered, and is waived where it has failed."""
         answered = (self.barrier == Barrier.running) & every(~self._is_missed(n) for n in Node)
         passes = (self.barrier != after.barrier) & (after.barrier == Barrier.passed)
