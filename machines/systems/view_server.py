@@ -335,7 +335,7 @@ class ViewServer(Machine):
     @sometimes(at={Partition: 1})
     def both_updaters_are_at_work(self, after: Self, p: Term[Partition]) -> Bool:
         """004: "one updater instance per group server": the replica index is updated while the main index is, too."""
-        updates = self.file.updating.is_some() & self.file.written.is_some()
+        updates = self.file.updating.is_some() & ~self.file.written.is_empty()
         before, then = self.indexes.replica.group[p], after.indexes.replica.group[p]
         return updates & (then.content.seq > before.content.seq)
 

@@ -132,8 +132,7 @@ class IndexCompaction(Machine):
     # the updater
     # the file it writes; none: it does not run
     updating: OptionalVar[FileNumber] = optional(FileNumber)
-    # a batch that the group has not taken over
-    written: OptionalVar[Partition] = optional(Partition)
+    written = queue(Batch, 1)  # a batch that the group has not taken over
     # the compactor
     compactor: OneVar[Compactor] = one_of(Compactor, init=Compactor.none)
     snapshot = per(Partition, number(0, LAST_SEQ))  # the rows in the header that it has read
@@ -180,20 +179,20 @@ class IndexCompaction(Machine):
     def write_batch(self, p: Term[Partition]) -> None:
         """The updater sorts the operations of a batch and appends the new nodes to the file."""
         require(self.updating.is_some(), "updater runs")
-        require(self.written.is_none(), "the last batch is taken over")
+        require(self.written.is_empty(), "the last batch is taken over")
         require(self._is_behind(p), "a mutation is left")
         require(~self.sort_files.is_full(), "the compactor keeps pace")
-        self.written = p
+        self.written.append(Batch(partition=p, seq=self.seqs[p] + 1))
 
     @action(fair=WEAK)
     def take_over(self, p: Term[Partition]) -> None:
         """The group has the new roots and writes a header. If a compactor exists, the sort files are kept for it."""
-        require(self.written == p, "updater has written a batch")
-        newer, written_to = self.seqs[p] + 1, self.updating.or_else(self.file)
-        self.written = None
+        require(self.has_written(p), "updater has written a batch")
+        newer, written_to = self.written.head.seq, self.updating.or_else(self.file)
+        self.written.drop_head()
         self.seqs[p] = newer
         self.roots = written_to
-        self.rows[written_to][p] = newer
+        self.rows[written_to][p] = self.rows[written_to][p] + 1
         self.fragmentation = least(self.fragmentation + 1, THRESHOLD)
         kept = self.sort_files.appended(Batch(partition=p, seq=newer))
         self.sort_files = choose(self._is_told(), kept, self.sort_files)
@@ -331,6 +330,10 @@ class IndexCompaction(Machine):
     def _is_behind(self, p: Term[Partition]) -> Bool:
         return self._is_indexed(p) & (self.seqs[p] < self.source[p])
 
+    def has_written(self, p: Term[Partition]) -> Bool:
+        """The updater has appended a batch of the partition that no header names yet."""
+        return ~self.written.is_empty() & (self.written.head.partition == p)
+
     def rows_of(self, p: Term[Partition]) -> Number:
         """The rows of a partition that a walk from the group's roots finds in its file."""
         return choose(self.roots == self.file, self.rows[self.file][p], 0)
@@ -361,7 +364,7 @@ class IndexCompaction(Machine):
     def _stop_updater(self) -> None:
         """What it has written and nobody has taken over is written again."""
         self.updating = None
-        self.written = None
+        self.written.clear()
 
     def _stop_updater_for_switch(self) -> None:
         self._stop_updater()
@@ -443,6 +446,13 @@ class IndexCompaction(Machine):
         removed = self._switches(after) & (self.state[p] == PartitionState.cleanup)
         return removed.implies(after.rows_of(p) == 0)
 
+    @invariant
+    def sort_files_are_kept_for_a_compactor(self) -> Bool:
+        """004: "If a compactor process exists, the updater will not remove the sort record files": else it removes them, and
+        so those of a compactor that was stopped.
+        """
+        return (self.compactor == Compactor.none).implies(self.sort_files.is_empty())
+
     @step_property
     def a_switch_changes_no_state(self, after: Self, p: Term[Partition]) -> Bool:
         """004: the view engine "just performs such requests": what is active or passive stays so (MB-7702)."""
@@ -510,6 +520,14 @@ class IndexCompaction(Machine):
         there = self.state[p].any_of(PartitionState.active, PartitionState.passive)
         return there & ~self.compactor.any_of(Compactor.complete, Compactor.renamed)
 
+    @accepts(clean)
+    def partitions_are_cleaned_up_while_documents_change(self, p: Term[Partition]) -> Bool:
+        """004: a partition in cleanup "will be removed during the next cleanup cycle": when neither updater nor compactor
+        is at work, whatever else there is to index, and whichever file is still to be removed.
+        """
+        alone = self.updating.is_none() & (self.compactor == Compactor.none)
+        return (self.state[p] == PartitionState.cleanup) & alone
+
     @accepts(start_compactor)
     def compactions_start_while_it_is_updated(self) -> Bool:
         """004: the "view engine always server requests and updates can happen to the index file anytime": a compaction does
@@ -532,7 +550,9 @@ class IndexCompaction(Machine):
     def updates_go_on_while_it_copies(self, after: Self) -> Bool:
         """004: "While doing the compaction, new changes would be happening to the current index file"."""
         return (
-            self.written.is_some() & (self.compactor == Compactor.copying) & after._took_over(self)
+            ~self.written.is_empty()
+            & (self.compactor == Compactor.copying)
+            & after._took_over(self)
         )
 
     def _took_over(self, before: Self) -> Bool:
@@ -556,9 +576,6 @@ class IndexCompaction(Machine):
         ),
         equivalent_loss(
             take_over, roots, because="an updater that every switch stops has the group's own roots"
-        ),
-        equivalent_loss(
-            take_over, sort_files, because="what is applied twice, in order, is as applied once"
         ),
         equivalent_drop(
             finish_updater, "updater runs", because="an updater that does not run has ended"

@@ -363,6 +363,17 @@ class PartitionReplicas(Machine):
         both = self._is_wanted(p) & ~self._waits(p) & after._is_wanted(p) & ~after._waits(p)
         return both.implies(after._rows_found(p) >= self._rows_found(p))
 
+    @invariant
+    def the_index_in_which_a_partition_is_active_is_queried(self, p: Term[Partition]) -> Bool:
+        """004: the view engine "will now dynamically query those now active replica partitions in addition to the active
+        main partitions": a query finds all that is indexed where the partition is active, and nothing elsewhere.
+        """
+        main, replica = self.main.group[p], self.replica.group[p]
+        transferred = self.on_transfer.has(p) & replica.abit
+        there = transferred.implies(self._rows_found(p) == replica.content.rows)
+        here = main.abit.implies(self._rows_found(p) == main.content.rows)
+        return there & here
+
     @final
     def nothing_is_left_to_do(self) -> Bool:
         """A server may stay as it is when nothing is on transfer."""

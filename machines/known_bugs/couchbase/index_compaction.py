@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stagewright.machines.couchbase.indexes.index_compaction import (
+    CLEANER,
     COMPACTOR,
     WEAK,
     Compactor,
@@ -250,6 +251,52 @@ class CompactionsWaitForTheUpdater(IndexCompaction):
         """The fragmentation exceeds the threshold, and no updater runs."""
         super().start_compactor()
         require(self.updating.is_none(), "updater does not run")
+
+
+@known_bug(
+    "004-79",
+    'design document 004: "If a compactor process exists, the updater will not remove the sort record files"',
+    breaks=IndexCompaction.sort_files_are_kept_for_a_compactor,
+    sizes={Partition: 1},
+    budgets=NO_CRASH,
+)
+class SortFilesAreNeverRemoved(IndexCompaction):
+    """The updater kept its sort record files for a compactor that did not run."""
+
+    def _is_told(self) -> Bool:
+        return self.compactor.any_of(*Compactor)
+
+
+@known_bug(
+    "004-80",
+    'design document 004: a batch has mutations "between last indexed sequence and latest mutation sequence"',
+    breaks=IndexCompaction.an_index_has_the_rows_of_its_sequence_numbers,
+    sizes={Partition: 1},
+    budgets={IndexCompaction.crashes: 0},
+)
+class BatchOfAnEarlierHeaderIsTakenOver(IndexCompaction):
+    """A batch that was written before the headers were lost was taken over: the index had it alone, and said that it had
+    all before it, too.
+    """
+
+    def _stop_updater(self) -> None:
+        self.updating = None
+
+
+@known_bug(
+    "004-81",
+    'design document 004: a partition in cleanup is removed "during the next cleanup cycle"',
+    breaks=IndexCompaction.partitions_are_cleaned_up_while_documents_change,
+    budgets=NO_CRASH,
+)
+class CleanupsWaitForTheUpdater(IndexCompaction):
+    """The cleaner ran when nothing was left to index: never, where documents change all the time."""
+
+    @action(by=CLEANER, fair=WEAK)
+    def clean(self, p: Term[Partition]) -> None:
+        """The index is up to date."""
+        super().clean(p)
+        require(~some(self._is_behind(q) for q in Partition), "nothing is left to index")
 
 
 BUGS = known_bugs_in(globals())

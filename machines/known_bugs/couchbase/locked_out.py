@@ -131,6 +131,39 @@ class DocumentsWaitForTheRebalance(PartitionRebalance):
 
 
 @known_bug(
+    "004-82",
+    'design document 004, active: "Partition is indexed and the result will be returned on query time"',
+    breaks=PartitionRebalance.what_is_queried_is_indexed,
+    sizes={Partition: 1},
+    budgets={PartitionRebalance.stops: 0},
+)
+class UpdatesWaitForTheOldNode(PartitionRebalance):
+    """The new node, which takes the writes and is queried, does not index them until the old one has let go."""
+
+    @action(fair=WEAK)
+    def index(self, p: Term[Partition], n: Term[Node]) -> None:
+        """The updater leaves out what is being handed over."""
+        super().index(p, n)
+        require(~self.move[p].any_of(Move.activated, Move.mapped), "it is not being handed over")
+
+
+@known_bug(
+    "004-83",
+    'design document 004: a partition in cleanup is removed "during the next cleanup cycle"',
+    breaks=PartitionRebalance.partitions_are_cleaned_up_during_a_rebalance,
+    sizes={Partition: 1},
+)
+class CleanupsWaitForTheRebalance(PartitionRebalance):
+    """A node's cleaner waits until no partition moves: one that comes back waits for its own move to end."""
+
+    @action(fair=WEAK)
+    def clean(self, p: Term[Partition], n: Term[Node]) -> None:
+        """The cleaner waits as long as it is indexed elsewhere."""
+        super().clean(p, n)
+        require(self.move[p] != Move.indexing, "the partition does not move")
+
+
+@known_bug(
     "K5-documents",
     "design document 004: the updater requests all updates since it last ran",
     breaks=IndexUpdate.documents_change_at_any_time,

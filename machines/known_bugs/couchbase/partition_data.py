@@ -167,6 +167,29 @@ class TheMapIsChangedFirst(PartitionRebalance):
 
 
 @known_bug(
+    "004-84",
+    'design document 004: "the migration of one partition from one node to another"',
+    breaks=PartitionRebalance.nodes_have_what_the_map_names_or_what_moves,
+    sizes={Node: 3, Partition: 1},
+    budgets={PartitionRebalance.stops: 0, PartitionRebalance.queries: 0},
+)
+class TheMoveIsPlannedAnew(PartitionRebalance):
+    """A rebalance that was planned anew sent a partition to a third node: the second one kept what it had of it."""
+
+    @PartitionRebalance.move.step(
+        (Move.none, Move.indexing), Move.indexing, by=MANAGER, spends=PartitionRebalance.moves
+    )
+    def start(self, p: Term[Partition], old: Term[Node], new: Term[Node]) -> None:
+        """The partition becomes passive on the node that is to have it now."""
+        require((self.master[p] == old) & (old != new), "the other node has the partition")
+        require(~self.nodes[old].paused.has(p), "its index goes on after an earlier move")
+        require(self.destination[p] != new, "it does not move there yet")
+        self.origin[p] = old
+        self.destination[p] = new
+        self.nodes[new].set_passive(p)
+
+
+@known_bug(
     "004-71",
     "design document 004: the default state of a partition is indexable",
     breaks=PartitionRebalance.indexes_go_on_when_nothing_moves,

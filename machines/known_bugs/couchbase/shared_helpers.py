@@ -29,7 +29,18 @@ from stagewright.machines.couchbase.partitions.partition_rebalance import (
 from stagewright.machines.couchbase.partitions.partition_replicas import PartitionReplicas
 from stagewright.machines.couchbase.partitions.partition_rollback import PartitionRollback
 from stagewright.machines.couchbase.partitions.partition_states import MANAGER
-from stagewright.spec import Bool, Fairness, Number, Term, action, greatest, least, require, some
+from stagewright.spec import (
+    Bool,
+    Fairness,
+    Number,
+    Term,
+    action,
+    choose,
+    greatest,
+    least,
+    require,
+    some,
+)
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 WEAK = Fairness.WEAK
@@ -163,6 +174,20 @@ class ReplicasAreIndexedWhenTheyAreQueried(PartitionReplicas):
         """Before, nobody would read it."""
         require(self.on_transfer.has(p), "it is on transfer")
         super().index_replica(p)
+
+
+@known_bug(
+    "004-85",
+    'design document 004: "dynamically query those now active replica partitions in addition"',
+    breaks=PartitionReplicas.the_index_in_which_a_partition_is_active_is_queried,
+    sizes={Partition: 1},
+)
+class TheMainIndexAloneIsQueried(PartitionReplicas):
+    """After a failover queries went to the main index alone: they found nothing of a partition until its transfer ended."""
+
+    def _rows_found(self, p: Term[Partition]) -> Number:
+        """What the main index has of an active partition."""
+        return choose(self.main.group[p].abit, self.main.group[p].content.rows, 0)
 
 
 @known_bug(

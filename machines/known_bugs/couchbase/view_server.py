@@ -33,7 +33,7 @@ class TransferEndsWithWhatIsWritten(ViewServer):
         require(self.indexes.on_transfer.has(p), "it is on transfer")
         require(self.indexes.main.group[p].pbit, "the main index has it")
         require(self.indexes.replica.paused.has(p), "the replica is unindexable")
-        written = choose(self.file.written == p, 1, 0)
+        written = choose(self.file.has_written(p), 1, 0)
         caught_up = self.file.seqs[p] + written >= self.indexes.target[p]
         require(caught_up, "the updater has written what the replica has")
         self.indexes.on_transfer.discard(p)

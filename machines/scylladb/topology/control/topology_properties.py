@@ -456,15 +456,14 @@ class TopologyProperties(TopologyRecord):
 
     @step_property
     def the_fence_moves_with_a_barrier(self, after: Self) -> Bool:
-        """Older requests are fenced when a barrier is done with them or put up with, at the end of a rollback, or by
+        """Older requests are fenced when a barrier is done with them or put up with, at rest before a cleanup, or by
         tablets: their barriers are those of `tablet-migration`, and that all nodes have drained then is assumed here.
         """
         moves = self.fence_version != after.fence_version
         over = after.barrier.any_of(Barrier.passed, Barrier.waived)
         passes = (self.barrier != after.barrier) & over
-        undone = self.transition_state == T.rollback_to_normal
         tablets = self.tablet_work.is_some() & (self.transition_state == T.tablet_migration)
-        return moves.implies(passes | undone | tablets | self.is_at_rest())
+        return moves.implies(passes | tablets | self.is_at_rest())
 
     @step_property
     def ranges_are_streamed_between_live_nodes(self, after: Self) -> Bool:
