@@ -168,7 +168,12 @@ class WhoWasReplacedIsForgotten(TopologyControl):
 # -- who is waited for -----------------------------------------------------------------------------------
 
 
-@known_bug("001-171", LEARNS, breaks=TopologyControl.barriers_pass_once_all_have_answered, budgets=ONE_FAULT)
+@known_bug(
+    "001-171",
+    LEARNS,
+    breaks=TopologyControl.barriers_pass_once_all_have_answered,
+    budgets=ONE_FAULT,
+)
 class BarriersAskWhoMoves(TopologyControl):
     """A barrier asked the node that joins or leaves, and none of those that go on to serve."""
 
