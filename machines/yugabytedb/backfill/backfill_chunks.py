@@ -362,10 +362,15 @@ class BackfillChunks(Machine):
             because="it changes nothing where no index is in progress",
         ),
         equivalent_loss(
-            _write, chunk, because="entries may be written more than once before the answer"
+            write_entries_of_some,
+            chunk,
+            because="entries may be written more than once before the answer",
         ),
         equivalent_loss(
-            _end_chunk, chunk, because="the chunk may as well go on for the other indexes"
+            fail_index, chunk, because="the chunk may as well go on for the other indexes"
+        ),
+        equivalent_loss(
+            fail_over, chunk, because="the answer to the old leader would be as true for the next"
         ),
         equivalent_loss(_end_chunk, start, because="the next chunk has its own"),
         equivalent_loss(_forget_answer, stop, late, because="the next answer overwrites it"),

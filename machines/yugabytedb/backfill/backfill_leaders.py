@@ -377,10 +377,20 @@ class BackfillLeaders(Machine):
             "thread is free",
             because="a thread that begins anew drops what it was going to write",
         ),
+        equivalent_loss(
+            record_failure,
+            version,
+            because="a thread that has seen the version before can only fail the index, too, as its tablet is not done",
+        ),
         equivalent_drop(
-            _leads,
+            launch_next_version,
             "the thread's master is the leader",
-            because="a write to the expected version is right, whoever makes it",
+            because="the next permission of the expected version is right, whoever writes it",
+        ),
+        equivalent_drop(
+            publish,
+            "the thread's master is the leader",
+            because="a tablet that is done is so for every leader",
         ),
         equivalent_loss(
             _end, Work.intent, because="a thread that writes once more finds another version"

@@ -500,7 +500,7 @@ class BackfillRpcs(Machine):
             because="a job whose tablets are done loses nothing by one more answer",
         ),
         equivalent_drop(
-            _is_for_this_job,
+            handle_refusal,
             "request is of this job",
             because="an index that is dropped fails, whoever asked",
         ),

@@ -69,6 +69,9 @@ from stagewright.spec import (
 )
 
 LAST_VERSION = 8
+STOPS_AT_ONCE = (
+    "clients may stop to use an index that is being removed before all servers know of that"
+)
 VERSION_SAYS_IT = "an index that is not there and was not is at version 0"
 
 
@@ -594,9 +597,8 @@ class IndexLife(Machine):
             "the index is past what the job would write",
             because="permissions have even numbers",
         ),
-        equivalent_loss(
-            _enter,
-            fully_applied,
-            because="clients may stop to use an index that is being removed before all servers know",
-        ),
+        equivalent_loss(give_up, fully_applied, because=STOPS_AT_ONCE),
+        equivalent_loss(drop_index, fully_applied, because=STOPS_AT_ONCE),
+        equivalent_loss(delete_index, fully_applied, because=STOPS_AT_ONCE),
+        equivalent_loss(drop_index_in_postgres, fully_applied, because=STOPS_AT_ONCE),
     )

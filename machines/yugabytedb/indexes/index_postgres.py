@@ -18,6 +18,7 @@ from stagewright.machines.yugabytedb.indexes.index_actors import (
 )
 from stagewright.machines.yugabytedb.indexes.index_life import (
     LAST_VERSION,
+    STOPS_AT_ONCE,
     VERSION_SAYS_IT,
     IndexLife,
     Job,
@@ -344,8 +345,10 @@ class PostgresIndex(IndexLife):
             alter_another_index,
             IndexLife.permission,
             IndexLife.version,
+            IndexLife.fully_applied,
             because="nothing of this index changes, and no server need learn so",
         ),
+        equivalent_loss(drop_index_in_postgres, IndexLife.fully_applied, because=STOPS_AT_ONCE),
         equivalent_drop(
             refresh, "they are behind", because="a catalog that is read once more is the same"
         ),
