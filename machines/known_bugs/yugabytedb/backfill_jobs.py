@@ -118,6 +118,11 @@ class CreatingWaitsForTheOtherTable(BackfillJobs):
 class AnswersDoNotNameTheirTable(BackfillJobs):
     """An answer names the tablet by its number: it is recorded for the tablet of that number of each table."""
 
+    @action(by=MASTER, fair=WEAK)
+    def backfill_chunk(self, b: Term[BaseTable], t: Term[Tablet]) -> None:
+        """A tablet has answered, and the table that it is of is found."""
+        self.jobs[b].backfill_chunk(t)
+
     @action(by=MASTER)
     def hear_answer(self, t: Term[Tablet]) -> None:
         """A tablet has answered while all tables are scanned."""
