@@ -107,6 +107,17 @@ class RebuildsWaitForThePublisher(TopologyControl):
         require(~self.unpublished_cdc_generations, "clients see the newest generation")
 
 
+@known_bug("001-176", STARTS, breaks=TopologyControl.decommissions_begin, budgets=TWO)
+class DecommissionsWaitForThePublisher(TopologyControl):
+    """A decommission waited until clients could see the newest CDC generation, as if it had made one."""
+
+    @action(by=COORDINATOR, fair=Fairness.WEAK)
+    def start_decommission(self, n: Term[Node]) -> None:
+        """The node is to stream its data to those that take over, when the last generation is published."""
+        super().start_decommission(n)
+        require(~self.unpublished_cdc_generations, "clients see the newest generation")
+
+
 @known_bug(
     "001-167",
     'design document 001: a node that leaves streams its data "to nodes that took over"',
