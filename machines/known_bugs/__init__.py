@@ -65,7 +65,9 @@ from stagewright.machines.known_bugs.scylladb.views import (
     views,
     views_done_again,
     views_held_up,
+    views_noticed,
     views_of_tablets,
+    views_together,
 )
 from stagewright.machines.known_bugs.yugabytedb import (
     backfill,
@@ -150,7 +152,9 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *views.BUGS,
     *views_done_again.BUGS,
     *views_held_up.BUGS,
+    *views_noticed.BUGS,
     *views_of_tablets.BUGS,
+    *views_together.BUGS,
 )
 """What the checker must find."""
 

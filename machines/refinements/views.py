@@ -26,7 +26,8 @@ def a_task_of_a_batch(worker: ViewWorker, seen: ViewTask, v: Term[View]) -> None
     completed = choose(worker.completed.has(v), Work.done, Term.of(Work.none))
     seen.work = choose(worker.batch.has(v), Work.executing, completed)
     seen.worked = worker.worked.has(v)
-    seen.forgotten = worker.forgotten.has(v)
+    known = (worker.completed | worker.batch).has(v)
+    seen.forgotten = worker.forgotten.has(v) | (worker.worked.has(v) & ~known)
 
 
 @refinement(

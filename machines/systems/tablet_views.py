@@ -481,6 +481,16 @@ class TabletViews(Machine):
         return revived.implies(after._is_at_rest(t))
 
     @step_property
+    def tasks_keep_their_ids(self, after: Self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        """000: a new coordinator sends "the same view building tasks", of which the worker answers that they were completed:
+        a task takes another's place where a tablet operation ends, or more is staged.
+        """
+        replaced = (self.batch[n].tablet == t) & ~self.batch[n].stale & after.batch[n].stale
+        ended = (~self._is_at_rest(t) & after._is_at_rest(t)) | (~self.split & after.split)
+        staged = some(~self.staged[n].has(r) & after.staged[n].has(r) for r in Row)
+        return replaced.implies(ended | staged)
+
+    @step_property
     def staging_tasks_are_created_for_something(self, after: Self, t: Term[Tablet]) -> Bool:
         """000: a process_staging task is created when "a staging sstable was registered", or the tablet splits."""
         kind = Type.process_staging

@@ -35,6 +35,7 @@ from stagewright.spec import (
     budget,
     choose,
     constant,
+    count,
     equivalent_drop,
     equivalent_loss,
     equivalent_weakening,
@@ -655,6 +656,14 @@ class CdcGenerations(Machine):
         accepted = (self.write.fate == Fate.none) & (after.write.fate == Fate.accepted)
         return accepted.implies(some(self.allows(n, after.write.timestamp) for n in Node))
 
+    @step_property
+    def decided_timestamps_are_kept(self, after: Self) -> Bool:
+        """003: a write "is translated to a mutation, which holds a timestamp": what Paxos decided is applied with its own,
+        by whichever node and however late.
+        """
+        decided = self.write.fate == Fate.decided
+        return decided.implies(after.write.timestamp == self.write.timestamp)
+
     @invariant
     def accepted_timestamps_find_a_stream(
         self, n: Term[Node], timestamp: Annotated[Number, between(0, LAST_TIMESTAMP)]
@@ -732,6 +741,19 @@ class CdcGenerations(Machine):
     def clients_see_a_generation_before_it_operates(self, g: Term[Generation]) -> Bool:
         """003: nodes describe a generation "when nodes learn about a CDC generation", some time before its timestamp."""
         return self.described.has(g) & every(self.clock(n) < self.start[g] for n in Node)
+
+    @sometimes(at={Generation: 3, joins: 2})
+    def generations_do_not_wait_for_each_other(self) -> Bool:
+        """003: the timestamp of a generation is "a minute or two" ahead, and the next one has one after it: the node for
+        which that is made does not wait until the other operates.
+        """
+        return (
+            count(
+                self.introduced.has(g) & every(self.clock(n) < self.start[g] for n in Node)
+                for g in Generation
+            )
+            > 1
+        )
 
     @sometimes
     def a_generation_operates_after_the_first(self, n: Term[Node]) -> Bool:

@@ -179,9 +179,18 @@ class CdcMapping(Machine):
         return some(self.ring[other].is_some() for other in token.until(end))
 
     def _was_made_for_two_shards(self, end: Token) -> Bool:
-        """The range's end is owned, or about to be, by a node with two shards."""
+        """The range's end is in a vnode that a node with two shards owns, or is about to."""
+        last, *others = reversed(end.around())
+        two = self._will_have_two_shards(last)
+        for vnode in others:
+            is_end = self.ring[vnode].is_some() | (self.joining == vnode)
+            two = choose(is_end, self._will_have_two_shards(vnode), two)
+        return two
+
+    def _will_have_two_shards(self, vnode: Token) -> Bool:
+        """Whose vnode ends there, or is about to, has two shards."""
         to_be = some(self.two_shards[node] for node in self.joining_node)
-        return choose(self.joining == end, to_be, self._owner_has_two_shards(end))
+        return choose(self.joining == vnode, to_be, self._owner_has_two_shards(vnode))
 
     def _owner_has_two_shards(self, end: Token) -> Bool:
         return some(self.two_shards[owner] for owner in self.ring[end])

@@ -341,8 +341,25 @@ class CdcPublication(Machine):
             (changed & (after.transition == target)).implies(self.transition.any_of(*sources))
             for target, sources in way.items()
         )
-        not_committed = (self.transition == COMMIT) & self.joins & (after.transition == NONE)
-        return in_order & ~not_committed
+        left_out = (self.transition == COMMIT) & self.joins & (after.transition == NONE)
+        return in_order & ~left_out
+
+    @invariant
+    def each_topology_change_has_a_generation_of_its_own(self, g: Term[Generation]) -> Bool:
+        """003: before a node refines the vnodes "it will introduce a new CDC generation" whose ranges refine those that there
+        will be: one that was committed is another ring's, also if its join was rolled back.
+        """
+        is_new = (self.transition == COMMIT) & (self.new_generation == g)
+        return is_new.implies(~self.committed.has(g))
+
+    @step_property
+    def requests_create_a_generation(self, after: Self) -> Bool:
+        """001: a request from the user "to create a new CDC generation" is over when there is one."""
+        over = (self.transition == COMMIT) & (after.transition == NONE)
+        committed = some(
+            (self.new_generation == g) & after.committed.has(g) for g in list(Generation)
+        )
+        return over.implies(committed)
 
     @accepts(begin)
     def topology_changes_do_not_wait_for_clients(self, g: Term[Generation], join: Bool) -> Bool:
@@ -405,7 +422,7 @@ class CdcPublication(Machine):
         is_new = self.new_generation == g
         place = g.number_column(lambda generation: generation.number)
         next_one = (self.transition == COMMIT).implies(
-            ~self.tokens.has(g) & (self.committed.has(g) | (place == self.committed.size()))
+            ~self.tokens.has(g) & (place == self.committed.size())
         )
         committed = self.transition.any_of(PUBLISH, WRITE_BOTH).implies(self.committed.has(g))
         return is_new.implies(next_one & committed)

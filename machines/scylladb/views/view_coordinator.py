@@ -383,6 +383,11 @@ class ViewCoordinator(Machine):
         return (batch.tablet == t) & (batch.base == b) & batch.done & self.called.has(s)
 
     @sometimes
+    def ranges_are_built_for_all_views(self, s: Term[Shard]) -> Bool:
+        """000: "The worker groups multiple view building tasks into a batch": those of all views of the table."""
+        return every(self.batch[s].views.has(v) for v in View)
+
+    @sometimes
     def views_are_built_one_by_one(self, after: Self, v: Term[View]) -> Bool:
         """000: "Once the view is built, an entry in system.built_views is created": while another of the same table has
         tasks.
@@ -447,6 +452,16 @@ class ViewCoordinator(Machine):
         stored = some((batch.tablet == t) & self.building[v].has(t) for t in Tablet)
         dropped = self.status[v] == ViewStatus.dropped
         return batch.views.has(v).implies((batch.base == self.table[v]) & (stored | dropped))
+
+    @step_property
+    def batches_are_of_one_type(self, after: Self, b: Term[Base], t: Term[Tablet]) -> Bool:
+        """000: tasks of one batch have the same type: what is staged is left to process_staging tasks."""
+        processed = self.staged[b].has(t) & ~after.staged[b].has(t)
+        by_its_task = some(
+            (self.batch[s].tablet == t) & (self.batch[s].base == b) & self.batch[s].views.is_empty()
+            for s in Shard
+        )
+        return processed.implies(by_its_task | after.dropped_tables.has(b))
 
     @invariant
     def idle_shards_hold_nothing(self, s: Term[Shard]) -> Bool:

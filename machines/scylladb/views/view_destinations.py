@@ -379,6 +379,13 @@ class ViewDestinations(Machine):
         )
 
     @sometimes
+    def views_are_built_one_by_one(self, after: Self, v: Term[View]) -> Bool:
+        """000: "Once the view is built, an entry in system.built_views is created": while another one has a task."""
+        built = (self.status[v] == ViewStatus.started) & (after.status[v] == ViewStatus.success)
+        waits = some((self.status[u] == ViewStatus.started) & ~self.scanned.has(u) for u in View)
+        return built & waits
+
+    @sometimes
     def staging_moves_with_its_tablet(self, v: Term[View], s: Term[Sstable]) -> Bool:
         """A row comes by repair when a view is built, and waits for its task on the replica that it moved to."""
         there = self.place[Replica.pending][s] == Place.with_task

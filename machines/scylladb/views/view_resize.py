@@ -85,12 +85,10 @@ class Type(Enum):
 class ResizeRelease(Profile):
     """What a version says about resizes."""
 
-    arbitrary: (
-        bool  # a tablet may split or merge alone, and tasks are looked up by their tokens (2026.2)
-    )
-    ranges_first: (
-        bool  # a tablet's range is built before its staging sstables; 000 has no order of them
-    )
+    # a tablet may split or merge alone, and tasks are looked up by their tokens (2026.2)
+    arbitrary: bool
+    # a tablet's range is built before its staging sstables are processed; 000 has no order of them
+    ranges_first: bool
 
 
 SEED = ResizeRelease("seed", arbitrary=False, ranges_first=False)
@@ -107,9 +105,8 @@ def _number(tablet: Tablet) -> int:
 class ViewResize(Machine):
     """Tasks follow the tablets that split and merge, and so do the staging sstables of the worker.
 
-    The formulas of `seed` are right where all tablets split or
-    merge at once. What the text says otherwise: it has tasks aborted at the start of every tablet
-    operation, and a resize has no such phase.
+    The formulas of `seed` are right where all tablets split or merge at once. What the text says otherwise: it has
+    tasks aborted at the start of every tablet operation, and a resize has no such phase.
     """
 
     release = profiles(SEED, SCYLLA_2026_2)
@@ -386,6 +383,15 @@ class ViewResize(Machine):
         )
 
     @step_property
+    def finished_ranges_have_no_task(self, after: Self) -> Bool:
+        """000: in a merge there is a new task "if such task doesn't exist": one for both ranges, so that none is left when
+        it is finished.
+        """
+        done = (self.batch == Work.done) & (self.type == Type.build_range) & ~self.stale
+        left = some((self.tablet == t) & after.building[t] for t in Tablet)
+        return (done & (after.batch == Work.none)).implies(~left)
+
+    @step_property
     def built_views_stay_built(self, after: Self) -> Bool:
         """000: "Once the view is built, an entry in system.built_views is created": it goes with its view alone."""
         return self.built.implies(after.built)
@@ -520,6 +526,8 @@ class ViewResize(Machine):
             merge, "a tablet ends there", "another begins", because="else nothing changes"
         ),
         equivalent_drop(_executes, "a batch is executed", because="a tablet may be read again"),
-        equivalent_loss(_end_batch, stale, because="a finished task that is removed was there"),
-        equivalent_loss(_adjust, building, because="in a split the first tablet keeps its id"),
+        equivalent_loss(
+            remove_finished, stale, because="a finished task that is removed was there"
+        ),
+        equivalent_loss(split, building, because="in a split the first tablet keeps its id"),
     )

@@ -49,6 +49,7 @@ from stagewright.spec import (
     profiles,
     require,
     set_of,
+    sometimes,
     step_property,
 )
 
@@ -407,6 +408,12 @@ class ViewStaging(Machine):
             & (now == Standing.leaving).implies(then != Standing.pending)
         )
 
+    @sometimes(at={restarts: 0})
+    def workers_notice_aborts(self, after: Self) -> Bool:
+        """000: the worker observes group0 "to notice when tasks are aborted": it leaves their batch before that is through."""
+        leaves = (self.batch == Work.executing) & (after.batch == Work.none)
+        return self.aborted & leaves
+
     @invariant
     def registered_sstables_have_a_task(self, s: Term[Sstable]) -> Bool:
         """000: "create view building tasks for this sstable": one that will find it, or has found it."""
@@ -463,11 +470,6 @@ class ViewStaging(Machine):
         ),
         equivalent_drop(
             observe_abort, "a batch is executed", because="a batch that is done is over as well"
-        ),
-        equivalent_loss(
-            observe_abort,
-            batch,
-            because="the batch, which holds nothing any more, also ends by itself",
         ),
         equivalent_loss(come, standing, because="a tablet may as well stay away"),
         equivalent_loss(give_up_leaving, standing, because="a migration may as well go on"),

@@ -42,6 +42,7 @@ from stagewright.spec import (
     require,
     scopes,
     set_of,
+    sometimes,
     step_property,
     volatile,
 )
@@ -81,8 +82,8 @@ class Work(Enum):
     done = auto()  # in the worker's completed tasks
 
 
-class Reign(Enum):
-    """Under which raft term a call was sent."""
+class RaftTerm(Enum):
+    """The `raft::term_t` with which a call was sent."""
 
     current = auto()
     older = auto()
@@ -111,7 +112,7 @@ class ViewTask(Machine):
     life: OneVar[Life] = one_of(Life, init=Life.absent)
     call: OneVar[Call] = volatile(one_of(Call, init=Call.none), of=COORDINATOR)
     # requests whose sender has given them up, and copies of requests; they may still arrive
-    late: SetVar[Reign] = observed(set_of(Reign), of=NETWORK)
+    late: SetVar[RaftTerm] = observed(set_of(RaftTerm), of=NETWORK)
     work: OneVar[Work] = volatile(one_of(Work, init=Work.none), of=WORKER)
     worked: FlagVar = history(flag())  # the worker has executed it to the end
     forgotten: FlagVar = history(flag())  # its node has restarted since
@@ -168,7 +169,7 @@ class ViewTask(Machine):
         """A request that its sender has given up, or a copy, arrives under the current term: it starts a batch too."""
         self._has_current_term()
         self._start()
-        self.late.discard(Reign.current)
+        self.late.discard(RaftTerm.current)
 
     @action(by=WORKER, fair=WEAK)
     def attach(self) -> None:
@@ -197,20 +198,20 @@ class ViewTask(Machine):
     def lose_call(self) -> None:
         """The request or the answer is lost; the coordinator waits a second, and selects anew."""
         require(self.call.any_of(Call.sent, Call.attached), "a call is under way")
-        self.late.put(Reign.current, self.late.has(Reign.current) | (self.call == Call.sent))
+        self.late.put(RaftTerm.current, self.late.has(RaftTerm.current) | (self.call == Call.sent))
         self.call = Call.none
 
     @action(by=NETWORK, spends=lost_calls)
     def repeat_call(self) -> None:
         """The request comes twice; the copy may find the worker's node restarted while the call still waits."""
         require(self.call.any_of(Call.sent, Call.attached), "a call is under way")
-        self.late.add(Reign.current)
+        self.late.add(RaftTerm.current)
 
     @action(by=NETWORK, fair=WEAK)
-    def drop_late(self, reign: Term[Reign]) -> None:
+    def drop_late(self, term: Term[RaftTerm]) -> None:
         """Such a request is lost too, or refused: its term is over, its task is gone or worked on."""
-        require(self.late.has(reign), "a request given up is under way")
-        self.late.discard(reign)
+        require(self.late.has(term), "a request given up is under way")
+        self.late.discard(term)
 
     @action(by=COORDINATOR, fair=WEAK)
     def forget_answer(self) -> None:
@@ -223,8 +224,8 @@ class ViewTask(Machine):
     def change_leader(self) -> None:
         """The raft leader changes: the new coordinator knows neither calls nor finished tasks."""
         under_way = (self.call == Call.sent) | ~self.late.is_empty()
-        self.late.put(Reign.older, under_way)
-        self.late.discard(Reign.current)
+        self.late.put(RaftTerm.older, under_way)
+        self.late.discard(RaftTerm.current)
         self.call = Call.none
 
     # -- the worker ------------------------------------------------------------------------------------
@@ -264,7 +265,7 @@ class ViewTask(Machine):
         self.work = Work.executing
 
     def _has_current_term(self) -> None:
-        require(self.late.has(Reign.current), "a request of the current term arrives")
+        require(self.late.has(RaftTerm.current), "a request of the current term arrives")
 
     # -- promises --------------------------------------------------------------------------------------
 
@@ -334,7 +335,7 @@ class ViewTask(Machine):
         These are the text's words; rows do not need it, as a task that is executed twice is done once.
         """
         starts = (self.work != Work.executing) & (after.work == Work.executing)
-        return starts.implies((self.call == Call.sent) | self.late.has(Reign.current))
+        return starts.implies((self.call == Call.sent) | self.late.has(RaftTerm.current))
 
     @step_property
     def aborted_tasks_are_not_sent(self, after: Self) -> Bool:
@@ -355,6 +356,21 @@ class ViewTask(Machine):
         """
         alive = (self.work == Work.executing) & (self.life == Life.normal)
         return alive.implies(~self.worked | self.forgotten)
+
+    @sometimes(at={restarts: 0})
+    def workers_notice_aborts(self, after: Self) -> Bool:
+        """000: the worker "also observes the group0 state to notice when tasks are aborted (by deleting them or by setting
+        the aborted flag)": a task leaves the batch that executes it, here for the flag.
+        """
+        return self._leaves_its_batch(after) & (self.life == Life.aborted)
+
+    @sometimes(at={restarts: 0})
+    def workers_notice_deletions(self, after: Self) -> Bool:
+        """The same of a task that is deleted."""
+        return self._leaves_its_batch(after) & (self.life == Life.dropped)
+
+    def _leaves_its_batch(self, after: Self) -> Bool:
+        return (self.work == Work.executing) & (after.work == Work.none)
 
     @lemma
     def what_was_done_is_known_or_forgotten(self) -> Bool:
@@ -459,11 +475,6 @@ class ViewTask(Machine):
             observe_abort,
             "it is executed",
             because="that an aborted task was completed is of no use",
-        ),
-        equivalent_loss(
-            observe_abort,
-            work,
-            because="the batch also ends by itself, and its result counts for nothing",
         ),
         equivalent_drop(
             restart,

@@ -29,6 +29,7 @@ from stagewright.spec import (
     equivalent_loss,
     equivalent_weakening,
     equivalents,
+    every,
     final,
     history,
     invariant,
@@ -114,10 +115,11 @@ class ViewWorker(Machine):
 
     @action(by=CLIENT, spends=drops)
     def drop_view(self, v: Term[View]) -> None:
-        """A view is dropped: its task is deleted."""
+        """A view is dropped: its task is deleted, and its entry in system.built_views."""
         require(self.created.has(v), "the view is there")
         self.dropped.add(v)
         self.tasks.discard(v)
+        self.built.discard(v)
 
     # -- the call ----------------------------------------------------------------------------------------
 
@@ -216,7 +218,6 @@ class ViewWorker(Machine):
         """No task is left, and another base table is processed: the worker's notes are cleared."""
         require(self.tasks.is_empty() & ~self._executes(), "no task is left")
         require(~(self.completed | self.flushed_views).is_empty(), "there are notes")
-        self.forgotten = self.forgotten | self.completed
         self.completed = frozenset()
         self.flushed_views = frozenset()
 
@@ -315,6 +316,19 @@ class ViewWorker(Machine):
         """000: a task is created with its view, and a dropped view's tasks are deleted."""
         return (self.tasks <= (self.created - self.dropped)) & (self.dropped <= self.created)
 
+    @sometimes
+    def tasks_are_executed_together(self) -> Bool:
+        """000: "The worker groups multiple view building tasks into a batch": one for all views of the tablet."""
+        return every(self.batch.has(v) for v in View)
+
+    @sometimes(at={restarts: 0})
+    def workers_notice_deletions(self, after: Self, v: Term[View]) -> Bool:
+        """000: the worker observes group0 "to notice when tasks are aborted (by deleting them …)": one leaves the batch,
+        which goes on with the others.
+        """
+        left = self.batch.has(v) & ~(after.batch | after.worked).has(v)
+        return self.dropped.has(v) & left & ~after.batch.is_empty()
+
     @step_property
     def one_batch_on_the_shard(self, after: Self) -> Bool:
         """000: "it can execute only one batch per shard"."""
@@ -332,6 +346,13 @@ class ViewWorker(Machine):
         """
         return (self.batch & self.worked) <= self.forgotten
 
+    @step_property
+    def finished_tasks_are_removed_together(self, after: Self) -> Bool:
+        """000: "This batching of removing finished tasks is done in order to reduce number of generated group0 operations":
+        a command removes all that the coordinator knows to be finished.
+        """
+        return (self.finished <= after.finished) | after.finished.is_empty()
+
     @accepts(remove_finished)
     def finished_tasks_are_removed_at_any_time(self) -> Bool:
         """000: finished tasks are removed "in 200ms intervals", whatever else is asked for or executed."""
@@ -347,10 +368,10 @@ class ViewWorker(Machine):
         """000, the same: an entry goes with its view alone."""
         return (self.built - self.dropped) <= (after.built | after.dropped)
 
-    @step_property
-    def dropped_views_are_not_built(self, after: Self) -> Bool:
-        """A view that is gone gets no entry in system.built_views."""
-        return (after.built - self.built) <= (self.created - self.dropped)
+    @invariant
+    def dropped_views_are_not_built(self) -> Bool:
+        """A view that is gone has no entry in system.built_views, and gets none."""
+        return self.built <= (self.created - self.dropped)
 
     @step_property
     def tasks_that_start_are_in_group0(self, after: Self) -> Bool:
@@ -378,8 +399,8 @@ class ViewWorker(Machine):
 
     @lemma
     def what_was_done_is_known_or_forgotten(self) -> Bool:
-        """A task that was executed is among the completed ones, or was."""
-        return self.worked <= (self.completed | self.forgotten)
+        """A stored task that was executed is among the completed ones, or was when the worker's node restarted."""
+        return (self.worked & self.tasks) <= (self.completed | self.forgotten)
 
     @lemma
     def the_worker_knows_views_that_are(self) -> Bool:
@@ -425,7 +446,6 @@ class ViewWorker(Machine):
             "the task is in the batch",
             because="a task that is not in the batch cannot leave it",
         ),
-        equivalent_loss(observe_drop, batch, because="the batch also ends by itself"),
         equivalent_drop(
             leave_base, "there are notes", because="where there are none none are lost"
         ),

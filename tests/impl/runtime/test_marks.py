@@ -40,7 +40,7 @@ def walked(program: Program, running: Instance, steps: int, chance: Random) -> N
         (TabletMigration, "fail_over", COORDINATOR, set()),
         (TopologyControl, "fail_over", TOPOLOGY, set()),
         (BackfillJob, "fail_over", MASTER, set()),
-        (ViewTask, "change_leader", VIEWS, {"late"}),  # its calls under way are of an older reign
+        (ViewTask, "change_leader", VIEWS, {"late"}),  # its calls under way are of an older term
     ],
 )
 def test_forgetting_is_the_change_of_leader_that_is_written_by_hand(

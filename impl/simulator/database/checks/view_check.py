@@ -22,7 +22,7 @@ from stagewright.impl.views.building.tasks import (
     task_program,
     tasks_in,
 )
-from stagewright.machines.scylladb.views.view_task import Call, Life, Reign, Work
+from stagewright.machines.scylladb.views.view_task import Call, Life, RaftTerm, Work
 from stagewright.spec.errors import RefusedError
 from stagewright.spec.trace import TraceWriter, observation
 from stagewright.spec.values import FrozenMap, State
@@ -53,7 +53,7 @@ class _Checked:
         """Whether a request that was given up, or a copy of one, may still arrive under the current term."""
         late = self.instance.state["late"]
         assert isinstance(late, frozenset)
-        return Reign.current in late
+        return RaftTerm.current in late
 
 
 class ViewCheck:

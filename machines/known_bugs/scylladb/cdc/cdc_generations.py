@@ -7,6 +7,7 @@ from stagewright.machines.scylladb.cdc.cdc_generations import (
     LEEWAY,
     RING_DELAY,
     CdcGenerations,
+    Fate,
     Generation,
     Known,
     Node,
@@ -221,6 +222,25 @@ class TheOldestWaitsForThoseBefore(CdcGenerations):
         """Nothing is there before it, published or not."""
         earlier = some(self.stored.has(h) & self.follows(kept, h) for h in Generation)
         return super()._may_be_the_oldest(n, kept) & ~earlier
+
+
+@known_bug(
+    "003-44",
+    "design document 003: a write is translated to a mutation, which holds a timestamp",
+    breaks=CdcGenerations.decided_timestamps_are_kept,
+)
+class DecisionsAreAppliedWithTheTimeOfTheNode(CdcGenerations):
+    """What Paxos had decided got a new timestamp at each node that applied it, so that none was ever too old: replicas had
+    the same change at several times, in streams of several generations.
+    """
+
+    @action(fair=WEAK)
+    def apply_decision(self, n: Term[Node], g: Term[Generation]) -> None:
+        """A node applies what Paxos decided, by its own clock."""
+        require(self.write.fate == Fate.decided, "a decision is to be applied")
+        now = self.clock(n)
+        self._write(n, g, now)
+        self.write.timestamp = now
 
 
 BUGS = known_bugs_in(globals())

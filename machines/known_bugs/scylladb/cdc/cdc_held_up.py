@@ -20,7 +20,7 @@ from stagewright.machines.scylladb.cdc.cdc_publication import (
     CdcPublication,
     Generation as NumberedGeneration,
 )
-from stagewright.spec import Bool, BudgetName, Number, Term, action, between, require, some
+from stagewright.spec import Bool, BudgetName, Number, Term, action, between, every, require, some
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 REACHED: dict[BudgetName, int | None] = {CdcGenerations.partitions: 0}
@@ -155,6 +155,22 @@ class WhatIsForgottenIsNotDescribed(CdcGenerations):
         """A node describes a generation that it still needs."""
         super().describe(n, g)
         require(self.known[n][g] == Known.usable, "it has the generation in memory")
+
+
+@known_bug(
+    "003-43",
+    "design document 003: the timestamp is the node's local time and a minute or two",
+    breaks=CdcGenerations.generations_do_not_wait_for_each_other,
+    sizes={Generation: 3},
+    budgets={**REACHED, CdcGenerations.joins: 2, CdcGenerations.writes: 0},
+)
+class JoinsWaitUntilAGenerationOperates(CdcGenerations):
+    """No node joined before the generation that was made for the last one operated."""
+
+    def _is_new(self, g: Term[Generation]) -> None:
+        super()._is_new(g)
+        operate = every(self.start[h] <= self.now for h in self.introduced)
+        require(operate, "all that were introduced operate")
 
 
 BUGS = known_bugs_in(globals())

@@ -113,4 +113,40 @@ class RequestsWaitForThePublisher(CdcPublication):
         self.joins = join
 
 
+@known_bug(
+    "003-45",
+    "design document 003: before that, it will introduce a new CDC generation",
+    breaks=CdcPublication.each_topology_change_has_a_generation_of_its_own,
+)
+class WhatIsCommittedIsUsedAgain(CdcPublication):
+    """The generation of a join that was rolled back served the next one: its ranges do not refine the vnodes that another
+    node's tokens make.
+    """
+
+    @CdcPublication.transition.step(NONE, COMMIT, by=COORDINATOR)
+    def begin(self, g: Term[Generation], join: Bool) -> None:
+        """A node joins, or a user asks for a new generation: a new one is made, if none is left over."""
+        is_next = g.number_column(lambda generation: generation.number) == self.committed.size()
+        require(self.in_group0, "topology is in group0")
+        left_over = join & self.committed.has(g) & ~self.tokens.has(g)
+        require(is_next | left_over, "it is the next generation, or is left over")
+        self.new_generation = g
+        self.joins = join
+
+
+@known_bug(
+    "003-46",
+    "design document 001: after getting a request from the user to create a new CDC generation",
+    breaks=CdcPublication.requests_create_a_generation,
+)
+class RequestsEndWithTheirBarrier(CdcPublication):
+    """A barrier failed, and with it a user's request: the generation was neither committed nor tried again."""
+
+    @CdcPublication.transition.step(COMMIT, NONE, by=COORDINATOR, spends=CdcPublication.failures)
+    def fail_request(self) -> None:
+        """A node does not answer the barrier: the request is over."""
+        require(~self.joins, "no node joins")
+        self.new_generation = None
+
+
 BUGS = known_bugs_in(globals())
