@@ -126,6 +126,7 @@ TOPOLOGY = Document(
                 CdcGenerations.nodes_learn_of_generations,
                 CdcPublication.a_node_joins_with_its_tokens_in_the_ring,
                 CdcPublication.a_request_leaves_the_ring_alone,
+                CdcPublication.requests_create_a_generation,
                 CdcPublication.a_transition_has_a_generation,
                 CdcPublication.a_topology_change_goes_one_way,
                 CdcPublication.one_topology_change_at_a_time,

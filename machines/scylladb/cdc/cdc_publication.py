@@ -501,6 +501,11 @@ class CdcPublication(Machine):
             because="tables that cannot be written are not: what is described is seen",
         ),
         equivalent_loss(
+            take_from_queue,
+            publishing,
+            because="what is not in the queue any more leaves it in vain, and no generation comes into it twice",
+        ),
+        equivalent_loss(
             fail_over,
             publishing,
             because="a coordinator that knows all that its predecessor knew does no harm",

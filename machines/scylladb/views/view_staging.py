@@ -471,7 +471,6 @@ class ViewStaging(Machine):
         equivalent_drop(
             observe_abort, "a batch is executed", because="a batch that is done is over as well"
         ),
-        equivalent_loss(come, standing, because="a tablet may as well stay away"),
         equivalent_loss(give_up_leaving, standing, because="a migration may as well go on"),
         equivalent_loss(
             restart,

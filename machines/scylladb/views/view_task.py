@@ -424,13 +424,7 @@ class ViewTask(Machine):
             lambda life: life.stored,
             because="a worker that refuses aborted tasks does as well",
         ),
-        equivalent_loss(create, life, because="a task may as well never be created"),
         equivalent_loss(drop, life, because="a view may as well not be dropped"),
-        equivalent_loss(
-            abort,
-            life,
-            because="a task that is not aborted is processed: what that breaks, the tablet's machine says",
-        ),
         equivalent_loss(
             start_late,
             work,

@@ -323,11 +323,8 @@ class ViewWorker(Machine):
 
     @sometimes(at={restarts: 0})
     def workers_notice_deletions(self, after: Self, v: Term[View]) -> Bool:
-        """000: the worker observes group0 "to notice when tasks are aborted (by deleting them …)": one leaves the batch,
-        which goes on with the others.
-        """
-        left = self.batch.has(v) & ~(after.batch | after.worked).has(v)
-        return self.dropped.has(v) & left & ~after.batch.is_empty()
+        """000: the worker observes group0 "to notice when tasks are aborted (by deleting them …)": one leaves the batch."""
+        return self.dropped.has(v) & self.batch.has(v) & ~(after.batch | after.worked).has(v)
 
     @step_property
     def one_batch_on_the_shard(self, after: Self) -> Bool:

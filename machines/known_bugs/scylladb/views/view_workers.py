@@ -117,12 +117,15 @@ class UpdatesAreSentBehind(ViewWorker):
     breaks=ViewWorker.finished_tasks_are_removed_once,
 )
 class ARestartMakesAllTasksAnew(ViewWorker):
-    """A worker whose node restarted had its tasks stored once more, also those that had been removed as finished."""
+    """A worker whose node restarted had the tasks that it had completed stored once more, also those that had been removed
+    as finished.
+    """
 
     @action(by=WORKER, spends=ViewWorker.restarts)
     def restart(self) -> None:
+        again = self.tasks | (self.completed - self.dropped)
         super().restart()
-        self.tasks = self.created - self.dropped
+        self.tasks = again
 
 
 @known_bug(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stagewright.machines.scylladb.cluster import Node
-from stagewright.machines.scylladb.views.view_staging import ViewStaging
+from stagewright.machines.scylladb.views.view_staging import Standing, ViewStaging
 from stagewright.machines.scylladb.views.view_task import (
     TOPOLOGY,
     WEAK,
@@ -111,14 +111,33 @@ class AbortedStagingTasksAreExecuted(ViewStaging):
 
 
 @known_bug("000-119", OBSERVED, breaks=ViewWorker.workers_notice_deletions)
-class OnlyAWholeBatchIsGivenUp(ViewWorker):
-    """The task of a dropped view left its batch only with all others: the batch went on to update a view that was gone."""
+class DroppedViewsAreUpdatedToTheEnd(ViewWorker):
+    """The worker looked which of its tasks had been deleted when it had executed them."""
 
     @action(by=WORKER, fair=WEAK)
     def observe_drop(self, v: Term[View]) -> None:
-        """No task of the batch is stored any more."""
-        require((self.batch & self.tasks).is_empty(), "none of the batch's tasks is stored")
+        """The task is completed."""
         super().observe_drop(v)
+        require(self.completed.has(v), "it is completed")
+
+
+@known_bug(
+    "000-120",
+    "design document 000, Tablet operations: the tasks are aborted at the start of the operation",
+    breaks=ViewStaging.tablets_leave_at_any_time,
+)
+class TabletsLeaveWhenAllIsRegistered(ViewStaging):
+    """A tablet was not moved while an sstable of it waited for its task to be stored."""
+
+    @ViewStaging.standing.step(
+        Standing.replica, Standing.leaving, by=TOPOLOGY, spends=ViewStaging.moves
+    )
+    def leave(self) -> None:
+        """The tablet migrates away when nothing waits to be registered."""
+        require(self.to_register.is_empty(), "nothing is to be registered")
+        self.aborted = self.started | (self.waiting > 0)
+        self.started = False
+        self.waiting = 0
 
 
 BUGS = known_bugs_in(globals())

@@ -26,7 +26,23 @@ from stagewright.machines.scylladb.views.view_resize import (
 )
 from stagewright.machines.scylladb.views.view_task import COORDINATOR, WORKER, Work
 from stagewright.machines.scylladb.views.view_worker import View as WorkerView, ViewWorker
-from stagewright.spec import Bool, Number, Term, action, count, every, flag, per, require
+from stagewright.spec import (
+    ANY,
+    Bool,
+    Number,
+    SetVar,
+    Term,
+    action,
+    constant,
+    count,
+    every,
+    flag,
+    initially,
+    per,
+    require,
+    set_of,
+    some,
+)
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 BATCH = "design document 000: the worker groups multiple view building tasks into a batch"
@@ -41,37 +57,42 @@ BATCH = "design document 000: the worker groups multiple view building tasks int
 class ABatchBuildsOneView(ViewCoordinator):
     """Each batch was of one view: a tablet of a table with ten views was read ten times."""
 
-    @action(by=COORDINATOR, fair=WEAK)
-    def send_build_range(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> None:
-        """A shard gets the build_range task of one tablet, where one view has one."""
-        super().send_build_range(s, t, b)
-        require(count(self._is_to_build(v, t) for v in View) == 1, "one view has a task for it")
+    first: SetVar[View] = constant(set_of(View, init=ANY))  # whose tasks come first
+
+    @initially
+    def one_is_the_first(self) -> Bool:
+        """Tasks have an order."""
+        return self.first.size() == 1
 
     @action(by=COORDINATOR, fair=WEAK)
-    def send_one(self, s: Term[Shard], t: Term[Tablet], b: Term[Base], one: Term[View]) -> None:
-        """Where several have, it gets one of them."""
+    def send_build_range(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> None:
+        """A shard gets the first build_range task of one tablet."""
         self._may_send(s, t, b)
-        require(self._is_to_build(one, t), "the view has a task for the tablet")
+        require(some(self._is_to_build(v, t) for v in View), "a view has a task for the tablet")
+        waits = some(self._is_to_build(v, t) & self.first.has(v) for v in View)
         for v in View:
-            self.batch[s].views.put(v, v == one)
+            self.batch[s].views.put(v, self._is_to_build(v, t) & (self.first.has(v) | ~waits))
 
 
 @known_bug("000-108", BATCH, breaks=ViewWorker.tasks_are_executed_together)
 class TasksAreCalledForOneByOne(ViewWorker):
     """The coordinator called for one task after the other."""
 
-    @action(by=COORDINATOR, fair=WEAK)
-    def ask(self) -> None:
-        """The coordinator calls the worker for the last task that it does not know to be finished."""
-        require((self.tasks - self.finished).size() == 1, "one is left")
-        super().ask()
+    first: SetVar[WorkerView] = constant(set_of(WorkerView, init=ANY))  # whose tasks come first
+
+    @initially
+    def one_is_the_first(self) -> Bool:
+        """Tasks have an order."""
+        return self.first.size() == 1
 
     @action(by=COORDINATOR, fair=WEAK)
-    def ask_for_one(self, v: Term[WorkerView]) -> None:
-        """Where several are left, it calls for one of them."""
+    def ask(self) -> None:
+        """The coordinator calls the worker for the first task that it does not know to be finished."""
         require(self.asked.is_empty(), "no call is under way")
-        require(self.tasks.has(v) & ~self.finished.has(v), "the task is not finished")
-        self.asked.add(v)
+        require(~(self.tasks <= self.finished), "a task is not finished")
+        left = self.tasks - self.finished
+        for v in WorkerView:
+            self.asked.put(v, left.has(v) & (self.first.has(v) | (left & self.first).is_empty()))
 
 
 @known_bug(
@@ -82,18 +103,22 @@ class TasksAreCalledForOneByOne(ViewWorker):
 class EachTaskIsRemovedByItself(ViewWorker):
     """Every finished task was removed by a group0 command of its own."""
 
-    @action(by=COORDINATOR, fair=WEAK)
-    def remove_finished(self) -> None:
-        """The coordinator removes the finished task, where there is one."""
-        require(self.finished.size() == 1, "there is one")
-        super().remove_finished()
+    first: SetVar[WorkerView] = constant(set_of(WorkerView, init=ANY))  # whose tasks come first
+
+    @initially
+    def one_is_the_first(self) -> Bool:
+        """Tasks have an order."""
+        return self.first.size() == 1
 
     @action(by=COORDINATOR, fair=WEAK)
-    def remove_one(self, v: Term[WorkerView]) -> None:
-        """Where there are several, it removes one of them."""
-        require(self.finished.has(v), "the task is finished")
-        self.tasks.discard(v)
-        self.finished.discard(v)
+    def remove_finished(self) -> None:
+        """The coordinator removes the first finished task."""
+        require(~self.finished.is_empty(), "there are some")
+        waits = ~(self.finished & self.first).is_empty()
+        for v in WorkerView:
+            later = waits & ~self.first.has(v)
+            self.tasks.put(v, self.tasks.has(v) & (~self.finished.has(v) | later))
+            self.finished.put(v, self.finished.has(v) & later)
 
 
 @known_bug(
