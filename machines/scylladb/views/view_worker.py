@@ -317,9 +317,9 @@ class ViewWorker(Machine):
         return (self.tasks <= (self.created - self.dropped)) & (self.dropped <= self.created)
 
     @sometimes
-    def tasks_are_executed_together(self) -> Bool:
-        """000: "The worker groups multiple view building tasks into a batch": one for all views of the tablet."""
-        return every(self.batch.has(v) for v in View)
+    def tasks_are_executed_together(self, after: Self) -> Bool:
+        """000: "The worker groups multiple view building tasks into a batch": one starts for all views of the tablet."""
+        return self.batch.is_empty() & every(after.batch.has(v) for v in View)
 
     @sometimes(at={restarts: 0})
     def workers_notice_deletions(self, after: Self, v: Term[View]) -> Bool:

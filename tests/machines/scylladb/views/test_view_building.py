@@ -91,7 +91,7 @@ def test_a_call_under_way_lets_an_aborted_task_be_executed_and_no_promise_minds(
     assert {v.name for v in report.verdicts if v.outcome is Outcome.VIOLATED} == {
         "no_batch_starts_for_an_aborted_task"
     }
-    assert "no batch\n    works for an aborted task" in (ViewBuilding.__doc__ or "")
+    assert "no batch works for an aborted task" in (ViewBuilding.__doc__ or "")
 
 
 def run(machine: type[Machine], story: str, **budgets: int) -> State:

@@ -9,7 +9,7 @@ from stagewright.checker.prove import prove
 from stagewright.machines import SHIPPED
 from stagewright.spec.declarations.exercised import exercising_scopes
 from stagewright.spec.define import define
-from stagewright.spec.definition import Definition
+from stagewright.spec.definition import Definition, PropertyKind
 from stagewright.spec.loading import find
 from stagewright.spec.machine import profile_names
 from stagewright.spec.scope import scope_of
@@ -26,7 +26,7 @@ STATES = {
     "view-task": 1_286,
     "view-updates": 8_247,
     "view-wakeups": 41_820,
-    "view-worker": 24_169,
+    "view-worker": 25_839,
 }
 OF_THE_SEED = {
     "view-building": 46_472,
@@ -104,6 +104,8 @@ def test_every_action_happens_and_every_premise_is_met_at_some_scope(name: str) 
 @pytest.mark.parametrize("name", PROVED)
 def test_what_holds_at_each_moment_and_at_each_step_is_proved(name: str) -> None:
     definition = definition_of(name)
+    sought = (PropertyKind.SOMETIMES, PropertyKind.SOMETIMES_STEP)
+    witnesses = {p.name for p in definition.properties if p.kind in sought}
     report = prove(definition, scope_of(definition), max_k=1, depth=1)
-    assert broken(report) == set()
-    assert all("1-induction" in v.note for v in report.verdicts)
+    assert broken(report) <= witnesses
+    assert all("1-induction" in v.note for v in report.verdicts if v.name not in witnesses)
