@@ -11,11 +11,11 @@ from stagewright.machines.scylladb.views.view_coordinator import (
     Tablet,
     View,
     ViewCoordinator,
+    ViewStatus,
 )
 from stagewright.machines.scylladb.views.view_destinations import (
     View as BuiltView,
     ViewDestinations,
-    ViewStatus,
 )
 from stagewright.machines.scylladb.views.view_resize import (
     Ends,
