@@ -8,6 +8,7 @@ from stagewright.machines.scylladb.cdc.cdc_generations import CdcGenerations
 from stagewright.machines.scylladb.cdc.cdc_publication import CdcPublication
 from stagewright.machines.scylladb.tablets.intranode_migration import IntranodeMigration
 from stagewright.machines.scylladb.tablets.load_balancer import LoadBalancer
+from stagewright.machines.scylladb.tablets.resize_guards import ResizeGuards
 from stagewright.machines.scylladb.tablets.stream_session import StreamSession
 from stagewright.machines.scylladb.tablets.tablet import TabletCluster
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
@@ -113,6 +114,8 @@ TOPOLOGY = Document(
                 TopologyNode.states_follow_the_diagram,
                 TopologySessions.the_topology_follows_its_table,
                 TopologySessions.done_means_done_by_all,
+                TopologySessions.operations_begin_whatever_is_queued,
+                Fencing.clients_write_whatever_is_fenced,
                 TopologyTransition.states_are_of_the_nodes_that_they_are_for,
                 TopologyTransition.states_follow_each_other_as_they_should,
                 TopologyTransition.one_node_at_a_time,
@@ -168,6 +171,7 @@ TOPOLOGY = Document(
                 LoadBalancer.topology_changes_are_requested_while_tablets_move,
                 LoadBalancer.nodes_are_drained_while_tablets_move,
                 LoadBalancer.tracks_are_left,
+                IntranodeMigration.tablets_are_moved_while_clients_write,
                 TopologyControl.tablets_move_in_their_tracks,
                 TopologyControl.operations_on_nodes_wait_for_the_track,
                 TopologyCoordinator.tablets_move_in_their_track,
@@ -219,6 +223,7 @@ TOPOLOGY = Document(
                 TabletReplicas.writes_reach_both_replica_sets,
                 TabletReplicas.writes_are_stored_while_replicas_change,
                 TabletReplicas.writes_succeed_while_replicas_change,
+                TabletReplicas.replicas_stream_while_clients_write,
                 TabletReplicas.new_replicas_are_complete,
                 TabletReplicas.only_replicas_hold_data,
                 TabletResize.only_replicas_store_rows,
@@ -228,6 +233,9 @@ TOPOLOGY = Document(
                 IntranodeMigration.the_pending_shard_is_complete,
                 IntranodeMigration.nothing_uses_the_leaving_shard_at_last,
                 IntranodeMigration.one_shard_holds_the_tablet_at_rest,
+                IntranodeMigration.rows_are_streamed_while_clients_write,
+                ResizeGuards.requests_are_taken_while_tablets_change,
+                ResizeGuards.tablets_migrate_under_requests,
                 StreamSession.complete_means_that_all_rows_arrived,
                 StreamSession.rows_are_wanted_until_they_are_there,
                 TopologyCluster.reads_see_acknowledged_writes,

@@ -33,6 +33,7 @@ from stagewright.machines.known_bugs.scylladb.cdc import (
 from stagewright.machines.known_bugs.scylladb.tablets import (
     balancer_requests,
     load_balancer,
+    replicas_held_up,
     resize,
     shared_helpers as shared_helpers_of_tablets,
     stream_session,
@@ -45,6 +46,7 @@ from stagewright.machines.known_bugs.scylladb.tablets import (
 from stagewright.machines.known_bugs.scylladb.topology import (
     fencing,
     group0,
+    requests_held_up,
     shared_helpers as shared_helpers_of_topology,
     topology,
     topology_change,
@@ -126,6 +128,8 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *partition_lists.BUGS,
     *partition_roles.BUGS,
     *partitions.BUGS,
+    *replicas_held_up.BUGS,
+    *requests_held_up.BUGS,
     *resize.BUGS,
     *tablet_invariants.BUGS,
     *tablet_repair.BUGS,

@@ -293,6 +293,21 @@ class IntranodeMigration(Machine):
         """Nor a read."""
         return ~self.reading
 
+    @accepts(start)
+    def tablets_are_moved_while_clients_write(self) -> Bool:
+        """001: the load balancer looks at tablets in transition and at requests for topology changes, at no client's."""
+        return self.stage == Stage.none
+
+    @accepts(stream)
+    def rows_are_streamed_while_clients_write(self) -> Bool:
+        """001, write_both_read_old: "Writes are going to both new and old replicas": streaming waits for none."""
+        return self.stage == Stage.streaming
+
+    @accepts(give_up_streaming)
+    def what_cannot_be_streamed_is_undone(self) -> Bool:
+        """Facts, 1a: a migration whose streaming fails is undone, whatever the pending shard has got by then."""
+        return (self.stage == Stage.streaming) & ~self.operated
+
     @lemma
     def writes_reach_both_shards(self) -> Bool:
         """001, stage 3: "All writes that will be stored by any replica in the old or the new set ... will reach

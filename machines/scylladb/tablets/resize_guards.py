@@ -25,6 +25,7 @@ from stagewright.spec import (
     OptionalVar,
     Record,
     Term,
+    accepts,
     action,
     budget,
     choose,
@@ -231,6 +232,32 @@ class ResizeGuards(Machine):
         return (t == TabletId.t0) | (self.layout == Layout.two_tablets)
 
     # -- promises ----------------------------------------------------------------------------------------------
+
+    @accepts(begin)
+    def requests_are_taken_while_tablets_change(self, n: Term[Node]) -> Bool:
+        """001: requests use the replicas that the stage names; they wait for no migration, and no resize."""
+        return self.guard[n].key.is_none()
+
+    @accepts(end)
+    def requests_end_while_tablets_change(self, n: Term[Node]) -> Bool:
+        """Nor does one that is done."""
+        return self.guard[n].key.is_some()
+
+    @accepts(split)
+    def tablets_are_split_under_requests(self) -> Bool:
+        """Facts, 1a: guards that a resize makes outdated are refreshed or aborted: it waits for none of them."""
+        return (self.layout == Layout.one_tablet) & self.migrating.is_none()
+
+    @accepts(merge)
+    def tablets_are_merged_under_requests(self) -> Bool:
+        """Likewise a merge."""
+        return (self.layout == Layout.two_tablets) & self.migrating.is_none()
+
+    @accepts(start_migration)
+    def tablets_migrate_under_requests(self, t: Term[TabletId]) -> Bool:
+        """001: a migration begins at once; its barrier waits for requests that began before it."""
+        there = (t == TabletId.t0) | (self.layout == Layout.two_tablets)
+        return there & self.migrating.is_none()
 
     @invariant
     def migrations_wait_for_requests_of_their_tablet(self, n: Term[Node]) -> Bool:

@@ -272,6 +272,15 @@ class TabletRepair(Machine):
         replica = self.replica[n]
         return (replica.repairs > 0).implies(replica.lock == replica.repairs)
 
+    @step_property
+    def locks_are_held_until_the_repair_is_to_end(self, after: Self, n: Term[Node]) -> Bool:
+        """Compaction must not mix what is repaired with what is not: a replica that has repaired keeps its lock until
+        all have; one that restarts forgets it, and that it was asked.
+        """
+        released = (self.replica[n].lock > 0) & (after.replica[n].lock == 0)
+        restarts = (self.asked[n] > 0) & (after.asked[n] == 0)
+        return ((self.stage == Stage.repair) & released).implies(restarts)
+
     @invariant
     def nothing_of_a_repair_outlives_it(self, n: Term[Node]) -> Bool:
         """Facts, 1a: a stale request to repair is rejected, joined, or waited for by the next barrier."""

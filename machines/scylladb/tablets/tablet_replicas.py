@@ -375,12 +375,35 @@ class TabletReplicas(Machine):
     ) -> Bool:
         """Facts, 1a: only what began under an older version is waited for: under load nothing would ever move else."""
         moves = self.replicas.has(leaving) & ~self.replicas.has(pending)
-        drained = every(
+        return self._rests() & moves
+
+    @accepts(remove_replica)
+    def replicas_are_removed_while_clients_write(self, leaving: Term[Node]) -> Bool:
+        """Likewise where the replication factor falls, down to one."""
+        return self._rests() & self.replicas.has(leaving) & (self.replicas.size() > 1)
+
+    @accepts(add_replica)
+    def replicas_are_added_while_clients_write(self, pending: Term[Node]) -> Bool:
+        """Likewise where it rises, as long as there is a node."""
+        return self._rests() & ~self.replicas.has(pending)
+
+    def _rests(self) -> Bool:
+        """The tablet is at rest, which everybody knows; the requests on their way began under that."""
+        return (self.stage == Stage.none) & every(
             (self.view[c].stage == Stage.none)
             & ((self.write[c].value == 0) | (self.write[c].stage == Stage.none))
             for c in Client
         )
-        return (self.stage == Stage.none) & moves & drained
+
+    @accepts(stream)
+    def replicas_stream_while_clients_write(self, pending: Term[Node]) -> Bool:
+        """001, write_both_read_old: "Writes are going to both new and old replicas": streaming waits for none."""
+        return (self.stage == Stage.streaming) & (self.next - self.replicas).has(pending)
+
+    @accepts(give_up_streaming)
+    def what_cannot_be_done_is_undone(self) -> Bool:
+        """Facts, 1a: a rebuild whose repair fails goes to `cleanup_target`, as does one whose streaming fails."""
+        return self.stage.any_of(Stage.rebuild_repair, Stage.streaming) & ~self.operated
 
     @accepts(store)
     def writes_are_stored_while_replicas_change(self, c: Term[Client], r: Term[Node]) -> Bool:
@@ -408,6 +431,15 @@ class TabletReplicas(Machine):
         read = self._chosen(view, view.stage.column(lambda stage: stage.reads))
         lacking = count(self.data[r] < self.acknowledged for r in read)
         return lacking * 2 <= read.size()
+
+    @step_property
+    def more_than_half_have_what_is_acknowledged(self, after: Self, c: Term[Client]) -> Bool:
+        """A quorum is more than half, of the replicas or of those that there are to be."""
+        write = self.write[c]
+        answered = (write.value > self.acknowledged) & (after.acknowledged == write.value)
+        old = (write.stored & self.replicas).size() * 2 > self.replicas.size()
+        new = (write.stored & self.next).size() * 2 > self.next.size()
+        return answered.implies(old | new)
 
     @invariant
     def acknowledged_writes_are_kept(self) -> Bool:

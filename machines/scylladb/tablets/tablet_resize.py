@@ -447,6 +447,28 @@ class TabletResize(Machine):
         moves = self.replicas[h].has(leaving) & ~self.replicas[h].has(pending)
         return there & moves & self.pending[h].is_none() & (self.track != FINALIZATION)
 
+    @accepts(revoke)
+    def decisions_are_revoked_until_they_are_carried_out(self) -> Bool:
+        """Facts, 1a: the balancer revokes a decision whose reason is gone, however far its preparation is: prepared, or
+        even being finalized, which then finds nothing to finalize.
+        """
+        return self.decision != Resize.none
+
+    @accepts(start_splitting)
+    def replicas_split_as_soon_as_they_know(self, n: Term[Node]) -> Bool:
+        """Facts, 1a: each replica splits for itself, and waits for no other."""
+        splits = (self.view[n].layout == Layout.one_tablet) & (
+            self.view[n].decision == Resize.split
+        )
+        return splits & self.unsplit.has(n) & ~self.splitting.has(n)
+
+    @step_property
+    def sstables_are_whole_until_they_are_split(self, after: Self, n: Term[Node]) -> Bool:
+        """An sstable with rows of both halves goes when it is split, or with its tablet; a restart splits none."""
+        gone = self.unsplit.has(n) & ~after.unsplit.has(n)
+        left = some(self.leaving[half] == n for half in list(Half))
+        return gone.implies(self.splitting.has(n) | left)
+
     @accepts(flush)
     def sstables_are_flushed_whole_as_long_as_no_split_is_decided(self, n: Term[Node]) -> Bool:
         """Sstables are split once a split is decided (scylladb PR #16580): who knows of none writes one sstable

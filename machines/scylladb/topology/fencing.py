@@ -575,6 +575,48 @@ class Fencing(Machine):
         version = self.request[n].version
         return (version > 0) & (version < self.barrier_version) & ~self.request[n].abandoned
 
+    @accepts(begin_write)
+    def clients_write_whatever_is_fenced(self, n: Term[Node]) -> Bool:
+        """001: the cluster learns of a stage while "Writes are going to both new and old replicas": no barrier keeps a
+        client from writing, nor does what its node has not learned yet.
+        """
+        return self.request[n].replica.is_none()
+
+    @accepts(begin_transaction)
+    def transactions_begin_whatever_is_fenced(self, n: Term[Node]) -> Bool:
+        """Nor from a lightweight transaction."""
+        return self.request[n].replica.is_none()
+
+    @accepts(store)
+    def writes_that_the_fence_lets_pass_are_stored(self, n: Term[Node], r: Term[Node]) -> Bool:
+        """Facts, 1a: a replica refuses what is below the fence, and takes everything else, newer or older than itself."""
+        request = self.request[n]
+        sent = (request.replica == r) & ~request.lwt
+        return sent & (request.version >= self.view[r].fence)
+
+    @accepts(refuse)
+    def what_is_below_the_fence_is_refused(self, n: Term[Node], r: Term[Node]) -> Bool:
+        """Facts, 1a: "stale topology exception": its client hears of it at once, and need not wait."""
+        request = self.request[n]
+        sent = (request.replica == r) & (request.executed == 0)
+        return sent & (request.version < self.view[r].fence)
+
+    @accepts(time_out)
+    def requests_are_given_up_at_any_time(self, n: Term[Node]) -> Bool:
+        """A client's time is up whatever the topology coordinator waits for."""
+        return self.request[n].replica.is_some() & ~self.request[n].abandoned
+
+    @accepts(learn)
+    def nodes_learn_whatever_they_hold(self, n: Term[Node]) -> Bool:
+        """Facts, 1a: requests hold their version of the token metadata; the node itself takes the next one meanwhile."""
+        behind = (self.view[n].version < self.version) | (self.view[n].fence < self.fence)
+        return behind & ~self.excluded.has(n)
+
+    @accepts(begin_streaming)
+    def nodes_stream_as_soon_as_the_session_is_open(self, n: Term[Node]) -> Bool:
+        """Facts, 1a: who has learned of a session streams in it, also while the next barrier goes on."""
+        return self.view[n].stage == Stage.both
+
     @accepts(acknowledge_drain)
     def barriers_wait_for_no_request_that_is_given_up(self, n: Term[Node]) -> Bool:
         """Facts, 1a: a node drains when "token-metadata versions < current are released": whoever gives a request up

@@ -254,6 +254,12 @@ class TopologySessions(Machine):
 
     # -- promises --------------------------------------------------------------------------------------
 
+    @accepts(start_operation)
+    def operations_begin_whatever_is_queued(self, s: Term[Session]) -> Bool:
+        """001: requests are of nodes, "Separately" from the global one: a queued TRUNCATE holds no operation up."""
+        rests = (self.transition_state == T.null) & self.running.is_none()
+        return rests & self.session.is_none() & ~self.used.has(s)
+
     @accepts(ask_to_truncate)
     def tables_are_truncated_at_any_time(self, s: Term[Session]) -> Bool:
         """TRUNCATE is queued whatever streams meanwhile: the request does not wait for its session."""
