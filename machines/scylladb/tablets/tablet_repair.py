@@ -278,8 +278,7 @@ class TabletRepair(Machine):
         all have; one that restarts forgets it, and that it was asked.
         """
         released = (self.replica[n].lock > 0) & (after.replica[n].lock == 0)
-        restarts = (self.asked[n] > 0) & (after.asked[n] == 0)
-        return ((self.stage == Stage.repair) & released).implies(restarts)
+        return ((self.stage == Stage.repair) & released).implies(after.asked[n] == 0)
 
     @invariant
     def nothing_of_a_repair_outlives_it(self, n: Term[Node]) -> Bool:
