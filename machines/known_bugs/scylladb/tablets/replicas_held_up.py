@@ -47,7 +47,7 @@ NOBODY_WAITS = (
 
 
 @known_bug(
-    "001-176",
+    "001-198",
     "facts on design document 001: a quorum is half of the replication factor and one more",
     breaks=TabletReplicas.more_than_half_have_what_is_acknowledged,
     sizes={Node: 4},
