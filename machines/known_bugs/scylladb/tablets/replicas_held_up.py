@@ -48,7 +48,7 @@ NOBODY_WAITS = (
 
 @known_bug(
     "001-198",
-    "facts on design document 001: a quorum is half of the replication factor and one more",
+    "design document 001, in the releases: a quorum is half of the replication factor and one more",
     breaks=TabletReplicas.more_than_half_have_what_is_acknowledged,
     sizes={Node: 4},
     budgets={
@@ -90,7 +90,7 @@ class TwoReplicasStay(TabletReplicas):
 
 @known_bug(
     "001-178",
-    "facts on design document 001, 1a: rebuild_repair, if it fails, is followed by cleanup_target",
+    "design document 001, in the releases: rebuild_repair, if it fails, is followed by cleanup_target",
     breaks=TabletReplicas.what_cannot_be_done_is_undone,
     budgets={TabletReplicas.writes: 0},
 )
@@ -155,7 +155,7 @@ class ShardsMoveInSilence(IntranodeMigration):
 
 @known_bug(
     "001-182",
-    "facts on design document 001, 1a: streaming, if it fails, is followed by cleanup_target",
+    "design document 001, in the releases: streaming, if it fails, is followed by cleanup_target",
     breaks=IntranodeMigration.what_cannot_be_streamed_is_undone,
 )
 class WhatHasBegunIsNotUndone(IntranodeMigration):
@@ -175,7 +175,7 @@ class WhatHasBegunIsNotUndone(IntranodeMigration):
 
 @known_bug(
     "001-183",
-    "facts on design document 001, 1a: compaction keeps what is repaired apart from what is not",
+    "design document 001, in the releases: compaction keeps what is repaired apart from what is not",
     breaks=TabletRepair.locks_are_held_until_the_repair_is_to_end,
 )
 class EachUnlocksWhenItIsDone(TabletRepair):
@@ -190,7 +190,7 @@ class EachUnlocksWhenItIsDone(TabletRepair):
 
 @known_bug(
     "001-184",
-    "facts on design document 001, 1a: the balancer revokes a resize decision",
+    "design document 001, in the releases: the balancer revokes a resize decision",
     breaks=TabletResize.decisions_are_revoked_until_they_are_carried_out,
     budgets={TabletResize.migrations: 0, TabletResize.decisions: 1},
 )
@@ -205,7 +205,7 @@ class WhatIsPreparedIsCarriedOut(TabletResize):
 
 @known_bug(
     "001-185",
-    "facts on design document 001, 1a: each replica splits its sstables, and reports",
+    "design document 001, in the releases: each replica splits its sstables, and reports",
     breaks=TabletResize.replicas_split_as_soon_as_they_know,
     budgets={TabletResize.migrations: 0, TabletResize.decisions: 1},
 )
@@ -221,7 +221,7 @@ class ReplicasSplitTogether(TabletResize):
 
 @known_bug(
     "001-186",
-    "facts on design document 001, 1a: a replica is ready once all its sstables are split",
+    "design document 001, in the releases: a replica is ready once all its sstables are split",
     breaks=TabletResize.sstables_are_whole_until_they_are_split,
     budgets={TabletResize.migrations: 0, TabletResize.decisions: 1, TabletResize.restarts: 1},
 )
@@ -252,7 +252,7 @@ class RequestsWaitForMigrations(ResizeGuards):
 
 @known_bug(
     "001-188",
-    "facts on design document 001, 1a: a resize waits for no request; its guard is refreshed or aborted",
+    "design document 001, in the releases: a resize waits for no request; its guard is refreshed or aborted",
     breaks=ResizeGuards.tablets_are_split_under_requests,
 )
 class ResizesWaitForRequests(ResizeGuards):

@@ -19,7 +19,7 @@ from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 WEAK = Fairness.WEAK
 ONLINE = 'design document 001, write_both_read_old: "Writes are going to both new and old replicas"'
-STALE = "facts on design document 001, 1a: a replica refuses what is below the fence"
+STALE = "design document 001, in the releases: a replica refuses what is below the fence"
 
 
 @known_bug("001-190", ONLINE, breaks=Fencing.clients_write_whatever_is_fenced)
@@ -103,7 +103,7 @@ class RequestsTimeOutAfterTheBarrier(Fencing):
 
 @known_bug(
     "001-196",
-    "facts on design document 001, 1a: streaming is accepted in an open session",
+    "design document 001, in the releases: streaming is accepted in an open session",
     breaks=Fencing.nodes_stream_as_soon_as_the_session_is_open,
     budgets={Fencing.writes: 0, Fencing.streams: 2, Fencing.bumps: 0, Fencing.failures: 0},
 )
