@@ -889,6 +889,10 @@ class TopologyChange(Machine):
             because="no table for CDC clients is lost here: cdc-publication has that",
         ),
         vacuous(
+            CdcPublication.requests_create_a_generation,
+            because="a node joins here, and no user asks for a generation: cdc-publication has that",
+        ),
+        vacuous(
             TabletMigration.only_rebuild_v2_repairs,
             TabletMigration.a_failed_repair_is_drained_after_it_failed,
             because="the tablet is neither repaired nor rebuilt here: tablet-migration has that",
