@@ -24,7 +24,6 @@ from stagewright.machines.couchbase.partitions.partition_rebalance import (
     Node,
     PartitionRebalance,
 )
-from stagewright.machines.couchbase.partitions.partition_states import PartitionGroup
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import Event
 from stagewright.spec.values import FrozenMap
@@ -74,7 +73,7 @@ _HIDDEN = frozenset(
             )
         ),
         *(step(action) for action in (R.release_old, R.resume)),
-        step(PartitionGroup.clean, of=R.nodes),
+        step(R.clean),
         _ACTIVATE,  # reported by the node, maybe late
     }
 )
