@@ -1,4 +1,4 @@
-"""Mistakes by which replicas of a tablet wait for clients, clients for them, or a lock and an sstable do not stay."""
+"""Mistakes by which replicas of a tablet wait for clients or each other, or clients for them, who need not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from stagewright.machines.scylladb.tablets.resize_guards import (
     TabletId,
 )
 from stagewright.machines.scylladb.tablets.resize_layout import Half
-from stagewright.machines.scylladb.tablets.tablet_repair import Node as RepairNode, TabletRepair
 from stagewright.machines.scylladb.tablets.tablet_replica_stages import Stage
 from stagewright.machines.scylladb.tablets.tablet_replicas import (
     COORDINATOR,
@@ -30,11 +29,8 @@ from stagewright.machines.scylladb.tablets.tablet_resize import (
 )
 from stagewright.spec import (
     Fairness,
-    Number,
-    SetOf,
     Term,
     action,
-    choose,
     every,
     require,
 )
@@ -44,25 +40,6 @@ WEAK = Fairness.WEAK
 NOBODY_WAITS = (
     'design document 001, write_both_read_old: "Writes are going to both new and old replicas"'
 )
-
-
-@known_bug(
-    "001-198",
-    "design document 001, in the releases: a quorum is half of the replication factor and one more",
-    breaks=TabletReplicas.more_than_half_have_what_is_acknowledged,
-    sizes={Node: 4},
-    budgets={
-        TabletReplicas.removals: 0,
-        TabletReplicas.additions: 0,
-        TabletReplicas.moves: 0,
-        TabletReplicas.failures: 0,
-    },
-)
-class HalfIsAQuorum(TabletReplicas):
-    """Of four replicas two were a quorum."""
-
-    def _quorum(self, replicas: SetOf[Node]) -> Number:
-        return choose(replicas.size() <= 1, 1, 2)
 
 
 @known_bug(
@@ -174,21 +151,6 @@ class WhatHasBegunIsNotUndone(IntranodeMigration):
 
 
 @known_bug(
-    "001-183",
-    "design document 001, in the releases: compaction keeps what is repaired apart from what is not",
-    breaks=TabletRepair.locks_are_held_until_the_repair_is_to_end,
-)
-class EachUnlocksWhenItIsDone(TabletRepair):
-    """A replica released its lock as soon as it had repaired, before the coordinator knew of all."""
-
-    @action(fair=WEAK)
-    def have_repaired(self, n: Term[RepairNode]) -> None:
-        """A replica has repaired, and needs no lock any more."""
-        super().have_repaired(n)
-        self.replica[n].lock = 0
-
-
-@known_bug(
     "001-184",
     "design document 001, in the releases: the balancer revokes a resize decision",
     breaks=TabletResize.decisions_are_revoked_until_they_are_carried_out,
@@ -217,22 +179,6 @@ class ReplicasSplitTogether(TabletResize):
         """A replica starts to split once all know that it should."""
         super().start_splitting(n)
         require(every(self._is_current(o) for o in ResizeNode), "everybody has learned of it")
-
-
-@known_bug(
-    "001-186",
-    "design document 001, in the releases: a replica is ready once all its sstables are split",
-    breaks=TabletResize.sstables_are_whole_until_they_are_split,
-    budgets={TabletResize.migrations: 0, TabletResize.decisions: 1, TabletResize.restarts: 1},
-)
-class ARestartForgetsWhatIsToBeSplit(TabletResize):
-    """A node that restarted took the sstables that it found for split ones."""
-
-    @action(spends=TabletResize.restarts)
-    def restart(self, n: Term[ResizeNode]) -> None:
-        """A node starts again, and knows of nothing to split."""
-        super().restart(n)
-        self.unsplit.discard(n)
 
 
 @known_bug(

@@ -102,5 +102,21 @@ class RepairWaitsForTheResize(TabletResize):
         require(~self._splits(n), "the table is not to be split")
 
 
+@known_bug(
+    "001-186",
+    "design document 001, in the releases: a replica is ready once all its sstables are split",
+    breaks=TabletResize.sstables_are_whole_until_they_are_split,
+    budgets={TabletResize.migrations: 0, TabletResize.decisions: 1, TabletResize.restarts: 1},
+)
+class ARestartForgetsWhatIsToBeSplit(TabletResize):
+    """A node that restarted took the sstables that it found for split ones."""
+
+    @action(spends=TabletResize.restarts)
+    def restart(self, n: Term[Node]) -> None:
+        """A node starts again, and knows of nothing to split."""
+        super().restart(n)
+        self.unsplit.discard(n)
+
+
 BUGS = known_bugs_in(globals())
 NOT_FOUND: tuple[NotFound, ...] = ()

@@ -10,7 +10,7 @@ from stagewright.machines.scylladb.tablets.tablet_repair import (
     Stage,
     TabletRepair,
 )
-from stagewright.spec import Fairness, Number, NumberVar, action, number, require
+from stagewright.spec import Fairness, Number, NumberVar, Term, action, number, require
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 WEAK = Fairness.WEAK
@@ -50,6 +50,21 @@ class SessionIsRememberedByTheCoordinatorAlone(TabletRepair):
 
     def _session_to_unlock(self) -> Number:
         return self.remembered
+
+
+@known_bug(
+    "001-183",
+    "design document 001, in the releases: compaction keeps what is repaired apart from what is not",
+    breaks=TabletRepair.locks_are_held_until_the_repair_is_to_end,
+)
+class EachUnlocksWhenItIsDone(TabletRepair):
+    """A replica released its lock as soon as it had repaired, before the coordinator knew of all."""
+
+    @action(fair=WEAK)
+    def have_repaired(self, n: Term[Node]) -> None:
+        """A replica has repaired, and needs no lock any more."""
+        super().have_repaired(n)
+        self.replica[n].lock = 0
 
 
 BUGS = known_bugs_in(globals())

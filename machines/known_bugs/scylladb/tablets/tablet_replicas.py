@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from stagewright.machines.scylladb.tablets.tablet_replica_stages import Stage
 from stagewright.machines.scylladb.tablets.tablet_replicas import Client, Node, TabletReplicas
-from stagewright.spec import Bool, Fairness, Number, Term, action, every, least, require
+from stagewright.spec import (
+    Bool,
+    Fairness,
+    Number,
+    SetOf,
+    Term,
+    action,
+    choose,
+    every,
+    least,
+    require,
+)
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 WEAK = Fairness.WEAK
@@ -85,6 +96,25 @@ class MovesWaitForSilence(TabletReplicas):
     def _has_drained(self) -> Bool:
         silent = every(self.write[c].value == 0 for c in Client)
         return super()._has_drained() & ((self.stage != Stage.none) | silent)
+
+
+@known_bug(
+    "001-198",
+    "design document 001, in the releases: a quorum is half of the replication factor and one more",
+    breaks=TabletReplicas.more_than_half_have_what_is_acknowledged,
+    sizes={Node: 4},
+    budgets={
+        TabletReplicas.removals: 0,
+        TabletReplicas.additions: 0,
+        TabletReplicas.moves: 0,
+        TabletReplicas.failures: 0,
+    },
+)
+class HalfIsAQuorum(TabletReplicas):
+    """Of four replicas two were a quorum."""
+
+    def _quorum(self, replicas: SetOf[Node]) -> Number:
+        return choose(replicas.size() <= 1, 1, 2)
 
 
 BUGS = known_bugs_in(globals())
