@@ -18,8 +18,13 @@ from stagewright.spec.declarations.actions import (
     step_property as step_property,
     wording as wording,
 )
-from stagewright.spec.declarations.budgets import BudgetName as BudgetName, budget as budget
+from stagewright.spec.declarations.budgets import (
+    BudgetName as BudgetName,
+    budget as budget,
+    fault_budget as fault_budget,
+)
 from stagewright.spec.declarations.equivalents import (
+    equivalent_disabled as equivalent_disabled,
     equivalent_drop as equivalent_drop,
     equivalent_helper as equivalent_helper,
     equivalent_loss as equivalent_loss,
@@ -204,6 +209,7 @@ __all__ = [
     "count",
     "define",
     "each",
+    "equivalent_disabled",
     "equivalent_drop",
     "equivalent_helper",
     "equivalent_loss",

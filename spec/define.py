@@ -220,7 +220,9 @@ class _Trace:
                 case Var():
                     self._variable(cast("Var[object, object]", member), root, keys)
                 case BudgetName():
-                    self._budget(Budget(name, member.default, member.doc), machine, root)
+                    self._budget(
+                        Budget(name, member.default, member.doc, member.of_faults), machine, root
+                    )
                 case Part():
                     inner = replace(root, prefix=f"{root.prefix}{name}.")
                     self._declared(member, inner.prefix)

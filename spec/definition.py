@@ -220,6 +220,7 @@ class Budget:
     name: str
     default: int | None
     doc: str = ""
+    of_faults: bool = False
 
 
 @dataclass(frozen=True)
@@ -308,6 +309,19 @@ class EquivalentWithout:
     reason: Reason
 
 
+@dataclass(frozen=True)
+class EquivalentDisabled:
+    """Actions that may never happen (of none: any), and why no promise minds. `prefix`: of a part's names."""
+
+    actions: tuple[str, ...]
+    reason: Reason
+    prefix: str = ""
+
+    def allows(self, action: str) -> bool:
+        """Whether the action is one of them."""
+        return action in self.actions if self.actions else action.startswith(self.prefix)
+
+
 Equivalent = (
     EquivalentDrop
     | EquivalentLoss
@@ -315,6 +329,7 @@ Equivalent = (
     | EquivalentValue
     | EquivalentHelper
     | EquivalentWithout
+    | EquivalentDisabled
 )
 
 
@@ -467,7 +482,18 @@ def _stable(value: object) -> str:
         inner = ",".join(
             _stable(getattr(value, f))
             for f in fields
-            if f not in ("where", "doc", "serial", "said_in", "part", "join", "bound", "because")
+            if f
+            not in (
+                "where",
+                "doc",
+                "serial",
+                "said_in",
+                "part",
+                "join",
+                "bound",
+                "because",
+                "of_faults",
+            )
         )
         return f"{type(value).__name__}({inner})"
     return repr(value)

@@ -159,7 +159,7 @@ def _in_order(definition: Definition, mutants: Sequence[Mutant], names: Sequence
 
     def rank(index: int) -> tuple[bool, bool]:
         mutant = mutants[index]
-        apt = must if mutant.kind is Kind.TIGHTEN else must_not
+        apt = must if mutant.kind in {Kind.DISABLE, Kind.TIGHTEN} else must_not
         return bool(mutant.reasons), not apt
 
     return sorted(range(len(mutants)), key=rank)

@@ -9,6 +9,7 @@ from enum import Enum
 from functools import cached_property
 
 from stagewright.checker.mutation.changes.columns import unknown_values
+from stagewright.checker.mutation.changes.disabled import unknown_actions
 from stagewright.checker.mutation.changes.edges import unknown_steps
 from stagewright.checker.mutation.changes.effects import unknown_joins
 from stagewright.checker.mutation.changes.mutants import Kind, Mutant
@@ -248,6 +249,7 @@ class MutationReport:
         yield from unknown_steps(self.definition)
         yield from unknown_values(self.definition)
         yield from unknown_joins(self.definition)
+        yield from unknown_actions(self.versions or (self.definition,))
         mutants = [*(finding.mutant for finding in self.findings), *self.with_parts]
         yield from unknown_helpers(self.definition, mutants)
 
@@ -279,6 +281,7 @@ _REDUNDANT = {
     Kind.SWAP: _NO_STEP,
     Kind.HELPER: _NO_STEP,
     Kind.EDGE: _NO_STEP,
+    Kind.DISABLE: "it never happens: remove it, or name a scope at which it does",
     Kind.TIGHTEN: "it refuses nothing that ever happens",
 }
 
@@ -291,5 +294,7 @@ _SURVIVED = {
     Kind.SWAP: "no property depends on this entry: state what does",
     Kind.HELPER: "steps and properties err alike: let a property say by itself what it requires",
     Kind.EDGE: "no property forbids this step: state what goes wrong",
+    Kind.DISABLE: "nothing says that it has to be possible: add an `@accepts`, a `@sometimes` or a liveness property; "
+    "if it is a fault, let it spend a `fault_budget`",
     Kind.TIGHTEN: "nothing says that it has to be possible: add an `@accepts`, a `@sometimes` or a liveness property",
 }

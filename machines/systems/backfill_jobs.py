@@ -24,10 +24,10 @@ from stagewright.spec import (
     Term,
     action,
     bounded,
-    budget,
     checked_alone,
     constant,
     every,
+    fault_budget,
     many,
     one_of,
     profiles,
@@ -58,7 +58,9 @@ class BackfillJobs(Machine):
     """The jobs of two tables, under one master leader."""
 
     release = profiles(NEWEST)
-    faults = budget(1, doc="changes of the master leader, and writes to the sys catalog that fail")
+    faults = fault_budget(
+        1, doc="changes of the master leader, and writes to the sys catalog that fail"
+    )
 
     exercised_at = scopes({Index: 1})
 

@@ -41,6 +41,7 @@ from stagewright.spec import (
     equivalent_without,
     equivalents,
     every,
+    fault_budget,
     final,
     initially,
     invariant,
@@ -94,16 +95,16 @@ class ClusterViews(Machine):
     """One tablet with one view, on nodes of which one may be asked to leave."""
 
     release = profiles(SCYLLA_2025_4, SCYLLA_2026_2)
-    leader_changes = budget(
+    leader_changes = fault_budget(
         1, doc="changes of the raft leader, with all coordinators that run on it"
     )
     requests = budget(1, doc="requests to leave")
     migrations = budget(0, doc="migrations for balance")
-    failures = budget(0, doc="barriers and actions of the tablet that fail")
-    faults = budget(0, doc="failed steps of the topology")
+    failures = fault_budget(0, doc="barriers and actions of the tablet that fail")
+    faults = fault_budget(0, doc="failed steps of the topology")
     drops = budget(0, doc="drops of the view")
-    lost_calls = budget(0, doc="calls whose request or answer is lost")
-    restarts = budget(0, doc="restarts of a worker")
+    lost_calls = fault_budget(0, doc="calls whose request or answer is lost")
+    restarts = fault_budget(0, doc="restarts of a worker")
 
     exercised_at = scopes(
         {},

@@ -54,6 +54,7 @@ from stagewright.spec import (
     equivalent_without,
     equivalents,
     every,
+    fault_budget,
     final,
     flag,
     initially,
@@ -121,7 +122,9 @@ class IndexBuild(Machine):
 
     release = profiles(NEWEST)
     writes = budget(1, doc="transactions of clients")
-    faults = budget(1, doc="changes of the master leader, and writes to the sys catalog that fail")
+    faults = fault_budget(
+        1, doc="changes of the master leader, and writes to the sys catalog that fail"
+    )
 
     exercised_at = scopes(
         {Index: 1},

@@ -43,6 +43,7 @@ from stagewright.spec import (
     equivalent_without,
     equivalents,
     every,
+    fault_budget,
     final,
     flag,
     history,
@@ -110,8 +111,8 @@ class TabletViews(Machine):
     migrations = budget(1, doc="migrations for balance")
     splits = budget(1, doc="splits of the table's tablet")
     repairs = budget(1, doc="repairs that bring a row")
-    leader_changes = budget(1, doc="changes of the raft leader, with all coordinators on it")
-    restarts = budget(0, doc="restarts of a node")
+    leader_changes = fault_budget(1, doc="changes of the raft leader, with all coordinators on it")
+    restarts = fault_budget(0, doc="restarts of a node")
 
     exercised_at = scopes(
         {},

@@ -55,6 +55,7 @@ from stagewright.spec import (
     equivalent_without,
     equivalents,
     every,
+    fault_budget,
     final,
     flag,
     initially,
@@ -167,9 +168,9 @@ class TopologyChange(Machine):
     joins = budget(1, doc="requests to join")
     migrations = budget(1, doc="migrations for balance")
     writes = budget(1, doc="rows that clients write")
-    failures = budget(0, doc="barriers and streams of the join that fail")
-    losses = budget(0, doc="writes that time out")
-    failovers = budget(0, doc="changes of the topology coordinator")
+    failures = fault_budget(0, doc="barriers and streams of the join that fail")
+    losses = fault_budget(0, doc="writes that time out")
+    failovers = fault_budget(0, doc="changes of the topology coordinator")
 
     exercised_at = scopes(
         {},

@@ -42,6 +42,7 @@ from stagewright.spec import (
     equivalent_loss,
     equivalent_value,
     equivalents,
+    fault_budget,
     final,
     invariant,
     leads_to,
@@ -92,7 +93,7 @@ class ViewServer(Machine):
     release = profiles(NEWEST)
     writes = budget(2, doc="mutations of documents")
     requests = budget(5, doc="requests of the cluster manager")
-    crashes = budget(1, doc="crashes of the group process")
+    crashes = fault_budget(1, doc="crashes of the group process")
 
     exercised_at = scopes(
         {Partition: 1},

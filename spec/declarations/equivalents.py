@@ -11,12 +11,13 @@ none can, the machine says why, beside its bodies: as a member that refers to th
         equivalent_value(Stage.repair, lambda stage: stage.storage, Replicas.both, because="…"),
         equivalent_helper(_is_due, "is never so", because="…"),
         equivalent_without(TabletMigration.fail_over, because="…"),
+        equivalent_disabled(save_progress, because="…"),
     )
 
 The first three are of what an action requires and assigns, itself or in a method that it calls; a method that
 is named stands for every action that calls it. The others are of steps that could be added, of values that a
-table could hold, of what a method could return that steps and properties share, and of what a step of a system could forget
-to join.
+table could hold, of what a method could return that steps and properties share, of what a step of a system could forget
+to join, and of actions that could never happen.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from stagewright.spec.definition import (
     Equivalent,
+    EquivalentDisabled,
     EquivalentDrop,
     EquivalentHelper,
     EquivalentLoss,
@@ -84,7 +86,7 @@ class _Helper:
     reason: Reason
 
 
-Said = _Drop | _Loss | _Step | EquivalentValue | _Helper | EquivalentWithout
+Said = _Drop | _Loss | _Step | EquivalentValue | _Helper | EquivalentWithout | EquivalentDisabled
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,12 +191,9 @@ def equivalent_helper(method: Method | property, *changes: str, because: str) ->
 
 def equivalent_without(*actions: Callable[..., None], because: str) -> EquivalentWithout:
     """No promise would mind if a step of the system did nothing of these actions of parts that it joins."""
-    from stagewright.spec.declarations.actions import member_of
-
     where = here()
     reason = _reason(because, where)
-    found = [member_of(action) for action in actions]
-    names = tuple(member.name for member in found if member is not None)
+    names = _names_of(actions)
     if len(names) != len(actions) or not actions:
         raise ReasonError(
             "equivalent_without(...) is given what is no action",
@@ -202,6 +201,31 @@ def equivalent_without(*actions: Callable[..., None], because: str) -> Equivalen
             help="write `equivalent_without(TabletMigration.fail_over, because=...)`",
         )
     return EquivalentWithout(names, reason)
+
+
+def equivalent_disabled(*actions: Callable[..., None], because: str) -> EquivalentDisabled:
+    """No promise would mind if these actions (of none: any of the machine) never happened.
+
+    Faults need no reason: what spends a `fault_budget(...)` may always fail to happen.
+    """
+    where = here()
+    reason = _reason(because, where)
+    names = _names_of(actions)
+    if len(names) != len(actions):
+        raise ReasonError(
+            "equivalent_disabled(...) is given what is no action",
+            where=where,
+            help="write `equivalent_disabled(save_progress, because=...)`",
+        )
+    return EquivalentDisabled(names, reason)
+
+
+def _names_of(actions: Sequence[Callable[..., None]]) -> tuple[str, ...]:
+    """The names of those that are actions."""
+    from stagewright.spec.declarations.actions import member_of
+
+    found = [member_of(action) for action in actions]
+    return tuple(member.name for member in found if member is not None)
 
 
 def equivalents_of(
@@ -224,6 +248,8 @@ def equivalents_of(
                         found += _losses(machine, prefix, said, names, inherited)
                     case _Helper():
                         found += _of_helper(prefix, said, inherited)
+                    case EquivalentDisabled():
+                        found.append(_disabled(prefix, said, inherited))
                     case _ if prefix:
                         pass
                     case _Step():
@@ -291,6 +317,14 @@ def _of_helper(prefix: str, said: _Helper, inherited: bool) -> list[Equivalent]:
         EquivalentHelper(within, c, replace(reason, subject=f"that `{name}` {c}"), prefix)
         for c in said.changes
     ]
+
+
+def _disabled(prefix: str, said: EquivalentDisabled, inherited: bool) -> EquivalentDisabled:
+    named = ", ".join(f"`{name}`" for name in said.actions) or "any action"
+    reason = replace(
+        said.reason, of_part=bool(prefix), inherited=inherited, subject=f"never doing {named}"
+    )
+    return EquivalentDisabled(tuple(prefix + name for name in said.actions), reason, prefix)
 
 
 def _names(

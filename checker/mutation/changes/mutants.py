@@ -25,6 +25,7 @@ class Kind(Enum):
     SWAP = "swap"  # a member of a table has another value in a column
     HELPER = "helper"  # a method that steps and properties share returns something else, for both
     EDGE = "edge"  # a step is added between two members that have none
+    DISABLE = "disable"  # an action never happens
     TIGHTEN = "tighten"  # an action is refused where it was not
 
 
@@ -59,6 +60,7 @@ def all_mutants(
     one of them has changed, as the definition was made of it; by default as its profile has it.
     """
     from stagewright.checker.mutation.changes.columns import swapped_columns
+    from stagewright.checker.mutation.changes.disabled import disabled
     from stagewright.checker.mutation.changes.edges import added_edges
     from stagewright.checker.mutation.changes.effects import lost_effects, lost_helpers, lost_joins
     from stagewright.checker.mutation.changes.requirements import changed_requirements
@@ -77,6 +79,7 @@ def all_mutants(
         found.extend(swapped_columns(definition, again))
         found.extend(changed_helpers(definition, machine, again))
     found.extend(added_edges(definition))
+    found.extend(disabled(definition))
     found.extend(tightened(definition))
     return found
 

@@ -1,4 +1,4 @@
-"""Mutants that ask for more: an action that never happens, is locked in a state, or waits for others.
+"""Mutants that ask for more: an action is locked in a state, or waits for others.
 
 What such a mutant refuses wrongly is noticed where something is to happen: by `sometimes`, `accepts`, a goal or
 liveness. Many machines promise nothing of the kind, so that these survivors are counted by themselves.
@@ -16,7 +16,6 @@ from stagewright.checker.mutation.changes.mutants import Kind, Mutant, part_of, 
 from stagewright.spec.definition import Action, AnyValue, Definition, Requirement
 from stagewright.spec.nodes import (
     BOOL,
-    FALSE,
     Apply,
     Bound,
     Literal,
@@ -36,10 +35,9 @@ _OTHER = 1 << 21  # the serial of the other member, apart from all that a defini
 
 
 def tightened(definition: Definition) -> Iterator[Mutant]:
-    """Each action that never happens, is locked in a state, is serialised, or asks for what its neighbour does."""
+    """Each action locked in a state, serialised, or asking for what its neighbour does."""
     steps = steps_of(definition)
     for number, action in enumerate(definition.actions):
-        yield _mutant(definition, action, "it is never enabled", FALSE)
         for variable, of in steps.items():
             place = _place(of, action)
             if place is not None:

@@ -27,6 +27,7 @@ from stagewright.spec import (
     equivalent_drop,
     equivalent_loss,
     equivalents,
+    fault_budget,
     final,
     invariant,
     leads_to,
@@ -72,7 +73,7 @@ class DesignDocuments(Machine):
 
     changes = budget(3, doc="design documents that are written or deleted")
     queries = budget(2, doc="queries")
-    crashes = budget(1, doc="crashes of the node")
+    crashes = fault_budget(1, doc="crashes of the node")
 
     definition = per(DesignDocument, optional(Definition))  # in the metadata file `master.couch.1`
     files: SetVar[File] = set_of(File)

@@ -42,6 +42,7 @@ from stagewright.spec import (
     equivalent_weakening,
     equivalents,
     every,
+    fault_budget,
     final,
     flag,
     history,
@@ -110,8 +111,8 @@ class IndexCompaction(Machine):
     release = profiles(SEED, COUCHBASE)
     writes = budget(3, doc="mutations of documents")
     requests = budget(2, doc="requests of the cluster manager")
-    crashes = budget(1, doc="crashes of the group process")
-    lost_headers = budget(
+    crashes = fault_budget(1, doc="crashes of the group process")
+    lost_headers = fault_budget(
         1, doc="crashes after which only the first header of the file can be read"
     )
 

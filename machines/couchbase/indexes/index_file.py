@@ -32,6 +32,7 @@ from stagewright.spec import (
     equivalent_loss,
     equivalent_weakening,
     equivalents,
+    fault_budget,
     final,
     flag,
     greatest,
@@ -110,7 +111,7 @@ class IndexFile(Machine):
     """
 
     inserts = budget(2, doc="bulk inserts, each into one node")
-    crashes = budget(2, doc="crashes of the process, or of the machine")
+    crashes = fault_budget(2, doc="crashes of the process, or of the machine")
 
     exercised_at = scopes({}, {inserts: 3, crashes: 1})
 

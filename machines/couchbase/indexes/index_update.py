@@ -33,6 +33,7 @@ from stagewright.spec import (
     equivalent_weakening,
     equivalents,
     every,
+    fault_budget,
     final,
     flag,
     invariant,
@@ -95,8 +96,8 @@ class IndexUpdate(Machine):
     """
 
     mutations = budget(3, doc="changes of documents")
-    errors = budget(1, doc="documents for which a map function fails")
-    crashes = budget(1, doc="updaters that die")
+    errors = fault_budget(1, doc="documents for which a map function fails")
+    crashes = fault_budget(1, doc="updaters that die")
 
     # documents
     value = per(Document, optional(City))  # none: deleted, or not there yet

@@ -41,6 +41,7 @@ from stagewright.spec import (
     equivalent_without,
     equivalents,
     every,
+    fault_budget,
     final,
     flag,
     invariant,
@@ -78,7 +79,7 @@ class PartitionIndex(Machine):
     release = profiles(SEED, COUCHBASE)
     writes = budget(2, doc="mutations of documents")
     requests = budget(3, doc="requests of the cluster manager")
-    interruptions = budget(1, doc="workers that the group process stops before they are done")
+    interruptions = fault_budget(1, doc="workers that the group process stops before they are done")
 
     index = part(PartitionGroup, without=(PartitionGroup.index, PartitionGroup.clean))
     source = per(Partition, number(0, LAST_SEQ))  # the highest sequence number of the partition
@@ -92,9 +93,9 @@ class PartitionIndex(Machine):
     cleaning = per(Partition, record(Entry))  # the cleaner's group
     blank = constant(record(Entry))
 
-    crashes = budget(1, doc="crashes of the group process")
-    kept = budget(0, doc="headers that a rollback may find")
-    rollbacks = budget(
+    crashes = fault_budget(1, doc="crashes of the group process")
+    kept = fault_budget(0, doc="headers that a rollback may find")
+    rollbacks = fault_budget(
         0, doc="documents that are lost, so that the index goes back to an earlier header"
     )
 

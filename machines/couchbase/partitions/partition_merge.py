@@ -25,7 +25,6 @@ from stagewright.spec import (
     States,
     Term,
     action,
-    budget,
     choose,
     constant,
     count,
@@ -34,6 +33,7 @@ from stagewright.spec import (
     equivalent_weakening,
     equivalents,
     every,
+    fault_budget,
     final,
     flag,
     invariant,
@@ -88,7 +88,7 @@ class PartitionMerge(Machine):
     There is no profile: of the merge, the document says that it is a k-way merge in order.
     """
 
-    failures = budget(1, doc="nodes that fail while they send")
+    failures = fault_budget(1, doc="nodes that fail while they send")
 
     # the node that has the row; none: there is no such row
     at = constant(per(Row, optional(Node, init=ANY)))

@@ -27,6 +27,7 @@ from stagewright.spec import (
     equivalent_loss,
     equivalent_weakening,
     equivalents,
+    fault_budget,
     final,
     invariant,
     leads_to,
@@ -65,7 +66,7 @@ class PartitionRollback(Machine):
     """
 
     changes = budget(3, doc="documents that are written or deleted")
-    failovers = budget(1, doc="failovers to the replica")
+    failovers = fault_budget(1, doc="failovers to the replica")
 
     # documents
     live: SetVar[Item] = set_of(Item)

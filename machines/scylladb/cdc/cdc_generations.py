@@ -41,6 +41,7 @@ from stagewright.spec import (
     equivalent_weakening,
     equivalents,
     every,
+    fault_budget,
     final,
     flag,
     initially,
@@ -160,8 +161,8 @@ class CdcGenerations(Machine):
     release = profiles(SEED, SEED_CODE, SCYLLA_2026_2, TWO_PHASE)
     joins = budget(1, doc="nodes that join, each with a new generation")
     writes = budget(1, doc="writes that are followed")
-    partitions = budget(1, doc="nodes that are cut off")
-    restarts = budget(0, doc="nodes that start again, or are new")
+    partitions = fault_budget(1, doc="nodes that are cut off")
+    restarts = fault_budget(0, doc="nodes that start again, or are new")
 
     exercised_at = scopes(
         {},

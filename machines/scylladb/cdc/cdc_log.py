@@ -46,6 +46,7 @@ from stagewright.spec import (
     equivalent_weakening,
     equivalents,
     every,
+    fault_budget,
     final,
     flag,
     initially,
@@ -116,7 +117,7 @@ class CdcLog(Machine):
 
     release = profiles(SEED, SCYLLA_2026_2, TWO_PHASE)
     joins = budget(2, doc="nodes that join; the first one is the cluster's first")
-    losses = budget(1, doc="messages that are lost")
+    losses = fault_budget(1, doc="messages that are lost")
 
     mapping = part(CdcMapping)
     each_alone = checked_alone(mapping)

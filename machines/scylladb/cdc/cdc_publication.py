@@ -27,13 +27,13 @@ from stagewright.spec import (
     Term,
     accepts,
     action,
-    budget,
     choose,
     equivalent_drop,
     equivalent_loss,
     equivalent_step,
     equivalents,
     every,
+    fault_budget,
     final,
     flag,
     initially,
@@ -106,8 +106,10 @@ class CdcPublication(Machine):
     """
 
     release = profiles(SEED, SCYLLA_2026_2)
-    failures = budget(1, doc="barriers and streams that fail, losses of the description tables")
-    failovers = budget(1, doc="changes of the topology coordinator")
+    failures = fault_budget(
+        1, doc="barriers and streams that fail, losses of the description tables"
+    )
+    failovers = fault_budget(1, doc="changes of the topology coordinator")
 
     # committed to group0
     in_group0: FlagVar = flag(init=ANY)  # the topology; before, nodes gossip

@@ -30,6 +30,7 @@ from stagewright.spec import (
     equivalent_loss,
     equivalents,
     every,
+    fault_budget,
     final,
     flag,
     invariant,
@@ -104,7 +105,7 @@ class IntranodeMigration(Machine):
 
     writes = budget(2, doc="writes that reach the node")
     reads = budget(1, doc="reads that reach the node")
-    failures = budget(1, doc="migrations that are undone")
+    failures = fault_budget(1, doc="migrations that are undone")
 
     exercised_at = scopes({reads: 0}, {writes: 1}, {})
 

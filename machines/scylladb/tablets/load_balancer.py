@@ -27,7 +27,6 @@ from stagewright.spec import (
     Term,
     accepts,
     action,
-    budget,
     choose,
     constant,
     count,
@@ -36,6 +35,7 @@ from stagewright.spec import (
     equivalent_weakening,
     equivalents,
     every,
+    fault_budget,
     final,
     flag,
     initially,
@@ -76,7 +76,7 @@ class Tablet(Entity, scope=3):
 class LoadBalancer(Machine):
     """Tablet replicas on shards, and plans to move them."""
 
-    disturbances = budget(
+    disturbances = fault_budget(
         1,
         doc="topology changes, nodes that drain, migrations that fail, changes of the coordinator",
     )

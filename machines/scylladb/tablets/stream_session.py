@@ -19,11 +19,11 @@ from stagewright.spec import (
     NumberVar,
     OneVar,
     action,
-    budget,
     choose,
     equivalent_drop,
     equivalent_loss,
     equivalents,
+    fault_budget,
     final,
     flag,
     invariant,
@@ -65,9 +65,9 @@ class Message(Enum):
 class StreamSession(Machine):
     """Sessions that are tried until one succeeds, each under a plan of its own."""
 
-    failures = budget(1, doc="sessions that fail at the follower")
-    losses = budget(1, doc="messages that are lost")
-    restarts = budget(1, doc="nodes that restart")
+    failures = fault_budget(1, doc="sessions that fail at the follower")
+    losses = fault_budget(1, doc="messages that are lost")
+    restarts = fault_budget(1, doc="nodes that restart")
 
     # the topology coordinator
     wanted: FlagVar = flag(init=True)  # the rows are to be streamed

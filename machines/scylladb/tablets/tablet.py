@@ -52,6 +52,7 @@ from stagewright.spec import (
     equivalent_without,
     equivalents,
     every,
+    fault_budget,
     final,
     flag,
     greatest,
@@ -94,7 +95,7 @@ class TabletCluster(Machine):
     reads = budget(1, doc="reads that clients send")
     compactions = budget(0, doc="split compactions that replicas start")
     loads = budget(0, doc="loads of rows from a backup")
-    crashes = budget(1, doc="nodes that crash")
+    crashes = fault_budget(1, doc="nodes that crash")
 
     # committed to group0
     tablets = many(
@@ -129,7 +130,7 @@ class TabletCluster(Machine):
 
     migrations = budget(1, doc="migrations that the load balancer starts")
     rebuilds = budget(0, doc="replicas that are added to a tablet")
-    coordinator_changes = budget(0, doc="changes of the topology coordinator")
+    coordinator_changes = fault_budget(0, doc="changes of the topology coordinator")
     repairs = budget(0, doc="tablet repairs that are requested")
     topology_changes = budget(0, doc="topology changes that are requested")
 

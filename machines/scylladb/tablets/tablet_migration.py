@@ -40,12 +40,12 @@ from stagewright.spec import (
     accepts,
     action,
     always_reachable,
-    budget,
     equivalent_drop,
     equivalent_loss,
     equivalent_value,
     equivalent_weakening,
     equivalents,
+    fault_budget,
     final,
     flag,
     invariant,
@@ -90,9 +90,9 @@ class TabletMigration(Machine):
     """
 
     release = profiles(SEED, SCYLLA_6_0, SCYLLA_2025_4, SCYLLA_2026_2)
-    failures = budget(1, doc="barriers and actions that fail")
-    failovers = budget(1, doc="changes of the topology coordinator")
-    exclusions = budget(doc="replicas that are declared gone for good")
+    failures = fault_budget(1, doc="barriers and actions that fail")
+    failovers = fault_budget(1, doc="changes of the topology coordinator")
+    exclusions = fault_budget(doc="replicas that are declared gone for good")
     exercised_at = scopes({}, {exclusions: 0})
 
     stage: OneVar[Stage] = one_of(Stage, init=Stage.none)

@@ -32,6 +32,7 @@ from stagewright.spec import (
     equivalent_loss,
     equivalents,
     every,
+    fault_budget,
     final,
     flag,
     invariant,
@@ -88,9 +89,9 @@ class TabletRepair(Machine):
     """One tablet that is repaired, by coordinators that change and requests that arrive more than once."""
 
     requests = budget(2, doc="repairs that are requested")
-    failures = budget(1, doc="answers that are lost")
-    failovers = budget(1, doc="changes of the topology coordinator")
-    restarts = budget(1, doc="nodes that restart")
+    failures = fault_budget(1, doc="answers that are lost")
+    failovers = fault_budget(1, doc="changes of the topology coordinator")
+    restarts = fault_budget(1, doc="nodes that restart")
 
     # committed to group0
     stage: OneVar[Stage] = one_of(Stage, init=Stage.none)

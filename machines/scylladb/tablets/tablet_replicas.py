@@ -38,6 +38,7 @@ from stagewright.spec import (
     equivalent_weakening,
     equivalents,
     every,
+    fault_budget,
     final,
     flag,
     greatest,
@@ -97,7 +98,7 @@ class TabletReplicas(Machine):
     removals = budget(2, doc="replicas that are removed")
     additions = budget(1, doc="replicas that are added")
     moves = budget(1, doc="replicas that are moved")
-    failures = budget(1, doc="transitions that are undone")
+    failures = fault_budget(1, doc="transitions that are undone")
 
     exercised_at = scopes(
         {writes: 0, Node: 3},

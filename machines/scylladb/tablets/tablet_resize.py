@@ -37,6 +37,7 @@ from stagewright.spec import (
     equivalent_weakening,
     equivalents,
     every,
+    fault_budget,
     final,
     flag,
     initially,
@@ -100,7 +101,7 @@ class View(Record):
 class TabletResize(Machine):
     """One table: decisions to split or merge, their preparation at the replicas, and their finalization."""
 
-    restarts = budget(0, doc="nodes that start again")
+    restarts = fault_budget(0, doc="nodes that start again")
 
     # committed to group0
     layout: OneVar[Layout] = one_of(Layout)
@@ -123,7 +124,7 @@ class TabletResize(Machine):
 
     decisions = budget(2, doc="resize decisions")
     migrations = budget(1, doc="migrations that balance load")
-    failovers = budget(0, doc="changes of the topology coordinator")
+    failovers = fault_budget(0, doc="changes of the topology coordinator")
 
     exercised_at = scopes(
         {decisions: 1, migrations: 0},

@@ -41,6 +41,7 @@ from stagewright.spec import (
     equivalent_weakening,
     equivalents,
     every,
+    fault_budget,
     final,
     flag,
     invariant,
@@ -190,11 +191,11 @@ class Fencing(Machine):
     refused_current: FlagVar = flag()  # a request that a client waits for, not below the fence
 
     release = profiles(SCYLLA_2025_4, Barriers("scylla-2026.2", True))
-    failures = budget(1, doc="commands to which a node does not answer")
+    failures = fault_budget(1, doc="commands to which a node does not answer")
     cleanups = budget(1, doc="replicas that are cleaned up")
     decommissions = budget(0, doc="nodes that are asked to leave")
-    exclusions = budget(0, doc="nodes that are declared gone for good")
-    failovers = budget(0, doc="changes of the topology coordinator")
+    exclusions = fault_budget(0, doc="nodes that are declared gone for good")
+    failovers = fault_budget(0, doc="changes of the topology coordinator")
 
     phase: OneVar[Phase] = one_of(Phase, init=Phase.none)
     purpose: OneVar[Purpose] = one_of(Purpose, init=Purpose.tablets)

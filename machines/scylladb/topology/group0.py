@@ -36,6 +36,7 @@ from stagewright.spec import (
     equivalent_weakening,
     equivalents,
     every,
+    fault_budget,
     final,
     flag,
     history,
@@ -85,10 +86,10 @@ class Change(Record):
 class Group0(Machine):
     """The log of group0 at its members, and the changes that they make."""
 
-    elections = budget(2, doc="members that stand for election")
+    elections = fault_budget(2, doc="members that stand for election")
     changes = budget(2, doc="changes that members want to make")
-    repeats = budget(0, doc="messages to the leader that are sent again")
-    restarts = budget(0, doc="members that restart")
+    repeats = fault_budget(0, doc="messages to the leader that are sent again")
+    restarts = fault_budget(0, doc="members that restart")
     voter_changes = budget(0, doc="members that become voters, or are voters no more")
 
     exercised_at = scopes(

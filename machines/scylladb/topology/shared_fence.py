@@ -37,6 +37,7 @@ from stagewright.spec import (
     equivalent_weakening,
     equivalents,
     every,
+    fault_budget,
     final,
     initially,
     invariant,
@@ -120,7 +121,7 @@ class SharedFence(Machine):
 
     release = profiles(Tracks("seed", True), Tracks("scylla-master", False))
     writes = budget(1, doc="rows that clients write")
-    failures = budget(1, doc="barriers to which a node does not answer in time")
+    failures = fault_budget(1, doc="barriers to which a node does not answer in time")
 
     exercised_at = scopes({failures: 0}, {})
 

@@ -58,6 +58,7 @@ from stagewright.spec import (
     equivalent_without,
     equivalents,
     every,
+    fault_budget,
     final,
     flag,
     initially,
@@ -122,7 +123,7 @@ class TopologyCluster(Machine):
     release = profiles(SEED, SCYLLA_6_0, SCYLLA_2025_4, SCYLLA_2026_2)
     writes = budget(1, doc="writes that clients send")
     reads = budget(1, doc="reads that clients send")
-    crashes = budget(0, doc="nodes that crash")
+    crashes = fault_budget(0, doc="nodes that crash")
 
     topology = part(
         TopologyOfRanges,
@@ -153,8 +154,8 @@ class TopologyCluster(Machine):
     stale_read: FlagVar = flag()
 
     operations = budget(1, doc="nodes that ask to join, replace, leave or be removed")
-    failures = budget(0, doc="steps that fail although all nodes are up")
-    coordinator_changes = budget(0, doc="changes of the topology coordinator")
+    failures = fault_budget(0, doc="steps that fail although all nodes are up")
+    coordinator_changes = fault_budget(0, doc="changes of the topology coordinator")
 
     exercised_at = scopes(
         {writes: 0},

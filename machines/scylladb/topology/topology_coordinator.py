@@ -34,6 +34,7 @@ from stagewright.spec import (
     equivalent_loss,
     equivalents,
     every,
+    fault_budget,
     final,
     flag,
     invariant,
@@ -122,8 +123,8 @@ class TopologyCoordinator(Machine):
     requests = budget(1, doc="requests to leave")
     migrations = budget(1, doc="migrations that the API starts")
     drops = budget(1, doc="tables that the API drops")
-    failures = budget(1, doc="barriers that fail")
-    failovers = budget(1, doc="changes of the raft leader, whose node coordinates")
+    failures = fault_budget(1, doc="barriers that fail")
+    failovers = fault_budget(1, doc="changes of the raft leader, whose node coordinates")
 
     exercised_at = scopes(
         {migrations: 0, drops: 0},

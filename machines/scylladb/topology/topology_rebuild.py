@@ -26,7 +26,6 @@ from stagewright.spec import (
     accepts,
     action,
     always_reachable,
-    budget,
     constant,
     count,
     equivalent_drop,
@@ -34,6 +33,7 @@ from stagewright.spec import (
     equivalent_weakening,
     equivalents,
     every,
+    fault_budget,
     final,
     flag,
     invariant,
@@ -75,9 +75,9 @@ class Write(Enum):
 class TopologyRebuild(Machine):
     """Rebuilds of nodes whose rows are gone, one at a time, while the other replicas serve and may die."""
 
-    losses = budget(1, doc="volumes that nodes lose")
-    crashes = budget(1, doc="nodes that crash")
-    failovers = budget(1, doc="changes of the topology coordinator")
+    losses = fault_budget(1, doc="volumes that nodes lose")
+    crashes = fault_budget(1, doc="nodes that crash")
+    failovers = fault_budget(1, doc="changes of the topology coordinator")
 
     datacenter = constant(per(Node, one_of(Datacenter)))
     # a row for every node

@@ -29,6 +29,7 @@ from stagewright.spec import (
     equivalent_weakening,
     equivalents,
     every,
+    fault_budget,
     final,
     invariant,
     leads_to,
@@ -75,7 +76,7 @@ class TopologySessions(Machine):
 
     operations = budget(1, doc="operations on nodes that stream")
     truncations = budget(1, doc="TRUNCATE requests")
-    failures = budget(1, doc="nodes that drive a stream and restart")
+    failures = fault_budget(1, doc="nodes that drive a stream and restart")
     exercised_at = scopes({}, {truncations: 2, Session: 3, failures: 0})
 
     # committed to group0

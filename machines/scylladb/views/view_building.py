@@ -48,6 +48,7 @@ from stagewright.spec import (
     equivalent_value,
     equivalents,
     every,
+    fault_budget,
     final,
     initially,
     invariant,
@@ -124,7 +125,7 @@ class ViewBuilding(Machine):
     release = profiles(SEED, SCYLLA_2026_2)
     migrations = budget(1, doc="migrations that the load balancer starts")
     replica_changes = budget(0, doc="replicas that are added to the tablet or removed")
-    failures = budget(1, doc="tablet operations that fail")
+    failures = fault_budget(1, doc="tablet operations that fail")
 
     # committed to group0
     tasks = many(

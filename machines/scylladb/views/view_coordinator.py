@@ -36,6 +36,7 @@ from stagewright.spec import (
     equivalent_weakening,
     equivalents,
     every,
+    fault_budget,
     final,
     flag,
     invariant,
@@ -116,8 +117,8 @@ class ViewCoordinator(Machine):
     release = profiles(SEED, SCYLLA_2026_2)
     staging_sstables = budget(1, doc="staging sstables that are registered")
     drops = budget(1, doc="views that are dropped, or tables with all their views")
-    leader_changes = budget(1, doc="changes of the view building coordinator")
-    restarts = budget(0, doc="restarts of a shard's node")
+    leader_changes = fault_budget(1, doc="changes of the view building coordinator")
+    restarts = fault_budget(0, doc="restarts of a shard's node")
 
     exercised_at = scopes(
         {},

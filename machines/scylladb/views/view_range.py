@@ -25,13 +25,13 @@ from stagewright.spec import (
     SetVar,
     Term,
     action,
-    budget,
     constant,
     equivalent_drop,
     equivalent_loss,
     equivalent_weakening,
     equivalents,
     every,
+    fault_budget,
     final,
     flag,
     initially,
@@ -68,8 +68,8 @@ class Progress(Record):
 class ViewRange(Machine):
     """A scan for one view, that is interrupted."""
 
-    restarts = budget(2, doc="restarts of the node")
-    reshardings = budget(1, doc="restarts with another number of shards")
+    restarts = fault_budget(2, doc="restarts of the node")
+    reshardings = fault_budget(1, doc="restarts with another number of shards")
 
     rows: SetVar[Token] = constant(set_of(Token, init=ANY))
     view: SetVar[Token] = set_of(Token)

@@ -36,6 +36,7 @@ from stagewright.spec import (
     equivalent_value,
     equivalents,
     every,
+    fault_budget,
     final,
     flag,
     invariant,
@@ -107,7 +108,7 @@ class ViewStaging(Machine):
 
     release = profiles(SEED, SCYLLA_2026_2)
     moves = budget(2, doc="migrations of the tablet to the node or away from it")
-    restarts = budget(1, doc="restarts of the node")
+    restarts = fault_budget(1, doc="restarts of the node")
 
     # the node's disk, and the tablet
     place = per(Sstable, one_of(Place, init=Place.nowhere))

@@ -30,6 +30,7 @@ from stagewright.spec import (
     equivalent_loss,
     equivalent_value,
     equivalents,
+    fault_budget,
     final,
     flag,
     history,
@@ -101,11 +102,11 @@ class ViewTask(Machine):
 
     aborts = budget(1, doc="tablet operations that begin")
     deletions = budget(1, doc="drops of the view")
-    lost_calls = budget(
+    lost_calls = fault_budget(
         1, doc="calls whose request or answer is lost, or whose request comes twice"
     )
-    leader_changes = budget(1, doc="changes of the view building coordinator")
-    restarts = budget(1, doc="restarts of a worker")
+    leader_changes = fault_budget(1, doc="changes of the view building coordinator")
+    restarts = fault_budget(1, doc="restarts of a worker")
 
     exercised_at = scopes({}, {aborts: 0, deletions: 0})
 

@@ -27,11 +27,11 @@ from stagewright.spec import (
     action,
     between,
     bounded,
-    budget,
     equivalent_drop,
     equivalent_loss,
     equivalents,
     every,
+    fault_budget,
     final,
     flag,
     greatest,
@@ -66,7 +66,7 @@ class Key(Enum):
 class ViewUpdates(Machine):
     """One base row and its row in one view, which has another key whenever the base row's value changes."""
 
-    redos = budget(1, doc="executions of the task whose end is forgotten")
+    redos = fault_budget(1, doc="executions of the task whose end is forgotten")
 
     # the base replica
     value: OptionalVar[Key] = optional(Key)  # none: there is no row

@@ -30,6 +30,7 @@ from stagewright.spec import (
     equivalent_weakening,
     equivalents,
     every,
+    fault_budget,
     final,
     history,
     invariant,
@@ -70,8 +71,8 @@ class ViewWorker(Machine):
     """The tasks of one tablet replica: called for, executed, completed, removed."""
 
     drops = budget(1, doc="views that are dropped")
-    leader_changes = budget(1, doc="changes of the view building coordinator")
-    restarts = budget(1, doc="restarts of the worker's node")
+    leader_changes = fault_budget(1, doc="changes of the view building coordinator")
+    restarts = fault_budget(1, doc="restarts of the worker's node")
 
     exercised_at = scopes({}, {drops: 0, Row: 2, leader_changes: 0}, {drops: 0, leader_changes: 0})
 

@@ -27,13 +27,13 @@ from stagewright.spec import (
     Term,
     action,
     always_reachable,
-    budget,
     choose,
     constant,
     equivalent_drop,
     equivalent_loss,
     equivalents,
     every,
+    fault_budget,
     final,
     flag,
     invariant,
@@ -89,8 +89,8 @@ _UNTIL = list(Until)
 class BackfillChunks(Machine):
     """One tablet is scanned chunk by chunk for the indexes of a job."""
 
-    lost = budget(doc="requests and answers that are lost")
-    failovers = budget(1, doc="changes of the master leader")
+    lost = fault_budget(doc="requests and answers that are lost")
+    failovers = fault_budget(1, doc="changes of the master leader")
     exercised_at = scopes({Index: 1}, {failovers: 0}, {})
 
     # in the sys catalog

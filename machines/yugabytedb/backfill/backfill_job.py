@@ -60,6 +60,7 @@ from stagewright.spec import (
     equivalent_weakening,
     equivalents,
     every,
+    fault_budget,
     final,
     flag,
     history,
@@ -111,7 +112,9 @@ class BackfillJob(Machine):
     created: SetVar[Index] = set_of(Index)
     dropped: SetVar[Index] = set_of(Index)
 
-    faults = budget(1, doc="changes of the master leader, and writes to the sys catalog that fail")
+    faults = fault_budget(
+        1, doc="changes of the master leader, and writes to the sys catalog that fail"
+    )
     exercised_at = scopes({Index: 1}, {aborts: 0}, {Tablet: 1})
 
     # in the sys catalog

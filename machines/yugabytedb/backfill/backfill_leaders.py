@@ -37,6 +37,7 @@ from stagewright.spec import (
     equivalent_loss,
     equivalent_weakening,
     equivalents,
+    fault_budget,
     final,
     flag,
     invariant,
@@ -84,9 +85,9 @@ class Work(Record):
 class BackfillLeaders(Machine):
     """One index of one tablet, and threads of the masters that see it through its permissions."""
 
-    failovers = budget(TERMS, doc="changes of the master leader")
+    failovers = fault_budget(TERMS, doc="changes of the master leader")
     drops = budget(1, doc="DROP INDEX")
-    failures = budget(1, doc="tablets that do not answer")
+    failures = fault_budget(1, doc="tablets that do not answer")
 
     # in the sys catalog
     term: NumberVar = number(0, TERMS)  # of the leader; Raft refuses writes of earlier ones

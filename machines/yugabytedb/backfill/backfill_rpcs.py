@@ -37,6 +37,7 @@ from stagewright.spec import (
     equivalent_weakening,
     equivalents,
     every,
+    fault_budget,
     final,
     invariant,
     known_violations,
@@ -100,8 +101,8 @@ class BackfillRpcs(Machine):
 
     era = profiles(YUGABYTE_2, YUGABYTE_2026)
     aborts = budget(1, doc="DROP INDEX, and jobs that give up on their tablets")
-    lost = budget(1, doc="requests and answers that are lost")
-    changes = budget(1, doc="changes of the leader, of the masters or of the tablet")
+    lost = fault_budget(1, doc="requests and answers that are lost")
+    changes = fault_budget(1, doc="changes of the leader, of the masters or of the tablet")
     exercised_at = scopes({Index: 1, aborts: 2}, {lost: 0, changes: 0}, {Request: 1})
 
     # in the sys catalog

@@ -26,7 +26,6 @@ from stagewright.spec import (
     action,
     always_reachable,
     between,
-    budget,
     choose,
     constant,
     equivalent_drop,
@@ -34,6 +33,7 @@ from stagewright.spec import (
     equivalent_weakening,
     equivalents,
     every,
+    fault_budget,
     final,
     flag,
     invariant,
@@ -77,7 +77,7 @@ class Transaction(Enum):
 class BackfillSafeTime(Machine):
     """GetSafeTime on every tablet, one read time for all, then the scan."""
 
-    failovers = budget(1, doc="changes of the master leader")
+    failovers = fault_budget(1, doc="changes of the master leader")
 
     # in the sys catalog
     read_time: NumberVar = number(NO_TIME, LAST)  # `backfilling_timestamp`

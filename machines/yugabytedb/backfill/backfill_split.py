@@ -23,12 +23,12 @@ from stagewright.spec import (
     accepts,
     action,
     always_reachable,
-    budget,
     choose,
     equivalent_drop,
     equivalent_loss,
     equivalents,
     every,
+    fault_budget,
     final,
     flag,
     invariant,
@@ -92,8 +92,8 @@ class BackfillSplit(Machine):
     """One index is backfilled while tablets of its table may split."""
 
     era = profiles(SEED, YUGABYTE_2026)
-    failovers = budget(1, doc="changes of the master leader")
-    failures = budget(1, doc="jobs that wait too long for a split")
+    failovers = fault_budget(1, doc="changes of the master leader")
+    failures = fault_budget(1, doc="jobs that wait too long for a split")
 
     # in the sys catalog
     index: OneVar[Status] = one_of(Status, init=Status.in_progress)

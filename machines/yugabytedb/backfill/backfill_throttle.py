@@ -24,7 +24,6 @@ from stagewright.spec import (
     accepts,
     action,
     always_reachable,
-    budget,
     choose,
     constant,
     count,
@@ -32,6 +31,7 @@ from stagewright.spec import (
     equivalent_weakening,
     equivalents,
     every,
+    fault_budget,
     final,
     history,
     invariant,
@@ -71,7 +71,7 @@ class Request(Enum):
 class BackfillThrottle(Machine):
     """Tasks share the slots of their tablet servers, and each has a rate of its own."""
 
-    crashes = budget(1, doc="tablet leaders that go away while a request runs")
+    crashes = fault_budget(1, doc="tablet leaders that go away while a request runs")
 
     request = per(Task, one_of(Request, init=Request.none))
     elapsed = per(Task, number(0, DEADLINE - 1))  # seconds since the request was sent

@@ -39,6 +39,7 @@ from stagewright.spec import (
     equivalent_weakening,
     equivalents,
     every,
+    fault_budget,
     final,
     flag,
     invariant,
@@ -165,7 +166,7 @@ class IndexRows(Machine):
 
     drops = budget(1, doc="indexes that clients drop")
 
-    old_leaders = budget(0, doc="chunks that a former leader of the tablet completes late")
+    old_leaders = fault_budget(0, doc="chunks that a former leader of the tablet completes late")
     exercised_at = scopes(
         {drops: 0, writes: 1},
         {drops: 0},

@@ -27,6 +27,7 @@ from stagewright.spec import (
     budget,
     checked_alone,
     choose,
+    equivalent_disabled,
     equivalent_drop,
     equivalent_loss,
     equivalent_step,
@@ -194,6 +195,9 @@ class Signals(Railway):
     """The same; what the crossing says is evaluated with the crossing."""
 
     each_alone = checked_alone(Railway.crossing)
+    harmless = equivalents(
+        equivalent_disabled(Railway.shut_gate, because="a light may stay as it is for ever")
+    )
 
 
 class Car(Entity, scope=2):

@@ -32,6 +32,7 @@ from stagewright.spec import (
     Term,
     budget,
     every,
+    fault_budget,
     flag,
     history,
     initially,
@@ -63,7 +64,7 @@ class TopologyRecord(Machine):
 
     release = profiles(SEED, SCYLLA_6_0, SCYLLA_2025_4, SCYLLA_2026_2)
     requests = budget(2, doc="requests of nodes and of the cluster, plans of the balancer, locks")
-    faults = budget(1, doc="crashes, failed steps, and changes of the topology coordinator")
+    faults = fault_budget(1, doc="crashes, failed steps, and changes of the topology coordinator")
     stages = budget(0, doc="changes of the stages of tablets, and their fences")
 
     # a row for every node

@@ -50,7 +50,11 @@ def facts_of(definition: Definition, profiles: tuple[str, ...] = ()) -> MachineF
         enums=tuple(enum_facts(kind) for kind in enums_of(definition)),
         variables=tuple(map(_variable, definition.variables)),
         budgets=tuple(
-            (b.name, "any" if b.default is None else str(b.default), b.doc)
+            (
+                b.name,
+                "any" if b.default is None else str(b.default),
+                ": ".join(filter(None, ("faults" if b.of_faults else "", b.doc))),
+            )
             for b in definition.budgets
         ),
         fairness=tuple((a.name, shared(a)) for a in assumptions(definition.actions) if a.shared),

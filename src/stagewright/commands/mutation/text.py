@@ -26,6 +26,7 @@ _VERBS = {
     Kind.SWAP: "table",
     Kind.HELPER: "shared",
     Kind.EDGE: "added step",
+    Kind.DISABLE: "never happens",
     Kind.TIGHTEN: "refuses more",
 }
 _MOST_ACTIONS = 4  # named in a line

@@ -1,0 +1,63 @@
+"""Mutants in which an action never happens.
+
+What an operator or a client asks for must be possible, and so must each decision that a coordinator may take: an `@accepts`,
+a `@sometimes`, a goal or liveness notices. A fault need not happen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+from stagewright.checker.mutation.changes.mutants import Kind, Mutant, part_of, with_action
+from stagewright.spec.definition import (
+    Action,
+    Definition,
+    EquivalentDisabled,
+    Reason,
+    Requirement,
+)
+from stagewright.spec.nodes import FALSE
+
+_TEXT = "it is never enabled"
+
+
+def disabled(definition: Definition) -> Iterator[Mutant]:
+    """Each action refused always."""
+    for action in definition.actions:
+        never = Requirement(_TEXT, FALSE, action.where)
+        changed = replace(action, requirements=(*action.requirements, never))
+        yield Mutant(
+            Kind.DISABLE,
+            action.name,
+            _TEXT,
+            partial(with_action, definition, action, changed),
+            action.where,
+            tuple(_reasons(definition, action)),
+            part_of(action.name),
+        )
+
+
+def _reasons(definition: Definition, action: Action) -> Iterator[Reason]:
+    """Why it may never happen: as the machine says, or since it is a fault, or does not happen at its scopes."""
+    for said in definition.equivalents:
+        if isinstance(said, EquivalentDisabled) and said.allows(action.name):
+            yield said.reason
+    for budget in definition.budgets:
+        if budget.of_faults and action.budget == budget.name:
+            yield Reason("it is a fault", action.where, inherited=True)
+    for idle in definition.unexercised or ():
+        if idle.name == action.name:
+            yield replace(idle.reason, inherited=True)
+
+
+def unknown_actions(versions: Sequence[Definition]) -> Iterator[EquivalentDisabled]:
+    """What the first definition says of actions that no version of it has."""
+    known = {action.name for version in versions for action in version.actions}
+    for said in versions[0].equivalents:
+        elsewhere = isinstance(said, EquivalentDisabled) and said.reason.inherited
+        if isinstance(said, EquivalentDisabled) and not (
+            elsewhere or known.issuperset(said.actions)
+        ):
+            yield said
