@@ -221,6 +221,7 @@ __all__ = [
     "eventually",
     "every",
     "fairness",
+    "fault_budget",
     "final",
     "first_where",
     "flag",

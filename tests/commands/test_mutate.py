@@ -139,7 +139,7 @@ def test_of_a_system_it_says_what_is_checked_with_its_parts(
     assert found["whole"] is True
     mutants = found["mutants"]
     assert isinstance(mutants, list)
-    assert len([m for m in mutants if m["kind"] != "tighten"]) == 4
+    assert len([m for m in mutants if m["kind"] != "tighten"]) == 6
     run(f"{SYSTEM}:Signals", "--json", "--parts", "--action", "shut_gate")
     found = document(capsys)
     assert found["with_parts"] == {"crossing": 0}

@@ -19,6 +19,7 @@ from stagewright.spec.definition import (
     Requirement,
 )
 from stagewright.spec.nodes import FALSE
+from stagewright.spec.source import here
 
 _TEXT = "it is never enabled"
 
@@ -46,7 +47,7 @@ def _reasons(definition: Definition, action: Action) -> Iterator[Reason]:
             yield said.reason
     for budget in definition.budgets:
         if budget.of_faults and action.budget == budget.name:
-            yield Reason("it is a fault", action.where, inherited=True)
+            yield Reason("it is a fault", action.where or here(), inherited=True)
     for idle in definition.unexercised or ():
         if idle.name == action.name:
             yield replace(idle.reason, inherited=True)
