@@ -225,6 +225,29 @@ def test_a_property_can_be_asked_what_it_alone_catches(
     assert " / " in needs["it_moves_or_is_stuck"]["mutant"]
 
 
+def test_what_was_found_before_is_tried_first(
+    toggle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = ("--property", "it_moves_or_is_stuck")
+    run(toggle, *named, "--out", tmp_path)
+    before = capsys.readouterr()
+    kept = tmp_path / "mutants.json"
+    assert run(toggle, *named, "--again", kept) == ExitCode.HOLDS
+    again = capsys.readouterr()
+    assert again.out == before.out
+    assert "checking 1 mutant of Toggle" in again.err
+    known = kept.read_text("utf-8")
+    kept.write_text(known.replace('"mutant": "', '"mutant": "no longer '), "utf-8")
+    assert run(toggle, *named, "--again", kept) == ExitCode.HOLDS, "it is searched for, then"
+    assert capsys.readouterr().out.startswith("it_moves_or_is_stuck: alone catches ")
+    run(toggle, "--again", kept, "--json")
+    assert set(cast("dict[str, object]", document(capsys)["needs"])) > {named[1]}, "of all"
+    for wrong in ("{", "[]", '{"needs": 3}'):
+        kept.write_text(wrong, "utf-8")
+        assert run(toggle, "--again", kept) == ExitCode.BAD_INPUT
+        assert "does not hold what `mutate --out` wrote" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("above", "code"), [("", ExitCode.VIOLATED), ("@lemma\n    ", ExitCode.HOLDS)]
 )

@@ -4,6 +4,10 @@ As JSON: {"machine", "profile", "fingerprint", "seconds", "scopes": [{"scope", "
 "alone", "shared", "nothing", "implied" or "undecided", "mutant": one that it alone catches, or a known bug, or null,
 "scope", "implied_by": [properties]}}}.
 Where scopes or mutants are chosen on the command line, nothing is known of the others: what has no mutant then is undecided.
+
+`--again FILE` tries first what FILE says that each property alone caught, at the scope where it did: after a change
+elsewhere in the machine it mostly still does, and that is far less than a search. FILE is what `--out` wrote, or the
+`mutants.json` beside the pages of documents.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stagewright.commands.console.exit_codes import ExitCode
@@ -39,6 +44,7 @@ def alone(args: argparse.Namespace, chosen: Chosen, scopes_of: Scopes) -> int:
     from stagewright.checker.mutation.exclusive import Sought, at_any_scope, bugs_alone
     from stagewright.checker.mutation.implied import implied
     from stagewright.checker.mutation.report import Need
+    from stagewright.commands.mutation.mutate import scope_named
     from stagewright.machines import SHIPPED
     from stagewright.spec.define import define
     from stagewright.spec.loading import find
@@ -47,12 +53,22 @@ def alone(args: argparse.Namespace, chosen: Chosen, scopes_of: Scopes) -> int:
     started = time.monotonic()
     machine = find(args.machine, SHIPPED)
     definition = define(machine, args.profile)
-    only(definition, args.property)  # all names are known
+    names = tuple(dict.fromkeys(args.property or [p.name for p in definition.properties]))
+    only(definition, names)  # all names are known
     widely = at_any_scope(definition)
     mutants = _mutants(machine, widely, args, chosen)
     limits = Limits(states=args.max_states, seconds=args.per_mutant)
-    found = dict(bugs_alone(definition, _bugs(args.machine), args.property, limits))
-    lacking = [name for name in dict.fromkeys(args.property) if name not in found]
+    found = dict(bugs_alone(definition, _bugs(args.machine), names, limits))
+    if args.again:
+        earlier = _earlier(args.again, args.machine, [n for n in names if n not in found])
+        usual = {str(scope): scope for scope in scopes_of(definition, args)}
+        for (example, at), asked in earlier.items():
+            again = [mutant for mutant in mutants if mutant.id == example]
+            scope = usual.get(at) or scope_named(definition, at)
+            if again:
+                _, caught = _searched(widely, [scope], again, asked, started, args)
+                found |= {n: s for n, s in caught.items() if s.need is Need.ALONE}
+    lacking = [name for name in names if name not in found]
     originals: list[Original] = []
     if lacking and not mutants:
         found |= dict.fromkeys(lacking, Sought(Need.UNDECIDED))
@@ -67,7 +83,7 @@ def alone(args: argparse.Namespace, chosen: Chosen, scopes_of: Scopes) -> int:
     seconds = args.per_mutant if args.timeout is None else min(args.per_mutant, args.timeout)
     for name, others in implied(definition, scope_of(definition), lacking, seconds).items():
         found[name] = Sought(Need.IMPLIED, implied_by=others)
-    needs = {name: found[name] for name in dict.fromkeys(args.property)}
+    needs = {name: found[name] for name in names}
     _show(definition, originals, needs, time.monotonic() - started, args)
     return _code(needs)
 
@@ -83,6 +99,26 @@ def _mutants(
     afresh = partial(defined_afresh, machine, widely.profile)
     mutants = chosen(all_mutants(widely, machine, lambda: at_any_scope(afresh())), widely, args)
     return mutants if args.parts else list(evaluated_here(widely, mutants))
+
+
+def _earlier(file: Path, machine: str, names: Sequence[str]) -> Mapping[tuple[str, str], list[str]]:
+    """The properties that alone caught a mutant, by the mutant and the scope."""
+    from stagewright.spec.errors import InputError
+
+    try:
+        kept = json.loads(file.read_text(encoding="utf-8"))
+        needs = kept["needs"] if "needs" in kept else kept.get(machine, {"needs": {}})["needs"]
+        found: dict[tuple[str, str], list[str]] = {}
+        for name in names:
+            need = needs.get(name, {})
+            if need.get("need") == "alone" and need.get("scope") and need.get("mutant"):
+                found.setdefault((need["mutant"], need["scope"]), []).append(name)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"{file} does not hold what `mutate --out` wrote: {error}",
+            help="name a mutants.json",
+        ) from None
+    return found
 
 
 def _searched(

@@ -53,6 +53,7 @@ examples:
   stagewright mutate tablet-migration --mutant "drop / read_new / action done"
   stagewright mutate view-task --alone
   stagewright mutate view-task --property aborts_are_not_revoked
+  stagewright mutate view-task --again docs/documents/mutants.json
   stagewright mutate tablet --reasons --timeout 600
   stagewright mutate --all --timeout 600 --out mutants
   stagewright mutate tablet --checkpoint mutants   # and again, after it was cut off
@@ -125,6 +126,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="only look for what this property alone catches: a known bug, or the first such mutant at any scope, the "
         "smallest first (repeatable)",
+    )
+    add(
+        "--again",
+        type=Path,
+        metavar="FILE",
+        help="as --property, of all properties if none is named; tries first what FILE, a mutants.json, says that each alone "
+        "caught before",
     )
     add(
         "--reasons",
@@ -201,10 +209,10 @@ def execute(args: argparse.Namespace) -> int:
             "--reasons is about all mutants of each reason",
             help="leave out --kind, --action, --mutant, --max-mutants, --alone and --parts",
         )
-    if args.property:
+    if args.property or args.again:
         if args.all or args.reasons:
             raise InputError(
-                "--property is about one machine, and looks for mutants by itself",
+                "--property and --again are about one machine, and look for mutants by themselves",
                 help="leave out --all and --reasons",
             )
         from stagewright.commands.mutation.alone import alone
@@ -368,14 +376,14 @@ def _scopes(definition: Definition, args: argparse.Namespace) -> Sequence[Scope]
             "--scope and --size or --budget are both given", help="write sizes into --scope too"
         )
     if args.scope:
-        found = [_scope(definition, text) for text in args.scope]
+        found = [scope_named(definition, text) for text in args.scope]
         return list(dict.fromkeys(found))
     if args.size or args.budget:
         return [scope_from(definition, args.size, args.budget)]
     return exercising_scopes(definition)
 
 
-def _scope(definition: Definition, text: str) -> Scope:
+def scope_named(definition: Definition, text: str) -> Scope:
     entries = [entry.strip() for entry in text.split(",") if entry.strip()]
     budgets = {budget.name for budget in definition.budgets}
     of_budgets = [e for e in entries if e.partition("=")[0] in budgets]
