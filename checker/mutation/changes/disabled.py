@@ -35,12 +35,12 @@ def disabled(definition: Definition) -> Iterator[Mutant]:
             _TEXT,
             partial(with_action, definition, action, changed),
             action.where,
-            tuple(_reasons(definition, action)),
+            tuple(reasons_never(definition, action)),
             part_of(action.name),
         )
 
 
-def _reasons(definition: Definition, action: Action) -> Iterator[Reason]:
+def reasons_never(definition: Definition, action: Action) -> Iterator[Reason]:
     """Why it may never happen: as the machine says, or since it is a fault, or does not happen at its scopes."""
     for said in definition.equivalents:
         if isinstance(said, EquivalentDisabled) and said.allows(action.name):

@@ -1,7 +1,8 @@
 """Mutants that ask for more: an action is locked in a state, or waits for others.
 
-What such a mutant refuses wrongly is noticed where something is to happen: by `sometimes`, `accepts`, a goal or
-liveness. Many machines promise nothing of the kind, so that these survivors are counted by themselves.
+What may never happen at all may be refused anywhere. Else, what such a mutant refuses wrongly is noticed where something is
+to happen: by `sometimes`, `accepts`, a goal or liveness. Many machines promise nothing of the kind, so that these survivors
+are counted by themselves.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import replace
 from enum import Enum
 from functools import partial
 
+from stagewright.checker.mutation.changes.disabled import reasons_never
 from stagewright.checker.mutation.changes.edges import Steps, steps_of
 from stagewright.checker.mutation.changes.mutants import Kind, Mutant, part_of, with_action
 from stagewright.spec.definition import Action, AnyValue, Definition, Requirement
@@ -110,6 +112,6 @@ def _mutant(definition: Definition, action: Action, text: str, condition: Node) 
         text,
         partial(with_action, definition, action, changed),
         action.where,
-        (),
+        tuple(reasons_never(definition, action)),
         part_of(action.name),
     )
