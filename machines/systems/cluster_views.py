@@ -14,6 +14,7 @@ from typing import Self
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.tablets.tablet_migration import Progress, TabletMigration
 from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Stage
+from stagewright.machines.scylladb.topology.control.topology_record import TopologyRecord as Record
 from stagewright.machines.scylladb.topology.topology_control import TopologyControl
 from stagewright.machines.scylladb.topology.topology_states import (
     NodeState,
@@ -38,6 +39,8 @@ from stagewright.spec import (
     budget,
     checked_alone,
     equivalent_drop,
+    equivalent_loss,
+    equivalent_value,
     equivalent_without,
     equivalents,
     every,
@@ -167,6 +170,10 @@ class ClusterViews(Machine):
             restricted(
                 ViewBuilding.aborts_wait_for_no_batch,
                 because="the operation starts when the barrier of the tablet's first stage has passed",
+            ),
+            restricted(
+                ViewBuilding.operations_are_undone_at_any_time,
+                because="001: a migration is undone when streaming has failed, and need not succeed",
             ),
         ),
     )
@@ -409,6 +416,16 @@ class ClusterViews(Machine):
         stays = self.topology.topology_request[pending].is_none()
         return asked & stays & self._could_move(leaving, pending)
 
+    @accepts(make_unwanted)
+    def migrations_need_not_succeed_when_their_node_leaves(self, leaving: Term[Node]) -> Bool:
+        """Facts, 1a: a stream is not tried again for ever with "a pending `leave` request of the leaving host", whatever
+        becomes of views.
+        """
+        asked = self.topology.topology_request[leaving] == Request.leave
+        leaves = self.views.replicas.has(leaving) & ~self.views.next.has(leaving)
+        streams = (self.tablet.stage == Stage.streaming) & ~self.tablet.unwanted
+        return asked & leaves & streams
+
     def _could_move(self, leaving: Term[Node], pending: Term[Node]) -> Bool:
         """Nodes and tablets are at rest, and one of them has the tablet, the other one not."""
         work = ~self.topology.cleanup_needed.is_empty() | self.topology.global_request.is_some()
@@ -435,6 +452,23 @@ class ClusterViews(Machine):
             TabletMigration.fail_over,
             ViewBuilding.change_leader,
             because="what a new leader would know of its predecessor's work is still so",
+        ),
+        equivalent_loss(
+            _settle_where_it_went,
+            Record.tablet_work,
+            because="a topology that does not know yet that its tablet has come to rest settles it in a step of its own",
+        ),
+        equivalent_value(
+            (
+                NodeState.absent,
+                NodeState.none,
+                NodeState.bootstrapping,
+                NodeState.replacing,
+                NodeState.rebuilding,
+                NodeState.removing,
+            ),
+            lambda state: state.in_transition,
+            because="no node is in this state here: topology-control has joins, removals and rebuilds",
         ),
         equivalent_drop(
             start_draining,

@@ -62,6 +62,7 @@ from stagewright.spec import (
     scopes,
     set_of,
     some,
+    sometimes,
     step_property,
     unexercised,
     vacuous,
@@ -553,6 +554,28 @@ class TabletViews(Machine):
         waits = (self.tasks[t][k] == Life.normal) & (self.host[t] == n) & self._is_at_rest(t)
         ranges = (k == Type.build_range) | (self.tasks[t][Type.build_range] == Life.absent)
         return waits & ranges & self.batch[n].tablet.is_none()
+
+    @accepts(remove_finished)
+    def finished_tasks_are_removed_at_any_time(
+        self, n: Term[Node], t: Term[Tablet], k: Term[Type]
+    ) -> Bool:
+        """000: finished tasks are removed "in 200ms intervals": before a tablet that begins to move has them aborted."""
+        batch = self.batch[n]
+        finished = (batch.tablet == t) & (batch.type == k) & batch.done & ~batch.stale
+        return finished & self.called.has(n) & (self.tasks[t][k] == Life.normal)
+
+    @accepts(mark_view_built)
+    def views_are_built_while_their_tablets_move(self) -> Bool:
+        """000: "Once the view is built, an entry in system.built_views is created": it waits for tasks alone."""
+        none = every(self.tasks[t][k] == Life.absent for t in Tablet for k in Type)
+        return (self.status == ViewStatus.started) & none
+
+    @sometimes(at={restarts: 0})
+    def workers_notice_aborts(self, after: Self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        """000: the worker observes group0 "to notice when tasks are aborted": it leaves a batch that is not through."""
+        executed = (self.batch[n].tablet == t) & ~self.batch[n].done
+        aborted = some((self.batch[n].type == k) & (self.tasks[t][k] == Life.aborted) for k in Type)
+        return executed & aborted & after.batch[n].tablet.is_none()
 
     @accepts(create_view)
     def views_are_created_while_tablets_change(self) -> Bool:

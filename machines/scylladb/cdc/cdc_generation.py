@@ -19,6 +19,8 @@ from stagewright.spec import (
     Machine,
     OneVar,
     action,
+    equivalent_disabled,
+    equivalents,
     final,
     flag,
     invariant,
@@ -26,6 +28,7 @@ from stagewright.spec import (
     liveness,
     one_of,
     require,
+    sometimes,
     step_property,
 )
 
@@ -144,6 +147,11 @@ class CdcGeneration(Machine):
         """
         return self.used.implies(self.life.any_of(L.committed, L.published, L.cleared))
 
+    @sometimes
+    def generations_are_used_before_they_are_published(self) -> Bool:
+        """003, the same: from then on nodes use it, whether CDC clients can see it or not."""
+        return self.used & (self.life == L.committed)
+
     @liveness
     def committed_generations_are_published(self) -> LeadsTo:
         """001: "a new CDC generation was committed and now we need to publish it" (scylladb #15194)."""
@@ -153,3 +161,18 @@ class CdcGeneration(Machine):
     def may_rest(self) -> Bool:
         """A generation may operate for ever; what waits for a barrier may wait, too."""
         return self.life != L.committed
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_disabled(
+            write_data,
+            commit,
+            upgrade,
+            abandon,
+            clear,
+            supersede,
+            overtake,
+            because="what is seen here is done elsewhere: cdc-generations and cdc-publication are to refine this",
+        ),
+    )

@@ -477,6 +477,7 @@ class CdcGenerations(Machine):
         timestamp: Annotated[Number, between(0, LAST_TIMESTAMP)],
     ) -> None:
         """A client writes, with a timestamp of its own choice, through node `n`."""
+        bounded(self.write.fate == Fate.none, "one write is followed")
         require(self.lets_through(n, timestamp), "the node accepts the timestamp")
         self._write(n, g, timestamp)
         self.write.timestamp = timestamp
@@ -484,6 +485,7 @@ class CdcGenerations(Machine):
     @action(by=CLIENT, spends=writes)
     def decide_by_paxos(self, n: Term[Node]) -> None:
         """Paxos decides a conditional write: its timestamp, the coordinator's time, is fixed for ever."""
+        bounded(self.write.fate == Fate.none, "one write is followed")
         self.write.fate = Fate.decided
         self.write.timestamp = self.clock(n)
 
@@ -650,6 +652,13 @@ class CdcGenerations(Machine):
         now = self.clock(n)
         started = some(self.operates(n, h, now) & (self.start[h] <= timestamp) for h in Generation)
         return started & self._is_not_far_ahead(n, timestamp) & self.uses(n, g, timestamp)
+
+    @accepts(decide_by_paxos)
+    def conditional_writes_are_decided_at_any_time(self, n: Term[Node]) -> Bool:
+        """003: to be rejected are the writes "that are supposed to use this new generation" which the node cannot read: one
+        with the node's own time is not, if it has what operates then.
+        """
+        return some(self.uses(n, g, self.clock(n)) for g in Generation)
 
     @step_property
     def timestamps_are_in_the_window(self, after: Self) -> Bool:

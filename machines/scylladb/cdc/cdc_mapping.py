@@ -21,6 +21,7 @@ from stagewright.spec import (
     OptionalVar,
     SetVar,
     Term,
+    accepts,
     action,
     budget,
     choose,
@@ -259,6 +260,14 @@ class CdcMapping(Machine):
             for stream in list(Token)
             if token.shard(2) is not stream.shard(2)
         )
+
+    @accepts(make_generation)
+    def nodes_join_with_any_token(self, n: Term[Node], t: Term[Token]) -> Bool:
+        """003: "The joining node learns about the current vnodes, chooses tokens which will split them": any vnode, and with
+        as many tokens as it likes.
+        """
+        del n
+        return self.joining.is_none() & every(~(self.ring[t] == owner) for owner in Node)
 
     @step_property
     def joins_only_add_tokens(self, after: Self, t: Term[Token]) -> Bool:

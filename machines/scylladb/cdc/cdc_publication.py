@@ -374,6 +374,23 @@ class CdcPublication(Machine):
         free = self.in_group0 & (self.transition == NONE)
         return free & (place == self.committed.size())
 
+    @accepts(describe)
+    def generations_are_published_whatever_the_topology_does(self, g: Term[Generation]) -> Bool:
+        """003: nodes describe a generation "when nodes learn about a CDC generation", and wait for no topology change
+        (scylladb #15194).
+        """
+        only_when(self.release.publisher)
+        place = g.number_column(lambda generation: generation.number)
+        published = self.described - self.unpublished
+        next_one = (place == published.size()) & self.committed.has(g)
+        return self.in_group0 & next_one & self.writable
+
+    @accepts(upgrade)
+    def clusters_are_upgraded_at_any_time(self) -> Bool:
+        """Topology moves to group0 when its operator asks for it, whatever clients see of the generation by then."""
+        only_when(self.release.publisher)
+        return ~self.in_group0
+
     @step_property
     def one_topology_change_at_a_time(self, after: Self) -> Bool:
         """001: a topology change has to "wait" until the state machine is free: so has that of a dead node."""

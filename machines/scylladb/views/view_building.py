@@ -42,6 +42,7 @@ from stagewright.spec import (
     budget,
     choose,
     count,
+    equivalent_disabled,
     equivalent_drop,
     equivalent_loss,
     equivalent_step,
@@ -466,6 +467,11 @@ class ViewBuilding(Machine):
         """000: "we simply delete relevant view building tasks", also while the tablet is in transition."""
         return self.status.any_of(ViewStatus.started, ViewStatus.success)
 
+    @accepts(mark_view_built)
+    def views_are_built_while_their_tablet_moves(self) -> Bool:
+        """000: "Once the view is built, an entry in system.built_views is created": it is when group0 stores no task of it."""
+        return (self.status == ViewStatus.started) & every(~self.is_stored(t) for t in Task)
+
     @accepts(migrate)
     def tablets_are_moved_at_any_time(self, leaving: Term[Node], pending: Term[Node]) -> Bool:
         """000: it is for the coordinator "to react to following tablet operations": they do not wait for it."""
@@ -487,6 +493,13 @@ class ViewBuilding(Machine):
     def aborts_wait_for_no_batch(self) -> Bool:
         """000: "the tasks are aborted at the start of the operation", which waits for none of them to be finished."""
         return self.stage == Stage.allow_write_both_read_old
+
+    @accepts(give_up)
+    def operations_are_undone_at_any_time(self) -> Bool:
+        """000: "In case of failure, new copies of aborted tasks are created during rollback": no batch is waited for."""
+        return self.stage.any_of(
+            Stage.allow_write_both_read_old, Stage.write_both_read_old, Stage.streaming
+        )
 
     @accepts(send)
     def each_replica_works(self, t: Term[Task], n: Term[Node]) -> Bool:
@@ -624,6 +637,7 @@ class ViewBuilding(Machine):
         equivalent_loss(
             finish_with_copy, view, because="what is not inherited is built by the task"
         ),
+        equivalent_disabled(start_late, because="a late request may as well be lost"),
         equivalent_loss(give_up, stage, because="an operation that does not fail goes on"),
         equivalent_drop(
             finish_revert_with_task,

@@ -410,6 +410,13 @@ class ViewCoordinator(Machine):
         there = every((self.table[v] == b).implies(~self.dropped_tables.has(b)) for b in Base)
         return (self.status[v] == ViewStatus.none) & there
 
+    @accepts(start_view)
+    def views_of_the_table_are_started_at_any_time(self, v: Term[View]) -> Bool:
+        """000: the coordinator is "building all views for this base table": one that is created meanwhile waits for no
+        other, and for nothing that is staged.
+        """
+        return (self.status[v] == ViewStatus.created) & (self.processed == self.table[v])
+
     @accepts(drop_view)
     def views_are_dropped_at_any_time(self, v: Term[View]) -> Bool:
         """000: when a view was dropped "we simply delete relevant view building tasks", executed or not."""
@@ -575,6 +582,14 @@ class ViewCoordinator(Machine):
         """
         batch = self.batch[s]
         return batch.tablet.is_some() & (batch.base != self.processed)
+
+    @sometimes(at={restarts: 0})
+    def workers_notice_deletions(self, after: Self, s: Term[Shard]) -> Bool:
+        """000: the worker observes group0 "to notice when tasks are aborted (by deleting them …)": a batch ends undone."""
+        return self._is_executed(s) & after.batch[s].tablet.is_none()
+
+    def _is_executed(self, s: Term[Shard]) -> Bool:
+        return self.batch[s].tablet.is_some() & ~self.batch[s].done
 
     @sometimes
     def a_new_coordinator_finds_a_finished_batch(self, s: Term[Shard]) -> Bool:

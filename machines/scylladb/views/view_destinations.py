@@ -361,6 +361,23 @@ class ViewDestinations(Machine):
         """000, "Tablet operations": tasks are aborted when a tablet moves, which does not wait for them."""
         return self.migration == Migration.ahead
 
+    @accepts(start_view)
+    def views_are_started_at_any_time(self, v: Term[View]) -> Bool:
+        """000: a task "is stored in group0 state … to be processed in the future", though the tablet moves or rows are staged."""
+        return self.status[v] == ViewStatus.created
+
+    @accepts(build_range)
+    def ranges_are_built_whatever_is_staged(self, r: Term[Replica], v: Term[View]) -> Bool:
+        """000: build_range and process_staging are tasks of their own: no range waits for a staging sstable."""
+        building = (self.status[v] == ViewStatus.started) & ~self.scanned.has(v)
+        return building & self._serves(r)
+
+    @accepts(mark_view_built)
+    def views_are_built_while_the_tablet_moves(self, v: Term[View]) -> Bool:
+        """000: "Once the view is built, an entry in system.built_views is created": it waits for tasks alone."""
+        building = (self.status[v] == ViewStatus.started) & self.scanned.has(v)
+        return building & every(~self._waits_anywhere(s) for s in Sstable)
+
     @step_property
     def views_are_built_step_by_step(self, after: Self, v: Term[View]) -> Bool:
         """A view is created, then started, then built; when it is, no row waits for a task that it needs."""

@@ -24,7 +24,9 @@ from stagewright.spec import (
     Record,
     SetVar,
     Term,
+    accepts,
     action,
+    budget,
     constant,
     equivalent_drop,
     equivalent_loss,
@@ -43,6 +45,7 @@ from stagewright.spec import (
     require,
     set_of,
     some,
+    sometimes,
     step_property,
 )
 
@@ -69,7 +72,7 @@ class ViewRange(Machine):
     """A scan for one view, that is interrupted."""
 
     restarts = fault_budget(2, doc="restarts of the node")
-    reshardings = fault_budget(1, doc="restarts with another number of shards")
+    reshardings = budget(1, doc="restarts with another number of shards")
 
     rows: SetVar[Token] = constant(set_of(Token, init=ANY))
     view: SetVar[Token] = set_of(Token)
@@ -181,6 +184,18 @@ class ViewRange(Machine):
     def built_views_stay_built(self, after: Self) -> Bool:
         """A view that was built is not scanned anew, with whatever number of shards the node starts."""
         return self.built.implies(after.built)
+
+    @sometimes
+    def scans_are_taken_up(self, after: Self) -> Bool:
+        """A restart costs what was read since the last batch: the scan goes on where it was then, and not from its beginning."""
+        goes_back = after.scan.next < self.scan.next
+        return goes_back & ~after.scan.wrapped & (after.scan.next > after.first)
+
+    @accepts(reshard)
+    def shards_are_added_at_any_time(self, t: Term[Token]) -> Bool:
+        """A node starts with as many shards as it is given, also while a view is built."""
+        del t
+        return every(())
 
     @final
     def view_is_built(self) -> Bool:

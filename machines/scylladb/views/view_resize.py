@@ -50,6 +50,7 @@ from stagewright.spec import (
     scopes,
     set_of,
     some,
+    sometimes,
     step_property,
 )
 
@@ -435,6 +436,11 @@ class ViewResize(Machine):
         """000, Staging sstables: "Is any view started but not finished yet?" "create view building tasks"."""
         del s
         return ~self.built
+
+    @sometimes(at={staging_sstables: 0})
+    def workers_notice_deletions(self, after: Self) -> Bool:
+        """000: the worker observes group0 "to notice when tasks are aborted (by deleting them …)": a batch ends undone."""
+        return (self.batch == Work.executing) & (after.batch == Work.none)
 
     @step_property
     def one_batch_on_the_shard(self, after: Self) -> Bool:

@@ -312,10 +312,25 @@ class ViewStaging(Machine):
         """000, the same: the worker has the task stored whatever it executes, also before the tablet has arrived."""
         return ~self.to_register.is_empty() & self.registering.is_empty()
 
+    @accepts(register)
+    def tasks_are_stored_at_any_time(self) -> Bool:
+        """000, the same: group0 applies the command, whatever becomes of the tablet."""
+        return ~self.registering.is_empty()
+
     @accepts(leave)
     def tablets_leave_at_any_time(self) -> Bool:
         """000, "Tablet operations": tasks are aborted when a tablet moves, which does not wait for them."""
         return self.standing == Standing.replica
+
+    @accepts(give_up_leaving)
+    def operations_are_rolled_back_at_any_time(self) -> Bool:
+        """000: "In case of failure, new copies of aborted tasks are created during rollback", whatever the worker does."""
+        return self.standing == Standing.leaving
+
+    @accepts(give_up_coming)
+    def migrations_to_the_node_are_given_up_at_any_time(self) -> Bool:
+        """000, the same of the replica that the tablet was to come to, though something waits there in staging."""
+        return self.standing == Standing.pending
 
     @invariant
     def processed_sstables_are_in_the_view(self, s: Term[Sstable]) -> Bool:

@@ -26,6 +26,7 @@ from stagewright.spec import (
     always_reachable,
     assume,
     budget,
+    equivalent_disabled,
     equivalent_drop,
     equivalent_loss,
     equivalent_value,
@@ -409,6 +410,11 @@ class ViewTask(Machine):
         """000, "Tablet operations": "the tasks are aborted at the start of the operation", whatever the worker does."""
         return self.life == Life.normal
 
+    @accepts(remove)
+    def finished_tasks_are_removed_at_any_time(self) -> Bool:
+        """000: a task that is known to be finished is removed "in 200ms intervals", whatever becomes of its tablet."""
+        return (self.life == Life.normal) & (self.call == Call.answered)
+
     @accepts(drop)
     def tasks_are_deleted_at_any_time(self) -> Bool:
         """000: when a view is dropped "we simply delete relevant view building tasks", executed or not."""
@@ -426,6 +432,8 @@ class ViewTask(Machine):
             because="a worker that refuses aborted tasks does as well",
         ),
         equivalent_loss(drop, life, because="a view may as well not be dropped"),
+        equivalent_disabled(start_late, because="a late request may as well be lost"),
+        equivalent_disabled(drop_late, because="a request may as well be under way for ever"),
         equivalent_loss(
             start_late,
             work,

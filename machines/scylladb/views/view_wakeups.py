@@ -312,6 +312,30 @@ class ViewWakeups(Machine):
         """
         return ~self.stored & (self.loop != Loop.looking)
 
+    @accepts(start_batch)
+    def batches_start_at_any_time(self) -> Bool:
+        """000: the worker "can execute only one batch per shard": for nothing but that one a batch waits, whatever the
+        registrator and the observer do.
+        """
+        return self.batch == Work.none
+
+    @accepts(apply_change)
+    def group0_changes_at_any_time(self) -> Bool:
+        """000: the state is loaded "while group0 state is applied", for which a command of another node waits, and for no
+        fiber of the worker but the one that reads it.
+        """
+        return self.apply_mutex.is_empty()
+
+    @accepts(look)
+    def the_registrator_waits_for_no_batch(self) -> Bool:
+        """000: tasks are created when "a staging sstable was registered", and not when the worker has nothing to execute."""
+        return (self.registrator == Registrator.awake) & self.staging_mutex.is_empty()
+
+    @accepts(begin_update)
+    def the_observer_waits_for_no_batch(self) -> Bool:
+        """000: the worker observes group0 "to notice when tasks are aborted": those that it executes."""
+        return (self.observer == Observer.awake) & self.apply_mutex.is_empty()
+
     @invariant
     def a_mutex_has_one_holder(self) -> Bool:
         """Queues and state are looked at and changed by one fiber at a time."""

@@ -25,6 +25,7 @@ from stagewright.spec import (
     accepts,
     action,
     budget,
+    equivalent_disabled,
     equivalent_drop,
     equivalent_loss,
     equivalent_weakening,
@@ -42,6 +43,7 @@ from stagewright.spec import (
     require,
     scopes,
     set_of,
+    some,
     sometimes,
     step_property,
     volatile,
@@ -356,6 +358,18 @@ class ViewWorker(Machine):
         """000: finished tasks are removed "in 200ms intervals", whatever else is asked for or executed."""
         return ~self.finished.is_empty()
 
+    @accepts(answer)
+    def completed_tasks_are_answered_immediately(self) -> Bool:
+        """000: "the worker will immediately response that those tasks were completed", whatever others are asked for, and
+        whatever the worker does for them.
+        """
+        return some(self.asked.has(v) & self.completed.has(v) for v in View)
+
+    @accepts(mark_view_built)
+    def views_are_built_whatever_the_worker_does(self, v: Term[View]) -> Bool:
+        """000: "Once the view is built, an entry in system.built_views is created": no other view is waited for."""
+        return self._exists(v) & ~self.tasks.has(v) & ~self.built.has(v)
+
     @sometimes
     def views_are_built_one_by_one(self, after: Self, v: Term[View]) -> Bool:
         """000: "Once the view is built, an entry in system.built_views is created": while another one has a task."""
@@ -446,6 +460,10 @@ class ViewWorker(Machine):
         ),
         equivalent_drop(
             leave_base, "there are notes", because="where there are none none are lost"
+        ),
+        equivalent_disabled(
+            leave_base,
+            because="a worker may keep its notes of a table for ever: what it knows is so",
         ),
         equivalent_loss(leave_base, completed, flushed_views, because="what it still knows is so"),
         equivalent_drop(

@@ -16,7 +16,9 @@ from stagewright.machines.scylladb.cdc.cdc_generations import (
     Node,
 )
 from stagewright.machines.scylladb.cdc.cdc_publication import (
+    COMMIT,
     NONE,
+    OPERATOR,
     CdcPublication,
     Generation as NumberedGeneration,
 )
@@ -171,6 +173,57 @@ class JoinsWaitUntilAGenerationOperates(CdcGenerations):
         super()._is_new(g)
         operate = every(self.start[h] <= self.now for h in self.introduced)
         require(operate, "all that were introduced operate")
+
+
+@known_bug(
+    "003-47",
+    "design document 003: reject writes that are supposed to use this new generation",
+    breaks=CdcGenerations.conditional_writes_are_decided_at_any_time,
+    budgets=REACHED,
+)
+class ConditionalWritesWaitForWhatIsPrepared(CdcGenerations):
+    """Paxos decided nothing while a node was prepared for a generation, though that was to operate minutes later."""
+
+    @action(by=CLIENT, spends=CdcGenerations.writes)
+    def decide_by_paxos(self, n: Term[Node]) -> None:
+        """Paxos decides a conditional write at a node that has the data of all that it knows."""
+        waits = some(self.known[n][g] == Known.prepared for g in Generation)
+        require(~waits, "the node is prepared for nothing")
+        super().decide_by_paxos(n)
+
+
+@known_bug(
+    "003-48",
+    "design document 003: nodes race to update the description table",
+    breaks=CdcPublication.clusters_are_upgraded_at_any_time,
+)
+class UpgradesWaitForTheDescription(CdcPublication):
+    """Topology was not moved to group0 before a node had described the generation that was gossiped, for which its tables
+    had to be there.
+    """
+
+    @action(by=OPERATOR, fair=WEAK)
+    def upgrade(self) -> None:
+        """A cluster whose generation clients can see moves its topology to group0."""
+        require(self.described.has(NumberedGeneration.first), "it is described")
+        super().upgrade()
+
+
+@known_bug(
+    "003-49",
+    "design document 003: nodes describe a generation when they learn about it",
+    breaks=CdcPublication.generations_are_published_whatever_the_topology_does,
+)
+class PublishedBetweenCommits(CdcPublication):
+    """The publisher waited while a generation was about to be committed, so that it would describe both: a commit that
+    waits for a dead node held up the one before.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def describe(self, g: Term[NumberedGeneration]) -> None:
+        """The publisher writes the oldest generation of the queue to the tables while none is being committed."""
+        require(self.transition != COMMIT, "none is being committed")
+        super().describe(g)
 
 
 BUGS = known_bugs_in(globals())

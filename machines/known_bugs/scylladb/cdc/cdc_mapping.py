@@ -16,7 +16,18 @@ from stagewright.machines.scylladb.cdc.cdc_mapping import (
     will_own,
 )
 from stagewright.machines.scylladb.cdc.cdc_publication import Generation
-from stagewright.spec import Bool, Fairness, Number, Term, action, between, choose, require, some
+from stagewright.spec import (
+    Bool,
+    Fairness,
+    Number,
+    Term,
+    action,
+    between,
+    choose,
+    every,
+    require,
+    some,
+)
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 
@@ -202,6 +213,21 @@ class WhatIsAheadIsNotStreamed(CdcLog):
                 self.stored[row].put(m, choose(moves, gets, self.stored[row].has(m)))
         self.pending = False
         self.mapping.insert_token(n, t)
+
+
+@known_bug(
+    "003-50",
+    'design document 003: the joining node "chooses tokens which will split them into smaller vnodes"',
+    breaks=CdcMapping.nodes_join_with_any_token,
+)
+class NodesHaveOneToken(CdcMapping):
+    """A node that had a token got no other one: its vnode could not be split by itself."""
+
+    @action(by=COORDINATOR, spends=CdcMapping.joins)
+    def make_generation(self, n: Term[Node], t: Term[Token]) -> None:
+        """A node that has no token yet is to join with one."""
+        super().make_generation(n, t)
+        require(every(~(self.ring[other] == n) for other in Token), "the node has no token")
 
 
 BUGS = known_bugs_in(globals())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stagewright.machines.scylladb.cdc.cdc_generation import CdcGeneration, Life
 from stagewright.machines.scylladb.cdc.cdc_publication import (
     COMMIT,
     COORDINATOR,
@@ -147,6 +148,21 @@ class RequestsEndWithTheirBarrier(CdcPublication):
         """A node does not answer the barrier: the request is over."""
         require(~self.joins, "no node joins")
         self.new_generation = None
+
+
+@known_bug(
+    "003-51",
+    "design document 003: a generation starts operating at its timestamp",
+    breaks=CdcGeneration.generations_are_used_before_they_are_published,
+)
+class NodesUseWhatClientsSee(CdcGeneration):
+    """Nodes began to use a generation when CDC clients could read of it, however long that took after its timestamp."""
+
+    @action
+    def start_using(self) -> None:
+        """A node has learned of a generation that is published."""
+        super().start_using()
+        require(self.life != Life.committed, "it is published")
 
 
 BUGS = known_bugs_in(globals())

@@ -5,8 +5,28 @@ from __future__ import annotations
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.views.view_building import CLIENT, Stage, Task, ViewBuilding
 from stagewright.machines.scylladb.views.view_coordinator import ViewStatus
-from stagewright.machines.scylladb.views.view_task import TOPOLOGY, ViewTask
-from stagewright.spec import BudgetName, Term, action, require
+from stagewright.machines.scylladb.views.view_destinations import (
+    Migration,
+    Replica,
+    Sstable as StagedRow,
+    View as BuiltView,
+    ViewDestinations,
+)
+from stagewright.machines.scylladb.views.view_resize import Type
+from stagewright.machines.scylladb.views.view_staging import Standing, ViewStaging
+from stagewright.machines.scylladb.views.view_task import (
+    COORDINATOR,
+    TOPOLOGY,
+    WEAK,
+    WORKER,
+    Call,
+    Life,
+    ViewTask,
+    Work,
+)
+from stagewright.machines.systems.cluster_views import OPERATOR, ClusterViews
+from stagewright.machines.systems.tablet_views import Tablet as MovingTablet, TabletViews
+from stagewright.spec import BudgetName, Term, action, choose, every, require, some
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 CALM: dict[BudgetName, int | None] = {
@@ -94,6 +114,204 @@ class ReplicasWithTasksStay(ViewBuilding):
         """A tablet loses a replica of which no view is being built."""
         require(self.status != ViewStatus.started, "no view is built")
         super().remove_replica(leaving)
+
+
+MARKED = "design document 000, Schema: once the view is built, an entry is created"
+REMOVED = "design document 000: it removes those tasks from group0 state in 200ms intervals"
+
+
+@known_bug(
+    "000-121",
+    REMOVED,
+    breaks=ViewTask.finished_tasks_are_removed_at_any_time,
+)
+class RemovalWaitsForLateRequests(ViewTask):
+    """A finished task was removed when no request for it could arrive late: a tablet that moved before had it done again."""
+
+    @ViewTask.life.step(Life.normal, Life.finished, by=COORDINATOR, fair=WEAK)
+    def remove(self) -> None:
+        """The coordinator removes a finished task for which no request is under way."""
+        require(self.call == Call.answered, "the worker has answered that it is finished")
+        require(self.late.is_empty(), "no request is under way")
+        self.call = Call.none
+
+
+@known_bug(
+    "000-122",
+    MARKED,
+    breaks=ViewBuilding.views_are_built_while_their_tablet_moves,
+    budgets=CALM,
+)
+class ViewsAreMarkedAtRest(ViewBuilding):
+    """A view was marked as built when no tablet of its table was in transition, which for a large table may never be."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def mark_view_built(self) -> None:
+        """The view has no task any more, and its tablet is at rest."""
+        require(self.stage == Stage.none, "the tablet is not in transition")
+        super().mark_view_built()
+
+
+@known_bug(
+    "000-123",
+    "design document 000: in case of failure, new copies are created during rollback",
+    breaks=ViewBuilding.operations_are_undone_at_any_time,
+    budgets={**CALM, ViewBuilding.failures: 1},
+)
+class RollbackWaitsForTheAbort(ViewBuilding):
+    """An operation that had failed was undone when the worker had left the batch of the task that was aborted."""
+
+    @ViewBuilding.stage.step(
+        (Stage.allow_write_both_read_old, Stage.write_both_read_old, Stage.streaming),
+        Stage.cleanup_target,
+        by=TOPOLOGY,
+        spends=ViewBuilding.failures,
+    )
+    def give_up(self) -> None:
+        """The operation failed, and nothing is executed for what was aborted."""
+        executed = some(
+            (self.tasks[t].life == Life.aborted) & (self.tasks[t].work == Work.executing)
+            for t in Task
+        )
+        require(~executed, "no aborted task is executed")
+
+
+@known_bug(
+    "000-124",
+    "design document 000: in case of failure, new copies are created during rollback",
+    breaks=ViewStaging.operations_are_rolled_back_at_any_time,
+)
+class TabletsComeBackWhenTheirBatchHasEnded(ViewStaging):
+    """A migration that had failed was undone when the batch of its aborted tasks was over."""
+
+    @ViewStaging.standing.step(Standing.leaving, Standing.replica, by=TOPOLOGY)
+    def give_up_leaving(self) -> None:
+        """The migration is undone at an idle worker."""
+        require(self.batch == Work.none, "no batch is executed")
+        self.waiting = choose(self.aborted, self._one_more(), self.waiting)
+        self.aborted = False
+
+
+@known_bug(
+    "000-125",
+    "design document 000: in case of failure, new copies are created during rollback",
+    breaks=ViewStaging.migrations_to_the_node_are_given_up_at_any_time,
+)
+class PendingReplicasAreKeptForTheirTasks(ViewStaging):
+    """A migration was not given up once a task was stored for what had been streamed: it had to succeed."""
+
+    @ViewStaging.standing.step(Standing.pending, Standing.absent, by=TOPOLOGY)
+    def give_up_coming(self) -> None:
+        """The migration is undone, before a task was stored."""
+        require(self.staging.is_empty(), "nothing is registered")
+        self._clean_up()
+
+
+@known_bug(
+    "000-126",
+    "design document 000: process_staging tasks are created when a staging sstable was registered",
+    breaks=ViewStaging.tasks_are_stored_at_any_time,
+)
+class CommandsWaitForTheTablet(ViewStaging):
+    """The command that stores a task was not applied while its tablet left: its sstable had no task to be aborted, and none
+    to come back.
+    """
+
+    @action(by=WORKER, fair=WEAK)
+    def register(self) -> None:
+        """The command is applied, of a tablet that does not leave."""
+        require(self.standing != Standing.leaving, "the tablet does not leave")
+        super().register()
+
+
+@known_bug("000-127", MARKED, breaks=ViewDestinations.views_are_built_while_the_tablet_moves)
+class ViewsOfMovingTabletsAreNotMarked(ViewDestinations):
+    """A view whose ranges were built was marked when the tablet had moved."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def mark_view_built(self, v: Term[BuiltView]) -> None:
+        """The view has no task left, and no tablet moves."""
+        super().mark_view_built(v)
+        require(self.migration != Migration.under_way, "the tablet is not in transition")
+
+
+@known_bug(
+    "000-128",
+    "design document 000: a task is stored in group0 state to be processed in the future",
+    breaks=ViewDestinations.views_are_started_at_any_time,
+)
+class ViewsStartWhenNothingMoves(ViewDestinations):
+    """No view was started while a tablet moved: what it streamed went to the normal directory, as for a view not started."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def start_view(self, v: Term[BuiltView]) -> None:
+        """The coordinator starts to build the view, at rest."""
+        super().start_view(v)
+        require(self.migration != Migration.under_way, "the tablet is not in transition")
+
+
+@known_bug(
+    "000-129",
+    'design document 000: build_range is to "generate view updates from the tablet replica"',
+    breaks=ViewDestinations.ranges_are_built_whatever_is_staged,
+)
+class RangesWaitForStagedRows(ViewDestinations):
+    """A range was built when all that was staged at its tablet had been processed, so that it was read once for all."""
+
+    @action(by=WORKER, fair=WEAK)
+    def build_range(self, r: Term[Replica], v: Term[BuiltView]) -> None:
+        """The view's task is executed: no sstable is staged."""
+        super().build_range(r, v)
+        require(~some(self._waits_anywhere(s) for s in StagedRow), "nothing is staged")
+
+
+@known_bug(
+    "000-130",
+    REMOVED,
+    breaks=TabletViews.finished_tasks_are_removed_at_any_time,
+    budgets={TabletViews.leader_changes: 0, TabletViews.splits: 0, TabletViews.repairs: 0},
+)
+class FinishedTasksAreRemovedAtRest(TabletViews):
+    """Of a tablet that had begun to move no finished task was removed: it was aborted, and done again."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def remove_finished(self, n: Term[Node], t: Term[MovingTablet], k: Term[Type]) -> None:
+        """The coordinator removes the task of a tablet at rest."""
+        super().remove_finished(n, t, k)
+        require(self._is_at_rest(t), "the tablet is not in transition")
+
+
+@known_bug(
+    "000-131",
+    MARKED,
+    breaks=TabletViews.views_are_built_while_their_tablets_move,
+    budgets={TabletViews.leader_changes: 0, TabletViews.splits: 0, TabletViews.repairs: 0},
+)
+class ViewsOfTablesAtRestAreMarked(TabletViews):
+    """A view was marked as built when no tablet of its table was in transition."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def mark_view_built(self) -> None:
+        """No task is left, and no tablet is in transition."""
+        super().mark_view_built()
+        require(every(self._is_at_rest(Term.of(t)) for t in MovingTablet), "tablets are at rest")
+
+
+@known_bug(
+    "000-132",
+    "design document 000: it is for the coordinator to react to tablet operations",
+    breaks=ClusterViews.migrations_need_not_succeed_when_their_node_leaves,
+    budgets={ClusterViews.leader_changes: 0},
+)
+class MigrationsWithTasksMustSucceed(ClusterViews):
+    """A stream that had failed was tried for ever while an aborted task waited for the migration's end."""
+
+    @action(by=OPERATOR)
+    def make_unwanted(self, leaving: Term[Node]) -> None:
+        """The node that the tablet leaves is itself to leave, and no view is built on it."""
+        super().make_unwanted(leaving)
+        tasks = some(self.views.is_stored(t) for t in Task)
+        require(~tasks, "no view is being built")
 
 
 BUGS = known_bugs_in(globals())

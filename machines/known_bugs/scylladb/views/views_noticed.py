@@ -3,17 +3,36 @@
 from __future__ import annotations
 
 from stagewright.machines.scylladb.cluster import Node
+from stagewright.machines.scylladb.views.view_coordinator import (
+    Base,
+    Shard,
+    Tablet,
+    View as TableView,
+    ViewCoordinator,
+    ViewStatus,
+)
+from stagewright.machines.scylladb.views.view_range import Token, ViewRange
+from stagewright.machines.scylladb.views.view_resize import Type, ViewResize
 from stagewright.machines.scylladb.views.view_staging import Standing, ViewStaging
 from stagewright.machines.scylladb.views.view_task import (
+    COORDINATOR,
     TOPOLOGY,
     WEAK,
     WORKER,
     Life,
     ViewTask,
+    Work,
 )
-from stagewright.machines.scylladb.views.view_worker import CLIENT, View, ViewWorker
-from stagewright.machines.systems.tablet_views import TabletViews
-from stagewright.spec import Term, action, require
+from stagewright.machines.scylladb.views.view_wakeups import (
+    GROUP0,
+    Fiber,
+    Observer,
+    Registrator,
+    ViewWakeups,
+)
+from stagewright.machines.scylladb.views.view_worker import CLIENT, Flush, View, ViewWorker
+from stagewright.machines.systems.tablet_views import Tablet as MovingTablet, TabletViews
+from stagewright.spec import Term, action, require, some
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 OBSERVED = (
@@ -138,6 +157,186 @@ class TabletsLeaveWhenAllIsRegistered(ViewStaging):
         self.aborted = self.started | (self.waiting > 0)
         self.started = False
         self.waiting = 0
+
+
+@known_bug(
+    "000-133",
+    "design document 000: vnode-based views are built by a node-local view builder",
+    breaks=ViewRange.scans_are_taken_up,
+)
+class ProgressIsSavedWhenTheRingEnds(ViewRange):
+    """Progress was saved once, when a scan had passed the end of the ring: a restart before that cost all of it."""
+
+    @action(by=WORKER, fair=WEAK)
+    def save_progress(self) -> None:
+        """The scan has passed the end of the ring: that is written to the system table."""
+        super().save_progress()
+        require(self.scan.wrapped, "the scan has passed the end of the ring")
+
+
+@known_bug(
+    "000-134",
+    "design document 000: vnode-based views are built by a node-local view builder",
+    breaks=ViewRange.shards_are_added_at_any_time,
+)
+class ShardsStayWhileAViewIsBuilt(ViewRange):
+    """A node with saved progress started with the number of shards of which that was, and with no other one."""
+
+    @action(by=WORKER, spends=ViewRange.reshardings)
+    def reshard(self, t: Term[Token]) -> None:
+        """The node, which has no saved progress, restarts with another number of shards."""
+        none = (self.saved.next == self.first) & ~self.saved.wrapped
+        require(self.built | none, "no progress is saved")
+        super().reshard(t)
+
+
+@known_bug("000-135", OBSERVED, breaks=ViewCoordinator.workers_notice_deletions)
+class ShardsExecuteWhatIsDeleted(ViewCoordinator):
+    """A shard looked which tasks of its batch had been deleted when it had executed them."""
+
+    @action(by=WORKER, fair=WEAK)
+    def observe_deletion(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> None:
+        """The worker sees that no task of its batch, which is done, is in group0 any more."""
+        require(self.batch[s].done, "the batch is done")
+        super().observe_deletion(s, t, b)
+
+
+@known_bug(
+    "000-136",
+    OBSERVED,
+    breaks=ViewResize.workers_notice_deletions,
+    budgets={ViewResize.staging_sstables: 0},
+)
+class BatchesOfOldTabletsAreExecuted(ViewResize):
+    """The batch of a tablet that had split was executed to the end, for tasks that were gone."""
+
+    @action(by=WORKER, fair=WEAK)
+    def observe_deletion(self) -> None:
+        """The worker sees that the task of its batch, which is done, is gone."""
+        require(self.batch == Work.done, "the batch is done")
+        super().observe_deletion()
+
+
+@known_bug(
+    "000-137",
+    OBSERVED,
+    breaks=TabletViews.workers_notice_aborts,
+    budgets={TabletViews.splits: 0, TabletViews.repairs: 0, TabletViews.leader_changes: 0},
+)
+class TheLeavingReplicaReadsOn(TabletViews):
+    """The batch of a tablet that had begun to move read its replica to the end, while that was streamed."""
+
+    @action(by=WORKER, fair=WEAK)
+    def observe_abort(self, n: Term[Node], t: Term[MovingTablet], k: Term[Type]) -> None:
+        """The worker sees that the task of its batch is gone."""
+        require(self.batch[n].stale | self.batch[n].done, "it is gone, or done")
+        super().observe_abort(n, t, k)
+
+
+@known_bug(
+    "000-138",
+    "design document 000: it is building all views for this base table",
+    breaks=ViewCoordinator.views_of_the_table_are_started_at_any_time,
+    sizes={Base: 1},
+)
+class ALaterViewWaitsForTheFirst(ViewCoordinator):
+    """A view that was created of a table while another one was built was started when that was done: the table's tablets
+    were read twice.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def start_view(self, v: Term[TableView]) -> None:
+        """A view was created on the table that is processed, of which no other is being built."""
+        started = some(self.status[u] == ViewStatus.started for u in TableView)
+        require(~started, "no other view is being built")
+        super().start_view(v)
+
+
+@known_bug(
+    "000-139",
+    "design document 000: the worker will immediately respond that those tasks were completed",
+    breaks=ViewWorker.completed_tasks_are_answered_immediately,
+)
+class AnswersWaitForTheFlush(ViewWorker):
+    """A call for a completed task and a new one waited until the table had been flushed for the view of the new one."""
+
+    @action(by=WORKER, fair=WEAK)
+    def answer(self) -> None:
+        """Some of the tasks are completed, and for all the table was flushed."""
+        super().answer()
+        require(self.flush == Flush.none, "no flush goes on")
+
+
+@known_bug(
+    "000-140",
+    "design document 000, Schema: once the view is built, an entry is created",
+    breaks=ViewWorker.views_are_built_whatever_the_worker_does,
+)
+class ViewsAreMarkedByAnIdleCoordinator(ViewWorker):
+    """A view whose task was removed was marked as built when no call was under way: a large view held up a small one."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def mark_view_built(self, v: Term[View]) -> None:
+        """The view has no task any more, and no call is under way."""
+        super().mark_view_built(v)
+        require(self.asked.is_empty(), "no call is under way")
+
+
+@known_bug(
+    "000-141",
+    "design document 000: it can execute only one batch per shard",
+    breaks=ViewWakeups.batches_start_at_any_time,
+)
+class BatchesStartWhenTheRegistratorSleeps(ViewWakeups):
+    """A batch was started when nothing was to be registered: a stream of staging sstables kept a view from being built."""
+
+    @action(by=COORDINATOR, spends=ViewWakeups.batches)
+    def start_batch(self) -> None:
+        """The coordinator starts a batch while the registrator sleeps."""
+        require(self.registrator == Registrator.asleep, "the registrator sleeps")
+        super().start_batch()
+
+
+@known_bug(
+    "000-142",
+    "design document 000: the state is loaded while group0 state is applied",
+    breaks=ViewWakeups.group0_changes_at_any_time,
+)
+class CommandsWaitForTheRegistrator(ViewWakeups):
+    """No command of another node was applied between a registrator's and the move of what that was about."""
+
+    @action(by=GROUP0, spends=ViewWakeups.changes)
+    def apply_change(self) -> None:
+        """A command of another node is applied while nothing is being registered."""
+        require(~self.taken, "nothing is being registered")
+        super().apply_change()
+
+
+@known_bug(
+    "000-143",
+    "design document 000: process_staging tasks are created when a staging sstable was registered",
+    breaks=ViewWakeups.the_registrator_waits_for_no_batch,
+)
+class RegisteringWaitsForTheBatch(ViewWakeups):
+    """The registrator looked at its queue while no batch was executed."""
+
+    @ViewWakeups.registrator.step(Registrator.awake, Registrator.looking, by=WORKER, fair=WEAK)
+    def look(self) -> None:
+        """The registrator takes the staging mutex at an idle worker."""
+        require(self.batch != Work.executing, "no batch is executed")
+        self._take_staging(Fiber.registrator)
+
+
+@known_bug("000-144", OBSERVED, breaks=ViewWakeups.the_observer_waits_for_no_batch)
+class ObservingWaitsForTheBatch(ViewWakeups):
+    """The observer looked at group0 when a batch was over: a task that was aborted meanwhile was executed to its end."""
+
+    @ViewWakeups.observer.step(Observer.awake, Observer.waiting, by=WORKER, fair=WEAK)
+    def begin_update(self) -> None:
+        """The observer takes group0's read-apply mutex at an idle worker."""
+        require(self.batch != Work.executing, "no batch is executed")
+        require(self.apply_mutex.is_empty(), "read-apply mutex is free")
+        self.apply_mutex.add(Fiber.observer)
 
 
 BUGS = known_bugs_in(globals())
