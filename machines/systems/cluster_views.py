@@ -169,7 +169,10 @@ class ClusterViews(Machine):
             ),
             restricted(
                 ViewBuilding.aborts_wait_for_no_batch,
-                because="the operation starts when the barrier of the tablet's first stage has passed",
+                ViewBuilding.streaming_waits_for_no_batch,
+                ViewBuilding.cleanup_waits_for_no_batch,
+                ViewBuilding.operations_end_whatever_is_executed,
+                because="001: a stage is left when its barrier has passed, and its action is done",
             ),
             restricted(
                 ViewBuilding.operations_are_undone_at_any_time,

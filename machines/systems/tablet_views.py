@@ -12,7 +12,7 @@ from enum import Enum, auto
 from typing import Self
 
 from stagewright.machines.scylladb.cluster import CLIENT, Node
-from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
+from stagewright.machines.scylladb.tablets.tablet_migration import Progress, TabletMigration
 from stagewright.machines.scylladb.tablets.tablet_stages import NEXT, PREVIOUS, Kind, Stage
 from stagewright.machines.scylladb.views.view_coordinator import ViewStatus
 from stagewright.machines.scylladb.views.view_destinations import Destination, Views
@@ -563,6 +563,12 @@ class TabletViews(Machine):
         batch = self.batch[n]
         finished = (batch.tablet == t) & (batch.type == k) & batch.done & ~batch.stale
         return finished & self.called.has(n) & (self.tasks[t][k] == Life.normal)
+
+    @accepts(finish)
+    def migrations_end_whatever_is_executed(self, t: Term[Tablet], new: Term[Node]) -> Bool:
+        """000: "new tasks are created at the end" of the operation, which waits for no batch of an aborted one."""
+        ends = (self.tablets[t].stage == Stage.end_migration) & (self.pending[t] == new)
+        return ends & (self.tablets[t].barrier == Progress.done)
 
     @accepts(mark_view_built)
     def views_are_built_while_their_tablets_move(self) -> Bool:

@@ -501,6 +501,42 @@ class ViewBuilding(Machine):
             Stage.allow_write_both_read_old, Stage.write_both_read_old, Stage.streaming
         )
 
+    @accepts(begin_streaming)
+    def streaming_waits_for_no_batch(self) -> Bool:
+        """000, the same: what a worker executes for an aborted task is for nothing, and nobody waits for its end."""
+        return self.stage == Stage.write_both_read_old
+
+    @accepts(end)
+    def cleanup_waits_for_no_batch(self) -> Bool:
+        """000, the same where the leaving replica removes its rows."""
+        return self.stage == Stage.cleanup
+
+    @accepts(finish_with_task)
+    def operations_end_whatever_is_executed(
+        self, t: Term[Task], new: Term[Task], pending: Term[Node]
+    ) -> Bool:
+        """000: "the tasks are aborted at the start of the operation and new tasks are created at the end"."""
+        moves = self.next.has(pending) & ~self.replicas.has(pending)
+        adjusted = self.is_stored(t) & every(
+            (self.replica[t] == n).implies(~self.next.has(n)) for n in Node
+        )
+        return (
+            (self.stage == Stage.end_migration)
+            & moves
+            & adjusted
+            & (self.tasks[new].life == Life.absent)
+        )
+
+    @accepts(start)
+    def each_worker_starts_its_batch(self, t: Term[Task], n: Term[Node]) -> Bool:
+        """000: "only batch per tablet replica": a worker that is called waits for no other replica's."""
+        task = self.tasks[t]
+        called = (task.life == Life.normal) & (task.call == Call.sent) & (task.work == Work.none)
+        own = (self.replica[t] == n) & every(
+            (self.replica[u] == n).implies(self.tasks[u].work != Work.executing) for u in Task
+        )
+        return called & own
+
     @accepts(send)
     def each_replica_works(self, t: Term[Task], n: Term[Node]) -> Bool:
         """000: "only batch per tablet replica": each replica's worker has its own, whatever another one executes."""

@@ -583,6 +583,31 @@ class ViewCoordinator(Machine):
         batch = self.batch[s]
         return batch.tablet.is_some() & (batch.base != self.processed)
 
+    @sometimes
+    def others_stay_in_their_batch(self, s: Term[Shard]) -> Bool:
+        """000: "we simply delete relevant view building tasks": a batch goes on without the one that was dropped."""
+        views = self.batch[s].views
+        dropped = some(self.status[v] == ViewStatus.dropped for v in views)
+        return dropped & some(self.status[v] == ViewStatus.started for v in views)
+
+    @accepts(attach)
+    def a_new_coordinator_waits_for_a_running_batch(
+        self, s: Term[Shard], t: Term[Tablet], b: Term[Base]
+    ) -> Bool:
+        """000, RPC: the handler "attaches to the tasks and waits for the result", also of who did not send them."""
+        batch = self.batch[s]
+        wanted = some(batch.views.has(v) & self.building[v].has(t) for v in View)
+        wanted = wanted | (batch.views.is_empty() & self.staging[b].has(t))
+        return (batch.tablet == t) & (batch.base == b) & wanted & ~self.called.has(s)
+
+    @accepts(mark_view_built)
+    def views_are_built_while_shards_work(self, v: Term[View]) -> Bool:
+        """000: "Once the view is built, an entry in system.built_views is created": for tasks of its own, and of its table's
+        staging sstables, it waits alone.
+        """
+        staged = some((self.table[v] == b) & ~self.staging[b].is_empty() for b in Base)
+        return (self.status[v] == ViewStatus.started) & self.building[v].is_empty() & ~staged
+
     @sometimes(at={restarts: 0})
     def workers_notice_deletions(self, after: Self, s: Term[Shard]) -> Bool:
         """000: the worker observes group0 "to notice when tasks are aborted (by deleting them …)": a batch ends undone."""

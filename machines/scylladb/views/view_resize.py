@@ -442,6 +442,16 @@ class ViewResize(Machine):
         """000: the worker observes group0 "to notice when tasks are aborted (by deleting them …)": a batch ends undone."""
         return (self.batch == Work.executing) & (after.batch == Work.none)
 
+    @accepts(start_building)
+    def ranges_are_built_in_any_order(self, t: Term[Tablet]) -> Bool:
+        """000: "the view building coordinator will decide to process it": one tablet's range waits for nothing of another."""
+        return self.building[t] & (self.batch == Work.none)
+
+    @accepts(start_processing)
+    def staging_waits_for_no_other_tablet(self, t: Term[Tablet]) -> Bool:
+        """000, the same of its staging sstables: for the tablet's own range at most."""
+        return self.staging[t] & ~self.building[t] & (self.batch == Work.none)
+
     @step_property
     def one_batch_on_the_shard(self, after: Self) -> Bool:
         """000: the worker "can execute only one batch per shard"."""

@@ -322,6 +322,26 @@ class ViewStaging(Machine):
         """000, "Tablet operations": tasks are aborted when a tablet moves, which does not wait for them."""
         return self.standing == Standing.replica
 
+    @accepts(come)
+    def tablets_come_at_any_time(self) -> Bool:
+        """000, the same of a tablet that comes: what the worker still executes is no reason to wait."""
+        return self.standing == Standing.absent
+
+    @accepts(arrive)
+    def tablets_arrive_at_any_time(self) -> Bool:
+        """000, the same: what was streamed may still be to be registered."""
+        return self.standing == Standing.pending
+
+    @accepts(end_leaving)
+    def tablets_are_gone_at_any_time(self) -> Bool:
+        """000, the same: no batch is waited for."""
+        return self.standing == Standing.leaving
+
+    @accepts(start_batch)
+    def batches_wait_for_no_registration(self) -> Bool:
+        """000: tasks are stored "to be processed in the future", which does not wait until none is stored any more."""
+        return (self.standing == Standing.replica) & (self.waiting > 0) & (self.batch == Work.none)
+
     @accepts(give_up_leaving)
     def operations_are_rolled_back_at_any_time(self) -> Bool:
         """000: "In case of failure, new copies of aborted tasks are created during rollback", whatever the worker does."""

@@ -329,6 +329,12 @@ class ViewWorker(Machine):
         """000: the worker observes group0 "to notice when tasks are aborted (by deleting them …)": one leaves the batch."""
         return self.dropped.has(v) & self.batch.has(v) & ~(after.batch | after.worked).has(v)
 
+    @sometimes
+    def others_stay_in_their_batch(self, after: Self, v: Term[View]) -> Bool:
+        """000: "we simply delete relevant view building tasks": a batch goes on without the one that was dropped."""
+        leaves = self.dropped.has(v) & self.batch.has(v) & ~after.batch.has(v)
+        return leaves & ~after.batch.is_empty()
+
     @step_property
     def one_batch_on_the_shard(self, after: Self) -> Bool:
         """000: "it can execute only one batch per shard"."""

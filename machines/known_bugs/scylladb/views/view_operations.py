@@ -116,6 +116,7 @@ class ReplicasWithTasksStay(ViewBuilding):
         super().remove_replica(leaving)
 
 
+ABORTED = "design document 000, Tablet operations: it waits for no task that is aborted"
 MARKED = "design document 000, Schema: once the view is built, an entry is created"
 REMOVED = "design document 000: it removes those tasks from group0 state in 200ms intervals"
 
@@ -312,6 +313,145 @@ class MigrationsWithTasksMustSucceed(ClusterViews):
         super().make_unwanted(leaving)
         tasks = some(self.views.is_stored(t) for t in Task)
         require(~tasks, "no view is being built")
+
+
+@known_bug(
+    "000-145",
+    'design document 000: the coordinator needs "to react to following tablet operations"',
+    breaks=ViewBuilding.tablets_are_moved_at_any_time,
+    budgets=CALM,
+)
+class MigrationsWaitForTheRemoval(ViewBuilding):
+    """No tablet moved between a worker's answer and the removal of its task, so that none was executed twice: with a batch
+    every few milliseconds that was never.
+    """
+
+    @action(by=TOPOLOGY, spends=ViewBuilding.migrations)
+    def migrate(self, leaving: Term[Node], pending: Term[Node]) -> None:
+        """The load balancer moves a tablet of which no finished task is to be removed."""
+        require(every(self.tasks[t].call != Call.answered for t in Task), "none is to be removed")
+        super().migrate(leaving, pending)
+
+
+@known_bug("000-146", ABORTED, breaks=ViewBuilding.streaming_waits_for_no_batch, budgets=CALM)
+class StreamingWaitsForTheBatch(ViewBuilding):
+    """Nothing was streamed while the leaving replica's worker executed a batch."""
+
+    @ViewBuilding.stage.step(Stage.write_both_read_old, Stage.streaming, by=TOPOLOGY, fair=WEAK)
+    def begin_streaming(self) -> None:
+        """Every write reaches both replica sets, and no batch reads one of them."""
+        require(every(self.tasks[t].work != Work.executing for t in Task), "no batch is executed")
+
+
+@known_bug("000-147", ABORTED, breaks=ViewBuilding.cleanup_waits_for_no_batch, budgets=CALM)
+class CleanupWaitsForTheBatch(ViewBuilding):
+    """The leaving replica's rows were kept while its worker executed a batch, which was for nothing."""
+
+    @ViewBuilding.stage.step(Stage.cleanup, Stage.end_migration, by=TOPOLOGY, fair=WEAK)
+    def end(self) -> None:
+        """The leaving replica, which no batch reads, has removed its rows."""
+        require(every(self.tasks[t].work != Work.executing for t in Task), "no batch is executed")
+        self.base = self.base & self.next
+
+
+@known_bug(
+    "000-148", ABORTED, breaks=ViewBuilding.operations_end_whatever_is_executed, budgets=CALM
+)
+class TheOldBatchEndsFirst(ViewBuilding):
+    """An aborted task was replaced when its batch was over."""
+
+    @action(by=TOPOLOGY, fair=WEAK)
+    def finish_with_task(self, t: Term[Task], new: Term[Task], pending: Term[Node]) -> None:
+        """The leaving replica's task, which is not executed any more, gives way to its copy."""
+        require(self.tasks[t].work != Work.executing, "it is not executed")
+        super().finish_with_task(t, new, pending)
+
+
+@known_bug(
+    "000-149",
+    "design document 000: only one batch per tablet replica",
+    breaks=ViewBuilding.each_worker_starts_its_batch,
+    budgets={
+        **CALM,
+        ViewBuilding.replica_changes: 1,
+        ViewBuilding.migrations: 0,
+        ViewBuilding.failures: 0,
+    },
+)
+class OneWorkerAfterTheOther(ViewBuilding):
+    """A worker that was called began when no other replica of the tablet was read."""
+
+    @action(by=WORKER, fair=WEAK)
+    def start(self, t: Term[Task], n: Term[Node]) -> None:
+        """The replica's worker starts a batch, the only one."""
+        require(every(self.tasks[u].work != Work.executing for u in Task), "no batch is executed")
+        super().start(t, n)
+
+
+@known_bug("000-150", ABORTED, breaks=ViewStaging.tablets_come_at_any_time)
+class BusyWorkersGetNoTablet(ViewStaging):
+    """No tablet came to a node whose worker still executed a batch, for what had left."""
+
+    @ViewStaging.standing.step(
+        Standing.absent, Standing.pending, by=TOPOLOGY, spends=ViewStaging.moves
+    )
+    def come(self) -> None:
+        """The tablet migrates to this node, whose worker is idle."""
+        require(self.batch == Work.none, "no batch is executed")
+
+
+@known_bug("000-151", ABORTED, breaks=ViewStaging.tablets_arrive_at_any_time)
+class TabletsArriveWhenAllIsRegistered(ViewStaging):
+    """A migration did not end while an sstable that it had streamed waited for its task to be stored."""
+
+    @ViewStaging.standing.step(Standing.pending, Standing.replica, by=TOPOLOGY, fair=WEAK)
+    def arrive(self) -> None:
+        """The migration ends: all that was streamed is registered."""
+        require(self.to_register.is_empty(), "nothing is to be registered")
+
+
+@known_bug("000-152", ABORTED, breaks=ViewStaging.tablets_are_gone_at_any_time)
+class TabletsAreGoneWhenTheirBatchHasEnded(ViewStaging):
+    """A replica was cleaned up when the batch of its aborted tasks was over."""
+
+    @ViewStaging.standing.step(Standing.leaving, Standing.absent, by=TOPOLOGY, fair=WEAK)
+    def end_leaving(self) -> None:
+        """The replica, of which no batch is executed, is cleaned up."""
+        require(self.batch == Work.none, "no batch is executed")
+        self._clean_up()
+        self.aborted = False
+        self.waiting = 0
+
+
+@known_bug(
+    "000-153",
+    "design document 000: a task is stored in group0 state to be processed in the future",
+    breaks=ViewStaging.batches_wait_for_no_registration,
+)
+class BatchesWaitForTheQueue(ViewStaging):
+    """A batch began when nothing was left to be registered: while a repair went on none did."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def start_batch(self) -> None:
+        """The coordinator has the waiting tasks executed when all that is staged has one."""
+        require(self.to_register.is_empty(), "nothing is to be registered")
+        super().start_batch()
+
+
+@known_bug(
+    "000-154",
+    ABORTED,
+    breaks=TabletViews.migrations_end_whatever_is_executed,
+    budgets={TabletViews.leader_changes: 0, TabletViews.splits: 0, TabletViews.repairs: 0},
+)
+class TheOldReplicaIsReadToTheEnd(TabletViews):
+    """A migration did not end before the old replica's worker had left the batch of the aborted task."""
+
+    @action(by=TOPOLOGY, fair=WEAK)
+    def finish(self, t: Term[MovingTablet], new: Term[Node]) -> None:
+        """No batch of the tablet is executed: the migration ends."""
+        require(every(~(self.batch[n].tablet == t) for n in Node), "no batch is executed")
+        super().finish(t, new)
 
 
 BUGS = known_bugs_in(globals())

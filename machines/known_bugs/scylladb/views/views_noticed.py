@@ -12,7 +12,11 @@ from stagewright.machines.scylladb.views.view_coordinator import (
     ViewStatus,
 )
 from stagewright.machines.scylladb.views.view_range import Token, ViewRange
-from stagewright.machines.scylladb.views.view_resize import Type, ViewResize
+from stagewright.machines.scylladb.views.view_resize import (
+    Tablet as ResizedTablet,
+    Type,
+    ViewResize,
+)
 from stagewright.machines.scylladb.views.view_staging import Standing, ViewStaging
 from stagewright.machines.scylladb.views.view_task import (
     COORDINATOR,
@@ -32,7 +36,7 @@ from stagewright.machines.scylladb.views.view_wakeups import (
 )
 from stagewright.machines.scylladb.views.view_worker import CLIENT, Flush, View, ViewWorker
 from stagewright.machines.systems.tablet_views import Tablet as MovingTablet, TabletViews
-from stagewright.spec import Term, action, require, some
+from stagewright.spec import Term, action, choose, every, require, some
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 OBSERVED = (
@@ -337,6 +341,110 @@ class ObservingWaitsForTheBatch(ViewWakeups):
         require(self.batch != Work.executing, "no batch is executed")
         require(self.apply_mutex.is_empty(), "read-apply mutex is free")
         self.apply_mutex.add(Fiber.observer)
+
+
+@known_bug(
+    "000-155",
+    "design document 000: at some point, the coordinator will decide to process it",
+    breaks=ViewResize.ranges_are_built_in_any_order,
+    budgets={ViewResize.resizes: 1},
+)
+class StagingComesFirst(ViewResize):
+    """No range was built while a tablet whose range was built had staging sstables: a repair held up a new view."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def start_building(self, t: Term[ResizedTablet]) -> None:
+        """The shard gets a range to build when nothing is staged that might be processed."""
+        waits = some(self.staging[u] & ~self.building[u] for u in ResizedTablet)
+        require(~waits, "nothing is staged")
+        super().start_building(t)
+
+
+@known_bug(
+    "000-156",
+    "design document 000: at some point, the coordinator will decide to process it",
+    breaks=ViewResize.staging_waits_for_no_other_tablet,
+    budgets={ViewResize.resizes: 1},
+)
+class AllRangesComeFirst(ViewResize):
+    """Staging sstables were processed when all ranges of the table were built, which takes days."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def start_processing(self, t: Term[ResizedTablet]) -> None:
+        """The shard gets the task to process staging sstables of a table whose ranges are built."""
+        require(every(~self.building[u] for u in ResizedTablet), "all ranges are built")
+        super().start_processing(t)
+
+
+@known_bug(
+    "000-157",
+    "design document 000: we simply delete relevant view building tasks",
+    breaks=ViewWorker.others_stay_in_their_batch,
+)
+class ADropEndsTheBatch(ViewWorker):
+    """A batch was given up when one of its views was dropped: the others' tasks were executed anew."""
+
+    @action(by=WORKER, fair=WEAK)
+    def observe_drop(self, v: Term[View]) -> None:
+        """The batch of a dropped view is aborted."""
+        require(self.batch.has(v), "the task is in the batch")
+        require(~self.tasks.has(v), "it is gone")
+        self.batch = frozenset()
+
+
+@known_bug(
+    "000-158",
+    "design document 000: we simply delete relevant view building tasks",
+    breaks=ViewCoordinator.others_stay_in_their_batch,
+    sizes={Base: 1, Tablet: 1, Shard: 1},
+)
+class TheBatchOfADroppedViewIsAborted(ViewCoordinator):
+    """A batch was aborted with the view that was dropped: the tablet was read anew for the others."""
+
+    @action(by=CLIENT, spends=ViewCoordinator.drops)
+    def drop_view(self, v: Term[TableView]) -> None:
+        """A view is dropped, and the batches that are for it are aborted."""
+        super().drop_view(v)
+        for s in Shard:
+            mine = self.batch[s].views.has(v)
+            self.batch[s].base = choose(mine, None, self.batch[s].base)
+            self.batch[s].tablet = choose(mine, None, self.batch[s].tablet)
+            self.batch[s].done = self.batch[s].done & ~mine
+            self.called.put(s, self.called.has(s) & ~mine)
+            for u in TableView:
+                self.batch[s].views.put(u, self.batch[s].views.has(u) & ~mine)
+
+
+@known_bug(
+    "000-159",
+    "design document 000, RPC: it attaches to the tasks and waits for the result",
+    breaks=ViewCoordinator.a_new_coordinator_waits_for_a_running_batch,
+    sizes={Base: 1, Tablet: 1, Shard: 1},
+)
+class OnlyResultsAreAskedFor(ViewCoordinator):
+    """A coordinator that took over was refused by workers that executed a batch: it asked every second, all of them."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def attach(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> None:
+        """The call finds a batch that is done."""
+        require(self.batch[s].done, "the batch is done")
+        super().attach(s, t, b)
+
+
+@known_bug(
+    "000-160",
+    "design document 000, Schema: once the view is built, an entry is created",
+    breaks=ViewCoordinator.views_are_built_while_shards_work,
+    sizes={Base: 1},
+)
+class ViewsAreMarkedWhenAllShardsRest(ViewCoordinator):
+    """A view was marked as built when no shard had a batch, of whichever view."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def mark_view_built(self, v: Term[TableView]) -> None:
+        """The view has no task, and no shard a batch."""
+        require(every(self.batch[s].tablet.is_none() for s in Shard), "no shard has a batch")
+        super().mark_view_built(v)
 
 
 BUGS = known_bugs_in(globals())
