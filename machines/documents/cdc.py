@@ -51,6 +51,8 @@ CDC = Document(
                 CdcGenerations.timestamps_are_in_the_window,
                 CdcGenerations.timestamps_in_the_window_are_accepted,
                 CdcGenerations.conditional_writes_are_decided_at_any_time,
+                CdcGenerations.prepared_generations_are_committed,
+                CdcLog.generations_get_their_timestamp_at_once,
                 CdcGenerations.prepared_generations_become_usable,
                 CdcLog.writes_are_accepted_while_nodes_join,
                 CdcLog.joins_leave_rows_readable,

@@ -653,6 +653,13 @@ class CdcGenerations(Machine):
         started = some(self.operates(n, h, now) & (self.start[h] <= timestamp) for h in Generation)
         return started & self._is_not_far_ahead(n, timestamp) & self.uses(n, g, timestamp)
 
+    @accepts(commit_prepared)
+    def prepared_generations_are_committed(self, n: Term[Node], g: Term[Generation]) -> Bool:
+        """003, "a two-phase-commit approach": once all nodes are prepared, none need be reached any more."""
+        only_when(self.release.prepares)
+        prepared = every(self.known[m][g] == Known.prepared for m in Node)
+        return (self.on_its_way == g) & prepared & self._is_in_time(n, g)
+
     @accepts(decide_by_paxos)
     def conditional_writes_are_decided_at_any_time(self, n: Term[Node]) -> Bool:
         """003: to be rejected are the writes "that are supposed to use this new generation" which the node cannot read: one

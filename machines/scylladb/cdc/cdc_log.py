@@ -393,6 +393,15 @@ class CdcLog(Machine):
         )
         return self._has_replicas() & recent & started
 
+    @accepts(commit_generation)
+    def generations_get_their_timestamp_at_once(self, g: Term[Generation]) -> Bool:
+        """003: the timestamp is chosen "by taking the node's local time and adding a minute or two": no write that is under
+        way is waited for.
+        """
+        is_next = g.number_column(lambda generation: generation.number) == self.committed.size()
+        fresh = self.committed.size() == count(self.mapping.ring[t].is_some() for t in Token)
+        return self.mapping.joining.is_some() & is_next & fresh
+
     @sometimes
     def a_row_moves_to_the_node_that_joins(self) -> Bool:
         """A row that was written before a join is read at the joined node, and so is its change."""

@@ -385,6 +385,29 @@ class CdcPublication(Machine):
         next_one = (place == published.size()) & self.committed.has(g)
         return self.in_group0 & next_one & self.writable
 
+    @accepts(commit_for_join)
+    def joins_are_committed_whatever_is_published(self, g: Term[Generation]) -> Bool:
+        """Publishing does not block the topology state machine (scylladb #15194), and that waits for no client."""
+        only_when(self.release.publisher)
+        return (self.transition == COMMIT) & self.joins & (self.new_generation == g)
+
+    @accepts(commit_for_request)
+    def requests_are_committed_whatever_is_published(self, g: Term[Generation]) -> Bool:
+        """The same of a generation that a user asked for."""
+        only_when(self.release.publisher)
+        return (self.transition == COMMIT) & ~self.joins & (self.new_generation == g)
+
+    @accepts(finish_join)
+    def joins_end_whatever_is_published(self) -> Bool:
+        """The same where the node has joined."""
+        return self.transition == WRITE_BOTH
+
+    @accepts(finish_rollback)
+    def rollbacks_end_whatever_is_published(self) -> Bool:
+        """The same where its join was rolled back."""
+        only_when(self.release.rollback)
+        return self.transition == ROLLED_BACK
+
     @accepts(upgrade)
     def clusters_are_upgraded_at_any_time(self) -> Bool:
         """Topology moves to group0 when its operator asks for it, whatever clients see of the generation by then."""

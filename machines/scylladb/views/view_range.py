@@ -186,10 +186,9 @@ class ViewRange(Machine):
         return self.built.implies(after.built)
 
     @sometimes
-    def scans_are_taken_up(self, after: Self) -> Bool:
-        """A restart costs what was read since the last batch: the scan goes on where it was then, and not from its beginning."""
-        goes_back = after.scan.next < self.scan.next
-        return goes_back & ~after.scan.wrapped & (after.scan.next > after.first)
+    def progress_is_saved_on_the_way(self) -> Bool:
+        """After every batch, so that a restart costs no more than one: not when the scan has come to an end."""
+        return ~self.saved.wrapped & (self.saved.next > self.first)
 
     @accepts(reshard)
     def shards_are_added_at_any_time(self, t: Term[Token]) -> Bool:

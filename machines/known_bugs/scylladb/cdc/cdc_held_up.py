@@ -15,10 +15,13 @@ from stagewright.machines.scylladb.cdc.cdc_generations import (
     Known,
     Node,
 )
+from stagewright.machines.scylladb.cdc.cdc_log import CdcLog
 from stagewright.machines.scylladb.cdc.cdc_publication import (
     COMMIT,
     NONE,
     OPERATOR,
+    ROLLED_BACK,
+    WRITE_BOTH,
     CdcPublication,
     Generation as NumberedGeneration,
 )
@@ -224,6 +227,92 @@ class PublishedBetweenCommits(CdcPublication):
         """The publisher writes the oldest generation of the queue to the tables while none is being committed."""
         require(self.transition != COMMIT, "none is being committed")
         super().describe(g)
+
+
+@known_bug(
+    "003-52",
+    "design document 003: a two-phase-commit approach",
+    breaks=CdcGenerations.prepared_generations_are_committed,
+    budgets={CdcGenerations.writes: 0},
+)
+class TheSecondPhaseNeedsAllNodes(CdcGenerations):
+    """A generation for which all nodes were prepared was committed while all could be reached: one that was cut off after
+    the first phase had it given up, and the join with it.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def commit_prepared(self, n: Term[Node], g: Term[Generation]) -> None:
+        """The second phase: every node is prepared, and is reached."""
+        require(self.unreachable.is_empty(), "every node is reached")
+        super().commit_prepared(n, g)
+
+
+@known_bug(
+    "003-53",
+    "design document 003: the timestamp is the node's local time and a minute or two",
+    breaks=CdcLog.generations_get_their_timestamp_at_once,
+)
+class CommitsWaitForWrites(CdcLog):
+    """A generation got its timestamp when no write was under way, though it was to operate after them."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def commit_generation(self, g: Term[NumberedGeneration]) -> None:
+        """It gets a timestamp when writes that were under way have ended."""
+        require(self._nothing_is_under_way(), "nothing is under way")
+        super().commit_generation(g)
+
+
+DESCRIBED = "design document 003: nodes describe a generation when they learn about it"
+
+
+@known_bug("003-54", DESCRIBED, breaks=CdcPublication.joins_are_committed_whatever_is_published)
+class JoinsWaitForTheQueue(CdcPublication):
+    """The generation of a join was committed when the one before had left the publisher's queue, if that could be."""
+
+    @CdcPublication.transition.step(COMMIT, WRITE_BOTH, by=COORDINATOR, fair=WEAK)
+    def commit_for_join(self, g: Term[NumberedGeneration]) -> None:
+        """The generation gets its timestamp and is queued, alone."""
+        require(self.joins, "a node joins")
+        require(self.unpublished.is_empty() | ~self.writable, "the queue is empty")
+        self._commit(g)
+        self._queue(g)
+        self.tokens.add(g)
+
+
+@known_bug("003-55", DESCRIBED, breaks=CdcPublication.requests_are_committed_whatever_is_published)
+class RequestsWaitForTheQueue(CdcPublication):
+    """The same of a generation that a user asked for."""
+
+    @CdcPublication.transition.step(COMMIT, NONE, by=COORDINATOR, fair=WEAK)
+    def commit_for_request(self, g: Term[NumberedGeneration]) -> None:
+        """The generation gets its timestamp and is queued, alone."""
+        require(~self.joins, "no node joins")
+        require(self.unpublished.is_empty() | ~self.writable, "the queue is empty")
+        self._commit(g)
+        self._queue(g)
+        self.new_generation = None
+
+
+@known_bug("003-56", DESCRIBED, breaks=CdcPublication.joins_end_whatever_is_published)
+class NodesHaveJoinedWhenClientsKnow(CdcPublication):
+    """A node counted as joining until clients could read of its generation, if the tables could be written."""
+
+    @CdcPublication.transition.step(WRITE_BOTH, NONE, by=COORDINATOR, fair=WEAK)
+    def finish_join(self) -> None:
+        """Data is streamed, and the generation is described."""
+        require(self.unpublished.is_empty() | ~self.writable, "the queue is empty")
+        self._end()
+
+
+@known_bug("003-57", DESCRIBED, breaks=CdcPublication.rollbacks_end_whatever_is_published)
+class RollbacksWaitForTheQueue(CdcPublication):
+    """A join was rolled back when the generation that it had brought was published."""
+
+    @CdcPublication.transition.step(ROLLED_BACK, NONE, by=COORDINATOR, fair=WEAK)
+    def finish_rollback(self) -> None:
+        """The node has left, and clients see its generation."""
+        require(self.unpublished.is_empty(), "the queue is empty")
+        self._end()
 
 
 BUGS = known_bugs_in(globals())

@@ -166,7 +166,7 @@ class TabletsLeaveWhenAllIsRegistered(ViewStaging):
 @known_bug(
     "000-133",
     "design document 000: vnode-based views are built by a node-local view builder",
-    breaks=ViewRange.scans_are_taken_up,
+    breaks=ViewRange.progress_is_saved_on_the_way,
 )
 class ProgressIsSavedWhenTheRingEnds(ViewRange):
     """Progress was saved once, when a scan had passed the end of the ring: a restart before that cost all of it."""
