@@ -564,6 +564,22 @@ class TabletViews(Machine):
         finished = (batch.tablet == t) & (batch.type == k) & batch.done & ~batch.stale
         return finished & self.called.has(n) & (self.tasks[t][k] == Life.normal)
 
+    @accepts(finish_operation)
+    def replicas_are_streamed_and_cleaned_up_whatever_is_executed(
+        self, t: Term[Tablet], old: Term[Node]
+    ) -> Bool:
+        """000, the same of the action of a stage: what it moves or removes a batch may still read, for nothing."""
+        return (self.tablets[t].operation == Progress.running) & (self.host[t] == old)
+
+    @accepts(attach)
+    def a_new_coordinator_waits_for_a_running_batch(
+        self, n: Term[Node], t: Term[Tablet], k: Term[Type]
+    ) -> Bool:
+        """000, RPC: the handler "attaches to the tasks and waits for the result", also of who did not send them."""
+        batch = self.batch[n]
+        runs = (batch.tablet == t) & (batch.type == k) & ~batch.stale & ~self.called.has(n)
+        return runs & (self.tasks[t][k] == Life.normal) & self._is_at_rest(t)
+
     @accepts(finish)
     def migrations_end_whatever_is_executed(self, t: Term[Tablet], new: Term[Node]) -> Bool:
         """000: "new tasks are created at the end" of the operation, which waits for no batch of an aborted one."""

@@ -454,4 +454,36 @@ class TheOldReplicaIsReadToTheEnd(TabletViews):
         super().finish(t, new)
 
 
+@known_bug(
+    "000-161",
+    ABORTED,
+    breaks=TabletViews.replicas_are_streamed_and_cleaned_up_whatever_is_executed,
+    budgets={TabletViews.leader_changes: 0, TabletViews.splits: 0, TabletViews.repairs: 0},
+)
+class StreamsWaitForTheBatch(TabletViews):
+    """A stream, or a cleanup, did not end while the old replica's worker executed the batch of the aborted task."""
+
+    @action(by=TOPOLOGY, fair=WEAK)
+    def finish_operation(self, t: Term[MovingTablet], old: Term[Node]) -> None:
+        """The old replica is read by no batch."""
+        require(~(self.batch[old].tablet == t), "no batch is executed")
+        super().finish_operation(t, old)
+
+
+@known_bug(
+    "000-162",
+    "design document 000, RPC: it attaches to the tasks and waits for the result",
+    breaks=TabletViews.a_new_coordinator_waits_for_a_running_batch,
+    budgets={TabletViews.migrations: 0, TabletViews.splits: 0, TabletViews.repairs: 0},
+)
+class ANewLeaderIsRefusedWhileABatchRuns(TabletViews):
+    """A coordinator that took over was refused until the batch was done."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def attach(self, n: Term[Node], t: Term[MovingTablet], k: Term[Type]) -> None:
+        """The call finds a batch that is done."""
+        require(self.batch[n].done, "the batch is done")
+        super().attach(n, t, k)
+
+
 BUGS = known_bugs_in(globals())
