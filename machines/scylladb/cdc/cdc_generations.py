@@ -655,9 +655,9 @@ class CdcGenerations(Machine):
 
     @accepts(commit_prepared)
     def prepared_generations_are_committed(self, n: Term[Node], g: Term[Generation]) -> Bool:
-        """003, "a two-phase-commit approach": once all nodes are prepared, none need be reached any more."""
+        """003, "a two-phase-commit approach": once all nodes have stored the data, none need be reached any more."""
         only_when(self.release.prepares)
-        prepared = every(self.known[m][g] == Known.prepared for m in Node)
+        prepared = every(~self.lacks[m].has(g) for m in Node)
         return (self.on_its_way == g) & prepared & self._is_in_time(n, g)
 
     @accepts(decide_by_paxos)

@@ -380,10 +380,9 @@ class CdcPublication(Machine):
         (scylladb #15194).
         """
         only_when(self.release.publisher)
-        place = g.number_column(lambda generation: generation.number)
-        published = self.described - self.unpublished
-        next_one = (place == published.size()) & self.committed.has(g)
-        return self.in_group0 & next_one & self.writable
+        before = every(~self._is_queued_before(g, h) for h in list(Generation))
+        waits = self.committed.has(g) & ~self.described.has(g)
+        return self.in_group0 & waits & before & self.writable
 
     @accepts(commit_for_join)
     def joins_are_committed_whatever_is_published(self, g: Term[Generation]) -> Bool:
