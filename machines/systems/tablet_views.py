@@ -629,7 +629,6 @@ class TabletViews(Machine):
 
     harmless = equivalents(
         equivalent_drop(write, "a new row", because="a row may be written again"),
-        equivalent_drop(repair, "a new row", because="a repair may bring what is there"),
         equivalent_drop(
             send, "ranges are built first", because="in which order is view-coordinator's to say"
         ),
