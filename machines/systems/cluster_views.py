@@ -26,6 +26,7 @@ from stagewright.machines.scylladb.views import view_building as views
 from stagewright.machines.scylladb.views.view_building import Task, ViewBuilding
 from stagewright.machines.scylladb.views.view_coordinator import ViewStatus
 from stagewright.machines.scylladb.views.view_task import ViewTask
+from stagewright.machines.systems.sound_migration import RESTRICTED
 from stagewright.spec import (
     Actor,
     Bool,
@@ -151,6 +152,13 @@ class ClusterViews(Machine):
             TabletMigration.start_repair,
             TabletMigration.exclude,
             TabletMigration.give_up_before_streaming,
+        ),
+        restricts=(
+            *RESTRICTED,
+            restricted(
+                TabletMigration.streams_can_lose_their_point,
+                because="001: the entry is added to the map first: a stream loses its point when its node is to leave",
+            ),
         ),
     )
     views = part(

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
+from stagewright.spec import restricted
 
 LEFT_OUT = (
     TabletMigration.start_repair,
@@ -25,4 +26,10 @@ LEFT_OUT = (
     TabletMigration.give_up_after_fall_back,
     TabletMigration.revert,
     TabletMigration.finish_revert,
+)
+RESTRICTED = (
+    restricted(
+        TabletMigration.tablets_at_rest_can_be_moved,
+        because="a replica moves here, and to a node that can have it; none is added",
+    ),
 )

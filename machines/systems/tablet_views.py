@@ -18,7 +18,7 @@ from stagewright.machines.scylladb.views.view_coordinator import ViewStatus
 from stagewright.machines.scylladb.views.view_destinations import Destination, Views
 from stagewright.machines.scylladb.views.view_resize import Type
 from stagewright.machines.scylladb.views.view_task import COORDINATOR, TOPOLOGY, WORKER, Life
-from stagewright.machines.systems.sound_migration import LEFT_OUT
+from stagewright.machines.systems.sound_migration import LEFT_OUT, RESTRICTED
 from stagewright.spec import (
     ANY,
     Bool,
@@ -126,6 +126,7 @@ class TabletViews(Machine):
         TabletMigration,
         over=Tablet,
         without=LEFT_OUT,
+        restricts=RESTRICTED,
     )
     host = per(Tablet, one_of(Node, init=ANY))
     pending = per(Tablet, optional(Node))

@@ -23,7 +23,7 @@ from stagewright.machines.scylladb.topology.topology_states import (
     Ring,
     TransitionState,
 )
-from stagewright.machines.systems.sound_migration import LEFT_OUT
+from stagewright.machines.systems.sound_migration import LEFT_OUT, RESTRICTED
 from stagewright.spec import (
     ANY,
     Actor,
@@ -203,6 +203,7 @@ class TopologyChange(Machine):
     tablet = part(
         TabletMigration,
         without=LEFT_OUT,
+        restricts=RESTRICTED,
     )
     each_alone = checked_alone(cdc, tablet)
 

@@ -18,6 +18,7 @@ from stagewright.spec import (
     Machine,
     NumberVar,
     OneVar,
+    accepts,
     action,
     choose,
     equivalent_drop,
@@ -260,6 +261,13 @@ class StreamSession(Machine):
     def sessions_are_waited_for(self) -> Bool:
         """The master has a session only for a coordinator that waits for it."""
         return (self.master != Session.none).implies(self.waiting)
+
+    @accepts(send_failure)
+    def failures_are_told_at_once(self) -> Bool:
+        """001: migrations go on "to keep the cluster saturated with streaming": who has failed says so, if nothing else of
+        its session is on the wire, and its master need not wait until nothing has come for long.
+        """
+        return (self.follower == Session.failed) & (self.message == Message.none)
 
     @lemma
     def plans_are_in_order(self) -> Bool:

@@ -46,6 +46,7 @@ from stagewright.spec import (
     budget,
     choose,
     count,
+    equivalent_disabled,
     equivalent_drop,
     equivalent_loss,
     equivalent_weakening,
@@ -72,6 +73,7 @@ from stagewright.spec import (
     profiles,
     record,
     require,
+    restricted,
     scopes,
     set_of,
     some,
@@ -96,12 +98,28 @@ class TabletCluster(Machine):
     compactions = budget(0, doc="split compactions that replicas start")
     loads = budget(0, doc="loads of rows from a backup")
     crashes = fault_budget(1, doc="nodes that crash")
+    migrations = budget(1, doc="migrations that the load balancer starts")
+    rebuilds = budget(0, doc="replicas that are added to a tablet")
+    coordinator_changes = fault_budget(0, doc="changes of the topology coordinator")
+    repairs = budget(0, doc="tablet repairs that are requested")
+    topology_changes = budget(0, doc="topology changes that are requested")
 
     # committed to group0
     tablets = many(
         TabletMigration,
         over=Tablet,
         without=(TabletMigration.exclude, TabletMigration.fail_over),
+        restricts=(
+            restricted(
+                TabletMigration.tablets_at_rest_can_be_moved,
+                because="here replicas move between nodes that are up, and wait for a topology change",
+            ),
+            restricted(
+                TabletMigration.tablets_at_rest_can_be_repaired,
+                because="a repair waits for a topology change, too",
+                at={writes: 0, reads: 0, crashes: 0, topology_changes: 1, repairs: 1},
+            ),
+        ),
     )
     replicas = per(Tablet, set_of(Node, init=ANY))
     next = per(Tablet, set_of(Node, init=ANY))  # the same at rest
@@ -127,12 +145,6 @@ class TabletCluster(Machine):
     compacting = per(Tablet, per(Node, number(0, LAST_VALUE)))  # the newest value that it rewrites
     # for stage 4: the newest value that the leaving replica stored before it was streamed
     reached_leaving = history(per(Tablet, number(0, LAST_VALUE)))
-
-    migrations = budget(1, doc="migrations that the load balancer starts")
-    rebuilds = budget(0, doc="replicas that are added to a tablet")
-    coordinator_changes = fault_budget(0, doc="changes of the topology coordinator")
-    repairs = budget(0, doc="tablet repairs that are requested")
-    topology_changes = budget(0, doc="topology changes that are requested")
 
     exercised_at = scopes(
         {writes: 0, reads: 0, crashes: 0, repairs: 1},
@@ -759,6 +771,18 @@ class TabletCluster(Machine):
         free = ~self.down.has(n) & self.request[n].tablet.is_none()
         return free & ~self.view[n][t].replicas.is_empty()
 
+    @accepts(begin_load)
+    def backups_are_loaded_while_tablets_move(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        """Rows of a backup are writes, too."""
+        free = ~self.down.has(n) & self.request[n].tablet.is_none()
+        return free & ~self.view[n][t].replicas.is_empty()
+
+    @accepts(begin_compaction)
+    def rows_are_rewritten_while_tablets_move(self, t: Term[Tablet], n: Term[Node]) -> Bool:
+        """001: a tablet's replicas are "old" or "new", and all of them store: whoever does rewrites what it has."""
+        stores = self.storage[t].has(n) & (self.data[t][n] > 0)
+        return stores & ~self.down.has(n) & (self.compacting[t][n] == 0)
+
     @sometimes(at={Tablet: 2, migrations: 2, writes: 0, reads: 0, crashes: 0})
     def two_tablets_stream_at_once(self) -> Bool:
         """001: "Tablets are migrated in parallel"."""
@@ -779,6 +803,28 @@ class TabletCluster(Machine):
         """The same of a tablet that gets one replica more."""
         only_when(self.release.repair)
         return (self.tablets[t].stage == Stage.none) & self._may_come_to(pending, t)
+
+    @accepts(start_repair)
+    def tablets_are_repaired_independently(self, t: Term[Tablet]) -> Bool:
+        """The same of a tablet that is repaired, also if a node is down."""
+        only_when(self.release.repair)
+        silent = self.request_pending | (self.track == Track.topology_change)
+        return (self.tablets[t].stage == Stage.none) & ~silent
+
+    @accepts(exclude)
+    def dead_nodes_are_given_up_at_any_time(self, n: Term[Node]) -> Bool:
+        """001: "still alive owners": an operator says which node is none, wherever its tablets are."""
+        return self.down.has(n) & ~self.excluded.has(n)
+
+    @accepts(fail_barrier)
+    def barriers_fail_where_a_node_is_down(self, t: Term[Tablet]) -> Bool:
+        """001: a stage is advanced when "expected invariants about cluster-wide state" hold: while a node that counts is
+        down they do not, and the coordinator need not wait for it to come back before it does something else.
+        """
+        tablet = self.tablets[t]
+        waits = tablet.stage.column(lambda stage: stage.barrier) & (tablet.stage != Stage.repair)
+        silent = some(self.down.has(n) & ~self.excluded.has(n) for n in Node)
+        return waits & (tablet.barrier == Progress.none) & silent
 
     def _may_come_to(self, n: Term[Node], t: Term[Tablet]) -> Bool:
         """Nobody waits for a topology change, and no node is down that may come back: barriers would wait for it."""
@@ -1125,6 +1171,10 @@ class TabletCluster(Machine):
         equivalent_drop(
             lose_messages, "request is abandoned", because="a request may be abandoned before"
         ),
+        equivalent_disabled(
+            lose_messages,
+            because="what is left of a write that its client gave up may be stored instead",
+        ),
         equivalent_drop(
             crash,
             "node is up",
@@ -1278,6 +1328,9 @@ class TabletCluster(Machine):
             because="one request is on its way at a time, and its stage ends with its answer",
         ),
         equivalent_loss(clean_up, cleanup_at, because="to clean up what is clean changes nothing"),
+        equivalent_disabled(
+            refuse_cleanup, because="nobody waits for the answer to a request that is stale"
+        ),
         equivalent_loss(refuse_cleanup, cleanup_at, because="it will be refused again"),
         equivalent_drop(
             finish_cleanup,

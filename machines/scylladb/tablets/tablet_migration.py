@@ -40,6 +40,7 @@ from stagewright.spec import (
     accepts,
     action,
     always_reachable,
+    budget,
     equivalent_drop,
     equivalent_loss,
     equivalent_value,
@@ -92,7 +93,7 @@ class TabletMigration(Machine):
     release = profiles(SEED, SCYLLA_6_0, SCYLLA_2025_4, SCYLLA_2026_2)
     failures = fault_budget(1, doc="barriers and actions that fail")
     failovers = fault_budget(1, doc="changes of the topology coordinator")
-    exclusions = fault_budget(doc="replicas that are declared gone for good")
+    exclusions = budget(doc="replicas that are declared gone for good")
     exercised_at = scopes({}, {exclusions: 0})
 
     stage: OneVar[Stage] = one_of(Stage, init=Stage.none)
@@ -567,6 +568,42 @@ class TabletMigration(Machine):
         """The barrier and the action are those of one stage: the next stage has its own."""
         nothing = (after.barrier == Progress.none) & (after.operation == Progress.none)
         return self._moves(after).implies(nothing)
+
+    # -- what begins, and what is asked for -------------------------------------------------------------
+
+    @accepts(start)
+    def tablets_at_rest_can_be_moved(self, kind: Term[Kind]) -> Bool:
+        """001, "Load balancing": the balancer "persists it by moving tablets into transitional states": in a migration each
+        that rests, or in any other transition that gives it other replicas.
+        """
+        known = kind != Kind.repair if self.release.repair else kind == Kind.migration
+        return (self.stage == Stage.none) & known
+
+    @accepts(start_repair)
+    def tablets_at_rest_can_be_repaired(self) -> Bool:
+        """The same of a repair, which is a transition of its own."""
+        only_when(self.release.repair)
+        return self.stage == Stage.none
+
+    @accepts(exclude)
+    def dead_replicas_are_given_up_in_any_stage(self, role: Term[Role]) -> Bool:
+        """001: "still alive owners": an operator says which ones are not, and of each replica, whatever the coordinator
+        waits for.
+        """
+        there = (
+            (role == Role.staying)
+            | ((role == Role.leaving) & ~self._only_adds() & (self.kind != Kind.repair))
+            | ((role == Role.pending) & (self.kind != Kind.repair))
+        )
+        return (self.stage != Stage.none) & there & ~self.excluded.has(role)
+
+    @accepts(make_unwanted)
+    def streams_can_lose_their_point(self) -> Bool:
+        """001: "When a request is issued to a node the entry is added to the map", also to leave, to one that a tablet is
+        streamed from.
+        """
+        only_when(self.release.rollback)
+        return (self.stage == Stage.streaming) & ~self.unwanted
 
     # -- streaming ------------------------------------------------------------------------------------
 

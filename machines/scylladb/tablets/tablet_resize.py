@@ -448,6 +448,18 @@ class TabletResize(Machine):
         moves = self.replicas[h].has(leaving) & ~self.replicas[h].has(pending)
         return there & moves & self.pending[h].is_none() & (self.track != FINALIZATION)
 
+    @accepts(decide_split)
+    def splits_are_decided_at_any_time(self) -> Bool:
+        """001: the balancer computes its plan "incremental"ly, "with active migrations": of a table without a decision it
+        decides whatever its tablets, and the topology, are doing, and what replicas still do for the last decision.
+        """
+        return (self.layout == Layout.one_tablet) & (self.decision == Resize.none)
+
+    @accepts(decide_merge)
+    def merges_are_decided_at_any_time(self) -> Bool:
+        """The same of the two tablets, which need not be colocated before."""
+        return (self.layout == Layout.two_tablets) & (self.decision == Resize.none)
+
     @accepts(revoke)
     def decisions_are_revoked_until_they_are_carried_out(self) -> Bool:
         """Facts, 1a: the balancer revokes a decision whose reason is gone, however far its preparation is: prepared, or

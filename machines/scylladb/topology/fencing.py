@@ -35,6 +35,7 @@ from stagewright.spec import (
     bounded,
     budget,
     choose,
+    equivalent_disabled,
     equivalent_drop,
     equivalent_loss,
     equivalent_value,
@@ -194,7 +195,7 @@ class Fencing(Machine):
     failures = fault_budget(1, doc="commands to which a node does not answer")
     cleanups = budget(1, doc="replicas that are cleaned up")
     decommissions = budget(0, doc="nodes that are asked to leave")
-    exclusions = fault_budget(0, doc="nodes that are declared gone for good")
+    exclusions = budget(0, doc="nodes that are declared gone for good")
     failovers = fault_budget(0, doc="changes of the topology coordinator")
 
     phase: OneVar[Phase] = one_of(Phase, init=Phase.none)
@@ -618,6 +619,40 @@ class Fencing(Machine):
         """Facts, 1a: who has learned of a session streams in it, also while the next barrier goes on."""
         return self.view[n].stage == Stage.both
 
+    @accepts(bump)
+    def versions_are_committed_at_any_time(self) -> Bool:
+        """001: "Tablets are migrated in parallel and independently": what the API does to another tablet waits for no
+        barrier, and has a version of its own.
+        """
+        return self.phase.any_of(*Phase)
+
+    @accepts(decommission)
+    def nodes_begin_to_leave_whatever_is_fenced(self, n: Term[Node]) -> Bool:
+        """001, decommissioning: a node that "is being decomissioned" is in transition, and requests through it go on: no
+        request, and no barrier of a tablet's stage, is in the way.
+        """
+        return self.node[n] == NodeState.normal
+
+    @accepts(clean_up)
+    def replicas_are_cleaned_up_after_their_barrier(self, r: Term[Node]) -> Bool:
+        """001, stage 6, cleanup, whose precondition is about write requests alone: a replica is asked when the barrier has
+        passed, whatever the next one is for, and however far the replica has learned.
+        """
+        return (self.phase == Phase.done) & ~self.excluded.has(r)
+
+    @accepts(exclude)
+    def dead_nodes_are_given_up_at_any_time(self, n: Term[Node]) -> Bool:
+        """001: "still alive owners": an operator says which node is none, also while a barrier waits for it."""
+        return ~self.excluded.has(n)
+
+    @accepts(take_locks)
+    def transactions_run_where_nobody_holds_the_row(self, n: Term[Node], r: Term[Node]) -> Bool:
+        """Facts, 1a: a transaction waits for those that have locked its row on the replica, and for none elsewhere."""
+        request = self.request[n]
+        sent = (request.replica == r) & request.lwt & (request.executed == 0)
+        held = some((self.request[m].replica == r) & (self.request[m].executed > 0) for m in Node)
+        return sent & ~held & (request.version >= self.view[r].fence)
+
     @accepts(acknowledge_drain)
     def barriers_wait_for_no_request_that_is_given_up(self, n: Term[Node]) -> Bool:
         """Facts, 1a: a node drains when "token-metadata versions < current are released": whoever gives a request up
@@ -908,6 +943,9 @@ class Fencing(Machine):
             node,
             because="nodes in either state are asked; that they were not, was a bug",
         ),
+        equivalent_disabled(
+            lose, because="what a client no longer waits for may be stored, or refused, instead"
+        ),
         equivalent_loss(clean_up, cleaned, because="what is not cleaned up may be stored to"),
         equivalent_loss(
             clean_up,
@@ -944,6 +982,7 @@ class Fencing(Machine):
         ),
         vacuous(
             what_is_executed_goes_with_the_view,
+            transactions_run_where_nobody_holds_the_row,
             because="replicas lock rows where there are `transactions`",
         ),
         never_happens(end_streaming, because="nodes stream where there are `streams`"),

@@ -25,6 +25,7 @@ from stagewright.spec import (
     Record,
     SetVar,
     Term,
+    accepts,
     action,
     bounded,
     budget,
@@ -447,6 +448,15 @@ class Group0(Machine):
             & ~self.leads.has(m)
             for m in Member
         )
+
+    @accepts(change_voters)
+    def voters_come_and_go(self, leader: Term[Member], m: Term[Member]) -> Bool:
+        """001, left: "the node left the cluster and group0": its vote goes, though few are left, and none, "the new node
+        joined group0": it gets one. A leader waits for what it has in its log already, and keeps the last voter.
+        """
+        settled = self.leads.has(leader) & (self.known[leader] == self.log[leader].length)
+        voters = count(self._is_voter(leader, v) for v in Member)
+        return settled & (~self._is_voter(leader, m) | (voters > 1))
 
     @sometimes(at={elections: 1})
     def another_change_came_first(self, after: Self) -> Bool:

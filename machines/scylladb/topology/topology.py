@@ -52,6 +52,7 @@ from stagewright.spec import (
     bounded,
     budget,
     choose,
+    equivalent_disabled,
     equivalent_drop,
     equivalent_loss,
     equivalent_weakening,
@@ -847,6 +848,10 @@ class TopologyCluster(Machine):
         equivalent_drop(
             time_out, "a request is on its way", because="what is over may be given up as well"
         ),
+        equivalent_disabled(
+            lose_messages,
+            because="what is left of a request that its client gave up may be stored, or answered, instead",
+        ),
         equivalent_drop(
             lose_messages,
             "request is abandoned",
@@ -986,6 +991,8 @@ class TopologyCluster(Machine):
             TopologyControl.tablets_are_drained_where_a_node_leaves,
             TopologyControl.the_load_balancer_waits,
             TopologyControl.tablets_leave_a_node_by_moving,
+            TopologyControl.stages_change_while_tablets_move,
+            TopologyControl.stages_are_fenced_while_tablets_move,
             TopologyControl.paused_requests_do_not_begin,
             because="there are no tablets here: topology-control has them",
         ),

@@ -1198,6 +1198,59 @@ class TopologyControl(TopologyProperties):
         """The same of a node that is to stream its data anew."""
         return self._alone_could_begin(n, Request.rebuild)
 
+    @accepts(reject)
+    def requests_are_refused_when_their_turn_comes(self, n: Term[Node]) -> Bool:
+        """001: "allow pending topology operation to start", or the coordinator says no, as the diagram has it of none: a
+        node that could join, and no other, is not let in; later to leave is refused as well, also to one that is drained.
+        """
+        joins = self._alone_could_begin(n, Request.join) | self._alone_could_begin(
+            n, Request.replace
+        )
+        if not self.release.parallel_draining:
+            return joins
+        goes = self.topology_request[n].any_of(Request.leave, Request.remove)
+        return joins | (goes & (self.is_at_rest() | (self.tablet_work == Work.draining)))
+
+    @accepts(move_tablet)
+    def tablets_are_moved_by_hand_where_no_node_is_in_the_way(self) -> Bool:
+        """001: the track "excludes with other topology changes", and with nothing else: no request that waits is one, nor a
+        node that is down.
+        """
+        return self.transition_state.any_of(NULL, T.tablet_migration) & self.tablet_work.is_none()
+
+    @accepts(settle_tablets_on)
+    def tablets_come_to_rest_independently(self, n: Term[Node]) -> Bool:
+        """001: "Tablets are migrated in parallel and independently": one has moved to its node while others still do."""
+        return self.tablet_work.is_some() & self._may_settle(n) & ~self.tablet_hosts.has(n)
+
+    @accepts(change_stages)
+    def stages_change_while_tablets_move(self) -> Bool:
+        """001: "The load balancer is invoked on transition of tablet stages": of those that move, whatever is asked for
+        meanwhile, and whether or not what was before is fenced.
+        """
+        return (self.transition_state == T.tablet_migration) & self.tablet_work.is_some()
+
+    @accepts(fence_stages)
+    def stages_are_fenced_while_tablets_move(self) -> Bool:
+        """001: vnodes and tablets "share the infrastructure for fencing": a stage has its barrier, and waits for no other."""
+        moves = (self.transition_state == T.tablet_migration) & self.tablet_work.is_some()
+        return moves & (self.fence_version < self.version)
+
+    @accepts(start_resize_finalization)
+    def tablets_are_resized_where_there_is_no_work(self) -> Bool:
+        """001: "If there is no work for the state machine" the balancer is invoked, which finds tables to split or merge,
+        too: also where a node is down, for no tablet moves then.
+        """
+        only_when(self.release.finalization)
+        asked = some(self.topology_request[n].is_some() for n in Node)
+        return self.is_at_rest() & ~asked & self.global_request.is_none()
+
+    @accepts(lock)
+    def the_topology_can_be_locked_at_rest(self) -> Bool:
+        """Whoever locks it from outside waits for what goes on, and for no request."""
+        only_when(self.release.finalization)
+        return self.is_at_rest()
+
     @accepts(abort)
     def requests_to_leave_are_aborted_at_any_time(self, n: Term[Node]) -> Bool:
         """The operator wants the node to stay after all, whatever goes on while its request waits."""

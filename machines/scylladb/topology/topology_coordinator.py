@@ -27,6 +27,7 @@ from stagewright.spec import (
     SetVar,
     States,
     Term,
+    accepts,
     action,
     budget,
     choose,
@@ -462,6 +463,14 @@ class TopologyCoordinator(Machine):
         """
         leaves = self._is_moving(t) & (after.stage[t] != self.stage[t]) & ~after.dropped.has(t)
         return leaves.implies(self.ready.has(t))
+
+    @accepts(wait)
+    def coordinators_rest_where_there_is_no_work(self, c: Term[Coordinator]) -> Bool:
+        """001: "If there is no work for the state machine": neither a transition nor a request. A coordinator that has read
+        so, and knows of nothing since, need not look again before something happens.
+        """
+        no_work = (self.transition_state == T.null) & ~self.requested
+        return (self.at[c] == At.decided) & self.guarded.has(c) & no_work
 
     @sometimes(at={requests: 0, migrations: 1, drops: 1, failovers: 0})
     def a_table_goes_while_its_tablet_moves(self, t: Term[Tablet]) -> Bool:

@@ -316,6 +316,11 @@ class TopologyRebuild(Machine):
 
         return (self.write == Write.sent) & every(is_enough(dc) for dc in Datacenter)
 
+    @accepts(time_out)
+    def clients_need_not_wait_for_rebuilds(self) -> Bool:
+        """001: rebuilding "does not change the topology": a client whose time is up is told so, whoever is rebuilt."""
+        return self.write == Write.sent
+
     @step_property
     def acknowledged_rows_survive_a_loss(self, after: Self, n: Term[Node], m: Term[Node]) -> Bool:
         """What a quorum is for: in a datacenter of two nodes or more, none of which waits to be rebuilt, the volume that
