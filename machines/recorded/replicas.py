@@ -11,6 +11,7 @@ from stagewright.spec import (
     Machine,
     OneVar,
     action,
+    equivalent_disabled,
     equivalent_drop,
     equivalent_loss,
     equivalents,
@@ -104,6 +105,14 @@ class RecordedReplica(Machine):
         require(self.storage, "there is storage")
 
     harmless = equivalents(
+        equivalent_disabled(
+            because="what is recorded here `tablet` does, whose steps would be none without it"
+        ),
+        equivalent_disabled(
+            read,
+            refuse,
+            because="it changes nothing: what is recorded of it is judged with the event",
+        ),
         equivalent_drop(
             _may_serve,
             "the request is not older than the fence",

@@ -18,6 +18,7 @@ from stagewright.spec import (
     action,
     bounded,
     constant,
+    equivalent_disabled,
     equivalent_drop,
     equivalent_loss,
     equivalents,
@@ -118,6 +119,12 @@ class RecordedResize(Machine):
         return self.done | self.withdrawn
 
     harmless = equivalents(
+        equivalent_disabled(
+            because="what is recorded here `tablet-resize` does, whose steps would be none without it"
+        ),
+        equivalent_disabled(
+            withdraw, because="it may stay undone; that it can be revoked, `tablet-resize` promises"
+        ),
         equivalent_loss(
             prepare, awaited, early, because="it is done when nobody is awaited, however that came"
         ),
@@ -187,6 +194,10 @@ class RecordedShard(Machine):
         return self.streams >= 0
 
     harmless = equivalents(
+        equivalent_disabled(
+            because="what is recorded here `load-balancer` does, whose steps would be none without it"
+        ),
+        equivalent_disabled(ask, because="operators need not ask, nor tables be merged"),
         equivalent_loss(plan, crowded, pointless, because="no plan is let through that is either"),
         equivalent_loss(
             _begin,

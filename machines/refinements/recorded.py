@@ -28,7 +28,16 @@ WRITES: Choice = {TabletCluster.reads: 0, TabletCluster.crashes: 0}
 QUIET: Choice = {TabletCluster.writes: 0, TabletCluster.reads: 0}
 
 
-@refinement(profiles={"scylla-2026.2": ""}, from_start=False, at=(WRITES,))
+@refinement(
+    profiles={"scylla-2026.2": ""},
+    from_start=False,
+    at=(WRITES,),
+    steps={
+        TabletCluster.store_write: (RecordedReplica.write, None),
+        TabletCluster.receive_chunk: (RecordedReplica.store_streamed, None),
+        TabletCluster.clean_up: [RecordedReplica.delete_rows, RecordedReplica.answer_cleanup],
+    },
+)
 def a_replica_of_a_tablet(
     cluster: TabletCluster, seen: RecordedReplica, t: Term[Tablet], n: Term[Node]
 ) -> None:
@@ -117,6 +126,7 @@ def what_streams_to_a_shard(balancer: LoadBalancer, seen: RecordedShard, s: Term
     steps={
         TabletResize.finalize_split: RecordedResize.finish,
         TabletResize.finalize_merge: RecordedResize.finish,
+        TabletResize.collect_stats: (RecordedResize.prepare, RecordedResize.hold_up, None),
         TabletResize.finish_migration: [
             (RecordedResize.release, RecordedResize.hold_up, None),
             (RecordedResize.release, RecordedResize.hold_up, None),

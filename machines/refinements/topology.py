@@ -20,6 +20,13 @@ T = TopologyTransition
 TWO_FAULTS: Choice = {TopologyControl.requests: 2, TopologyControl.faults: 2}
 """One fault is not enough for every way back."""
 RELEASES = ("scylla-6.0", "scylla-2025.4", "scylla-2026.2")
+ASKING = (
+    TopologyControl.ask_to_join,
+    TopologyControl.ask_to_replace,
+    TopologyControl.ask_to_leave,
+    TopologyControl.ask_to_remove,
+    TopologyControl.ask_to_rebuild,
+)
 IN_TRANSITION = tuple(state for state in NodeState if state.in_transition)
 
 
@@ -60,13 +67,7 @@ def a_node_of_the_topology(topology: TopologyControl, seen: TopologyNode, n: Ter
 @projection(
     at=(TWO_FAULTS,),
     beyond={"seed": (TopologyRequest.fail, TopologyRequest.finish)},
-    anew=(
-        TopologyControl.ask_to_join,
-        TopologyControl.ask_to_replace,
-        TopologyControl.ask_to_leave,
-        TopologyControl.ask_to_remove,
-        TopologyControl.ask_to_rebuild,
-    ),
+    anew=ASKING,
     from_start=False,
 )
 def the_newest_request_of_a_node(
@@ -75,6 +76,15 @@ def the_newest_request_of_a_node(
     """A row of `system.topology_requests`; a node's next request is another row."""
     seen.asked = topology.asked[n].is_some()
     seen.error = topology.error.has(n)
+    seen.done = topology.done.has(n)
+
+
+@refinement(at=(TWO_FAULTS,), anew=ASKING, from_start=False)
+def a_request_that_is_taken_up(
+    topology: TopologyControl, seen: TopologyRequest, n: Term[Node]
+) -> None:
+    """The same row, and whether it has a start_time: it waits as long as the request is in the node's row."""
+    alike(seen.asked & ~seen.done & ~seen.started, topology.topology_request[n].is_some())
     seen.done = topology.done.has(n)
 
 

@@ -16,6 +16,8 @@ from stagewright.spec import (
     Machine,
     OneVar,
     Profile,
+    equivalent_disabled,
+    equivalents,
     every,
     final,
     one_of,
@@ -124,3 +126,12 @@ class TopologyNode(Machine):
     def may_rest(self) -> Bool:
         """A node may stay what it is for ever, unless something was begun with it."""
         return self.node_state.any_of(N.absent, N.normal, N.left)
+
+    harmless = equivalents(
+        equivalent_disabled(
+            because="what is seen here `topology-control` does, whose steps would be none without it"
+        ),
+        equivalent_disabled(
+            start_the_cluster, because="a log may begin when the first node is there already"
+        ),
+    )

@@ -14,6 +14,7 @@ from stagewright.spec import (
     FlagVar,
     Machine,
     action,
+    equivalent_disabled,
     equivalent_drop,
     equivalent_loss,
     equivalents,
@@ -105,6 +106,9 @@ class TopologyRequest(Machine):
 
     # A row does not say who wrote it, nor why.
     harmless = equivalents(
+        equivalent_disabled(
+            because="what is seen here `topology-control` does, whose steps would be none without it"
+        ),
         equivalent_drop(
             refuse, "it has not failed yet", because="what has failed is done by `finish`, alike"
         ),

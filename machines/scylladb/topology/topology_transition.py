@@ -29,6 +29,7 @@ from stagewright.spec import (
     Term,
     action,
     always_reachable,
+    equivalent_disabled,
     equivalent_step,
     equivalents,
     every,
@@ -429,7 +430,7 @@ class TopologyTransition(Machine):
 
     @step_property
     def one_node_at_a_time(self, after: Self) -> Bool:
-        """001: "only one node can be in transition" until the topology is at rest again."""
+        """001: "one of the nodes is in a bootstrapping/decommissioning/removing/replacing state", until it is at rest again."""
         goes_on = self.in_transition.is_some() & after.in_transition.is_some()
         return goes_on.implies(self.in_transition == after.in_transition)
 
@@ -470,3 +471,15 @@ class TopologyTransition(Machine):
     def may_rest(self) -> Bool:
         """Nothing more may ever be asked for."""
         return self.transition_state == NULL
+
+    seen_elsewhere = equivalents(
+        equivalent_disabled(
+            because="what is seen here `topology-control` does, whose steps would be none without it"
+        ),
+        equivalent_disabled(
+            accept_at_once,
+            finish_before_tablets,
+            finish_left_before_tablets,
+            because="a join may wait for tablets in transition, as it did before 2026-07",
+        ),
+    )
