@@ -41,6 +41,7 @@ from stagewright.machines.known_bugs.scylladb.tablets import (
     tablet_repair,
     tablet_replicas,
     tablets,
+    tablets_asked_in_vain,
     tablets_held_up,
 )
 from stagewright.machines.known_bugs.scylladb.topology import (
@@ -49,6 +50,7 @@ from stagewright.machines.known_bugs.scylladb.topology import (
     requests_held_up,
     shared_helpers as shared_helpers_of_topology,
     topology,
+    topology_asked_in_vain,
     topology_change,
     topology_coordinator,
     topology_held_up,
@@ -137,8 +139,10 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *stream_session.BUGS,
     *tablet_scans.BUGS,
     *tablets.BUGS,
+    *tablets_asked_in_vain.BUGS,
     *tablets_held_up.BUGS,
     *topology.BUGS,
+    *topology_asked_in_vain.BUGS,
     *topology_change.BUGS,
     *topology_coordinator.BUGS,
     *topology_held_up.BUGS,

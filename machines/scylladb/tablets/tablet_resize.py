@@ -450,7 +450,7 @@ class TabletResize(Machine):
 
     @accepts(decide_split)
     def splits_are_decided_at_any_time(self) -> Bool:
-        """001: the balancer computes its plan "incremental"ly, "with active migrations": of a table without a decision it
+        """001: "to incrementally make decision", beside "active migrations": of a table without a decision the balancer
         decides whatever its tablets, and the topology, are doing, and what replicas still do for the last decision.
         """
         return (self.layout == Layout.one_tablet) & (self.decision == Resize.none)

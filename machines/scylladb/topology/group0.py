@@ -506,6 +506,12 @@ class Group0(Machine):
             "it wants no other change",
             because="a change may be given up for the next one",
         ),
+        equivalent_loss(
+            take_guard,
+            Change.read,
+            because="a log of two places has no room for a change of who has applied both; two leaders and two changes "
+            "tell what is committed from what is not",
+        ),
         equivalent_drop(add_entry, "it is not sent yet", because="messages are repeated"),
         equivalent_loss(add_entry, Change.sent, because="messages are repeated"),
         equivalent_drop(

@@ -265,7 +265,7 @@ class TopologyProperties(TopologyRecord):
 
     @step_property
     def somebody_stays_where_a_node_goes(self, after: Self, n: Term[Node]) -> Bool:
-        """001: the node that leaves streams its data "to nodes that took over its ranges"."""
+        """001: a node that leaves is to "stream its data to nodes that took over"."""
         goes = after.topology_request[n].any_of(Request.leave, Request.remove)
         asks = self.topology_request[n].is_none() & goes
         return asks.implies(some((m != n) & self._nobody_wants_it_gone(m) for m in Node))
