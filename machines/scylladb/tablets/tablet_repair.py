@@ -392,7 +392,6 @@ class TabletRepair(Machine):
             restart,
             Replica.session,
             Replica.lock,
-            asked,
             because="what is not lost is as it would be without the restart",
         ),
     )

@@ -540,7 +540,6 @@ class TabletReplicas(Machine):
         ),
         equivalent_drop(learn, "it is behind", because="learning again changes nothing"),
         equivalent_loss(begin_write, Write.value, because="a write that nobody sends"),
-        equivalent_loss(begin_write, written, because="two writes of one value are one write"),
         equivalent_loss(store, Write.stored, because="a replica whose answer is lost"),
         equivalent_weakening(
             acknowledge, "nothing newer is acknowledged", because="to tell a client twice"

@@ -654,9 +654,6 @@ class TabletResize(Machine):
         ),
         equivalent_drop(start_splitting, "it does not split yet", because=NOTHING),
         equivalent_drop(
-            finish_splitting, "it splits", because="what is split at once does no harm"
-        ),
-        equivalent_drop(
             get_ready,
             "it has learned of the split",
             because="nobody asks for the number of a decision that is over",

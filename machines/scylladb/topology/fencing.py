@@ -670,6 +670,19 @@ class Fencing(Machine):
         streams = self.streaming.has(n) & (self.view[n].stage != Stage.both)
         return asked & released & ~runs & ~streams
 
+    @accepts(acknowledge_fence)
+    def fences_wait_for_no_request(self, n: Term[Node]) -> Bool:
+        """Facts, 1a: where a node did not drain, the fence stands for it: who has read it says so, whatever it still runs."""
+        return (self.phase == Phase.informing) & (self.answer[n] == Answer.applied)
+
+    @accepts(advance)
+    def stages_wait_for_their_barrier_alone(self) -> Bool:
+        """001: "When stage is advanced, it means that expected invariants … hold": what began since the barrier, or is behind
+        the fence, is in the way of none of them.
+        """
+        passed = (self.phase == Phase.done) & (self.purpose == Purpose.tablets)
+        return passed & (self.stage != Stage.new)
+
     @sometimes(at={writes: 0, bumps: 0, cleanups: 0, failures: 1})
     def a_topology_change_goes_on_with_the_fence(self) -> Bool:
         """Facts, 1a: a node that does not drain holds up no topology change: the fence makes all replicas refuse what it

@@ -464,6 +464,22 @@ class TopologyCoordinator(Machine):
         leaves = self._is_moving(t) & (after.stage[t] != self.stage[t]) & ~after.dropped.has(t)
         return leaves.implies(self.ready.has(t))
 
+    @accepts(ask_to_leave)
+    def requests_are_committed_at_any_time(self) -> Bool:
+        """001: "When a request is issued to a node the entry is added to the map", whatever coordinators do meanwhile."""
+        return self.node_state == NodeState.normal
+
+    @accepts(start_migration)
+    def tablets_are_moved_beside_others(self, t: Term[Tablet]) -> Bool:
+        """001: "Tablets are migrated in parallel and independently": the API moves one while others are in transition."""
+        rests = ~self._is_moving(t) & ~self.dropped.has(t)
+        return rests & self.transition_state.any_of(*WITHOUT_NODE)
+
+    @accepts(drop_table)
+    def tables_are_dropped_at_any_time(self, t: Term[Tablet]) -> Bool:
+        """No coordinator is asked, whatever it has begun with the tablet."""
+        return ~self.dropped.has(t)
+
     @accepts(wait)
     def coordinators_rest_where_there_is_no_work(self, c: Term[Coordinator]) -> Bool:
         """001: "If there is no work for the state machine": neither a transition nor a request. A coordinator that has read
@@ -564,9 +580,6 @@ class TopologyCoordinator(Machine):
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
-        equivalent_loss(
-            start_operation, events, because="an event that is seen twice makes it look once more"
-        ),
         equivalent_drop(
             start_over,
             "a barrier runs",

@@ -114,12 +114,12 @@ class TopologyOfRanges(TopologyControl):
         equivalent_drop(
             _all_are_up,
             "all nodes that take part are up",
-            because="nobody crashes here while a dead node is removed or replaced",
+            because="it takes a second crash, while a dead node is removed or replaced",
         ),
         equivalent_drop(
             _lacks_no_node,
             "no node that it needs is down",
-            because="nobody crashes here while a dead node is removed or replaced",
+            because="it takes a second crash, while a dead node is removed or replaced",
         ),
         equivalent_drop(
             _is_drained, "the request is not paused", because="there are no tablets here"

@@ -316,6 +316,16 @@ class TopologyRebuild(Machine):
 
         return (self.write == Write.sent) & every(is_enough(dc) for dc in Datacenter)
 
+    @accepts(restart)
+    def dead_nodes_come_back_while_others_are_rebuilt(self, n: Term[Node]) -> Bool:
+        """001: "data from other replicas", of which one that was dead is one again as soon as it is up."""
+        return self.down.has(n)
+
+    @accepts(ask_again)
+    def rebuilds_are_asked_for_at_any_time(self, n: Term[Node]) -> Bool:
+        """001: "When a request is issued to a node the entry is added to the map", also while another node is rebuilt."""
+        return self.failed.has(n) & ~self.down.has(n)
+
     @accepts(time_out)
     def clients_need_not_wait_for_rebuilds(self) -> Bool:
         """001: rebuilding "does not change the topology": a client whose time is up is told so, whoever is rebuilt."""

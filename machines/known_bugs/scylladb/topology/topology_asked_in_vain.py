@@ -17,9 +17,12 @@ from stagewright.machines.scylladb.topology.fencing import (
 from stagewright.machines.scylladb.topology.group0 import LEADER, LONGEST, Group0, Member
 from stagewright.machines.scylladb.topology.topology_control import TopologyControl
 from stagewright.machines.scylladb.topology.topology_coordinator import (
+    API as COORDINATORS_API,
     At,
     Coordinator,
+    Tablet,
     TopologyCoordinator,
+    Transition,
 )
 from stagewright.machines.scylladb.topology.topology_rebuild import TopologyRebuild
 from stagewright.machines.scylladb.topology.topology_states import Work
@@ -285,6 +288,118 @@ class GuardsReadTheLog(Group0):
 
     def _applied_state(self, m: Term[Member]) -> Number | int:
         return self._state(m, LONGEST)
+
+
+@known_bug(
+    "001-227",
+    'design document 001: "share the infrastructure for fencing"',
+    breaks=Fencing.fences_wait_for_no_request,
+    budgets={**FENCE, Fencing.failures: 1, Fencing.bumps: 1},
+)
+class TheFenceWaitsForTheDrain(Fencing):
+    """A node acknowledged the fence when it had drained as well: what did not drain held up each topology change."""
+
+    @action(fair=WEAK)
+    def acknowledge_fence(self, n: Term[FencedNode]) -> None:
+        """A node has learned the fence, and holds no older version."""
+        super().acknowledge_fence(n)
+        require(~self._holds_older(n), "older versions are released")
+
+
+@known_bug(
+    "001-228",
+    'design document 001: "When stage is advanced, it means that expected invariants … hold"',
+    breaks=Fencing.stages_wait_for_their_barrier_alone,
+    budgets=FENCE,
+)
+class StagesWaitForSilence(Fencing):
+    """After its barrier a stage waited for a moment without requests: under clients there is none."""
+
+    @action(by=COORDINATOR)
+    def advance(self) -> None:
+        """The barrier of the stage has passed, and nobody asks for anything."""
+        require(every(self.request[n].replica.is_none() for n in FencedNode), "no request")
+        super().advance()
+
+
+@known_bug(
+    "001-229",
+    'design document 001: "When a request is issued to a node the entry is added to the map"',
+    breaks=TopologyCoordinator.requests_are_committed_at_any_time,
+    budgets={TopologyCoordinator.requests: 1, TopologyCoordinator.migrations: 1},
+)
+class RequestsWaitForTheTrack(TopologyCoordinator):
+    """A request was committed when no tablet moved: the balancer, which sees none, moved the next."""
+
+    @action(by=OPERATOR, spends=TopologyCoordinator.requests)
+    def ask_to_leave(self) -> None:
+        """A request is committed at rest."""
+        require(self.transition_state == Transition.null, "the topology is at rest")
+        super().ask_to_leave()
+
+
+@known_bug(
+    "001-230",
+    INDEPENDENTLY,
+    breaks=TopologyCoordinator.tablets_are_moved_beside_others,
+    sizes={Tablet: 2},
+    budgets={TopologyCoordinator.requests: 0, TopologyCoordinator.migrations: 2},
+)
+class TheApiWaitsForTheTrack(TopologyCoordinator):
+    """The API moved a tablet when the track of the last one had been left."""
+
+    @action(by=COORDINATORS_API, spends=TopologyCoordinator.migrations)
+    def start_migration(self, t: Term[Tablet]) -> None:
+        """A request of the API moves a tablet at rest."""
+        require(self.transition_state == Transition.null, "the topology is at rest")
+        super().start_migration(t)
+
+
+@known_bug(
+    "001-231",
+    'design document 000: tasks are "aborted due to keyspace/view drop", in whatever state',
+    breaks=TopologyCoordinator.tables_are_dropped_at_any_time,
+    budgets={TopologyCoordinator.requests: 0},
+)
+class WhatIsDoneIsNotDropped(TopologyCoordinator):
+    """A table was not dropped while a stage of its tablet was done and not yet left."""
+
+    @action(by=COORDINATORS_API, spends=TopologyCoordinator.drops)
+    def drop_table(self, t: Term[Tablet]) -> None:
+        """The table is dropped between two stages."""
+        require(~self.ready.has(t), "nothing is to be committed of it")
+        super().drop_table(t)
+
+
+@known_bug(
+    "001-232",
+    'design document 001: "streaming data from other replicas"',
+    breaks=TopologyRebuild.dead_nodes_come_back_while_others_are_rebuilt,
+)
+class RebuildsKeepOthersOut(TopologyRebuild):
+    """A node that had died was let in when no node was rebuilt: the rebuild waited for it as a source."""
+
+    @action(by=OPERATOR)
+    def restart(self, n: Term[Node]) -> None:
+        """The node comes back, when no node is rebuilt."""
+        require(self.rebuilding.is_none(), "no node is rebuilt")
+        super().restart(n)
+
+
+@known_bug(
+    "001-233",
+    'design document 001: "When a request is issued to a node the entry is added to the map"',
+    breaks=TopologyRebuild.rebuilds_are_asked_for_at_any_time,
+    budgets={TopologyRebuild.losses: 2},
+)
+class OneRequestToRebuild(TopologyRebuild):
+    """While a node was rebuilt, or waited for it, no other rebuild was taken into the map."""
+
+    @action(by=OPERATOR)
+    def ask_again(self, n: Term[Node]) -> None:
+        """The operator asks for another one, if nobody else has."""
+        require(self.waits.is_empty() & self.rebuilding.is_none(), "no rebuild is asked for")
+        super().ask_again(n)
 
 
 BUGS = known_bugs_in(globals())
