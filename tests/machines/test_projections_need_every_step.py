@@ -80,7 +80,7 @@ def needed_by(refinements: Iterable[Refinement], names: set[str]) -> set[str]:
     """Those of the actions without which one of the refinements fails, under one of its profiles."""
     found: set[str] = set()
     for given in refinements:
-        for profile in reversed(given.covered):
+        for profile in reversed(list(given.covered)):
             fails = Fails(given.mapped(profile))
             there = {a.name for a in fails.mapped.seen.actions}
             found |= {name for name in sorted(names & there - found) if fails.without(name)}

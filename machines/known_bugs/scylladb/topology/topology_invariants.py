@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from stagewright.machines.scylladb.cluster import Node
-from stagewright.machines.scylladb.topology.control.topology_record import COORDINATOR, OPERATOR
+from stagewright.machines.scylladb.topology.control.topology_record import (
+    COORDINATOR,
+    NODE,
+    OPERATOR,
+)
 from stagewright.machines.scylladb.topology.topology_control import TopologyControl
 from stagewright.machines.scylladb.topology.topology_states import (
     Barrier,
@@ -170,6 +174,27 @@ class TokensComeBackWithTheRollback(TopologyControl):
         self._end(n)
         self.transition_state = TransitionState.tablet_migration
         self._enter()
+
+
+@known_bug(
+    "001-234",
+    'design document 001: none, "has no tokens and data to serve"',
+    breaks=TopologyControl.tokens_belong_to_nodes_of_the_ring,
+    profile="seed",
+    budgets=ONE,
+)
+class TokensAreChosenWithTheRequest(TopologyControl):
+    """A node that asked to join had its tokens in the ring at once, before anybody had said that it may."""
+
+    @action(by=NODE, spends=TopologyControl.requests)
+    def ask_to_join(self, n: Term[Node]) -> None:
+        """A row in state none, with the request to join and with tokens."""
+        super().ask_to_join(n)
+        self.tokens.add(n)
+
+    def _refuse(self, n: Term[Node]) -> None:
+        self.tokens.put(n, self.tokens.has(n) & (self.node_state[n] != NodeState.none))
+        super()._refuse(n)
 
 
 @known_bug(
