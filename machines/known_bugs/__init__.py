@@ -19,6 +19,7 @@ from stagewright.machines.known_bugs.couchbase import (
     partition_lists,
     partition_roles,
     partitions,
+    requests_refused,
     shared_helpers,
     view_server,
 )
@@ -132,6 +133,7 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *partitions.BUGS,
     *replicas_held_up.BUGS,
     *requests_held_up.BUGS,
+    *requests_refused.BUGS,
     *resize.BUGS,
     *tablet_invariants.BUGS,
     *tablet_repair.BUGS,

@@ -103,8 +103,12 @@ class ViewServer(Machine):
 
     indexes = part(
         PartitionReplicas,
-        # here replicas are indexed whatever the file does: `replicas_are_indexed_while_the_file_is_copied`
-        without=(PartitionReplicas.replicas_are_indexed_before_they_are_queried,),
+        # here replicas are indexed whatever the file does: `replicas_are_indexed_while_the_file_is_copied`,
+        # and what is removed waits for the switch to a new file: `partitions_move_out_at_any_time`
+        without=(
+            PartitionReplicas.replicas_are_indexed_before_they_are_queried,
+            PartitionReplicas.partitions_are_removed_during_a_transfer,
+        ),
     )
     file = part(
         FileOfMainIndex,
@@ -307,6 +311,29 @@ class ViewServer(Machine):
     def partitions_are_activated_at_any_time(self, p: Term[Partition]) -> Bool:
         """004: the view engine "just performs such requests", also while the index file is compacted."""
         return (self.indexes.asked[p] == Asked.passive) & self.indexes.main.group[p].pbit
+
+    @accepts(move_out)
+    def partitions_move_out_at_any_time(self, p: Term[Partition]) -> Bool:
+        """The same of a partition that has moved away, or is not wanted any more though it is still on transfer: but for the
+        switch to a new file.
+        """
+        switches = self.file.compactor == Compactor.renamed
+        there = self.indexes.main.group[p].abit | self.indexes.main.group[p].pbit
+        return there & ~self.indexes.main.paused.has(p) & ~switches
+
+    @accepts(pause)
+    def partitions_are_paused_at_any_time(self, p: Term[Partition]) -> Bool:
+        """004: unindexable is "independent of the state the partition is in", and of what the workers do: but for the
+        switch to a new file, which it waits for.
+        """
+        switches = self.file.compactor == Compactor.renamed
+        return self.indexes.main.group[p].abit & ~switches
+
+    @accepts(cancel)
+    def what_has_no_rows_yet_is_cancelled_at_any_time(self, p: Term[Partition]) -> Bool:
+        """004: the view engine "just performs such requests": a partition that waits for the cleaner is not wanted any more."""
+        pending = self.indexes.main.group[p]
+        return pending.pending_active | pending.pending_passive
 
     @liveness
     def pauses_end(self, p: Term[Partition]) -> LeadsTo:

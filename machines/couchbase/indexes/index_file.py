@@ -28,6 +28,7 @@ from stagewright.spec import (
     bounded,
     budget,
     choose,
+    equivalent_disabled,
     equivalent_drop,
     equivalent_loss,
     equivalent_weakening,
@@ -360,6 +361,7 @@ class IndexFile(Machine):
         equivalent_weakening(
             _is_unsynced, "the block is not synced", because="beyond the end is nothing to lose"
         ),
+        equivalent_disabled(lose, tear, because="every block may well come to the disk"),
         equivalent_loss(lose, block, because="a block may well come to the disk"),
         equivalent_loss(tear, block, because="a block may well come to the disk"),
         equivalent_drop(

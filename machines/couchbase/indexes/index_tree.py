@@ -277,6 +277,18 @@ class IndexTree(Machine):
         indexed = self.state[p].any_of(PartitionState.active, PartitionState.passive)
         return indexed & (self.row[key] == p)
 
+    @accepts(set_passive)
+    def partitions_become_passive_while_the_tree_is_written(self, p: Term[Partition]) -> Bool:
+        """004: the view engine "just performs such requests" of the cluster manager, whatever the updater or the cleaner is
+        about to write.
+        """
+        return self.state[p] == PartitionState.active
+
+    @accepts(set_cleanup)
+    def partitions_are_to_be_removed_while_the_tree_is_written(self, p: Term[Partition]) -> Bool:
+        """The same of a partition that is to be removed, active or passive, whichever other one is being removed."""
+        return self.state[p].any_of(PartitionState.active, PartitionState.passive)
+
     @invariant
     def a_bitmask_is_that_of_the_rows(self, n: Term[KVNode], p: Term[Partition]) -> Bool:
         """004: "For KV-node, its the union of all vbuckets of data present in that node"."""

@@ -172,6 +172,18 @@ class IndexTriggers(Machine):
 
     # -- promises ----------------------------------------------------------------------------------------
 
+    @accepts(write)
+    def documents_change_while_workers_run(self) -> Bool:
+        """004: "updates can happen to the index file anytime": no document waits for an update, or for a compaction."""
+        return self.waiting < MOST
+
+    @accepts(remove_partition)
+    def partitions_move_away_while_workers_run(self) -> Bool:
+        """004: the view engine "just performs such requests" of the cluster manager: whoever works is stopped for it, also
+        if another partition is to be removed already.
+        """
+        return self.updater | self.cleaner | self.compactor | self.to_clean
+
     @accepts(trigger_update)
     def many_changes_trigger_an_update(self) -> Bool:
         """004: updates are triggered by the "number of changes threshold", from the threshold on, at once."""

@@ -31,11 +31,13 @@ from stagewright.spec import (
     Number,
     SetVar,
     Term,
+    accepts,
     action,
     bounded,
     budget,
     choose,
     constant,
+    equivalent_disabled,
     equivalent_drop,
     equivalent_loss,
     equivalent_without,
@@ -79,7 +81,7 @@ class PartitionIndex(Machine):
     release = profiles(SEED, COUCHBASE)
     writes = budget(2, doc="mutations of documents")
     requests = budget(3, doc="requests of the cluster manager")
-    interruptions = fault_budget(1, doc="workers that the group process stops before they are done")
+    interruptions = budget(1, doc="workers that the group process stops before they are done")
 
     index = part(PartitionGroup, without=(PartitionGroup.index, PartitionGroup.clean))
     source = per(Partition, number(0, LAST_SEQ))  # the highest sequence number of the partition
@@ -412,6 +414,75 @@ class PartitionIndex(Machine):
 
     # -- promises ----------------------------------------------------------------------------------------
 
+    @accepts(write)
+    def documents_change_at_any_time(self, p: Term[Partition]) -> Bool:
+        """004: "updates can happen to the index file anytime": no document waits for a worker, or for a restart."""
+        return self.source[p] < LAST_SEQ
+
+    @accepts(set_active)
+    def partitions_are_added_while_others_are_indexed(self, p: Term[Partition]) -> Bool:
+        """004: the view engine "just performs such requests": it waits for a header that is being written and for workers to
+        be stopped, which know nothing of a new partition. One that they know becomes active under an updater.
+        """
+        known = self.index.group[p].abit | self.index.group[p].pbit
+        free = ~self.cleaner & (known | ~self.updater)
+        return self._no_request_is_performed() & free & ~self.index.paused.has(p)
+
+    @accepts(set_passive)
+    def partitions_are_indexed_right_away(self, p: Term[Partition]) -> Bool:
+        """004: what is passive "will start indexing right away": a running updater is told of it, not waited for."""
+        return self._no_request_is_performed() & ~self.cleaner & ~self.index.paused.has(p)
+
+    @accepts(set_cleanup)
+    def partitions_are_removed_while_others_are_indexed(self, p: Term[Partition]) -> Bool:
+        """004: the view engine "just performs such requests": only an updater that knows the partition is stopped for it."""
+        known = self.index.group[p].abit | self.index.group[p].pbit
+        free = ~self.cleaner & ~(known & self.updater)
+        return self._no_request_is_performed() & free & ~self.index.paused.has(p)
+
+    @accepts(mark_unindexable)
+    def indexing_is_stopped_in_every_state(self, p: Term[Partition]) -> Bool:
+        """004: "When set to unindexable, the indexing is stopped": of active and passive ones, also while others are cleaned
+        up, or this one is.
+        """
+        there = self.index.requested[p].any_of(Role.active, Role.passive)
+        return self._no_request_is_performed() & ~self.updater & there
+
+    @accepts(mark_indexable)
+    def indexing_goes_on_in_every_state(self, p: Term[Partition]) -> Bool:
+        """004: indexable is "the default state": a mark is taken back whatever the cleaner does."""
+        return self._no_request_is_performed() & ~self.updater & self.index.paused.has(p)
+
+    @accepts(stop_updater)
+    def updaters_are_stopped_for_requests(self) -> Bool:
+        """004: the view engine "just performs such requests": none waits until all that there is is indexed."""
+        return self._no_request_is_performed() & self.updater
+
+    @accepts(stop_cleaner)
+    def cleaners_are_stopped_for_requests(self) -> Bool:
+        """The same of a cleaner, which goes on in the next cleanup cycle."""
+        return self._no_request_is_performed() & self.cleaner
+
+    @accepts(learn_of_new_partition)
+    def updaters_learn_of_what_is_passive(self, p: Term[Partition]) -> Bool:
+        """004: what is passive and indexable "will start indexing right away": by an updater that has begun without it, too,
+        and not only by the next one.
+        """
+        entry, known = self.index.group[p], self.updating[p].abit | self.updating[p].pbit
+        return self.updater & entry.pbit & entry.content.in_seqs & ~known
+
+    @accepts(checkpoint)
+    def queries_see_updates_at_shortest_intervals(self, p: Term[Partition]) -> Bool:
+        """004: "queries will see updates applied to btree at shortest intervals": what is written of one partition is taken
+        over without waiting for the others.
+        """
+        written = self.updating[p].content.rows > self.index.group[p].content.rows
+        return self._no_request_is_performed() & self.updater & written
+
+    def _no_request_is_performed(self) -> Bool:
+        """The process is up, and has answered the last request."""
+        return ~self.down & ~self.unwritten
+
     @step_property
     def a_partition_starts_empty(self, after: Self, p: Term[Partition]) -> Bool:
         """A partition that is added was not present (004): no row of an earlier time is counted as new."""
@@ -516,6 +587,7 @@ class PartitionIndex(Machine):
             Content.rows,
             because="there are more rows only under the seed, of an earlier time",
         ),
+        equivalent_disabled(purge, because="what no bulk insert meets is left for the cleaner"),
         equivalent_loss(purge, Content.cbit, because=AGAIN),
         equivalent_loss(
             learn_of_new_partition,

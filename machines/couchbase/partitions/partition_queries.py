@@ -253,12 +253,27 @@ class PartitionQueries(Machine):
     @accepts(set_active)
     def partitions_come_while_queries_wait(self, p: Term[Partition]) -> Bool:
         """004: the view engine "just performs such requests": also while a query waits for other partitions."""
-        return self.query.is_some() & ~self.index.paused.has(p)
+        return ~self.index.paused.has(p)
+
+    @accepts(set_passive)
+    def partitions_are_handed_over_while_queries_wait(self, p: Term[Partition]) -> Bool:
+        """The same of a partition that is to be passive: a query that waits for it does so no more."""
+        return ~self.index.paused.has(p)
 
     @accepts(set_cleanup)
     def partitions_go_while_queries_wait(self, p: Term[Partition]) -> Bool:
         """The same of a partition that is to be removed: a query that began with it may not have it in the end."""
-        return self.query.is_some() & ~self.index.paused.has(p)
+        return ~self.index.paused.has(p)
+
+    @accepts(mark_unindexable)
+    def partitions_are_paused_while_queries_wait(self, p: Term[Partition]) -> Bool:
+        """004: unindexable is "independent of the state the partition is in": also of who waits for it, query or listener."""
+        return self.index.requested[p].any_of(Role.active, Role.passive)
+
+    @accepts(mark_indexable)
+    def partitions_go_on_while_queries_wait(self, p: Term[Partition]) -> Bool:
+        """The same of a partition that is indexable again, as those who wait for it need it to be."""
+        return self.index.paused.has(p)
 
     @accepts(monitor)
     def what_is_not_queried_yet_can_be_waited_for(self, p: Term[Partition]) -> Bool:

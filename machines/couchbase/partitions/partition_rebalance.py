@@ -364,6 +364,13 @@ class PartitionRebalance(Machine):
         indexable = ~self.nodes[old].paused.has(p) & ~self.nodes[new].paused.has(p)
         return self.querying & rests & (self.master[p] == old) & (old != new) & indexable
 
+    @accepts(stop)
+    def moves_are_stopped_until_the_takeover(self, p: Term[Partition], new: Term[Node]) -> Bool:
+        """004: the "cluster manager handles the details on which partition to move": it may think again as long as the old
+        node has the documents, whatever the indexes have come to.
+        """
+        return (self.destination[p] == new) & ~(self.documents_at[p] == new)
+
     @accepts(index)
     def the_new_index_is_built_right_away(self, p: Term[Partition], n: Term[Node]) -> Bool:
         """004: passive and indexable "means that it will start indexing right away": from the first document that has come,

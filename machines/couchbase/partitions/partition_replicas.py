@@ -274,6 +274,25 @@ class PartitionReplicas(Machine):
         """004: when a node is "not available", its replicas are queried from then on: all of them, not one by one."""
         return self.asked[p] == Asked.replica
 
+    @accepts(remove_replica)
+    def replicas_are_given_up_at_any_time(self, p: Term[Partition]) -> Bool:
+        """004: the view engine "just follows the instructions it gets from the cluster manager": a replica may be needed
+        elsewhere, however much of it is indexed.
+        """
+        return self.asked[p] == Asked.replica
+
+    @accepts(set_passive)
+    def partitions_on_transfer_are_handed_over(self, p: Term[Partition]) -> Bool:
+        """The same of a partition that moves away while it is transferred: from the moment at which it is in the main index."""
+        there = self.main.group[p].pbit | self.main.group[p].pending_passive
+        return self.on_transfer.has(p) & there
+
+    @accepts(set_cleanup)
+    def partitions_are_removed_during_a_transfer(self, p: Term[Partition]) -> Bool:
+        """The same of one that is to be removed, whichever of the two indexes is queried, if it is indexable."""
+        wanted = self.asked[p].any_of(Asked.active, Asked.passive)
+        return wanted & ~self.main.paused.has(p)
+
     @accepts(write)
     def documents_change_while_partitions_are_transferred(self, p: Term[Partition]) -> Bool:
         """004: the main index has caught up when it has what the replica had: documents need not stay what they are."""

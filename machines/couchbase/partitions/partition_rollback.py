@@ -19,6 +19,7 @@ from stagewright.spec import (
     Record,
     SetVar,
     Term,
+    accepts,
     action,
     budget,
     choose,
@@ -180,6 +181,26 @@ class PartitionRollback(Machine):
         return (self.index.seq > 0) & (self.index.seq < self.purged)
 
     # -- promises ----------------------------------------------------------------------------------------
+
+    @accepts(write)
+    def documents_change_while_the_index_is_behind(self) -> Bool:
+        """No document waits for the index: 004 has the updater bring that "up to date with the KV server"."""
+        return self._is_behind()
+
+    @accepts(delete)
+    def documents_are_deleted_while_the_index_is_behind(self, d: Term[Item]) -> Bool:
+        """The same of a document that is deleted."""
+        return self.live.has(d)
+
+    @accepts(purge)
+    def tombstones_are_forgotten_while_the_index_is_behind(self, d: Term[Item]) -> Bool:
+        """Nor is a tombstone kept until the index has seen it."""
+        return (self.changed_at[d] > 0) & ~self.live.has(d)
+
+    @accepts(replicate)
+    def replicas_do_not_wait_for_the_index(self) -> Bool:
+        """What the replica has may be more than is indexed, or less."""
+        return self.branch == 0
 
     @invariant
     def an_index_that_has_caught_up_is_right(self, d: Term[Item]) -> Bool:

@@ -1,0 +1,475 @@
+"""Mistakes by which what is asked of the view engine is refused, or waits for what it need not wait for.
+
+Nothing that was promised of data breaks: a request is there to be made again, and is performed some other time.
+"""
+
+from __future__ import annotations
+
+from stagewright.machines.couchbase.indexes.index_compaction import Compactor
+from stagewright.machines.couchbase.indexes.index_tree import IndexTree
+from stagewright.machines.couchbase.indexes.index_triggers import CLIENT, IndexTriggers
+from stagewright.machines.couchbase.partitions.group_states import Partition, PartitionState
+from stagewright.machines.couchbase.partitions.partition_index import UPDATER, PartitionIndex
+from stagewright.machines.couchbase.partitions.partition_queries import PartitionQueries
+from stagewright.machines.couchbase.partitions.partition_rebalance import (
+    Move,
+    Node,
+    PartitionRebalance,
+)
+from stagewright.machines.couchbase.partitions.partition_replicas import PartitionReplicas
+from stagewright.machines.couchbase.partitions.partition_rollback import (
+    SOURCE,
+    Item,
+    PartitionRollback,
+)
+from stagewright.machines.couchbase.partitions.partition_states import MANAGER
+from stagewright.machines.systems.view_server import ViewServer
+from stagewright.spec import Term, action, every, require, some
+from stagewright.spec.known_bugs import known_bug, known_bugs_in
+
+REQUESTS = 'design document 004: the view engine "just performs such requests"'
+ANYTIME = 'design document 004: "updates can happen to the index file anytime"'
+MARKS = 'design document 004: "independent of the state the partition is in"'
+RIGHT_AWAY = 'design document 004: "it will start indexing right away"'
+NO_CRASH = {PartitionIndex.crashes: 0, PartitionIndex.interruptions: 0}
+
+
+@known_bug(
+    "004-86",
+    REQUESTS,
+    breaks=IndexTree.partitions_become_passive_while_the_tree_is_written,
+)
+class PassiveWhenTheTreeIsWritten(IndexTree):
+    """A partition becomes passive when the root that counts its rows is in the file."""
+
+    @action(by=MANAGER, spends=IndexTree.requests)
+    def set_passive(self, p: Term[Partition]) -> None:
+        """The partition is not queried any more."""
+        require(self._is_written(), "the last change is written up to the root")
+        super().set_passive(p)
+
+
+@known_bug(
+    "004-87",
+    REQUESTS,
+    breaks=IndexTree.partitions_are_to_be_removed_while_the_tree_is_written,
+)
+class RemovedOneByOne(IndexTree):
+    """No partition is to be removed while the cleaner is at another one."""
+
+    @action(by=MANAGER, spends=IndexTree.requests)
+    def set_cleanup(self, p: Term[Partition]) -> None:
+        """The partition is to be removed."""
+        clean = every(self.state[o] != PartitionState.cleanup for o in Partition)
+        require(clean, "nothing is to be cleaned up")
+        super().set_cleanup(p)
+
+
+@known_bug("004-88", ANYTIME, breaks=IndexTriggers.documents_change_while_workers_run)
+class DocumentsWaitForTheUpdate(IndexTriggers):
+    """No document changes while an update runs, so that it ends with all changes."""
+
+    @action(by=CLIENT, spends=IndexTriggers.writes)
+    def write(self) -> None:
+        """A document changes."""
+        require(~self.updater, "updater does not run")
+        super().write()
+
+
+@known_bug("004-89", REQUESTS, breaks=IndexTriggers.partitions_move_away_while_workers_run)
+class PartitionsStayUntilTheyAreCleanedUp(IndexTriggers):
+    """A partition moves away when the cleaner is done with the last one, which it would have to begin again."""
+
+    @action(by=MANAGER, spends=IndexTriggers.moves)
+    def remove_partition(self) -> None:
+        """A partition has moved to another node."""
+        require(~self.cleaner, "cleaner does not run")
+        super().remove_partition()
+
+
+@known_bug(
+    "004-90",
+    REQUESTS,
+    breaks=PartitionIndex.partitions_are_added_while_others_are_indexed,
+    sizes={Partition: 1},
+    budgets=NO_CRASH,
+)
+class ActiveWhenNobodyIndexes(PartitionIndex):
+    """A passive partition becomes active when the updater is done, though that indexes it the same way."""
+
+    @action(by=MANAGER, spends=PartitionIndex.requests)
+    def set_active(self, p: Term[Partition]) -> None:
+        """The partition is to be active."""
+        require(~self.updater, "updater does not run")
+        super().set_active(p)
+
+
+@known_bug(
+    "004-91",
+    RIGHT_AWAY,
+    breaks=PartitionIndex.partitions_are_indexed_right_away,
+    budgets=NO_CRASH,
+)
+class PassiveWhenNobodyIndexes(PartitionIndex):
+    """A partition is added as passive when the updater is done with the others."""
+
+    @action(by=MANAGER, spends=PartitionIndex.requests)
+    def set_passive(self, p: Term[Partition]) -> None:
+        """The partition is to be passive."""
+        require(~self.updater, "updater does not run")
+        super().set_passive(p)
+
+
+@known_bug(
+    "004-92",
+    REQUESTS,
+    breaks=PartitionIndex.partitions_are_removed_while_others_are_indexed,
+    budgets=NO_CRASH,
+)
+class PendingOnesAreRemovedByTheCleaner(PartitionIndex):
+    """A request to clean a partition up is refused when that is in cleanup, also if it was asked for again since."""
+
+    @action(by=MANAGER, spends=PartitionIndex.requests)
+    def set_cleanup(self, p: Term[Partition]) -> None:
+        """The partition is to be removed."""
+        require(~self.index.group[p].content.cbit, "it is not being removed")
+        super().set_cleanup(p)
+
+
+@known_bug(
+    "004-93",
+    MARKS,
+    breaks=PartitionIndex.indexing_is_stopped_in_every_state,
+    sizes={Partition: 1},
+    budgets=NO_CRASH,
+)
+class PendingOnesAreNotMarked(PartitionIndex):
+    """A partition is marked as unindexable only if it has a sequence number: one that waits for the cleaner has none."""
+
+    @action(by=MANAGER, spends=PartitionIndex.requests)
+    def mark_unindexable(self, p: Term[Partition]) -> None:
+        """The updater must not go on with the partition."""
+        require(self.index.group[p].content.in_seqs, "it has a sequence number")
+        super().mark_unindexable(p)
+
+
+@known_bug(
+    "004-94",
+    MARKS,
+    breaks=PartitionIndex.indexing_goes_on_in_every_state,
+    budgets={**NO_CRASH, PartitionIndex.requests: 4},
+)
+class IndexableWhenAllIsClean(PartitionIndex):
+    """A mark is taken back when no partition is in cleanup: the updater could not start before, it was said."""
+
+    @action(by=MANAGER, spends=PartitionIndex.requests)
+    def mark_indexable(self, p: Term[Partition]) -> None:
+        """The next updater goes on with the partition."""
+        clean = every(~self.index.group[q].content.cbit for q in Partition)
+        require(clean, "no partition is in cleanup")
+        super().mark_indexable(p)
+
+
+@known_bug(
+    "004-95",
+    REQUESTS,
+    breaks=PartitionIndex.updaters_are_stopped_for_requests,
+    sizes={Partition: 1},
+    budgets={PartitionIndex.crashes: 0},
+)
+class UpdatersAreStoppedBetweenBatches(PartitionIndex):
+    """An updater is stopped when it has something to hand over: a request waits for its first batch."""
+
+    @action(spends=PartitionIndex.interruptions)
+    def stop_updater(self) -> None:
+        """The updater is stopped for a request."""
+        require(some(self._has_written(p) for p in Partition), "updater has written a batch")
+        super().stop_updater()
+
+
+@known_bug(
+    "004-96",
+    REQUESTS,
+    breaks=PartitionIndex.cleaners_are_stopped_for_requests,
+    sizes={Partition: 1},
+    budgets={PartitionIndex.crashes: 0},
+)
+class CleanersAreNotStopped(PartitionIndex):
+    """A cleaner is stopped when nothing is left to clean up."""
+
+    @action(spends=PartitionIndex.interruptions)
+    def stop_cleaner(self) -> None:
+        """The cleaner is stopped for a request or another worker."""
+        left = some(self.cleaning[p].content.cbit for p in Partition)
+        require(~left, "nothing is left to clean up")
+        super().stop_cleaner()
+
+
+@known_bug(
+    "004-97",
+    RIGHT_AWAY,
+    breaks=PartitionIndex.updaters_learn_of_what_is_passive,
+    budgets=NO_CRASH,
+)
+class MessagesAreReadAtTheEnd(PartitionIndex):
+    """The updater reads its messages when it is through with the partitions that it began with."""
+
+    @action(by=UPDATER)
+    def learn_of_new_partition(self, p: Term[Partition]) -> None:
+        """The updater gets the message that a passive partition is new."""
+        behind = some(self._is_behind(self.updating[q], q) for q in Partition)
+        require(~behind, "nothing else is left to index")
+        super().learn_of_new_partition(p)
+
+
+@known_bug(
+    "004-98",
+    'design document 004: "queries will see updates applied to btree at shortest intervals"',
+    breaks=PartitionIndex.queries_see_updates_at_shortest_intervals,
+    sizes={Partition: 1},
+    budgets=NO_CRASH,
+)
+class CheckpointsWaitForTheEnd(PartitionIndex):
+    """What is written is taken over when no mutation is left: a long update is seen as a whole, or not at all."""
+
+    @action
+    def checkpoint(self) -> None:
+        """The group process takes over what the updater has written so far."""
+        behind = some(self._is_behind(self.updating[p], p) for p in Partition)
+        require(~behind, "nothing is left to index")
+        super().checkpoint()
+
+
+@known_bug(
+    "004-99",
+    ANYTIME,
+    breaks=PartitionIndex.documents_change_at_any_time,
+    sizes={Partition: 1},
+    budgets=NO_CRASH,
+)
+class DocumentsWaitForTheHeader(PartitionIndex):
+    """No document changes while the group process writes a header, so that this has the latest sequence numbers."""
+
+    @action(by=CLIENT, spends=PartitionIndex.writes)
+    def write(self, p: Term[Partition]) -> None:
+        """A document of the partition changes."""
+        require(~self.unwritten, "the header is written")
+        super().write(p)
+
+
+@known_bug(
+    "004-100",
+    REQUESTS,
+    breaks=PartitionQueries.partitions_are_handed_over_while_queries_wait,
+    sizes={Partition: 1},
+)
+class PassiveWhenNoQueryWaits(PartitionQueries):
+    """A partition becomes passive when no query waits for its documents."""
+
+    @action(by=MANAGER, spends=PartitionQueries.requests)
+    def set_passive(self, p: Term[Partition]) -> None:
+        """The partition is to be passive."""
+        require(self.wanted[p] == 0, "no query waits for it")
+        super().set_passive(p)
+
+
+@known_bug(
+    "004-101",
+    MARKS,
+    breaks=PartitionQueries.partitions_are_paused_while_queries_wait,
+    sizes={Partition: 1},
+)
+class MarkedWhenNobodyListens(PartitionQueries):
+    """A partition is not marked while somebody waits until it is indexed."""
+
+    @action(by=MANAGER, spends=PartitionQueries.requests)
+    def mark_unindexable(self, p: Term[Partition]) -> None:
+        """The updater does not go on with the partition."""
+        require(self.listener[p] == 0, "nobody waits for it")
+        super().mark_unindexable(p)
+
+
+@known_bug(
+    "004-102",
+    MARKS,
+    breaks=PartitionQueries.partitions_go_on_while_queries_wait,
+    sizes={Partition: 1},
+)
+class IndexableWhenNoQueryWaits(PartitionQueries):
+    """A mark is taken back when no query goes on, although one may wait for just that partition."""
+
+    @action(by=MANAGER, spends=PartitionQueries.requests)
+    def mark_indexable(self, p: Term[Partition]) -> None:
+        """The updater may go on with the partition."""
+        require(self.query.is_none(), "no query goes on")
+        super().mark_indexable(p)
+
+
+@known_bug(
+    "004-103",
+    'design document 004: the "cluster manager handles the details on which partition to move"',
+    breaks=PartitionRebalance.moves_are_stopped_until_the_takeover,
+    sizes={Partition: 1},
+    budgets={PartitionRebalance.writes: 0, PartitionRebalance.queries: 0},
+)
+class NoStopOfWhatIsPaused(PartitionRebalance):
+    """A move whose old index is paused cannot be stopped any more."""
+
+    @action(by=MANAGER, spends=PartitionRebalance.stops)
+    def stop(self, p: Term[Partition], new: Term[Node]) -> None:
+        """The rebalance is stopped: the new node drops the partition."""
+        require(self.move[p] == Move.indexing, "the old index goes on")
+        super().stop(p, new)
+
+
+@known_bug(
+    "004-104",
+    REQUESTS,
+    breaks=PartitionReplicas.replicas_are_given_up_at_any_time,
+    sizes={Partition: 1},
+)
+class ReplicasAreIndexedFirst(PartitionReplicas):
+    """A replica is removed when all documents are indexed that it has."""
+
+    @action(by=MANAGER, spends=PartitionReplicas.requests)
+    def remove_replica(self, p: Term[Partition]) -> None:
+        """The replica is not needed any more."""
+        require(self.replica.group[p].content.seq == self.kv[p], "it is up to date")
+        super().remove_replica(p)
+
+
+@known_bug(
+    "004-105",
+    REQUESTS,
+    breaks=PartitionReplicas.partitions_on_transfer_are_handed_over,
+    sizes={Partition: 1},
+)
+class HandedOverAfterTheTransfer(PartitionReplicas):
+    """A partition on transfer becomes passive when the main index has caught up with the replica."""
+
+    @action(by=MANAGER, spends=PartitionReplicas.requests)
+    def set_passive(self, p: Term[Partition]) -> None:
+        """A partition on transfer is to be passive."""
+        caught_up = self.main.group[p].content.seq >= self.replica.group[p].content.seq
+        require(caught_up, "the main index has caught up")
+        super().set_passive(p)
+
+
+@known_bug(
+    "004-106",
+    REQUESTS,
+    breaks=PartitionReplicas.partitions_are_removed_during_a_transfer,
+    sizes={Partition: 1},
+)
+class RemovedAfterTheTransfer(PartitionReplicas):
+    """A partition is not removed while it is on transfer."""
+
+    @action(by=MANAGER, spends=PartitionReplicas.requests)
+    def set_cleanup(self, p: Term[Partition]) -> None:
+        """The main index is to remove the partition."""
+        require(~self.on_transfer.has(p), "it is not on transfer")
+        super().set_cleanup(p)
+
+
+@known_bug(
+    "004-107",
+    "design document 004: the updater brings the index up to date with the KV server",
+    breaks=(
+        PartitionRollback.documents_change_while_the_index_is_behind,
+        PartitionRollback.documents_are_deleted_while_the_index_is_behind,
+    ),
+    budgets={PartitionRollback.failovers: 0},
+)
+class DocumentsWaitForTheIndex(PartitionRollback):
+    """Documents change when the index has seen the last change."""
+
+    @action(by=CLIENT, spends=PartitionRollback.changes)
+    def write(self, d: Term[Item]) -> None:
+        """A client writes a document."""
+        require(~self._is_behind(), "the index has caught up")
+        super().write(d)
+
+    @action(by=CLIENT, spends=PartitionRollback.changes)
+    def delete(self, d: Term[Item]) -> None:
+        """A client deletes a document."""
+        require(~self._is_behind(), "the index has caught up")
+        super().delete(d)
+
+
+@known_bug(
+    "004-108",
+    "design document 004: the updater brings the index up to date with the KV server",
+    breaks=(
+        PartitionRollback.tombstones_are_forgotten_while_the_index_is_behind,
+        PartitionRollback.replicas_do_not_wait_for_the_index,
+    ),
+    budgets={PartitionRollback.failovers: 0},
+)
+class TheStoreWaitsForTheIndex(PartitionRollback):
+    """Tombstones are purged, and documents replicated, when they are indexed: so no deletion is ever missed."""
+
+    @action(by=SOURCE)
+    def purge(self, d: Term[Item]) -> None:
+        """Compaction of the documents removes a tombstone for good."""
+        require(self.changed_at[d] <= self.index.seq, "the deletion is indexed")
+        super().purge(d)
+
+    @action(by=SOURCE)
+    def replicate(self) -> None:
+        """The replica gets all documents."""
+        require(self.high == self.index.seq, "they are indexed")
+        super().replicate()
+
+
+@known_bug(
+    "004-109",
+    MARKS,
+    breaks=ViewServer.partitions_are_paused_at_any_time,
+    sizes={Partition: 1},
+    budgets={ViewServer.crashes: 0},
+)
+class PausedWhenTheFileIsCompacted(ViewServer):
+    """A partition is marked as unindexable when no compactor runs, which would have to be stopped."""
+
+    @action(by=MANAGER, spends=ViewServer.requests)
+    def pause(self, p: Term[Partition]) -> None:
+        """The partition moves away, and the index of the other server catches up."""
+        require(self.file.compactor == Compactor.none, "compactor does not run")
+        super().pause(p)
+
+
+@known_bug(
+    "004-110",
+    REQUESTS,
+    breaks=ViewServer.what_has_no_rows_yet_is_cancelled_at_any_time,
+    sizes={Partition: 1},
+    budgets={ViewServer.crashes: 0},
+)
+class NoTransferIsCancelled(ViewServer):
+    """What is on transfer is removed when it is in the main index: one that waits for the cleaner goes on waiting."""
+
+    @action(by=MANAGER, spends=ViewServer.requests)
+    def cancel(self, p: Term[Partition]) -> None:
+        """The same for what the main index does not have yet, or any more."""
+        require(~self.indexes.on_transfer.has(p), "it is not on transfer")
+        super().cancel(p)
+
+
+@known_bug(
+    "004-111",
+    REQUESTS,
+    breaks=ViewServer.partitions_move_out_at_any_time,
+    sizes={Partition: 1},
+    budgets={ViewServer.crashes: 0},
+)
+class RemovedWhenTheFileIsCompacted(ViewServer):
+    """A partition moves out when no compactor runs, which copies its rows for nothing."""
+
+    @action(by=MANAGER, spends=ViewServer.requests)
+    def move_out(self, p: Term[Partition]) -> None:
+        """A rebalance has moved the partition away: the main index is to remove its rows."""
+        require(self.file.compactor == Compactor.none, "compactor does not run")
+        super().move_out(p)
+
+
+BUGS = known_bugs_in(globals())
