@@ -17,6 +17,7 @@ from stagewright.machines.yugabytedb.backfill.backfill_versions import BackfillV
 from stagewright.machines.yugabytedb.indexes.index_life import IndexLife
 from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions
 from stagewright.machines.yugabytedb.indexes.index_postgres import PostgresIndex
+from stagewright.machines.yugabytedb.indexes.index_postgres_rows import PostgresRows
 from stagewright.machines.yugabytedb.indexes.index_rows import IndexRows
 from stagewright.machines.yugabytedb.indexes.unique_index import UniqueIndex
 
@@ -42,6 +43,9 @@ INDEX_BACKFILL = Document(
                 BackfillChunks.violated_constraints_fail_the_index,
                 BackfillJob.tablets_are_backfilled_in_parallel,
                 BackfillJob.violated_constraints_fail_the_index,
+                BackfillJob.builds_are_given_up_at_any_time,
+                BackfillRpcs.builds_are_given_up_at_any_time,
+                IndexLife.builds_are_given_up_at_any_time,
                 BackfillJob.abandoned_indexes_are_not_published,
                 BackfillJob.only_what_failed_is_removed,
                 BackfillJob.checkpoints_are_kept,
@@ -101,6 +105,7 @@ INDEX_BACKFILL = Document(
                 BackfillJob.published_indexes_serve_reads,
                 BackfillJob.published_indexes_go_on_serving_reads,
                 PostgresIndex.published_indexes_go_on_serving_reads,
+                PostgresRows.valid_indexes_are_read_at_any_time,
                 BackfillVersions.reads_since_t_read_use_the_index,
             ),
         ),
@@ -109,6 +114,8 @@ INDEX_BACKFILL = Document(
             (
                 IndexPermissions.the_status_can_be_asked_for,
                 IndexPermissions.create_index_does_not_wait,
+                IndexPermissions.indexes_are_created_at_once,
+                PostgresIndex.indexes_are_created_at_once,
                 IndexPermissions.clients_hear_of_success,
                 BackfillJob.indexes_are_created_at_any_time,
                 IndexPermissions.results_are_final,
@@ -226,6 +233,7 @@ INDEX_BACKFILL = Document(
             "Checkpointing",
             (
                 BackfillChunks.checkpoints_tell_what_is_built,
+                BackfillChunks.no_index_waits_for_another_one,
                 IndexBuild.checkpoints_stand_for_entries,
                 BackfillJob.a_chunk_is_of_one_tablet,
                 BackfillJobs.a_step_is_of_one_job,

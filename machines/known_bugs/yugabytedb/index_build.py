@@ -289,5 +289,27 @@ class TabletsAreScannedInTurn(IndexBuild):
         require(~half, "no other tablet is in the middle of it")
 
 
+@known_bug(
+    "002-149",
+    "design document 002, Fault tolerance using checkpointing",
+    breaks=IndexBuild.checkpoints_stand_for_entries,
+    sizes={Index: 1, Tablet: 1},
+    budgets={IndexBuild.faults: 0},
+)
+class ChangedRowsAreLeftOut(IndexBuild):
+    """A row that had changed since the time of the scan was left to the transaction that had changed it: the checkpoint
+    went past it without its old entry, which a newer delete hides, and of which who reads at that time knows.
+    """
+
+    @action(by=MASTER)
+    def leave_out(self, t: Term[Tablet], r: Term[Row]) -> None:
+        """The row is another one by now."""
+        require(self.rows.key[r] != self.rows.key_at_t_read[r], "the row has changed since")
+        self._is_to_scan(t, r, r)
+        self.job.backfill_chunk(t)
+        self.rows.backfilled.add(r)
+        self._record(r, r)
+
+
 BUGS = known_bugs_in(globals())
 NOT_FOUND: tuple[NotFound, ...] = ()

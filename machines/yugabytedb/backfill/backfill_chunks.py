@@ -25,6 +25,7 @@ from stagewright.spec import (
     OptionalVar,
     SetOf,
     Term,
+    accepts,
     action,
     always_reachable,
     choose,
@@ -281,6 +282,18 @@ class BackfillChunks(Machine):
         write is performed": several rows at a time.
         """
         return every(after.entries[i].size() >= self.entries[i].size() + 2 for i in Index)
+
+    @accepts(write_entries_of_some)
+    def no_index_waits_for_another_one(self, late: Term[Index]) -> Bool:
+        """002, "Checkpointing": an answer tells "how far it managed to successfully build": entries of one index that take
+        too long, from the first row on or later, hold up neither the chunk nor the other indexes.
+        """
+        others = some(
+            (i != late) & (self.job[i] == Status.in_progress) & (self.reached[i] == self.start)
+            for i in Index
+        )
+        sound = every((i == late) | self.duplicate[i].is_none() for i in Index)
+        return (self.chunk == Chunk.asked) & others & sound
 
     @invariant
     def built_indexes_are_complete(self, i: Term[Index], row: Term[Row]) -> Bool:

@@ -445,6 +445,18 @@ class BackfillJob(Machine):
             Permission.read_write_and_delete,
         )
 
+    @accepts(give_up)
+    def builds_are_given_up_at_any_time(self) -> Bool:
+        """002, Design Goals: "If a problem arises while scanning the table", the command "should abort and result in a
+        failure": whatever the job waits for, and however far it is, as long as an index is not in all tablets.
+        """
+        unfinished = some(
+            (self.job[i] == Status.in_progress)
+            & some(self.checkpoint[t][i] != Checkpoint.done for t in Tablet)
+            for i in Index
+        )
+        return self.is_backfilling & unfinished
+
     @accepts(backfill_chunk)
     def tablets_are_independent(self, t: Term[Tablet]) -> Bool:
         """002, "The index backfill process": "the backfill process on any tablet can proceed independent of the

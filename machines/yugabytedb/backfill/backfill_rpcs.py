@@ -346,6 +346,13 @@ class BackfillRpcs(Machine):
         """DROP INDEX waits for no answer of a tablet, and for no job."""
         return ~self._is_removed(i)
 
+    @accepts(give_up)
+    def builds_are_given_up_at_any_time(self) -> Bool:
+        """002, Design Goals: "If a problem arises while scanning the table", the command "should abort and result in a
+        failure": whatever is on its way, and whoever leads.
+        """
+        return some(self.job[i] == Status.in_progress for i in Index)
+
     @invariant
     def published_indexes_are_complete(self, i: Term[Index]) -> Bool:
         """002: "After the index builds are completed, they should be consistent with the data": also when answers

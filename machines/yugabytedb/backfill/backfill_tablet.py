@@ -17,6 +17,8 @@ from stagewright.spec import (
     OneVar,
     action,
     choose,
+    equivalent_disabled,
+    equivalents,
     final,
     leads_to,
     liveness,
@@ -156,3 +158,17 @@ class BackfillTablet(Machine):
         """Every chunk ends: the tablet is done, or an index has failed, or another master takes it up."""
         asked = self.scan == Scan.chunk
         return leads_to(asked, ~asked)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_disabled(
+            ask_first,
+            ask_next,
+            ask_again,
+            go_on,
+            fail,
+            take_over,
+            because="a log shows what a master does: what it must be able to do is promised of backfill-chunks",
+        ),
+    )

@@ -27,6 +27,7 @@ from stagewright.spec import (
     choose,
     constant,
     count,
+    equivalent_disabled,
     equivalent_loss,
     equivalent_weakening,
     equivalents,
@@ -296,6 +297,9 @@ class BackfillThrottle(Machine):
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
+        equivalent_disabled(
+            refuse, because="a request that nobody refuses is late in the end, and made again then"
+        ),
         equivalent_weakening(
             refuse,
             "more than half of its time is gone",

@@ -39,6 +39,7 @@ from stagewright.spec import (
     OptionalVar,
     SetVar,
     Term,
+    accepts,
     action,
     always_reachable,
     choose,
@@ -338,6 +339,13 @@ class IndexLife(Machine):
         """
         created = (self.version == 0) & (after.version > 0)
         return created.implies(after.permission == self.era.created_at)
+
+    @accepts(fail_backfill)
+    def builds_are_given_up_at_any_time(self) -> Bool:
+        """002, Design Goals: "If a problem arises while scanning the table", the command "should abort and result in a
+        failure": whichever problem, and whatever has become of the index meanwhile.
+        """
+        return self.job == Job.running
 
     @step_property
     def permissions_only_grow(self, after: Self) -> Bool:

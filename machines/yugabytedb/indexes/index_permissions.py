@@ -112,6 +112,12 @@ class IndexPermissions(IndexLife):
         """002: "It would be possible to query and determine the status (IN-PROGRESS, SUCCESS, FAILED)": at any time."""
         return (self.version > 0) & ~self.drop_requested
 
+    @accepts(IndexLife.create_index)
+    def indexes_are_created_at_once(self) -> Bool:
+        """002: "CREATE INDEX command is asynchronous": whatever the rows are, which the build is to look at."""
+        only_when(self.era.created_at is Permission.delete_only)
+        return self.version == 0
+
     @accepts(IndexLife.drop_index)
     def indexes_are_dropped_at_any_time(self) -> Bool:
         """DROP INDEX does not wait for the build, which asynchronously goes on; nor for servers that are behind."""

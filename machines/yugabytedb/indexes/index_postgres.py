@@ -255,6 +255,11 @@ class PostgresIndex(IndexLife):
         there = self.permission != Permission.absent
         return there & current & (self.job == Job.none)
 
+    @accepts(create_index_in_postgres)
+    def indexes_are_created_at_once(self) -> Bool:
+        """002: "CREATE INDEX command is asynchronous": whatever the rows are, which the build is to look at."""
+        return self.version == 0
+
     @accepts(drop_index_in_postgres)
     def indexes_are_dropped_at_any_time(self) -> Bool:
         """DROP INDEX does not wait for the job that builds the index."""

@@ -9,10 +9,13 @@ from stagewright.machines.yugabytedb.indexes.index_states import (
     YSQL,
     YSQL_EARLY,
     YSQL_NO_DO_BACKFILL,
+    Flags,
     Permission,
 )
 from stagewright.spec import (
+    Bool,
     Term,
+    accepts,
     action,
     equivalent_loss,
     equivalent_value,
@@ -72,6 +75,19 @@ class PostgresRows(IndexRows):
 
     def _plans_by(self, s: Term[Server]) -> Term[Permission]:
         return self.index.cached[s].column(lambda f: f.permission)
+
+    # -- promises --------------------------------------------------------------------------------------
+
+    @accepts(IndexRows.read_index)
+    def valid_indexes_are_read_at_any_time(
+        self, s: Term[Server], r: Term[Row], value: Term[Value]
+    ) -> Bool:
+        """002, READ_WRITE_AND_DELETE: the index "can be used to serve reads": by each backend that knows it for valid, as
+        long as its table is there, whatever others know and clients write.
+        """
+        del r, value
+        valid = self.index.cached[s] == Flags.indisvalid
+        return valid & (self.index.permission != Permission.absent)
 
     # -- what older versions break ---------------------------------------------------------------------
 
