@@ -335,6 +335,11 @@ class ViewServer(Machine):
         pending = self.indexes.main.group[p]
         return pending.pending_active | pending.pending_passive
 
+    @accepts(resume)
+    def partitions_go_on_at_any_time(self, p: Term[Partition]) -> Bool:
+        """004: indexable is "the default state": a mark is taken back whatever is compacted, or transferred."""
+        return self.indexes.main.paused.has(p)
+
     @liveness
     def pauses_end(self, p: Term[Partition]) -> LeadsTo:
         """004, "Queries during rebalance": a partition is unindexable while another server takes it over, or does not:

@@ -539,6 +539,13 @@ class IndexCompaction(Machine):
         alone = every(self.there[f] == (self.file == f) for f in FileNumber)
         return idle & self.updating.is_some() & cleaned & alone
 
+    @accepts(copy)
+    def trees_are_copied_while_it_is_updated(self) -> Bool:
+        """004: "While doing the compaction, new changes would be happening to the current index file": they are, and the
+        compactor does not wait until they are not.
+        """
+        return self.compactor == Compactor.copying
+
     @accepts(start_updater)
     def updates_start_while_it_compacts(self, p: Term[Partition]) -> Bool:
         """004: "We cannot stop the view engine updates from happening": but for the switch itself."""

@@ -199,6 +199,11 @@ class IndexTriggers(Machine):
         """004: "triggering compaction jobs … by fragmentation threshold", whatever else goes on."""
         return (self.fragmentation == FRAGMENTATION) & ~self.compactor
 
+    @accepts(finish_compaction)
+    def compactions_end_while_it_is_updated(self) -> Bool:
+        """004: "We cannot stop the view engine updates from happening": no compaction waits for their end."""
+        return self.compactor
+
     @accepts(trigger_cleanup)
     def cleanups_wait_only_for_other_workers(self) -> Bool:
         """004: the cleanup is "a job that is run periodically": also where changes come faster than they are indexed."""

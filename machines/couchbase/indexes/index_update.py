@@ -347,6 +347,13 @@ class IndexUpdate(Machine):
         return leads_to(self._is_on_its_way(d), ~self._is_on_its_way(d))
 
     @sometimes
+    def the_pipeline_is_full(self) -> Bool:
+        """004: loader, mapper and writer "operate in a pipeline fashion": one document is loaded while another, which is
+        mapped already, waits for the writer.
+        """
+        return self.to_map.is_some() & self.to_write.is_some()
+
+    @sometimes
     def an_initial_build_has_several_documents(self) -> Bool:
         """All that is there goes into one build, bottom up."""
         return self.initial & (self.batch.size() > BATCH)

@@ -463,6 +463,28 @@ class PartitionIndex(Machine):
         """The same of a cleaner, which goes on in the next cleanup cycle."""
         return self._no_request_is_performed() & self.cleaner
 
+    @accepts(start_updater)
+    def updates_start_during_a_cleanup(self, p: Term[Partition]) -> Bool:
+        """004, active and passive: "Partition is indexed", whatever else is left to clean up: that is no reason to wait."""
+        entry = self.index.group[p]
+        behind = entry.content.in_seqs & (entry.content.seq < self.source[p])
+        return self._no_request_is_performed() & ~self.updater & ~self.cleaner & behind
+
+    @accepts(index_mutation)
+    def updates_go_on_under_requests(self, p: Term[Partition]) -> Bool:
+        """004: "updates can happen to the index file anytime": the updater writes while the group process does."""
+        known = self.updating[p].abit | self.updating[p].pbit
+        behind = self.updating[p].content.seq < self.source[p]
+        return self.updater & known & self.updating[p].content.in_seqs & behind
+
+    @accepts(start_cleaner)
+    def cleanups_start_while_documents_change(self, p: Term[Partition]) -> Bool:
+        """004: a partition in cleanup "will be removed during the next cleanup cycle": an index that is behind its documents
+        waits for none, for it may always be so.
+        """
+        free = self._no_request_is_performed() & ~self.updater & ~self.cleaner
+        return free & self.index.group[p].content.cbit
+
     @accepts(learn_of_new_partition)
     def updaters_learn_of_what_is_passive(self, p: Term[Partition]) -> Bool:
         """004: what is passive and indexable "will start indexing right away": by an updater that has begun without it, too,

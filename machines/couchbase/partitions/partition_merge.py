@@ -24,6 +24,7 @@ from stagewright.spec import (
     SetVar,
     States,
     Term,
+    accepts,
     action,
     choose,
     constant,
@@ -233,6 +234,12 @@ class PartitionMerge(Machine):
         return choose(self.descending, self.start_key >= row.place, self.start_key <= row.place)
 
     # -- promises ----------------------------------------------------------------------------------------
+
+    @accepts(abort)
+    def an_error_stops_a_query_at_once(self) -> Bool:
+        """on_error=stop: whatever is on its way from other nodes, nobody waits for it."""
+        failed = some(self.producer[n] == Producer.failed for n in Node)
+        return (self.on_error == OnError.stop) & failed & ~self.done
 
     @invariant
     def the_page_is_that_of_all_rows(self, row: Term[Row]) -> Bool:

@@ -324,9 +324,17 @@ class PartitionQueries(Machine):
 
     @sometimes
     def who_asks_too_early_waits(self, after: Self, p: Term[Partition]) -> Bool:
-        """Who asks for a partition whose index is behind the documents is not told at once, as of one that is there."""
+        """Who asks for a partition whose index is behind the documents, by one as by several, is not told at once."""
         asks = (self.listener[p] == 0) & (after.listener[p] > 0)
-        return asks & (self.index.group[p].content.seq < after.listener[p])
+        return asks & (self.index.group[p].content.seq + 1 == after.listener[p])
+
+    @step_property
+    def who_asks_waits_for_all_that_is_there(self, after: Self, p: Term[Partition]) -> Bool:
+        """004: a partition is changed to active on its new server once "it is fully indexed": who waits for that waits for
+        the last document there is.
+        """
+        asks = (self.listener[p] == 0) & (after.listener[p] > 0)
+        return asks.implies(after.listener[p] == self.source[p])
 
     @step_property
     def an_updater_ends_with_all_that_was_there(self, after: Self, p: Term[Partition]) -> Bool:

@@ -364,6 +364,13 @@ class PartitionRebalance(Machine):
         indexable = ~self.nodes[old].paused.has(p) & ~self.nodes[new].paused.has(p)
         return self.querying & rests & (self.master[p] == old) & (old != new) & indexable
 
+    @accepts(replicate)
+    def documents_move_whatever_the_index_does(self, p: Term[Partition], n: Term[Node]) -> Bool:
+        """004: "When a partition is handed over to a new server" its documents are: also where the index of the new one has
+        yet to clean up, or to catch up.
+        """
+        return (self.destination[p] == n) & (self.kv[n][p] < self.acknowledged[p])
+
     @accepts(stop)
     def moves_are_stopped_until_the_takeover(self, p: Term[Partition], new: Term[Node]) -> Bool:
         """004: the "cluster manager handles the details on which partition to move": it may think again as long as the old

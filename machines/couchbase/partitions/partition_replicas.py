@@ -274,6 +274,14 @@ class PartitionReplicas(Machine):
         """004: when a node is "not available", its replicas are queried from then on: all of them, not one by one."""
         return self.asked[p] == Asked.replica
 
+    @accepts(add_replica)
+    def replicas_are_added_at_any_time(self, p: Term[Partition]) -> Bool:
+        """004: "The view engine supports optional replica partitions": of what the server has nothing else, whichever
+        partition is on transfer, and whatever an earlier copy of this one has left to clean up.
+        """
+        unused = self.asked[p].any_of(Asked.nothing, Asked.replica)
+        return unused & ~self.replica.paused.has(p)
+
     @accepts(remove_replica)
     def replicas_are_given_up_at_any_time(self, p: Term[Partition]) -> Bool:
         """004: the view engine "just follows the instructions it gets from the cluster manager": a replica may be needed
@@ -292,6 +300,22 @@ class PartitionReplicas(Machine):
         """The same of one that is to be removed, whichever of the two indexes is queried, if it is indexable."""
         wanted = self.asked[p].any_of(Asked.active, Asked.passive)
         return wanted & ~self.main.paused.has(p)
+
+    @accepts(start_transfer)
+    def transfers_start_at_once(self, p: Term[Partition]) -> Bool:
+        """004: "Started indexing partition on main index" follows "Failover initiated": whatever the replica index does, and
+        however many partitions are on transfer.
+        """
+        return self.on_transfer.has(p) & (self.main.requested[p] == Role.none)
+
+    @accepts(finish_transfer)
+    def transfers_end_with_what_the_replica_has(self, p: Term[Partition]) -> Bool:
+        """004: "Once the indexing is completed it will be switched to active": what has come since the failover, to which
+        there may be no end, is not waited for.
+        """
+        main, replica = self.main.group[p], self.replica.group[p]
+        indexed = main.pbit & (main.content.seq >= replica.content.seq)
+        return self.on_transfer.has(p) & self.replica.paused.has(p) & indexed
 
     @accepts(write)
     def documents_change_while_partitions_are_transferred(self, p: Term[Partition]) -> Bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from stagewright.machines.couchbase.indexes.index_compaction import (
     CLEANER,
     COMPACTOR,
+    THRESHOLD,
     WEAK,
+    Batch,
     Compactor,
     FileNumber,
     IndexCompaction,
@@ -18,6 +20,9 @@ from stagewright.spec import (
     Number,
     Term,
     action,
+    choose,
+    greatest,
+    least,
     number,
     one_of,
     per,
@@ -297,6 +302,40 @@ class CleanupsWaitForTheUpdater(IndexCompaction):
         """The index is up to date."""
         super().clean(p)
         require(~some(self._is_behind(q) for q in Partition), "nothing is left to index")
+
+
+@known_bug(
+    "004-127",
+    "design document 004: the header has the sequence numbers of the vbuckets",
+    breaks=IndexCompaction.an_index_has_the_rows_of_its_sequence_numbers,
+    sizes={Partition: 1},
+    budgets={IndexCompaction.crashes: 0},
+)
+class TreesOutliveTheirHeaders(IndexCompaction):
+    """An index whose headers were lost began again with no sequence number, in the trees as they were: it had rows of
+    documents that it said it had not indexed. What is inserted once more changes nothing.
+    """
+
+    @action(fair=WEAK)
+    def take_over(self, p: Term[Partition]) -> None:
+        """The rows of a batch are there, or are so already."""
+        require(self.has_written(p), "updater has written a batch")
+        newer, written_to = self.written.head.seq, self.updating.or_else(self.file)
+        self.written.drop_head()
+        self.seqs[p] = newer
+        self.roots = written_to
+        self.rows[written_to][p] = greatest(self.rows[written_to][p], newer)
+        self.fragmentation = least(self.fragmentation + 1, THRESHOLD)
+        kept = self.sort_files.appended(Batch(partition=p, seq=newer))
+        self.sort_files = choose(self._is_told(), kept, self.sort_files)
+
+    @action(spends=IndexCompaction.lost_headers)
+    def lose_headers(self, f: Term[FileNumber]) -> None:
+        """No header but the first of the file is valid."""
+        self._open(f)
+        self.unreadable = True
+        for p in Partition:
+            self.seqs[p] = self._first_seq(p)
 
 
 BUGS = known_bugs_in(globals())

@@ -5,11 +5,17 @@ Nothing that was promised of data breaks: a request is there to be made again, a
 
 from __future__ import annotations
 
-from stagewright.machines.couchbase.indexes.index_compaction import Compactor
+from stagewright.machines.couchbase.indexes.index_compaction import (
+    COMPACTOR,
+    Compactor,
+    IndexCompaction,
+)
 from stagewright.machines.couchbase.indexes.index_tree import IndexTree
-from stagewright.machines.couchbase.indexes.index_triggers import CLIENT, IndexTriggers
-from stagewright.machines.couchbase.partitions.group_states import Partition, PartitionState
+from stagewright.machines.couchbase.indexes.index_triggers import CLIENT, WEAK, IndexTriggers
+from stagewright.machines.couchbase.indexes.index_update import LOADER, Document, IndexUpdate
+from stagewright.machines.couchbase.partitions.group_states import Partition, PartitionState, Role
 from stagewright.machines.couchbase.partitions.partition_index import UPDATER, PartitionIndex
+from stagewright.machines.couchbase.partitions.partition_merge import PartitionMerge
 from stagewright.machines.couchbase.partitions.partition_queries import PartitionQueries
 from stagewright.machines.couchbase.partitions.partition_rebalance import (
     Move,
@@ -24,7 +30,7 @@ from stagewright.machines.couchbase.partitions.partition_rollback import (
 )
 from stagewright.machines.couchbase.partitions.partition_states import MANAGER
 from stagewright.machines.systems.view_server import ViewServer
-from stagewright.spec import Term, action, every, require, some
+from stagewright.spec import Term, action, choose, every, require, some
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 REQUESTS = 'design document 004: the view engine "just performs such requests"'
@@ -470,6 +476,250 @@ class RemovedWhenTheFileIsCompacted(ViewServer):
         """A rebalance has moved the partition away: the main index is to remove its rows."""
         require(self.file.compactor == Compactor.none, "compactor does not run")
         super().move_out(p)
+
+
+@known_bug(
+    "004-112",
+    'design document 004: it is changed to active once "it is fully indexed"',
+    breaks=PartitionQueries.who_asks_waits_for_all_that_is_there,
+    sizes={Partition: 1},
+)
+class TheLastDocumentIsNotWaitedFor(PartitionQueries):
+    """Who waited for a partition waited until it was indexed up to a document before the last one."""
+
+    @action(by=MANAGER, spends=PartitionQueries.monitors)
+    def monitor(self, p: Term[Partition]) -> None:
+        """The cluster manager waits until the partition is indexed."""
+        require(self.index.requested[p] != Role.none, "partition is active or passive, or will be")
+        behind = self.index.group[p].content.seq + 1 < self.source[p]
+        self.listener[p] = choose(behind, self.source[p] - 1, 0)
+
+
+@known_bug(
+    "004-113",
+    'design document 004: it is changed to active once "it is fully indexed"',
+    breaks=PartitionQueries.who_asks_too_early_waits,
+    sizes={Partition: 1},
+)
+class OneDocumentIsNotWaitedFor(PartitionQueries):
+    """Who asked for a partition that was behind by a single document was told at once."""
+
+    @action(by=MANAGER, spends=PartitionQueries.monitors)
+    def monitor(self, p: Term[Partition]) -> None:
+        """The cluster manager waits until the partition is indexed up to its last document."""
+        require(self.index.requested[p] != Role.none, "partition is active or passive, or will be")
+        behind = self.index.group[p].content.seq + 1 < self.source[p]
+        self.listener[p] = choose(behind, self.source[p], 0)
+
+
+@known_bug(
+    "004-114",
+    "design document 004: the view engine supports optional replica partitions",
+    breaks=PartitionReplicas.replicas_are_added_at_any_time,
+)
+class ReplicasAreAddedOneByOne(PartitionReplicas):
+    """No replica was added while another partition was on transfer."""
+
+    @action(by=MANAGER, spends=PartitionReplicas.requests)
+    def add_replica(self, p: Term[Partition]) -> None:
+        """The partition is passive in the replica index."""
+        require(self.on_transfer.is_empty(), "nothing is on transfer")
+        super().add_replica(p)
+
+
+@known_bug(
+    "004-115",
+    "design document 004, the table of a failover",
+    breaks=PartitionReplicas.transfers_start_at_once,
+)
+class TransfersOneByOne(PartitionReplicas):
+    """A partition was indexed in the main index when no other passive one was."""
+
+    @action(fair=WEAK)
+    def start_transfer(self, p: Term[Partition]) -> None:
+        """The partition is added to the main index as a passive one."""
+        super().start_transfer(p)
+        require(every(~self.main.group[q].pbit for q in Partition), "no other one is passive")
+
+
+@known_bug(
+    "004-116",
+    'design document 004: "Once the indexing is completed it will be switched to active"',
+    breaks=PartitionReplicas.transfers_end_with_what_the_replica_has,
+    sizes={Partition: 1},
+)
+class TransfersEndWhenNothingComes(PartitionReplicas):
+    """The main index was queried when it had all documents: where they change all the time, never."""
+
+    @action(fair=WEAK)
+    def finish_transfer(self, p: Term[Partition]) -> None:
+        """The main index has caught up."""
+        super().finish_transfer(p)
+        require(self.main.group[p].content.seq == self.kv[p], "it has all documents")
+
+
+@known_bug(
+    "004-117",
+    "design document 004, view query operation",
+    breaks=PartitionMerge.an_error_stops_a_query_at_once,
+)
+class RowsOnTheWayAreMergedFirst(PartitionMerge):
+    """A query that an error stops was answered when the rows that other nodes had sent were merged, for nothing."""
+
+    @action(fair=WEAK)
+    def abort(self) -> None:
+        """A node has failed, and the query is one that stops then."""
+        super().abort()
+        require(self.queue.is_empty(), "all rows are taken")
+
+
+@known_bug(
+    "004-118",
+    'design document 004: "Partition is indexed"',
+    breaks=PartitionIndex.updates_start_during_a_cleanup,
+    budgets=NO_CRASH,
+)
+class UpdatesWaitForTheCleaner(PartitionIndex):
+    """No updater started as long as a partition was in cleanup."""
+
+    @action(fair=WEAK)
+    def start_updater(self) -> None:
+        """The index is behind the documents."""
+        super().start_updater()
+        clean = every(~self.index.group[p].content.cbit for p in Partition)
+        require(clean, "nothing is to be cleaned up")
+
+
+@known_bug(
+    "004-119",
+    ANYTIME,
+    breaks=PartitionIndex.updates_go_on_under_requests,
+    budgets=NO_CRASH,
+)
+class UpdatesWaitForTheHeader(PartitionIndex):
+    """The updater wrote nothing while the group process was about to write a header."""
+
+    @action(by=UPDATER, fair=WEAK)
+    def index_mutation(self, p: Term[Partition]) -> None:
+        """The updater writes the rows of the next mutation."""
+        super().index_mutation(p)
+        require(~self.unwritten, "the header is written")
+
+
+@known_bug(
+    "004-120",
+    'design document 004: "Partition will be removed during the next cleanup cycle"',
+    breaks=PartitionIndex.cleanups_start_while_documents_change,
+    budgets=NO_CRASH,
+)
+class CleanupsWaitForTheDocuments(PartitionIndex):
+    """The cleaner started when nothing was left to index: never, where documents change all the time."""
+
+    @action(fair=WEAK)
+    def start_cleaner(self) -> None:
+        """There is something to clean up."""
+        super().start_cleaner()
+        behind = some(self._is_behind(self.index.group[p], p) for p in Partition)
+        require(~behind, "index is up to date")
+
+
+@known_bug(
+    "004-121",
+    'design document 004: "When a partition is handed over to a new server"',
+    breaks=PartitionRebalance.documents_move_whatever_the_index_does,
+    sizes={Partition: 1},
+    budgets={PartitionRebalance.queries: 0},
+)
+class DocumentsFollowTheIndex(PartitionRebalance):
+    """The documents of a partition came to the new node when it was indexed there: not while it waited for the cleaner."""
+
+    @action(fair=WEAK)
+    def replicate(self, p: Term[Partition], n: Term[Node]) -> None:
+        """The documents stream to the node to which the partition moves."""
+        super().replicate(p, n)
+        require(self._has(n, p), "the index of the node has the partition")
+
+
+@known_bug(
+    "004-122",
+    'design document 004: "We cannot stop the view engine updates from happening"',
+    breaks=IndexTriggers.compactions_end_while_it_is_updated,
+)
+class CompactionsEndBetweenUpdates(IndexTriggers):
+    """The group went over to the new file when no update ran."""
+
+    @action(fair=WEAK)
+    def finish_compaction(self) -> None:
+        """The index has a new file."""
+        super().finish_compaction()
+        require(~self.updater, "updater does not run")
+
+
+@known_bug(
+    "004-123",
+    'design document 004: "While doing the compaction, new changes would be happening"',
+    breaks=IndexCompaction.trees_are_copied_while_it_is_updated,
+    sizes={Partition: 1},
+    budgets={IndexCompaction.crashes: 0, IndexCompaction.lost_headers: 0},
+)
+class CopiesWaitForABatch(IndexCompaction):
+    """The trees were copied when no batch was written that the group had yet to take over."""
+
+    @action(by=COMPACTOR, fair=WEAK)
+    def copy(self) -> None:
+        """Every tree is rebuilt in the new file."""
+        super().copy()
+        require(self.written.is_empty(), "what is written is taken over")
+
+
+@known_bug(
+    "004-124",
+    'design document 004: "They operate in a pipeline fashion"',
+    breaks=IndexUpdate.the_pipeline_is_full,
+    budgets={IndexUpdate.crashes: 0, IndexUpdate.errors: 0},
+)
+class OneDocumentAtATime(IndexUpdate):
+    """A document was loaded when the last one was mapped, and with the writer."""
+
+    @action(by=LOADER, fair=WEAK)
+    def load(self, d: Term[Document]) -> None:
+        """A change goes to the queue of the mapper."""
+        super().load(d)
+        require(self.to_write.is_none(), "the writer has the last one")
+
+
+@known_bug(
+    "004-125",
+    "design document 004, the table of a failover",
+    breaks="indexes.transfers_start_at_once",
+    sizes={Partition: 1},
+    budgets={ViewServer.crashes: 0},
+)
+class TransfersWaitForTheCompaction(ViewServer):
+    """A failed-over partition was added to the main index when the file of that was not being compacted."""
+
+    @action(fair=WEAK)
+    def start_transfer(self, p: Term[Partition]) -> None:
+        """After a failover the partition is passive in the main index."""
+        super().start_transfer(p)
+        require(self.file.compactor == Compactor.none, "compactor does not run")
+
+
+@known_bug(
+    "004-126",
+    'design document 004, indexable: "That\'s the default state"',
+    breaks=ViewServer.partitions_go_on_at_any_time,
+    sizes={Partition: 1},
+    budgets={ViewServer.crashes: 0},
+)
+class IndexableWhenTheFileIsCompacted(ViewServer):
+    """A mark was taken back when the file was not being compacted."""
+
+    @action(by=MANAGER, fair=WEAK)
+    def resume(self, p: Term[Partition]) -> None:
+        """The partition has moved, or stays: its index goes on."""
+        super().resume(p)
+        require(self.file.compactor == Compactor.none, "compactor does not run")
 
 
 BUGS = known_bugs_in(globals())
