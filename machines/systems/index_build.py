@@ -162,6 +162,8 @@ class IndexBuild(Machine):
             UniqueIndex.delete,
             UniqueIndex.update,
             UniqueIndex.hand_over,
+            # of a tablet with several rows: `entries_of_a_tablet_are_written_in_batches`
+            UniqueIndex.entries_are_written_in_batches,
         ),
         restricts=(
             restricted(
@@ -514,6 +516,11 @@ class IndexBuild(Machine):
     def clients_hear_of_failures(self) -> Bool:
         """002: "the CREATE INDEX command should abort and result in a failure": two rows have shared a key."""
         return self.answered == Status.failed
+
+    @sometimes(at={Index: 1, Tablet: 1})
+    def entries_of_a_tablet_are_written_in_batches(self, after: Self) -> Bool:
+        """002: "These generated writes are batched and a batched write is performed": a checkpoint is past several rows."""
+        return after.recorded.size() >= self.recorded.size() + 2
 
     @sometimes(at={Index: 1})
     def clients_write_behind_the_scan(self, after: Self, r: Term[Row]) -> Bool:

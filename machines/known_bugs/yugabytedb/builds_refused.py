@@ -2,25 +2,56 @@
 
 from __future__ import annotations
 
+from stagewright.machines.systems.index_build import IndexBuild
 from stagewright.machines.yugabytedb.backfill.backfill_chunks import (
     TABLET,
     BackfillChunks,
     Until,
 )
 from stagewright.machines.yugabytedb.backfill.backfill_job import BackfillJob
+from stagewright.machines.yugabytedb.backfill.backfill_leaders import (
+    BackfillLeaders,
+    Intent,
+    Thread,
+)
 from stagewright.machines.yugabytedb.backfill.backfill_rpcs import At, BackfillRpcs, Request
+from stagewright.machines.yugabytedb.backfill.backfill_safe_time import (
+    BackfillSafeTime,
+    Tablet as TabletOfTransaction,
+    Transaction,
+)
+from stagewright.machines.yugabytedb.backfill.backfill_split import (
+    SPLIT_MANAGER,
+    BackfillSplit,
+    Shape,
+    Step as SplitStep,
+    Tablet as SplitTablet,
+)
 from stagewright.machines.yugabytedb.backfill.backfill_states import Step
-from stagewright.machines.yugabytedb.backfill.backfill_table import MASTER, Index, Tablet
+from stagewright.machines.yugabytedb.backfill.backfill_table import MASTER, WEAK, Index, Tablet
+from stagewright.machines.yugabytedb.backfill.backfill_throttle import (
+    BackfillThrottle,
+    Request as TaskRequest,
+    Task,
+)
+from stagewright.machines.yugabytedb.backfill.backfill_versions import BackfillVersions, HybridTime
 from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, POSTGRES, Server
+from stagewright.machines.yugabytedb.indexes.index_life import Job
 from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions
 from stagewright.machines.yugabytedb.indexes.index_postgres import PostgresIndex
 from stagewright.machines.yugabytedb.indexes.index_postgres_rows import PostgresRows
 from stagewright.machines.yugabytedb.indexes.index_rows import IndexRows, Row, Value
-from stagewright.machines.yugabytedb.indexes.index_states import Flags
-from stagewright.spec import Term, action, every, require
+from stagewright.machines.yugabytedb.indexes.index_states import Flags, Permission
+from stagewright.machines.yugabytedb.indexes.unique_index import Row as UniqueRow, UniqueIndex
+from stagewright.spec import Bool, Term, action, every, require, some
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 ASYNCHRONOUS = 'design document 002: "The CREATE INDEX command is asynchronous"'
+CONVERGE = 'design document 002: "Once all the schema changes are propagated to all the nodes"'
+ON_ALL_NODES = (
+    'design document 002: HandleAlterTable() "initiates a schema change on all the nodes"'
+)
+BATCHED = 'design document 002: "a batched write is performed"'
 ABORTS = 'design document 002: the command "should abort and result in a failure"'
 
 
@@ -122,6 +153,189 @@ class ReadsWaitForEveryBackend(PostgresRows):
         valid = every(self.index.cached[o] == Flags.indisvalid for o in Server)
         require(valid, "every backend knows that it is valid")
         super().read_index(s, r, value)
+
+
+@known_bug(
+    "002-150",
+    CONVERGE,
+    breaks=BackfillJob.indexes_move_on_while_others_are_built,
+    sizes={Tablet: 1},
+    budgets={BackfillJob.aborts: 0, BackfillJob.faults: 0},
+)
+class AltersWaitForTheJob(BackfillJob):
+    """An index that was created while another was backfilled stayed at DELETE_ONLY until that was done, for hours."""
+
+    @action(by=MASTER, fair=WEAK)
+    def launch_next_version(self) -> None:
+        """Every tablet has the version."""
+        super().launch_next_version()
+        require(~self.is_backfilling, "no job is running")
+
+
+@known_bug(
+    "002-151",
+    ON_ALL_NODES,
+    breaks=BackfillJob.tablets_apply_versions_at_any_time,
+    sizes={Tablet: 1},
+    budgets={BackfillJob.faults: 0},
+)
+class ScannedTabletsApplyNothing(BackfillJob):
+    """A tablet applied no version while it was being scanned."""
+
+    @action(fair=WEAK)
+    def apply_version(self, t: Term[Tablet]) -> None:
+        """A tablet applies the version of the table and reports it."""
+        super().apply_version(t)
+        require(self.step != Step.backfill_tablets, "it is not being scanned")
+
+
+@known_bug(
+    "002-152",
+    'design document 002: the master "issues futher RPCs as necessary"',
+    breaks=BackfillRpcs.a_tablet_is_asked_again,
+    sizes={Index: 1},
+    budgets={BackfillRpcs.aborts: 0, BackfillRpcs.lost: 0, BackfillRpcs.changes: 0},
+)
+class AskedWhenNothingIsOnItsWay(BackfillRpcs):
+    """A tablet was not asked again while a request was on its way: one that hung was waited for."""
+
+    @action(by=MASTER, fair=WEAK)
+    def ask(self, r: Term[Request]) -> None:
+        """BackfillChunk: the tablet's leader is asked."""
+        require(every(self.rpc[o].at == At.nowhere for o in Request), "nothing is on its way")
+        super().ask(r)
+
+
+@known_bug(
+    "002-153",
+    'design document 002: "The YB-Master persists the checkpointing info"',
+    breaks=BackfillThrottle.checkpoints_are_recorded_as_they_come,
+    budgets={BackfillThrottle.crashes: 0},
+)
+class CheckpointsAreRecordedTogether(BackfillThrottle):
+    """What tablets had answered was recorded when no other one was at work."""
+
+    @action(by=MASTER, fair=WEAK)
+    def record_checkpoint(self, task: Term[Task]) -> None:
+        """The master hears how far the tablet server came."""
+        running = some(self.request[o] == TaskRequest.running for o in Task)
+        require(~running, "no tablet is read")
+        super().record_checkpoint(task)
+
+
+@known_bug(
+    "002-154",
+    "design document 002, and yugabyte-db #7108: if a backfill is happening, disallow split",
+    breaks=BackfillSplit.backfills_and_splits_exclude_each_other,
+    budgets={BackfillSplit.failovers: 0, BackfillSplit.failures: 0},
+)
+class TabletsSplitUntilTheyAreListed(BackfillSplit):
+    """While a job waited for the end of splits new ones began: on a table that grows it would wait for ever."""
+
+    @action(by=SPLIT_MANAGER)
+    def begin_split(self, t: Term[SplitTablet]) -> None:
+        """A tablet has grown too large."""
+        require(self.shape[t] == Shape.whole, "tablet has not split")
+        require(self.step != SplitStep.backfill_tablets, "no tablet is scanned")
+        self.shape[t] = Shape.splitting
+
+
+@known_bug(
+    "002-155",
+    'design document 002: those "that started before getting to WRITE_AND_DELETE state"',
+    breaks=BackfillSafeTime.safe_times_wait_for_old_transactions_alone,
+    budgets={BackfillSafeTime.failovers: 0},
+)
+class EveryTransactionIsWaitedFor(BackfillSafeTime):
+    """A tablet answered GetSafeTime when nothing was pending on it: new transactions, too, were waited for, then aborted."""
+
+    def _old_transactions_are_over(self, t: Term[TabletOfTransaction]) -> Bool:
+        return self.transaction[t] != Transaction.pending
+
+
+@known_bug(
+    "002-156",
+    "design document 002, Finalize the index",
+    breaks=BackfillLeaders.threads_of_earlier_leaders_hold_up_nobody,
+    budgets={BackfillLeaders.failures: 0, BackfillLeaders.drops: 0},
+)
+class OneThreadAtATime(BackfillLeaders):
+    """That a tablet was done was found when no thread was about to write: one of a leader that was gone held it up."""
+
+    @action(by=MASTER, fair=WEAK)
+    def find_done(self, th: Term[Thread]) -> None:
+        """J4: the tablet is done."""
+        busy = some(self.work[o].intent != Intent.none for o in Thread)
+        require(~busy, "no thread is about to write")
+        super().find_done(th)
+
+
+@known_bug(
+    "002-157",
+    "design document 002, Index backfill on a single tablet: compactions",
+    breaks=BackfillVersions.history_of_the_table_goes_during_the_scan,
+    budgets={BackfillVersions.writes: 1},
+)
+class NoCompactionDuringTheScan(BackfillVersions):
+    """The table was not compacted while it was scanned, not even of what was older than the scan."""
+
+    def _is_not_scanned(self, time: Term[HybridTime]) -> None:  # noqa: ARG002
+        require(self.permission != Permission.do_backfill, "no scan is under way")
+
+
+@known_bug("002-158", ON_ALL_NODES, breaks=IndexPermissions.servers_learn_at_any_time)
+class ServersLearnWhenTheJobIsDone(IndexPermissions):
+    """A server that backfilled applied no altered schema: DROP INDEX waited until the build was through."""
+
+    @action(fair=WEAK)
+    def learn(self, s: Term[Server]) -> None:
+        """The tablets of a server apply the altered schema."""
+        require(self.job != Job.running, "no job is running")
+        super().learn(s)
+
+
+@known_bug("002-159", ON_ALL_NODES, breaks=PostgresIndex.backends_learn_at_any_time)
+class BackendsLearnWhenTheJobIsDone(PostgresIndex):
+    """The same of backends: the catalog was not read anew while the index was built."""
+
+    @action(fair=WEAK)
+    def refresh(self, s: Term[Server]) -> None:
+        """The backends of a server read the catalog anew."""
+        require(self.job != Job.running, "no job is running")
+        super().refresh(s)
+
+
+@known_bug(
+    "002-160",
+    BATCHED,
+    breaks=UniqueIndex.entries_are_written_in_batches,
+    budgets={UniqueIndex.writes: 0},
+)
+class RowsAreCheckedOneByOne(UniqueIndex):
+    """Each row of a unique index was checked, and written, before the next was read."""
+
+    @action(fair=WEAK)
+    def backfill(self, r: Term[UniqueRow], q: Term[UniqueRow]) -> None:
+        """A row passes the checks and is written to the index."""
+        require(r == q, "it is one row")
+        super().backfill(r, q)
+
+
+@known_bug(
+    "002-161",
+    BATCHED,
+    breaks=IndexBuild.entries_of_a_tablet_are_written_in_batches,
+    sizes={Index: 1, Tablet: 1},
+    budgets={IndexBuild.writes: 0, IndexBuild.faults: 0},
+)
+class ChunksAreOfOneRow(IndexBuild):
+    """A checkpoint was written for every row."""
+
+    @action(by=MASTER, fair=WEAK)
+    def backfill_chunk(self, t: Term[Tablet], r: Term[UniqueRow], q: Term[UniqueRow]) -> None:
+        """J3: a row passes the check and is in the index, and the checkpoint says so."""
+        require(r == q, "it is one row")
+        super().backfill_chunk(t, r, q)
 
 
 BUGS = known_bugs_in(globals())

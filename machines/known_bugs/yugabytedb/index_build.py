@@ -297,14 +297,20 @@ class TabletsAreScannedInTurn(IndexBuild):
     budgets={IndexBuild.faults: 0},
 )
 class ChangedRowsAreLeftOut(IndexBuild):
-    """A row that had changed since the time of the scan was left to the transaction that had changed it: the checkpoint
-    went past it without its old entry, which a newer delete hides, and of which who reads at that time knows.
+    """A row that had changed since the time of the scan, and had no rival, was left to the transaction that had changed
+    it: the checkpoint went past it without its old entry, which a newer delete hides from all but who reads at that time.
     """
 
     @action(by=MASTER)
     def leave_out(self, t: Term[Tablet], r: Term[Row]) -> None:
         """The row is another one by now."""
         require(self.rows.key[r] != self.rows.key_at_t_read[r], "the row has changed since")
+        rival = some(
+            (o != r) & (self.rows.key_at_t_read[r] == k) & self.rows.has_had(o, k)
+            for o in Row
+            for k in Key
+        )
+        require(~rival, "no other row had its key, or has")
         self._is_to_scan(t, r, r)
         self.job.backfill_chunk(t)
         self.rows.backfilled.add(r)

@@ -445,6 +445,23 @@ class BackfillJob(Machine):
             Permission.read_write_and_delete,
         )
 
+    @accepts(launch_next_version)
+    def indexes_move_on_while_others_are_built(self) -> Bool:
+        """002, "Create the index table": "Once all the schema changes are propagated to all the nodes, the index state is
+        updated", of an index on its way in, or out: no matter which other one is being backfilled.
+        """
+        known = every(self.known[t][i] == self.permission[i] for t in Tablet for i in Index)
+        moves = some(
+            self.permission[i].any_of(Permission.delete_only, Permission.write_and_delete)
+            for i in Index
+        )
+        return known & moves
+
+    @accepts(apply_version)
+    def tablets_apply_versions_at_any_time(self, t: Term[Tablet]) -> Bool:
+        """002: "The HandleAlterTable() RPC call initiates a schema change on all the nodes", also on one that is backfilled."""
+        return some(self.known[t][i] != self.permission[i] for i in Index)
+
     @accepts(give_up)
     def builds_are_given_up_at_any_time(self) -> Bool:
         """002, Design Goals: "If a problem arises while scanning the table", the command "should abort and result in a

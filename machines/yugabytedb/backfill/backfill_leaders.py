@@ -257,6 +257,14 @@ class BackfillLeaders(Machine):
 
     # -- promises ----------------------------------------------------------------------------------------------------
 
+    @accepts(find_done)
+    def threads_of_earlier_leaders_hold_up_nobody(self, th: Term[Thread]) -> Bool:
+        """002, "Finalize the index": "Once the index build is successfully completed" a thread that is free sees to it, whatever
+        others are about to write.
+        """
+        completed = (self.permission == Permission.do_backfill) & (self.checkpoint == ROWS)
+        return completed & (self.work[th].intent == Intent.none)
+
     @accepts(drop_index)
     def indexes_are_dropped_at_any_time(self) -> Bool:
         """DROP INDEX does not wait for the threads that build the index."""

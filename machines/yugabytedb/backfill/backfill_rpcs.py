@@ -54,6 +54,7 @@ from stagewright.spec import (
     scopes,
     set_of,
     some,
+    sometimes,
     step_property,
     violated,
 )
@@ -345,6 +346,13 @@ class BackfillRpcs(Machine):
     def indexes_are_dropped_at_any_time(self, i: Term[Index]) -> Bool:
         """DROP INDEX waits for no answer of a tablet, and for no job."""
         return ~self._is_removed(i)
+
+    @sometimes
+    def a_tablet_is_asked_again(self) -> Bool:
+        """002, "Checkpointing": the master "issues futher RPCs as necessary": also while an earlier one is still on its way."""
+        return every(
+            (self.rpc[r].at == At.sent) & (self.rpc[r].job == self.job_id) for r in Request
+        )
 
     @accepts(give_up)
     def builds_are_given_up_at_any_time(self) -> Bool:

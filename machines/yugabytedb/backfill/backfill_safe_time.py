@@ -205,6 +205,16 @@ class BackfillSafeTime(Machine):
         reached = self.clock[t] >= self.read_time
         return (self.read_time != NO_TIME) & ~self.scanned.has(t) & reached
 
+    @accepts(get_safe_time)
+    def safe_times_wait_for_old_transactions_alone(self, t: Term[Tablet]) -> Bool:
+        """002, "Waiting for pending transactions": those that "started before getting to WRITE_AND_DELETE state" are waited
+        for, on the tablet itself; of user-enforced ones nothing is known: the tablet "will thus just wait for a specific
+        duration".
+        """
+        old = (self.change[t] == Change.old_insert) & (self.transaction[t] == Transaction.pending)
+        waited = self.clock[t] >= BEGIN + UPPER_BOUND
+        return (self.answer[t] == NO_TIME) & choose(self.user_enforced, waited, ~old)
+
     @accepts(commit)
     def transactions_commit_at_any_time(self, t: Term[Tablet]) -> Bool:
         """002, Design Goals: "without locking out reads or writes": what is pending commits, whether tablets are asked

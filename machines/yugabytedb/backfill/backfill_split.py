@@ -266,7 +266,9 @@ class BackfillSplit(Machine):
     def backfills_and_splits_exclude_each_other(self, after: Self, t: Term[Tablet]) -> Bool:
         """yugabyte-db #7108: "if a split is happening, disallow backfill; if a backfill is happening, disallow split"."""
         splits = (self.shape[t] != after.shape[t]) | (self.shape[t] == Shape.splitting)
-        return (self.step == Step.backfill_tablets).implies(~splits)
+        begins = (self.shape[t] == Shape.whole) & (after.shape[t] != Shape.whole)
+        waits = (self.step == Step.wait_for_splits).implies(~begins)
+        return waits & (self.step == Step.backfill_tablets).implies(~splits)
 
     @step_property
     def checkpoints_are_kept(self, after: Self, t: Term[Tablet], piece: Term[Piece]) -> Bool:

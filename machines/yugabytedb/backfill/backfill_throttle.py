@@ -261,6 +261,11 @@ class BackfillThrottle(Machine):
         asks = (self.request[task] == Request.none) & (after.request[task] != Request.none)
         return asks.implies(self.recorded[task] < ROWS)
 
+    @accepts(record_checkpoint)
+    def checkpoints_are_recorded_as_they_come(self, task: Term[Task]) -> Bool:
+        """002, "Checkpointing": the master persists what one tablet has answered, whatever others are at."""
+        return self.request[task] == Request.answered
+
     @step_property
     def checkpoints_only_advance(self, after: Self, task: Term[Task]) -> Bool:
         """002: "The entire build process should not need to restart"."""

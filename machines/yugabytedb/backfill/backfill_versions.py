@@ -316,6 +316,16 @@ class BackfillVersions(Machine):
         only_when(self.era.skips_in_place)
         return (self.now != TIMES[-1]) & self._row_now(r).is_some()
 
+    @accepts(compact_table)
+    def history_of_the_table_goes_during_the_scan(self, time: Term[HybridTime]) -> Bool:
+        """002: the backfill keeps delete markers of the index table, and of the table what is read at `t_read`: what is older
+        may go while it is under way.
+        """
+        scanned = self.permission == Permission.do_backfill
+        unread = scanned.implies(number_of(time) <= number_of(self.t_read))
+        forward = number_of(self.table_cutoff) <= number_of(time)
+        return forward & unread & (number_of(time) <= number_of(self.now))
+
     @invariant
     def no_orphan_entry(self, r: Term[Row], v: Term[Value]) -> Bool:
         """002, Design Goals: indexes are "consistent with the data in the primary table": no entry is left."""

@@ -347,6 +347,13 @@ class IndexLife(Machine):
         """
         return self.job == Job.running
 
+    @accepts(learn)
+    def servers_learn_at_any_time(self, s: Term[Server]) -> Bool:
+        """002: "The HandleAlterTable() RPC call initiates a schema change on all the nodes": no server waits for the build, or
+        for another one.
+        """
+        return self.learned_version[s] < self.version
+
     @step_property
     def permissions_only_grow(self, after: Self) -> Bool:
         """`UpdateIndexPermission`: an index that is past a permission never gets it again."""

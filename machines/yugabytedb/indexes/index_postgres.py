@@ -255,6 +255,11 @@ class PostgresIndex(IndexLife):
         there = self.permission != Permission.absent
         return there & current & (self.job == Job.none)
 
+    @accepts(refresh)
+    def backends_learn_at_any_time(self, s: Term[Server]) -> Bool:
+        """002, "Create the index table": the schema change is one "on all the nodes", of which none waits for the build."""
+        return self.cached[s] != self.flags
+
     @accepts(create_index_in_postgres)
     def indexes_are_created_at_once(self) -> Bool:
         """002: "CREATE INDEX command is asynchronous": whatever the rows are, which the build is to look at."""

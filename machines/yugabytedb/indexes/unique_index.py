@@ -49,6 +49,7 @@ from stagewright.spec import (
     scopes,
     set_of,
     some,
+    sometimes,
     step_property,
 )
 
@@ -344,6 +345,11 @@ class UniqueIndex(Machine):
         was lost is promised where answers are: `index-build`.)
         """
         return ~self.backfilled.has(r) & passes_the_checks(self, r)
+
+    @sometimes
+    def entries_are_written_in_batches(self, after: Self) -> Bool:
+        """002: "These generated writes are batched and a batched write is performed": several rows pass the check at once."""
+        return after.backfilled.size() >= self.backfilled.size() + 2
 
     @lemma
     def published_keys_are_unique(self, r: Term[Row], q: Term[Row]) -> Bool:
