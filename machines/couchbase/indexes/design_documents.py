@@ -200,6 +200,14 @@ class DesignDocuments(Machine):
         return changed & built & self.reading.is_some() & (after.reading == self.reading)
 
     @step_property
+    def queries_outlast_their_definitions(self, after: Self) -> Bool:
+        """004: "if a ddoc definition is changed while a query is under processing, the query can operate on older file": what
+        is written of design documents, or deleted, does not affect "the running query request".
+        """
+        changed = some(after.definition[d] != self.definition[d] for d in DesignDocument)
+        return changed.implies(after.reading == self.reading)
+
+    @step_property
     def a_file_stays_while_it_is_needed(self, after: Self, file: Term[File]) -> Bool:
         """A design document that is changed or deleted takes no index away from another one with its definition."""
         needed = some(

@@ -546,6 +546,21 @@ class IndexCompaction(Machine):
         """
         return self.compactor == Compactor.copying
 
+    @accepts(complete)
+    def compactions_are_completed_immediately(self) -> Bool:
+        """004: the compactor repeats this "until the updater completes all batch of updates. Immediately after that" it is
+        done: with no more sort record files, whatever is written of documents since.
+        """
+        caught_up = (self.compactor == Compactor.catching_up) & self.sort_files.is_empty()
+        return caught_up & self.updating.is_none()
+
+    @accepts(switch_file)
+    def files_are_switched_immediately(self) -> Bool:
+        """004: "compactor instructs design doc group server to switch its index file to new compacted index file": which does
+        so, whichever partitions it has, and in whichever states.
+        """
+        return self.compactor == Compactor.renamed
+
     @accepts(start_updater)
     def updates_start_while_it_compacts(self, p: Term[Partition]) -> Bool:
         """004: "We cannot stop the view engine updates from happening": but for the switch itself."""

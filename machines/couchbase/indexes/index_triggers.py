@@ -65,6 +65,7 @@ class IndexTriggers(Machine):
     came: NumberVar = history(number(0, MOST))  # changes since the last update began
     elapsed: NumberVar = number(0, DURATION)  # since the last update
     since_start: NumberVar = history(number(0, DURATION))  # of the last update
+    since_end: NumberVar = history(number(0, DURATION))
     fragmentation: NumberVar = number(0, FRAGMENTATION)
     to_clean: FlagVar = flag()  # a partition is in cleanup
     all_known: FlagVar = history(flag())  # and was so when the cleaner, or the compactor, started
@@ -85,6 +86,7 @@ class IndexTriggers(Machine):
         require(self.elapsed < DURATION, "the duration is not over")
         self.elapsed = self.elapsed + 1
         self.since_start = least(self.since_start + 1, DURATION)
+        self.since_end = least(self.since_end + 1, DURATION)
 
     @action(by=MANAGER, spends=moves)
     def remove_partition(self) -> None:
@@ -133,6 +135,7 @@ class IndexTriggers(Machine):
         self.updater = False
         self.waiting = self.waiting - self.loaded
         self.loaded = 0
+        self.since_end = 0
         self._append()
 
     @action(fair=WEAK)
@@ -191,8 +194,10 @@ class IndexTriggers(Machine):
 
     @accepts(trigger_update)
     def time_triggers_an_update(self) -> Bool:
-        """004: updates are triggered "by time duration", however few the changes are."""
-        return (self.waiting > 0) & (self.elapsed == DURATION) & ~self.updater
+        """004: updates are triggered "by time duration", however few the changes are, and whether more come meanwhile: at the
+        latest when the last one has ended so long ago.
+        """
+        return (self.waiting > 0) & (self.since_end == DURATION) & ~self.updater
 
     @accepts(trigger_compaction)
     def fragmentation_triggers_a_compaction(self) -> Bool:

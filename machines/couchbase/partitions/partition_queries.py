@@ -250,6 +250,15 @@ class PartitionQueries(Machine):
         pending = some(self.index.group[p].pending_active for p in Partition)
         return self.query.is_some() & (self.query != Stale.false) & ~pending
 
+    @accepts(start_updater)
+    def updates_are_triggered_for_who_waits(self, p: Term[Partition]) -> Bool:
+        """004, stale=false: it will block "by triggering an updater in the background": that waits for nothing else, as what
+        is left to clean up, or to be added then.
+        """
+        content = self.index.group[p].content
+        behind = content.in_seqs & (content.seq < self.source[p])
+        return (self.query == Stale.false) & behind & ~self.updater
+
     @accepts(set_active)
     def partitions_come_while_queries_wait(self, p: Term[Partition]) -> Bool:
         """004: the view engine "just performs such requests": also while a query waits for other partitions."""

@@ -358,11 +358,24 @@ class PartitionRebalance(Machine):
         self, p: Term[Partition], old: Term[Node], new: Term[Node]
     ) -> Bool:
         """004: "No matter when a query happens, it will always return the correct result": so no move waits for queries, of
-        which there may always be one.
+        which there may always be one; nor for the moves of other partitions, or what is left to clean up of this one.
         """
-        rests = every(self.move[q] == Move.none for q in Partition)
+        rests = self.origin[p].is_none() & self.destination[p].is_none()
         indexable = ~self.nodes[old].paused.has(p) & ~self.nodes[new].paused.has(p)
-        return self.querying & rests & (self.master[p] == old) & (old != new) & indexable
+        return rests & (self.master[p] == old) & (old != new) & indexable
+
+    @accepts(answer)
+    def queries_are_answered_during_a_rebalance(self, n: Term[Node]) -> Bool:
+        """004: "No matter when a query happens": a node answers as soon as it has what is wanted from it, up to the last
+        document if that is asked for, whatever moves.
+        """
+        has_it = every(
+            (self.wanted_from[p] == n).implies(
+                self.nodes[n].group[p].abit & (self.nodes[n].group[p].content.seq >= self.kv[n][p])
+            )
+            for p in Partition
+        )
+        return self.querying & ~self.answered.has(n) & has_it
 
     @accepts(replicate)
     def documents_move_whatever_the_index_does(self, p: Term[Partition], n: Term[Node]) -> Bool:

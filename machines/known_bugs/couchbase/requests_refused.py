@@ -5,6 +5,7 @@ Nothing that was promised of data breaks: a request is there to be made again, a
 
 from __future__ import annotations
 
+from stagewright.machines.couchbase.indexes.design_documents import DesignDocument, DesignDocuments
 from stagewright.machines.couchbase.indexes.index_compaction import (
     COMPACTOR,
     Compactor,
@@ -720,6 +721,121 @@ class IndexableWhenTheFileIsCompacted(ViewServer):
         """The partition has moved, or stays: its index goes on."""
         super().resume(p)
         require(self.file.compactor == Compactor.none, "compactor does not run")
+
+
+@known_bug(
+    "004-128",
+    'design document 004: updates are triggered "by time duration"',
+    breaks=IndexTriggers.time_triggers_an_update,
+)
+class EveryChangeBeginsTheTimeAnew(IndexTriggers):
+    """An update was triggered when there had been no change for so long: of a document that changed now and then, never."""
+
+    @action(by=CLIENT, spends=IndexTriggers.writes)
+    def write(self) -> None:
+        """A document changes."""
+        super().write()
+        self.elapsed = 0
+
+
+@known_bug(
+    "004-129",
+    'design document 004: "No matter when a query happens"',
+    breaks=PartitionRebalance.moves_begin_while_queries_go_on,
+    budgets={PartitionRebalance.writes: 0, PartitionRebalance.queries: 0},
+)
+class PartitionsMoveOneByOne(PartitionRebalance):
+    """A partition moved when no other one did, between whichever nodes."""
+
+    @action(by=MANAGER, spends=PartitionRebalance.moves)
+    def start(self, p: Term[Partition], old: Term[Node], new: Term[Node]) -> None:
+        """The partition becomes passive on the new node."""
+        require(every(self.move[q] == Move.none for q in Partition), "nothing moves")
+        super().start(p, old, new)
+
+
+@known_bug(
+    "004-130",
+    'design document 004: "No matter when a query happens"',
+    breaks=PartitionRebalance.queries_are_answered_during_a_rebalance,
+    sizes={Partition: 1},
+)
+class TheNewestWaitsForTheRebalance(PartitionRebalance):
+    """A query with stale=false was answered when nothing moved any more."""
+
+    @action(fair=WEAK)
+    def answer(self, n: Term[Node]) -> None:
+        """A node sends the rows of the partitions that are wanted from it."""
+        super().answer(n)
+        moves = some(self.move[p] != Move.none for p in Partition)
+        require(~self.newest | ~moves, "nothing moves, or what there is will do")
+
+
+@known_bug(
+    "004-131",
+    'design document 004: "without affecting the running query request"',
+    breaks=DesignDocuments.queries_outlast_their_definitions,
+)
+class DeletionEndsQueries(DesignDocuments):
+    """The queries of a design document ended when that was deleted."""
+
+    @action(by=CLIENT, spends=DesignDocuments.changes)
+    def delete(self, d: Term[DesignDocument]) -> None:
+        """A client deletes a design document."""
+        super().delete(d)
+        self._forget_query()
+
+
+@known_bug(
+    "004-132",
+    'design document 004, stale=false: it will block "by triggering an updater in the background"',
+    breaks=PartitionQueries.updates_are_triggered_for_who_waits,
+    budgets={PartitionQueries.monitors: 0, PartitionQueries.requests: 4},
+)
+class UpdatesWaitForWhatIsPending(PartitionQueries):
+    """No updater started as long as a partition waited for the cleaner: it would be stopped soon."""
+
+    @action(fair=WEAK)
+    def start_updater(self) -> None:
+        """The updater is started when somebody waits for it."""
+        super().start_updater()
+        require(~some(self._is_pending(p) for p in Partition), "nothing is pending")
+
+
+@known_bug(
+    "004-133",
+    'design document 004: "Compactor repeats this process until the updater completes all batch of updates"',
+    breaks=IndexCompaction.compactions_are_completed_immediately,
+    sizes={Partition: 1},
+    budgets={IndexCompaction.crashes: 0, IndexCompaction.lost_headers: 0},
+)
+class CompletedWhenTheIndexIsUpToDate(IndexCompaction):
+    """A compaction was completed when no document had changed since the last update."""
+
+    @action(by=COMPACTOR, fair=WEAK)
+    def complete(self) -> None:
+        """The new file gets its header."""
+        super().complete()
+        behind = some(self._is_behind(p) for p in Partition)
+        require(~behind, "the index is up to date")
+
+
+@known_bug(
+    "004-134",
+    'design document 004: "compactor instructs design doc group server to switch its index file"',
+    breaks="file.files_are_switched_immediately",
+    sizes={Partition: 1},
+    budgets={ViewServer.crashes: 0},
+)
+class NoSwitchWhileSomethingIsPaused(ViewServer):
+    """The group went over to the new file when no partition was unindexable."""
+
+    @action(fair=WEAK)
+    def switch_file(self) -> None:
+        """The group process goes over to the new file."""
+        super().switch_file()
+        paused = some(self.indexes.main.paused.has(p) for p in Partition)
+        require(~paused, "no partition is unindexable")
 
 
 BUGS = known_bugs_in(globals())

@@ -30,6 +30,7 @@ from stagewright.machines.yugabytedb.backfill.backfill_split import (
 from stagewright.machines.yugabytedb.backfill.backfill_states import Step
 from stagewright.machines.yugabytedb.backfill.backfill_table import MASTER, WEAK, Index, Tablet
 from stagewright.machines.yugabytedb.backfill.backfill_throttle import (
+    TABLET_SERVER,
     BackfillThrottle,
     Request as TaskRequest,
     Task,
@@ -336,6 +337,83 @@ class ChunksAreOfOneRow(IndexBuild):
         """J3: a row passes the check and is in the index, and the checkpoint says so."""
         require(r == q, "it is one row")
         super().backfill_chunk(t, r, q)
+
+
+@known_bug(
+    "002-162",
+    'design document 002: "An aborted index will be cleaned up and deleted"',
+    breaks=BackfillJob.unused_indexes_are_deleted_while_others_are_built,
+    sizes={Tablet: 1},
+    budgets={BackfillJob.faults: 0},
+)
+class DeletedWhenNoJobRuns(BackfillJob):
+    """The table of an index that nobody used was deleted when no other one was being backfilled."""
+
+    @action(by=MASTER, fair=WEAK)
+    def delete_index(self, i: Term[Index]) -> None:
+        """Nobody uses the index any more."""
+        super().delete_index(i)
+        require(~self.is_backfilling, "no job is running")
+
+
+@known_bug(
+    "002-163",
+    "design document 002, Throttling index build rate",
+    breaks=BackfillThrottle.nothing_is_read_in_vain,
+    budgets={BackfillThrottle.crashes: 0},
+)
+class TheSlotBeginsTheTime(BackfillThrottle):
+    """A tablet server counted the time of a request from its slot on: what it then read came too late for the master."""
+
+    @action(by=TABLET_SERVER, fair=WEAK)
+    def start(self, task: Term[Task]) -> None:
+        """A slot is free."""
+        super().start(task)
+        self.elapsed[task] = 0
+
+
+@known_bug(
+    "002-164",
+    "design document 002, Handling node restarts and leadership changes",
+    breaks=(
+        BackfillLeaders.reports_are_heard_at_any_time,
+        BackfillLeaders.answers_are_heard_at_any_time,
+    ),
+    budgets={BackfillLeaders.failures: 0, BackfillLeaders.drops: 0},
+)
+class TabletsAreHeardOneByOne(BackfillLeaders):
+    """Reports and answers were heard when no thread was about to write, nor one of a leader that was gone."""
+
+    @action(by=MASTER, fair=WEAK)
+    def hear_report(self, th: Term[Thread]) -> None:
+        """A tablet reports its version of the table."""
+        busy = some(self.work[o].intent != Intent.none for o in Thread)
+        require(~busy, "no thread is about to write")
+        super().hear_report(th)
+
+    @action(by=MASTER, fair=WEAK)
+    def hear_answer(self, th: Term[Thread]) -> None:
+        """The tablet has answered a chunk."""
+        busy = some(self.work[o].intent != Intent.none for o in Thread)
+        require(~busy, "no thread is about to write")
+        super().hear_answer(th)
+
+
+@known_bug(
+    "002-165",
+    'design document 002: a "terminal open with an ongoing txn"',
+    breaks=BackfillSafeTime.indexes_are_published_under_transactions,
+    budgets={BackfillSafeTime.failovers: 0},
+)
+class NothingIsPendingWhenItIsPublished(BackfillSafeTime):
+    """An index was published when no transaction was pending, also none that had written to it all the time."""
+
+    @action(by=MASTER, fair=WEAK)
+    def publish(self) -> None:
+        """Every tablet is scanned."""
+        super().publish()
+        pending = some(self.transaction[t] == Transaction.pending for t in TabletOfTransaction)
+        require(~pending, "no transaction is pending")
 
 
 BUGS = known_bugs_in(globals())

@@ -382,9 +382,6 @@ class BackfillChunks(Machine):
         equivalent_loss(
             fail_index, chunk, because="the chunk may as well go on for the other indexes"
         ),
-        equivalent_loss(
-            fail_over, chunk, because="the answer to the old leader would be as true for the next"
-        ),
         equivalent_loss(_end_chunk, start, because="the next chunk has its own"),
         equivalent_loss(_forget_answer, stop, late, because="the next answer overwrites it"),
     )

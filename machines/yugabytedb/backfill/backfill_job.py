@@ -457,6 +457,12 @@ class BackfillJob(Machine):
         )
         return known & moves
 
+    @accepts(delete_index)
+    def unused_indexes_are_deleted_while_others_are_built(self, i: Term[Index]) -> Bool:
+        """002, Design Goals: "An aborted index will be cleaned up and deleted", whichever other one is being backfilled."""
+        known = every(self.known[t][o] == self.permission[o] for t in Tablet for o in Index)
+        return known & (self.permission[i] == Permission.index_unused)
+
     @accepts(apply_version)
     def tablets_apply_versions_at_any_time(self, t: Term[Tablet]) -> Bool:
         """002: "The HandleAlterTable() RPC call initiates a schema change on all the nodes", also on one that is backfilled."""

@@ -265,6 +265,31 @@ class BackfillLeaders(Machine):
         completed = (self.permission == Permission.do_backfill) & (self.checkpoint == ROWS)
         return completed & (self.work[th].intent == Intent.none)
 
+    @accepts(hear_report)
+    def reports_are_heard_at_any_time(self, th: Term[Thread]) -> Bool:
+        """002, "Create the index table": "Once all the schema changes are propagated", a thread that is free hears so, whatever
+        others are about to write.
+        """
+        moves = self.permission.any_of(
+            Permission.delete_only,
+            Permission.write_and_delete,
+            REMOVING,
+            Permission.delete_only_while_removing,
+            Permission.index_unused,
+        )
+        return moves & (self.known == self.permission) & (self.work[th].intent == Intent.none)
+
+    @accepts(hear_answer)
+    def answers_are_heard_at_any_time(self, th: Term[Thread]) -> Bool:
+        """002, "Checkpointing": the master "issues futher RPCs as necessary": for those of an earlier leader nobody waits."""
+        builds = (self.permission == Permission.do_backfill) & (self.known == self.permission)
+        heard = some(
+            (self.work[o].intent == Intent.checkpoint) & (self.work[o].term == self.term)
+            for o in Thread
+        )
+        left = (self.checkpoint < ROWS) & ~self.unanswered & ~heard
+        return builds & left & (self.work[th].intent == Intent.none)
+
     @accepts(drop_index)
     def indexes_are_dropped_at_any_time(self) -> Bool:
         """DROP INDEX does not wait for the threads that build the index."""
@@ -365,11 +390,6 @@ class BackfillLeaders(Machine):
             hear_answer,
             "index is being backfilled",
             because="a checkpoint of an index that is dropped is wasted, not wrong",
-        ),
-        equivalent_drop(
-            hear_answer,
-            "tablet answers",
-            because="a tablet that answers one request may not answer the next",
         ),
         equivalent_loss(
             publish,

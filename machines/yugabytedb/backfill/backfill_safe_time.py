@@ -212,7 +212,7 @@ class BackfillSafeTime(Machine):
         duration".
         """
         old = (self.change[t] == Change.old_insert) & (self.transaction[t] == Transaction.pending)
-        waited = self.clock[t] >= BEGIN + UPPER_BOUND
+        waited = self.clock[t] >= BEGIN + self._upper_bound()
         return (self.answer[t] == NO_TIME) & choose(self.user_enforced, waited, ~old)
 
     @accepts(commit)
@@ -224,6 +224,13 @@ class BackfillSafeTime(Machine):
         waited_for = self.user_enforced & (self.change[t] == Change.old_insert)
         pending = self.transaction[t] == Transaction.pending
         return pending & (self.clock[t] < LAST) & waited_for.implies(in_time)
+
+    @accepts(publish)
+    def indexes_are_published_under_transactions(self) -> Bool:
+        """002, "Waiting for pending transactions": the scan has waited for those that leave the index out: nobody waits for the
+        others, one of which may be a "terminal open with an ongoing txn".
+        """
+        return ~self.published & every(self.scanned.has(t) for t in Tablet)
 
     @step_property
     def answers_end_no_transaction(self, after: Self, t: Term[Tablet]) -> Bool:

@@ -355,7 +355,6 @@ class PostgresIndex(IndexLife):
             alter_another_index,
             IndexLife.permission,
             IndexLife.version,
-            IndexLife.fully_applied,
             because="nothing of this index changes, and no server need learn so",
         ),
         equivalent_loss(drop_index_in_postgres, IndexLife.fully_applied, because=STOPS_AT_ONCE),
