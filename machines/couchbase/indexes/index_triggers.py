@@ -329,6 +329,11 @@ class IndexTriggers(Machine):
             since_start,
             because="what is noted for a promise alone: where it is noted too late, less is promised",
         ),
+        equivalent_loss(
+            tick,
+            since_end,
+            because="what is noted for a promise alone: where no time is noted, less is promised",
+        ),
         equivalent_loss(finish_update, loaded, because="the next update has its own"),
         equivalent_loss(
             finish_compaction, to_clean, because="the cleaner finds what is clean already"

@@ -164,7 +164,8 @@ class BackfillThrottle(Machine):
             self.request[task] = late
             self.this_second[task] = 0
             self.read_in_second[task] = 0
-            self.since_asked[task] = least(self.since_asked[task] + 1, DEADLINE)
+            counted = least(self.since_asked[task] + 1, DEADLINE)
+            self.since_asked[task] = choose(waits, counted, self.since_asked[task])
 
     # -- what recurs -----------------------------------------------------------------------------------------------
 
@@ -326,6 +327,11 @@ class BackfillThrottle(Machine):
             second_passes,
             request,
             because="a request that is queued for too long is refused, if it is not late",
+        ),
+        equivalent_loss(
+            second_passes,
+            since_asked,
+            because="what is noted for a promise alone: where no time is noted, less is promised",
         ),
         equivalent_loss(_end, request, because="a request that is not answered times out"),
     )

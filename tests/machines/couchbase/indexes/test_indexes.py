@@ -21,7 +21,7 @@ DEFAULTS = [
     (IndexCompaction, 111_961, 506_827),
     (IndexFile, 9_105, 17_549),
     (IndexTree, 24_008, 83_774),
-    (IndexTriggers, 873, 2_317),
+    (IndexTriggers, 1_638, 4_362),
     (IndexUpdate, 83_195, 238_057),
     (DesignDocuments, 2_222, 12_710),
 ]

@@ -45,7 +45,7 @@ NAMES = [name for name, place in SHIPPED.items() if ".yugabytedb.backfill." in p
         ("backfill-split", 690),
         ("backfill-safe-time", 38_941),
         ("backfill-leaders", 6_669),
-        ("backfill-throttle", 35_020),
+        ("backfill-throttle", 36_048),
         ("backfill-tablet", 14),
         ("backfill-versions", 23_966),
     ],
