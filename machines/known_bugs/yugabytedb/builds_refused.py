@@ -17,7 +17,6 @@ from stagewright.machines.yugabytedb.backfill.backfill_leaders import (
 from stagewright.machines.yugabytedb.backfill.backfill_rpcs import At, BackfillRpcs, Request
 from stagewright.machines.yugabytedb.backfill.backfill_safe_time import (
     BackfillSafeTime,
-    Tablet as TabletOfTransaction,
     Transaction,
 )
 from stagewright.machines.yugabytedb.backfill.backfill_split import (
@@ -25,7 +24,6 @@ from stagewright.machines.yugabytedb.backfill.backfill_split import (
     BackfillSplit,
     Shape,
     Step as SplitStep,
-    Tablet as SplitTablet,
 )
 from stagewright.machines.yugabytedb.backfill.backfill_states import Step
 from stagewright.machines.yugabytedb.backfill.backfill_table import MASTER, WEAK, Index, Tablet
@@ -35,13 +33,13 @@ from stagewright.machines.yugabytedb.backfill.backfill_throttle import (
     Request as TaskRequest,
     Task,
 )
-from stagewright.machines.yugabytedb.backfill.backfill_versions import BackfillVersions, HybridTime
+from stagewright.machines.yugabytedb.backfill.backfill_versions import BackfillVersions
 from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, POSTGRES, Server
 from stagewright.machines.yugabytedb.indexes.index_life import Job
 from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions
 from stagewright.machines.yugabytedb.indexes.index_postgres import PostgresIndex
 from stagewright.machines.yugabytedb.indexes.index_postgres_rows import PostgresRows
-from stagewright.machines.yugabytedb.indexes.index_rows import IndexRows, Row, Value
+from stagewright.machines.yugabytedb.indexes.index_rows import HybridTime, IndexRows, Row, Value
 from stagewright.machines.yugabytedb.indexes.index_states import Flags, Permission
 from stagewright.machines.yugabytedb.indexes.unique_index import Row as UniqueRow, UniqueIndex
 from stagewright.spec import Bool, Term, action, every, require, some
@@ -234,7 +232,7 @@ class TabletsSplitUntilTheyAreListed(BackfillSplit):
     """While a job waited for the end of splits new ones began: on a table that grows it would wait for ever."""
 
     @action(by=SPLIT_MANAGER)
-    def begin_split(self, t: Term[SplitTablet]) -> None:
+    def begin_split(self, t: Term[Tablet]) -> None:
         """A tablet has grown too large."""
         require(self.shape[t] == Shape.whole, "tablet has not split")
         require(self.step != SplitStep.backfill_tablets, "no tablet is scanned")
@@ -250,7 +248,7 @@ class TabletsSplitUntilTheyAreListed(BackfillSplit):
 class EveryTransactionIsWaitedFor(BackfillSafeTime):
     """A tablet answered GetSafeTime when nothing was pending on it: new transactions, too, were waited for, then aborted."""
 
-    def _old_transactions_are_over(self, t: Term[TabletOfTransaction]) -> Bool:
+    def _old_transactions_are_over(self, t: Term[Tablet]) -> Bool:
         return self.transaction[t] != Transaction.pending
 
 
@@ -412,7 +410,7 @@ class NothingIsPendingWhenItIsPublished(BackfillSafeTime):
     def publish(self) -> None:
         """Every tablet is scanned."""
         super().publish()
-        pending = some(self.transaction[t] == Transaction.pending for t in TabletOfTransaction)
+        pending = some(self.transaction[t] == Transaction.pending for t in Tablet)
         require(~pending, "no transaction is pending")
 
 
