@@ -191,6 +191,7 @@ INDEX_BACKFILL = Document(
                 BackfillTablet.tablets_are_scanned_from_their_start,
                 BackfillVersions.the_scan_sees_t_read,
                 BackfillVersions.history_of_the_table_goes_during_the_scan,
+                BackfillVersions.the_index_is_compacted_while_it_is_built,
                 UniqueIndex.entries_are_written_in_batches,
                 IndexBuild.entries_of_a_tablet_are_written_in_batches,
                 BackfillVersions.history_can_go,

@@ -39,7 +39,13 @@ from stagewright.machines.yugabytedb.indexes.index_life import Job
 from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions
 from stagewright.machines.yugabytedb.indexes.index_postgres import PostgresIndex
 from stagewright.machines.yugabytedb.indexes.index_postgres_rows import PostgresRows
-from stagewright.machines.yugabytedb.indexes.index_rows import HybridTime, IndexRows, Row, Value
+from stagewright.machines.yugabytedb.indexes.index_rows import (
+    STORAGE,
+    HybridTime,
+    IndexRows,
+    Row,
+    Value,
+)
 from stagewright.machines.yugabytedb.indexes.index_states import Flags, Permission
 from stagewright.machines.yugabytedb.indexes.unique_index import Row as UniqueRow, UniqueIndex
 from stagewright.spec import Bool, Term, action, every, require, some
@@ -412,6 +418,22 @@ class NothingIsPendingWhenItIsPublished(BackfillSafeTime):
         super().publish()
         pending = some(self.transaction[t] == Transaction.pending for t in Tablet)
         require(~pending, "no transaction is pending")
+
+
+@known_bug(
+    "002-166",
+    "design document 002, Index backfill on a single tablet: compactions",
+    breaks=BackfillVersions.the_index_is_compacted_while_it_is_built,
+    budgets={BackfillVersions.writes: 1},
+)
+class NoCompactionOfTheIndex(BackfillVersions):
+    """Compactions of an index were off until it served reads, so that no delete marker went too early."""
+
+    @action(by=STORAGE)
+    def compact_index(self, time: Term[HybridTime]) -> None:
+        """History of the index is collected."""
+        super().compact_index(time)
+        require(self.permission == Permission.read_write_and_delete, "it serves reads")
 
 
 BUGS = known_bugs_in(globals())

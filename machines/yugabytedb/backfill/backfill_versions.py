@@ -326,6 +326,14 @@ class BackfillVersions(Machine):
         forward = number_of(self.table_cutoff) <= number_of(time)
         return forward & unread & (number_of(time) <= number_of(self.now))
 
+    @accepts(compact_index)
+    def the_index_is_compacted_while_it_is_built(self, time: Term[HybridTime]) -> Bool:
+        """002: "compactions for the Index table would not reclaim the delete markers until the backfill process is complete":
+        that is all they leave for later.
+        """
+        forward = number_of(self.index_cutoff) <= number_of(time)
+        return forward & (number_of(time) <= number_of(self.now))
+
     @invariant
     def no_orphan_entry(self, r: Term[Row], v: Term[Value]) -> Bool:
         """002, Design Goals: indexes are "consistent with the data in the primary table": no entry is left."""
