@@ -61,6 +61,7 @@ INDEX_BACKFILL = Document(
                 BackfillRpcs.every_index_can_be_usable_or_gone,
                 BackfillRpcs.every_index_becomes_usable_or_is_deleted,
                 BackfillSplit.checkpoints_are_kept,
+                BackfillSplit.jobs_do_not_wait_for_splits_for_ever,
                 BackfillTablet.checkpoints_only_advance,
                 BackfillThrottle.servers_work_in_parallel,
                 BackfillThrottle.checkpoints_only_advance,

@@ -436,4 +436,21 @@ class NoCompactionOfTheIndex(BackfillVersions):
         require(self.permission == Permission.read_write_and_delete, "it serves reads")
 
 
+@known_bug(
+    "002-167",
+    ABORTS,
+    breaks=BackfillSplit.jobs_do_not_wait_for_splits_for_ever,
+    budgets={BackfillSplit.failovers: 0},
+)
+class OneTabletMayHangForEver(BackfillSplit):
+    """A job gave up when all tablets took too long to split: one that hung held it up."""
+
+    @action(by=MASTER, spends=BackfillSplit.failures)
+    def give_up(self) -> None:
+        """Splits take longer than is waited for."""
+        hang = every(self.shape[t] == Shape.splitting for t in Tablet)
+        require(hang, "all tablets are splitting")
+        super().give_up()
+
+
 BUGS = known_bugs_in(globals())

@@ -23,6 +23,7 @@ from stagewright.spec import (
     accepts,
     action,
     always_reachable,
+    budget,
     choose,
     equivalent_drop,
     equivalent_loss,
@@ -93,7 +94,7 @@ class BackfillSplit(Machine):
 
     era = profiles(SEED, YUGABYTE_2026)
     failovers = fault_budget(1, doc="changes of the master leader")
-    failures = fault_budget(1, doc="jobs that wait too long for a split")
+    failures = budget(1, doc="jobs that wait too long for a split")
 
     # in the sys catalog
     index: OneVar[Status] = one_of(Status, init=Status.in_progress)
@@ -216,6 +217,13 @@ class BackfillSplit(Machine):
             self.checkpoint[o][piece] != Checkpoint.never_begun for o in Tablet for piece in Piece
         )
         return (self.shape[t] == Shape.whole) & ~self.is_backfilling & ~begun
+
+    @accepts(give_up)
+    def jobs_do_not_wait_for_splits_for_ever(self, t: Term[Tablet]) -> Bool:
+        """002, Design Goals: "If a problem arises [...] the CREATE INDEX command should abort and result in a failure": a single
+        tablet that does not come to the end of its split is one.
+        """
+        return (self.step == Step.wait_for_splits) & (self.shape[t] == Shape.splitting)
 
     @invariant
     def chunks_cover_the_table(self, t: Term[Tablet], half: Term[Half]) -> Bool:
