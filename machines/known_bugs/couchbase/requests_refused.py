@@ -533,14 +533,14 @@ class ReplicasAreAddedOneByOne(PartitionReplicas):
     "design document 004, the table of a failover",
     breaks=PartitionReplicas.transfers_start_at_once,
 )
-class TransfersOneByOne(PartitionReplicas):
-    """A partition was indexed in the main index when no other passive one was."""
+class TransfersWaitForTheReplicaIndex(PartitionReplicas):
+    """A partition was added to the main index when the replica index had cleaned up what it had of an earlier time."""
 
     @action(fair=WEAK)
     def start_transfer(self, p: Term[Partition]) -> None:
         """The partition is added to the main index as a passive one."""
         super().start_transfer(p)
-        require(every(~self.main.group[q].pbit for q in Partition), "no other one is passive")
+        require(~self.replica.group[p].content.cbit, "the replica index is clean")
 
 
 @known_bug(
