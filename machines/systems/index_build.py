@@ -585,7 +585,6 @@ class IndexBuild(Machine):
             because="a client that asks is told of the failure one permission later",
         ),
         equivalent_value(ON_ITS_WAY_OUT, lambda p: p.write, because=NOBODY_READS),
-        equivalent_value(ON_ITS_WAY_OUT, lambda p: p.delete, because=NOBODY_READS),
         equivalent_value(
             Permission.absent,
             lambda p: p.number,
