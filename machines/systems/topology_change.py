@@ -198,6 +198,16 @@ class TopologyChange(Machine):
                 CdcPublication.topology_changes_do_not_wait_for_clients,
                 because="the one change is the newcomer's join, which begins when it asks for it and is in group0",
             ),
+            restricted(
+                CdcPublication.joins_are_committed_whatever_is_published,
+                CdcPublication.joins_end_whatever_is_published,
+                because="a state of the join ends after its barrier, and when what is streamed is there",
+            ),
+            restricted(
+                CdcPublication.rollbacks_end_whatever_is_published,
+                because="a rollback ends after its barrier",
+                at={failures: 1, migrations: 0},
+            ),
         ),
     )
     tablet = part(
