@@ -6,13 +6,16 @@ import argparse
 import json
 import shlex
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stagewright.commands.checking.check_all import (
+    Task,
     add_all,
+    in_order,
     print_line,
     print_summary,
     refuse_one_machine,
@@ -126,7 +129,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _add_engine(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("how the search runs (the result is always the same)")
     group.add_argument(
-        "--workers", type=workers, metavar="N", help="search with N threads (default: one per core)"
+        "--workers",
+        type=workers,
+        metavar="N",
+        help="search with N threads, and with --all as many machines at once (default: one per core)",
     )
     group.add_argument(
         "--engine",
@@ -159,10 +165,6 @@ def execute(args: argparse.Namespace) -> int:
     from stagewright.commands.console.output import check_directory
     from stagewright.commands.reports.of_check import suite_of
     from stagewright.commands.reports.result import overall, print_result
-    from stagewright.machines import SHIPPED
-    from stagewright.spec.derived.assumptions import without
-    from stagewright.spec.loading import find
-    from stagewright.spec.machine import profile_names
     from stagewright.spec.verdict import Outcome
 
     if args.all:
@@ -174,30 +176,27 @@ def execute(args: argparse.Namespace) -> int:
     check_directory("--checkpoint", args.checkpoint)
     reports = ci_reports(args)
     results: list[Result] = []
-    for machine in SHIPPED if args.all else (args.machine,):
-        args.machine = machine
-        profiles = [args.profile]
-        if args.all_profiles:
-            profiles = list(profile_names(find(machine, SHIPPED))) or [""]
-        for profile in profiles:
-            if results and results[-1].report.interrupted:
-                if overall(results) is Outcome.HOLDS:  # so far: it came too late to leave anything
-                    raise KeyboardInterrupt
-                break
-            definition = machine_from(machine, profile)
-            for name in args.without:
-                definition = without(definition, name)
-            here = _at_its_scopes(definition, args, _directory(args, definition, len(profiles) > 1))
+    tasks = list(_tasks(args))
+    interrupted = False
+    try:
+        for task, here in zip(tasks, in_order(tasks, partial(_done, args), args), strict=False):
             results += here
             for result in here:
                 reports.add(partial(suite_of, "check", result))
             if not args.json and not reports.take_standard_output:
                 if args.all:
-                    print_line(machine, here)
+                    print_line(task.machine, here)
                 else:
                     print_result(here[0])
                     print_searched(here[1:])
                 _report_dropped(args.without, here)
+            interrupted = here[-1].report.interrupted and task is not tasks[-1]
+            if interrupted:
+                break
+    except KeyboardInterrupt:
+        interrupted = True
+    if interrupted and (not results or overall(results) is Outcome.HOLDS):
+        raise KeyboardInterrupt  # it came too late to leave anything
     if args.all and not args.json and not reports.take_standard_output:
         print_summary(results)
     if args.json:
@@ -206,6 +205,30 @@ def execute(args: argparse.Namespace) -> int:
         print(json.dumps(document(results), indent=2, ensure_ascii=False))
     reports.write(overall(results).value)
     return overall(results).value
+
+
+def _tasks(args: argparse.Namespace) -> Iterator[Task]:
+    """The machines and profiles that are asked for."""
+    from stagewright.machines import SHIPPED
+    from stagewright.spec.loading import find
+    from stagewright.spec.machine import profile_names
+
+    for machine in SHIPPED if args.all else (args.machine,):
+        profiles = [args.profile]
+        if args.all_profiles:
+            profiles = list(profile_names(find(machine, SHIPPED))) or [""]
+        yield from (Task(machine, profile, len(profiles) > 1) for profile in profiles)
+
+
+def _done(args: argparse.Namespace, task: Task) -> list[Result]:
+    """Check one machine under one profile."""
+    from stagewright.spec.derived.assumptions import without
+
+    args.machine = task.machine
+    definition = machine_from(task.machine, task.profile)
+    for name in args.without:
+        definition = without(definition, name)
+    return _at_its_scopes(definition, args, _directory(args, definition, task.of_several))
 
 
 def _report_dropped(dropped: list[str], results: list[Result]) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stagewright.spec.errors import InputError
@@ -55,6 +56,46 @@ def refuse_one_machine(args: argparse.Namespace) -> None:
             "--all asks whether everything happens, and --no-coverage does not count it",
             help="leave out --no-coverage",
         )
+
+
+@dataclass(frozen=True)
+class Task:
+    """A machine under a profile, which may be one of several."""
+
+    machine: str
+    profile: str
+    of_several: bool
+
+
+def in_order(
+    tasks: Sequence[Task], work: Callable[[Task], list[Result]], args: argparse.Namespace
+) -> Iterator[list[Result]]:
+    """What came of each task, in their order; with --all, several are worked on at once, each in a process."""
+    from stagewright.checker.engines import cores
+    from stagewright.checker.processes import in_processes, possible
+
+    processes = cores() if args.workers is None else args.workers
+    waiting: dict[int, list[Result]] = {}
+    reached = 0
+    if args.all and processes > 1 and possible():
+        args.workers = 1
+        nothing: list[Result] = []
+        done = in_processes(
+            lambda index: work(tasks[index]),
+            range(len(tasks)),
+            processes,
+            over=lambda: False,
+            died=nothing,
+        )
+        for index, results in done:
+            waiting[index] = results
+            while waiting.get(reached):
+                yield waiting.pop(reached)
+                reached += 1
+    for index in range(
+        reached, len(tasks)
+    ):  # also those whose process was ended for want of memory
+        yield waiting.get(index) or work(tasks[index])
 
 
 def print_line(name: str, results: Sequence[Result]) -> None:
