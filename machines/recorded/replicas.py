@@ -111,7 +111,7 @@ class RecordedReplica(Machine):
         equivalent_disabled(
             read,
             refuse,
-            because="it changes nothing: what is recorded of it is judged with the event",
+            because="it changes nothing: what is recorded of it is checked with the event",
         ),
         equivalent_drop(
             _may_serve,

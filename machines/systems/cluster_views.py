@@ -369,7 +369,7 @@ class ClusterViews(Machine):
 
     @step_property
     def migrations_are_unwanted_when_their_node_leaves(self, after: Self) -> Bool:
-        """Facts, 1a: streaming that fails is given up only for "a pending `leave` request of the leaving
+        """ScyllaDB's code: streaming that fails is given up only for "a pending `leave` request of the leaving
         host", or of what the balancer sees of disks; otherwise "the action is retried for ever".
         """
         becomes = ~self.tablet.unwanted & after.tablet.unwanted
@@ -429,7 +429,7 @@ class ClusterViews(Machine):
 
     @accepts(make_unwanted)
     def migrations_need_not_succeed_when_their_node_leaves(self, leaving: Term[Node]) -> Bool:
-        """Facts, 1a: a stream is not tried again for ever with "a pending `leave` request of the leaving host", whatever
+        """ScyllaDB's code: a stream is not tried again for ever with "a pending `leave` request of the leaving host", whatever
         becomes of views.
         """
         asked = self.topology.topology_request[leaving] == Request.leave

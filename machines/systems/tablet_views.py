@@ -630,6 +630,9 @@ class TabletViews(Machine):
 
     harmless = equivalents(
         equivalent_drop(write, "a new row", because="a row may be written again"),
+        equivalent_weakening(
+            repair, "a new row", because="a repair may bring a row that is staged once more"
+        ),
         equivalent_drop(
             send, "ranges are built first", because="in which order is view-coordinator's to say"
         ),

@@ -173,6 +173,6 @@ class CdcGeneration(Machine):
             clear,
             supersede,
             overtake,
-            because="what is seen here is done elsewhere: cdc-generations and cdc-publication are to refine this",
+            because="what is seen here `cdc-generations` and `cdc-publication` do, whose steps would be none without it",
         ),
     )

@@ -306,7 +306,7 @@ class IntranodeMigration(Machine):
 
     @accepts(give_up_streaming)
     def what_cannot_be_streamed_is_undone(self) -> Bool:
-        """Facts, 1a: a migration whose streaming fails is undone, whatever the pending shard has got by then."""
+        """ScyllaDB's code: a migration whose streaming fails is undone, whatever the pending shard has got by then."""
         return (self.stage == Stage.streaming) & ~self.operated
 
     @lemma
@@ -330,7 +330,7 @@ class IntranodeMigration(Machine):
 
     @invariant
     def nothing_is_behind_the_last_barrier(self) -> Bool:
-        """Facts, 1a: "skew at most one stage each way", in what the node knows and in what is under way."""
+        """ScyllaDB's code: "skew at most one stage each way", in what the node knows and in what is under way."""
         since = self.stage.column(lambda stage: frozenset({stage, *BEFORE[stage]}))
         write = (self.write > 0).implies(since.has(self.write_stage))
         return since.has(self.known) & write & self.reading.implies(since.has(self.read_stage))

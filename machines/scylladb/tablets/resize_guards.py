@@ -245,7 +245,7 @@ class ResizeGuards(Machine):
 
     @accepts(split)
     def tablets_are_split_under_requests(self) -> Bool:
-        """Facts, 1a: guards that a resize makes outdated are refreshed or aborted: it waits for none of them."""
+        """ScyllaDB's code: guards that a resize makes outdated are refreshed or aborted: it waits for none of them."""
         return (self.layout == Layout.one_tablet) & self.migrating.is_none()
 
     @accepts(merge)

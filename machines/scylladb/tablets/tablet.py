@@ -813,7 +813,7 @@ class TabletCluster(Machine):
 
     @accepts(exclude)
     def dead_nodes_are_given_up_at_any_time(self, n: Term[Node]) -> Bool:
-        """001: "still alive owners": an operator says which node is none, wherever its tablets are."""
+        """001: "still alive owners": an operator says which nodes are gone for good, wherever their tablets are."""
         return self.down.has(n) & ~self.excluded.has(n)
 
     @accepts(fail_barrier)
@@ -929,7 +929,7 @@ class TabletCluster(Machine):
     def barriers_pass_when_every_node_has_answered(
         self, after: Self, t: Term[Tablet], n: Term[Node]
     ) -> Bool:
-        """Facts, 1a: a barrier waits "until token-metadata versions < current are released", and every node
+        """ScyllaDB's code: a barrier waits "until token-metadata versions < current are released", and every node
         but the ignored ones must answer; the fence cuts off nobody that a client waits for.
         """
         tablet, request = self.tablets[t], self.request[n]
@@ -952,7 +952,7 @@ class TabletCluster(Machine):
 
     @step_property
     def stages_cut_nobody_off(self, after: Self, n: Term[Node]) -> Bool:
-        """Facts, 1a: what began under an older version is waited for, until it is "released": a node that learns of
+        """ScyllaDB's code: what began under an older version is waited for, until it is "released": a node that learns of
         the next stage goes on with what its clients wait for.
         """
         learns = some(self.view[n][t].stage != after.view[n][t].stage for t in Tablet)

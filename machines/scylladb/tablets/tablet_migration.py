@@ -587,8 +587,8 @@ class TabletMigration(Machine):
 
     @accepts(exclude)
     def dead_replicas_are_given_up_in_any_stage(self, role: Term[Role]) -> Bool:
-        """001: "still alive owners": an operator says which ones are not, and of each replica, whatever the coordinator
-        waits for.
+        """001: "still alive owners": an operator may say of each replica that it is gone for good, whatever the
+        coordinator waits for.
         """
         there = (
             (role == Role.staying)

@@ -259,7 +259,7 @@ class TabletRepair(Machine):
 
     @accepts(request_repair)
     def repairs_are_asked_for_at_any_time(self) -> Bool:
-        """Facts, 1a: the request is a field of its own beside the tablet's stage: it waits for the last repair to end."""
+        """ScyllaDB's code: the request is a field of its own beside the tablet's stage: it waits for the last repair to end."""
         return ~self.requested
 
     @invariant
@@ -283,7 +283,7 @@ class TabletRepair(Machine):
 
     @invariant
     def nothing_of_a_repair_outlives_it(self, n: Term[Node]) -> Bool:
-        """Facts, 1a: a stale request to repair is rejected, joined, or waited for by the next barrier."""
+        """ScyllaDB's code: a stale request to repair is rejected, joined, or waited for by the next barrier."""
         return (self.stage == Stage.none).implies(self.replica[n].repairs == 0)
 
     @invariant
@@ -309,7 +309,7 @@ class TabletRepair(Machine):
 
     @step_property
     def a_repair_has_a_session_of_its_own(self, after: Self) -> Bool:
-        """Facts, 1a: the session is set when the repair is scheduled; nothing stale has its name."""
+        """ScyllaDB's code: the session is set when the repair is scheduled; nothing stale has its name."""
         starts = (self.stage == Stage.none) & (after.stage == Stage.repair)
         return starts.implies(after.session > self.session)
 

@@ -374,7 +374,7 @@ class TabletReplicas(Machine):
     def replicas_are_moved_while_clients_write(
         self, leaving: Term[Node], pending: Term[Node]
     ) -> Bool:
-        """Facts, 1a: only what began under an older version is waited for: under load nothing would ever move else."""
+        """ScyllaDB's code: only what began under an older version is waited for: under load nothing would ever move else."""
         moves = self.replicas.has(leaving) & ~self.replicas.has(pending)
         return self._rests() & moves
 
@@ -403,7 +403,7 @@ class TabletReplicas(Machine):
 
     @accepts(give_up_streaming)
     def what_cannot_be_done_is_undone(self) -> Bool:
-        """Facts, 1a: a rebuild whose repair fails goes to `cleanup_target`, as does one whose streaming fails."""
+        """ScyllaDB's code: a rebuild whose repair fails goes to `cleanup_target`, as does one whose streaming fails."""
         return self.stage.any_of(Stage.rebuild_repair, Stage.streaming) & ~self.operated
 
     @accepts(store)
@@ -485,7 +485,7 @@ class TabletReplicas(Machine):
 
     @invariant
     def nobody_is_behind_the_last_barrier(self, c: Term[Client]) -> Bool:
-        """Facts, 1a: "skew at most one stage each way", in what a coordinator knows and in what it sent."""
+        """ScyllaDB's code: "skew at most one stage each way", in what a coordinator knows and in what it sent."""
         since = self.stage.column(lambda stage: frozenset({stage, *BEFORE[stage]}))
         sent = (self.write[c].value > 0).implies(since.has(self.write[c].stage))
         return since.has(self.view[c].stage) & sent

@@ -462,14 +462,14 @@ class TabletResize(Machine):
 
     @accepts(revoke)
     def decisions_are_revoked_until_they_are_carried_out(self) -> Bool:
-        """Facts, 1a: the balancer revokes a decision whose reason is gone, however far its preparation is: prepared, or
+        """ScyllaDB's code: the balancer revokes a decision whose reason is gone, however far its preparation is: prepared, or
         even being finalized, which then finds nothing to finalize.
         """
         return self.decision != Resize.none
 
     @accepts(start_splitting)
     def replicas_split_as_soon_as_they_know(self, n: Term[Node]) -> Bool:
-        """Facts, 1a: each replica splits for itself, and waits for no other."""
+        """ScyllaDB's code: each replica splits for itself, and waits for no other."""
         splits = (self.view[n].layout == Layout.one_tablet) & (
             self.view[n].decision == Resize.split
         )

@@ -591,14 +591,14 @@ class Fencing(Machine):
 
     @accepts(store)
     def writes_that_the_fence_lets_pass_are_stored(self, n: Term[Node], r: Term[Node]) -> Bool:
-        """Facts, 1a: a replica refuses what is below the fence, and takes everything else, newer or older than itself."""
+        """ScyllaDB's code: a replica refuses what is below the fence, and takes everything else, newer or older than itself."""
         request = self.request[n]
         sent = (request.replica == r) & ~request.lwt
         return sent & (request.version >= self.view[r].fence)
 
     @accepts(refuse)
     def what_is_below_the_fence_is_refused(self, n: Term[Node], r: Term[Node]) -> Bool:
-        """Facts, 1a: "stale topology exception": its client hears of it at once, and need not wait."""
+        """ScyllaDB's code: "stale topology exception": its client hears of it at once, and need not wait."""
         request = self.request[n]
         sent = (request.replica == r) & (request.executed == 0)
         return sent & (request.version < self.view[r].fence)
@@ -610,13 +610,13 @@ class Fencing(Machine):
 
     @accepts(learn)
     def nodes_learn_whatever_they_hold(self, n: Term[Node]) -> Bool:
-        """Facts, 1a: requests hold their version of the token metadata; the node itself takes the next one meanwhile."""
+        """ScyllaDB's code: requests hold their version of the token metadata; the node itself takes the next one meanwhile."""
         behind = (self.view[n].version < self.version) | (self.view[n].fence < self.fence)
         return behind & ~self.excluded.has(n)
 
     @accepts(begin_streaming)
     def nodes_stream_as_soon_as_the_session_is_open(self, n: Term[Node]) -> Bool:
-        """Facts, 1a: who has learned of a session streams in it, also while the next barrier goes on."""
+        """ScyllaDB's code: who has learned of a session streams in it, also while the next barrier goes on."""
         return self.view[n].stage == Stage.both
 
     @accepts(bump)
@@ -642,12 +642,12 @@ class Fencing(Machine):
 
     @accepts(exclude)
     def dead_nodes_are_given_up_at_any_time(self, n: Term[Node]) -> Bool:
-        """001: "still alive owners": an operator says which node is none, also while a barrier waits for it."""
+        """001: "still alive owners": an operator says which nodes are gone for good, even while a barrier waits for them."""
         return ~self.excluded.has(n)
 
     @accepts(take_locks)
     def transactions_run_where_nobody_holds_the_row(self, n: Term[Node], r: Term[Node]) -> Bool:
-        """Facts, 1a: a transaction waits for those that have locked its row on the replica, and for none elsewhere."""
+        """ScyllaDB's code: a transaction waits for those that have locked its row on the replica, and for none elsewhere."""
         request = self.request[n]
         sent = (request.replica == r) & request.lwt & (request.executed == 0)
         held = some((self.request[m].replica == r) & (self.request[m].executed > 0) for m in Node)
@@ -655,7 +655,7 @@ class Fencing(Machine):
 
     @accepts(acknowledge_drain)
     def barriers_wait_for_no_request_that_is_given_up(self, n: Term[Node]) -> Bool:
-        """Facts, 1a: a node drains when "token-metadata versions < current are released": whoever gives a request up
+        """ScyllaDB's code: a node drains when "token-metadata versions < current are released": whoever gives a request up
         releases its version, and what becomes of it on its way is the fence's to refuse.
         """
         asked = (self.phase == Phase.draining) & (self.answer[n] == Answer.applied)
@@ -672,7 +672,7 @@ class Fencing(Machine):
 
     @accepts(acknowledge_fence)
     def fences_wait_for_no_request(self, n: Term[Node]) -> Bool:
-        """Facts, 1a: where a node did not drain, the fence stands for it: who has read it says so, whatever it still runs."""
+        """ScyllaDB's code: where a node did not drain, the fence stands for it: who has read it says so, whatever it still runs."""
         return (self.phase == Phase.informing) & (self.answer[n] == Answer.applied)
 
     @accepts(advance)
@@ -685,7 +685,7 @@ class Fencing(Machine):
 
     @sometimes(at={writes: 0, bumps: 0, cleanups: 0, failures: 1})
     def a_topology_change_goes_on_with_the_fence(self) -> Bool:
-        """Facts, 1a: a node that does not drain holds up no topology change: the fence makes all replicas refuse what it
+        """ScyllaDB's code: a node that does not drain holds up no topology change: the fence makes all replicas refuse what it
         still sends.
         """
         passed = (self.phase == Phase.done) & self.drain_failed
@@ -740,13 +740,13 @@ class Fencing(Machine):
 
     @invariant
     def views_are_at_most_one_stage_behind(self, n: Term[Node]) -> Bool:
-        """Facts, 1a: "skew at most one stage each way"."""
+        """ScyllaDB's code: "skew at most one stage each way"."""
         skipped = (self.stage == Stage.new) & (self.view[n].stage == Stage.old)
         return (~self.excluded.has(n)).implies(~skipped)
 
     @step_property
     def what_is_committed_is_applied_whole(self, after: Self, n: Term[Node]) -> Bool:
-        """Facts, 1a: a node runs a raft read barrier, after which it has all that is committed: version,
+        """ScyllaDB's code: a node runs a raft read barrier, after which it has all that is committed: version,
         stage and fence are never of different times.
         """
         old, new = self.view[n], after.view[n]
@@ -760,7 +760,7 @@ class Fencing(Machine):
 
     @step_property
     def excluded_nodes_are_left_alone(self, after: Self, n: Term[Node]) -> Bool:
-        """Facts, 1a: commands go to all nodes "except ignored_nodes", which are cut off from group0: such a
+        """ScyllaDB's code: commands go to all nodes "except ignored_nodes", which are cut off from group0: such a
         node receives nothing, learns nothing, and is asked for nothing.
         """
         receives = (self.answer[n] == Answer.none) & (after.answer[n] != Answer.none)
@@ -770,7 +770,7 @@ class Fencing(Machine):
 
     @step_property
     def only_commands_are_answered(self, after: Self, n: Term[Node]) -> Bool:
-        """Facts, 1a: a node answers `barrier_and_drain`, or the `barrier` after it, that the coordinator waits for."""
+        """ScyllaDB's code: a node answers `barrier_and_drain`, or the `barrier` after it, that the coordinator waits for."""
         answers = (after.answer[n] != self.answer[n]) & (after.answer[n] != Answer.none)
         return answers.implies(self.phase.any_of(Phase.draining, Phase.informing))
 

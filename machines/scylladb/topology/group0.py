@@ -451,8 +451,9 @@ class Group0(Machine):
 
     @accepts(change_voters)
     def voters_come_and_go(self, leader: Term[Member], m: Term[Member]) -> Bool:
-        """001, left: "the node left the cluster and group0": its vote goes, though few are left, and none, "the new node
-        joined group0": it gets one. A leader waits for what it has in its log already, and keeps the last voter.
+        """001, left: "the node left the cluster and group0": its vote goes, however few are left; none: "the new node
+        joined group0": it gets one. A leader waits until all of its log is known to be committed, and keeps the last
+        voter.
         """
         settled = self.leads.has(leader) & (self.known[leader] == self.log[leader].length)
         voters = count(self._is_voter(leader, v) for v in Member)
