@@ -66,7 +66,7 @@ def alone(args: argparse.Namespace, chosen: Chosen, scopes_of: Scopes) -> int:
             again = [mutant for mutant in mutants if mutant.id == example]
             scope = usual.get(at) or scope_named(definition, at)
             if again:
-                _, caught = _searched(widely, [scope], again, asked, started, args)
+                _, caught = _searched(widely, [scope], again, asked, args)
                 found |= {n: s for n, s in caught.items() if s.need is Need.ALONE}
     lacking = [name for name in names if name not in found]
     originals: list[Original] = []
@@ -74,7 +74,7 @@ def alone(args: argparse.Namespace, chosen: Chosen, scopes_of: Scopes) -> int:
         found |= dict.fromkeys(lacking, Sought(Need.UNDECIDED))
     elif lacking:
         scopes = scopes_of(definition, args)
-        originals, caught = _searched(widely, scopes, mutants, lacking, started, args)
+        originals, caught = _searched(widely, scopes, mutants, lacking, args)
         found |= caught
     some = args.kind or args.action or args.mutant or args.max_mutants
     if some or args.scope or args.size or args.budget:
@@ -126,7 +126,6 @@ def _searched(
     scopes: Sequence[Scope],
     mutants: Sequence[Mutant],
     names: Sequence[str],
-    started: float,
     args: argparse.Namespace,
 ) -> tuple[list[Original], Mapping[str, Sought]]:
     """The definition itself at each scope, the smallest first, and what the mutants showed there."""
@@ -138,6 +137,7 @@ def _searched(
     from stagewright.checker.mutation.run import Budget
     from stagewright.commands.mutation.progress import progress_on
 
+    started = time.monotonic()
     limits = Limits(states=args.max_states, seconds=args.per_mutant)
     lemmas = lemmas_beside(widely, names)
     promises = tuple(p for p in widely.properties if p.name not in lemmas)
