@@ -30,7 +30,7 @@ CLIENT, MASTER = sw.Actor("client"), sw.Actor("master")
 class ChainReplication(sw.Machine):
     """A write is acknowledged once the tail has it; then all have it."""
 
-    crashes = sw.budget(2, doc="servers that fail for good")
+    crashes = sw.fault_budget(2, doc="servers that fail for good")
 
     alive = sw.per(Server, sw.flag(init=True))
     log = sw.per(Server, sw.queue(sw.one_of(Value), LENGTH))

@@ -20,7 +20,7 @@ SERVICE, RELAY, CONSUMER = sw.Actor("service"), sw.Actor("relay"), sw.Actor("con
 class Outbox(sw.Machine):
     """Every order that is stored is handled by the consumer, once."""
 
-    crashes = sw.budget(1, doc="of the relay")
+    crashes = sw.fault_budget(1, doc="of the relay")
 
     stored = sw.set_of(Order)
     outbox = sw.set_of(Order)  # rows that announce orders, in the same database

@@ -50,7 +50,7 @@ class Heartbeat(sw.Record):
 class RaftElection(sw.Machine):
     """Messages may be lost, late and repeated: they stay in their sets, and need not be heard."""
 
-    crashes = sw.budget(1, doc="servers that lose what they have not stored")
+    crashes = sw.fault_budget(1, doc="servers that lose what they have not stored")
     deadlock = sw.allowed(because="a term may pass without a leader, and a check has a last term")
 
     term = sw.per(Node, sw.number(0, LAST))  # stored

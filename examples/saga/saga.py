@@ -37,7 +37,7 @@ COORDINATOR, SERVICE = sw.Actor("coordinator"), sw.Actor("service")
 class Saga(sw.Machine):
     """The coordinator calls one service after the other; if one refuses, it undoes what was done, backwards."""
 
-    repeats = sw.budget(2, doc="calls whose answer is late, so that they are made again")
+    repeats = sw.fault_budget(2, doc="calls whose answer is late, so that they are made again")
 
     phase: sw.OneVar[Phase] = sw.one_of(Phase, init=Phase.running)
     log = sw.per(Service, sw.one_of(Entry, init=Entry.open))

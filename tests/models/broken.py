@@ -24,9 +24,9 @@ from stagewright.spec import (
     Term,
     action,
     always_reachable,
-    budget,
     constant,
     every,
+    fault_budget,
     flag,
     initially,
     invariant,
@@ -152,7 +152,7 @@ class Workers(Machine):
     patience: NumberVar = number(0, 2, init=1)
     leader: OneVar[Node] = one_of(Node, init=ANY)
     limit = constant(number(0, 2, init=ANY))
-    crashes = budget(1, doc="crashes of a worker")
+    crashes = fault_budget(1, doc="crashes of a worker")
 
     @initially
     def limit_is_one(self) -> Bool:

@@ -39,6 +39,7 @@ from stagewright.spec import (
     checked_alone,
     choose,
     every,
+    fault_budget,
     final,
     flag,
     initially,
@@ -88,8 +89,8 @@ class IndexedTable(Machine):
     migrations = budget(1, doc="migrations of the tablet")
     generations = budget(1, doc="topology changes that make a new CDC generation")
     drops = budget(0, doc="drops of the index, and backfills that fail")
-    failures = budget(0, doc="barriers, streams and actions that fail")
-    failovers = budget(0, doc="changes of the topology coordinator")
+    failures = fault_budget(0, doc="barriers, streams and actions that fail")
+    failovers = fault_budget(0, doc="changes of the topology coordinator")
 
     exercised_at = scopes(
         {generations: 0},

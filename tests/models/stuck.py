@@ -9,7 +9,7 @@ from stagewright.spec import (
     Machine,
     OneVar,
     always_reachable,
-    budget,
+    fault_budget,
     final,
     leads_to,
     liveness,
@@ -29,7 +29,7 @@ class Phase(Enum):
 class Stuck(Machine):
     """A bug: once stuck, the coordinator does nothing. Only a crash of it would help."""
 
-    crashes = budget(1, doc="crashes of the coordinator")
+    crashes = fault_budget(1, doc="crashes of the coordinator")
     phase: OneVar[Phase] = one_of(Phase, init=Phase.working)
 
     @phase.step(Phase.working, Phase.stuck, fair=Fairness.WEAK)

@@ -14,7 +14,7 @@ class Task(sw.Entity, scope=2):
 class Worker(sw.Machine):
     """A worker that does several tasks at once, and loses them when it crashes."""
 
-    crashes = sw.budget(1)
+    crashes = sw.fault_budget(1)
     busy: sw.SetVar[Task] = sw.set_of(Task)
     down: sw.FlagVar = sw.flag()
 
