@@ -293,7 +293,7 @@ class TabletRepair(Machine):
 
     @invariant
     def session_is_open_in_the_stage_that_repairs(self) -> Bool:
-        """The session is open in `repair` and closed when the repair is to end (facts, 1a)."""
+        """The session is open in `repair` and closed when the repair is to end (ScyllaDB's code)."""
         return self.open == (self.stage == Stage.repair)
 
     @invariant
@@ -315,7 +315,7 @@ class TabletRepair(Machine):
 
     @step_property
     def a_request_is_done_when_every_replica_has_repaired(self, after: Self) -> Bool:
-        """The request is deleted "on success" (facts, 1a): no replica is left out."""
+        """The request is deleted "on success" (ScyllaDB's code): no replica is left out."""
         deleted = self.requested & ~after.requested
         everywhere = every(self.replica[n].repaired == self.session for n in Node)
         return deleted.implies(everywhere & (self.stage == Stage.repair))

@@ -541,7 +541,7 @@ class Fencing(Machine):
 
     @invariant
     def no_coordinator_is_older_than_the_barrier(self, n: Term[Node]) -> Bool:
-        """After a barrier at version x "no coordinator with version < x" is left (facts, 1a); nodes that
+        """After a barrier at version x "no coordinator with version < x" is left (ScyllaDB's code); nodes that
         are decommissioning coordinate too (scylladb #15804).
         """
         return (self._has_drained() & ~self.excluded.has(n)).implies(~self._is_older(n))
@@ -556,9 +556,16 @@ class Fencing(Machine):
         return (self._has_drained() & ~self.excluded.has(r)).implies(~older)
 
     @invariant
+    def requests_hold_a_version(self, n: Term[Node]) -> Bool:
+        """ScyllaDB's code: requests hold their version of the token metadata, transactions too, and nothing else does."""
+        request = self.request[n]
+        sent = request.replica.is_some()
+        return (sent == (request.version > 0)) & request.lwt.implies(sent)
+
+    @invariant
     def closed_sessions_are_drained(self, n: Term[Node]) -> Bool:
         """The session is open in the stage between the others; after the barrier of another one nobody works
-        in it (facts, 1a: "drain closed sessions").
+        in it (ScyllaDB's code: "drain closed sessions").
         """
         works = self.streaming.has(n) & ~self.excluded.has(n)
         return (self._has_drained() & works).implies(self.stage == Stage.both)
