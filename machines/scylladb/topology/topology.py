@@ -918,6 +918,11 @@ class TopologyCluster(Machine):
         ),
         equivalent_drop(TopologyControl.cancel, "no request can proceed", because=FEWER_AT_A_TIME),
         equivalent_drop(
+            TopologyControl.reject,
+            "the topology is at rest, or drains nodes",
+            because=FEWER_AT_A_TIME,
+        ),
+        equivalent_drop(
             TopologyControl.ask_globally, "no global request is pending", because=FEWER_AT_A_TIME
         ),
         equivalent_drop(
