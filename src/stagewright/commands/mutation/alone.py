@@ -41,7 +41,12 @@ def alone(args: argparse.Namespace, chosen: Chosen, scopes_of: Scopes) -> int:
     """Look for a known bug, then for a mutant, that each named property alone catches; print and write."""
     from stagewright.checker.check import only
     from stagewright.checker.limits import Limits
-    from stagewright.checker.mutation.exclusive import Sought, at_any_scope, bugs_alone
+    from stagewright.checker.mutation.exclusive import (
+        Sought,
+        at_any_scope,
+        bugs_alone,
+        lemmas_beside,
+    )
     from stagewright.checker.mutation.implied import implied
     from stagewright.checker.mutation.report import Need
     from stagewright.commands.mutation.mutate import scope_named
@@ -53,7 +58,9 @@ def alone(args: argparse.Namespace, chosen: Chosen, scopes_of: Scopes) -> int:
     started = time.monotonic()
     machine = find(args.machine, SHIPPED)
     definition = define(machine, args.profile)
-    names = tuple(dict.fromkeys(args.property or [p.name for p in definition.properties]))
+    lemmas = () if args.property else tuple(lemmas_beside(definition, ()))
+    promises = [p.name for p in definition.properties if p.name not in lemmas]
+    names = tuple(dict.fromkeys(args.property or promises))
     only(definition, names)  # all names are known
     widely = at_any_scope(definition)
     mutants = _mutants(machine, widely, args, chosen)
@@ -79,11 +86,12 @@ def alone(args: argparse.Namespace, chosen: Chosen, scopes_of: Scopes) -> int:
     some = args.kind or args.action or args.mutant or args.max_mutants
     if some or args.scope or args.size or args.budget:
         found = {n: s if s.example else Sought(Need.UNDECIDED) for n, s in found.items()}
-    lacking = [name for name in lacking if found[name].need is not Need.ALONE]
+    found |= dict.fromkeys(lemmas, Sought(Need.UNDECIDED))  # nobody relies on them
+    lacking = [name for name in (*lacking, *lemmas) if found[name].need is not Need.ALONE]
     seconds = args.per_mutant if args.timeout is None else min(args.per_mutant, args.timeout)
     for name, others in implied(definition, scope_of(definition), lacking, seconds).items():
         found[name] = Sought(Need.IMPLIED, implied_by=others)
-    needs = {name: found[name] for name in names}
+    needs = {name: found[name] for name in (*names, *lemmas)}
     _show(definition, originals, needs, time.monotonic() - started, args)
     return _code(needs)
 
