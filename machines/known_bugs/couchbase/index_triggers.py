@@ -76,6 +76,7 @@ class AnUpdateLeavesNothing(IndexTriggers):
         self.updater = False
         self.waiting = 0
         self.loaded = 0
+        self.since_end = 0
         self._append()
 
 

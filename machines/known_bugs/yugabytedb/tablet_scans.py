@@ -174,6 +174,7 @@ class AskedUntilNothingIsLeft(BackfillThrottle):
         require(self.request[task] == Request.none, "nothing is on its way")
         self.request[task] = Request.queued
         self.elapsed[task] = 0
+        self.since_asked[task] = 0
         self.read[task] = 0
 
     @action(by=TABLET_SERVER, fair=WEAK)

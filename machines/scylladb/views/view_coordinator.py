@@ -383,15 +383,19 @@ class ViewCoordinator(Machine):
         batch = self.batch[s]
         return (batch.tablet == t) & (batch.base == b) & batch.done & self.called.has(s)
 
+    @lemma
     @sometimes
     def ranges_are_built_for_all_views(self, s: Term[Shard]) -> Bool:
-        """000: "The worker groups multiple view building tasks into a batch": those of all views of the table."""
+        """000: "The worker groups multiple view building tasks into a batch": those of all views of the table. A lemma: one of
+        them could not leave it otherwise.
+        """
         return every(self.batch[s].views.has(v) for v in View)
 
+    @lemma
     @sometimes
     def views_are_built_one_by_one(self, after: Self, v: Term[View]) -> Bool:
         """000: "Once the view is built, an entry in system.built_views is created": while another of the same table has
-        tasks.
+        tasks. A lemma: no view waits for another one's.
         """
         built = (self.status[v] == ViewStatus.started) & (after.status[v] == ViewStatus.success)
         return built & some((self.table[v] == b) & self._has_to_build(b) for b in Base)

@@ -395,9 +395,12 @@ class ViewDestinations(Machine):
             & ((now != then) & (then == ViewStatus.success)).implies(~waits)
         )
 
+    @lemma
     @sometimes
     def views_are_built_one_by_one(self, after: Self, v: Term[View]) -> Bool:
-        """000: "Once the view is built, an entry in system.built_views is created": while another one has a task."""
+        """000: "Once the view is built, an entry in system.built_views is created": while another one has a task. A
+        lemma: no view waits for another one's.
+        """
         built = (self.status[v] == ViewStatus.started) & (after.status[v] == ViewStatus.success)
         waits = some((self.status[u] == ViewStatus.started) & ~self.scanned.has(u) for u in View)
         return built & waits

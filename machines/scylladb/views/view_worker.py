@@ -319,9 +319,12 @@ class ViewWorker(Machine):
         """000: a task is created with its view, and a dropped view's tasks are deleted."""
         return (self.tasks <= (self.created - self.dropped)) & (self.dropped <= self.created)
 
+    @lemma
     @sometimes
     def tasks_are_executed_together(self, after: Self) -> Bool:
-        """000: "The worker groups multiple view building tasks into a batch": one starts for all views of the tablet."""
+        """000: "The worker groups multiple view building tasks into a batch": one starts for all views of the tablet. A lemma:
+        one of them could not leave it otherwise.
+        """
         return self.batch.is_empty() & every(after.batch.has(v) for v in View)
 
     @sometimes(at={restarts: 0})
@@ -376,9 +379,12 @@ class ViewWorker(Machine):
         """000: "Once the view is built, an entry in system.built_views is created": no other view is waited for."""
         return self._exists(v) & ~self.tasks.has(v) & ~self.built.has(v)
 
+    @lemma
     @sometimes
     def views_are_built_one_by_one(self, after: Self, v: Term[View]) -> Bool:
-        """000: "Once the view is built, an entry in system.built_views is created": while another one has a task."""
+        """000: "Once the view is built, an entry in system.built_views is created": while another one has a task. A
+        lemma: no view waits for another one's.
+        """
         return (~self.built.has(v)) & after.built.has(v) & ~self.tasks.is_empty()
 
     @step_property
