@@ -73,20 +73,6 @@ class BackendsKeepWhatIsDropped(PostgresIndex):
 
 
 @known_bug(
-    "002-169",
-    'design document 002: "An aborted index will be cleaned up and deleted"',
-    breaks=PostgresIndex.dropped_indexes_are_forgotten,
-)
-class NobodyTellsTheBackends(PostgresIndex):
-    """Backends read the catalog anew when a statement of theirs needs it, which may never be."""
-
-    @action
-    def refresh(self, s: Term[Server]) -> None:
-        """Some statement needs it."""
-        super().refresh(s)
-
-
-@known_bug(
     "002-71",
     'design document 002: the command "should abort and result in a failure"',
     breaks=UniqueIndex.results_are_for_good,

@@ -319,9 +319,12 @@ class PostgresIndex(IndexLife):
         known = every(self.cached[s] == self.flags for s in Server)
         return rests & known & every(self.learned_version[s] == self.version for s in Server)
 
+    @lemma
     @liveness
     def dropped_indexes_are_forgotten(self, s: Term[Server]) -> LeadsTo:
-        """002, Design Goals: an index that is "cleaned up and deleted" is so for every backend, in the end."""
+        """002, Design Goals: an index that is "cleaned up and deleted" is so for every backend, in the end. A lemma: they learn
+        at any time, and get round to it.
+        """
         return leads_to(self.is_gone(), self.cached[s] == Flags.none)
 
     @liveness
