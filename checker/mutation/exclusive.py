@@ -69,7 +69,8 @@ def bugs_alone(
     A bug counts if its machine, searched to its end, keeps everything else that the right machine keeps there, lemmas aside.
     """
     found: dict[str, Sought] = {}
-    ours = {p.name for p in definition.properties} - set(lemmas_beside(definition, names))
+    promised = (p for p in definition.properties if p.kind is not PropertyKind.RESTRICTED)
+    ours = {p.name for p in promised} - set(lemmas_beside(definition, names))
     for bug in bugs:
         lacking = [n for n in names if n in bug.breaks and n not in found]
         if not lacking or bug.right_definition().fingerprint() != definition.fingerprint():

@@ -591,7 +591,7 @@ class TabletViews(Machine):
     def views_are_built_while_their_tablets_move(self) -> Bool:
         """000: "Once the view is built, an entry in system.built_views is created": it waits for tasks alone."""
         none = every(self.tasks[t][k] == Life.absent for t in Tablet for k in Type)
-        return (self.status == ViewStatus.started) & none
+        return (self.status == ViewStatus.started) & (self.written <= self.view) & none
 
     @sometimes(at={restarts: 0})
     def workers_notice_aborts(self, after: Self, n: Term[Node], t: Term[Tablet]) -> Bool:

@@ -359,9 +359,10 @@ class ViewServer(Machine):
         copies = self.file.compactor == Compactor.copying
         return copies & (then.content.seq > before.content.seq)
 
+    @lemma
     @sometimes(at={Partition: 1})
     def transfers_end_while_the_file_is_copied(self, after: Self, p: Term[Partition]) -> Bool:
-        """A compaction does not hold up a transfer."""
+        """A compaction does not hold up a transfer. A lemma: a transfer waits for nothing but the replica's documents."""
         ends = self.indexes.on_transfer.has(p) & after.indexes.main.group[p].abit
         return ends & (self.file.compactor == Compactor.catching_up)
 

@@ -47,6 +47,7 @@ from stagewright.spec import (
     invariant,
     known_violations,
     leads_to,
+    lemma,
     liveness,
     number,
     one_of,
@@ -362,9 +363,10 @@ class PartitionReplicas(Machine):
         """004: "Failover initiated", with "main index: not-present" and "replica index: active, unindexable"."""
         return self.on_transfer.has(p) & self._is_row(p, Failover.initiated)
 
+    @lemma
     @sometimes
     def a_transfer_is_started(self, p: Term[Partition]) -> Bool:
-        """004: "Started indexing partition on main index": "passive, indexable" there."""
+        """004: "Started indexing partition on main index": "passive, indexable" there. A lemma: transfers start at once."""
         return self.on_transfer.has(p) & self._is_row(p, Failover.started)
 
     @sometimes

@@ -130,7 +130,6 @@ class PassiveIsIndexedAnewByTheUpdater(PartitionIndex):
     @action(by=MANAGER, spends=PartitionIndex.requests)
     def set_passive(self, p: Term[Partition]) -> None:
         """Nothing of it is kept."""
-        require(~self.updater, "updater is stopped")
         active, content = self.index.group[p].abit, self.index.group[p].content
         super().set_passive(p)
         content.seq = choose(active, 0, content.seq)

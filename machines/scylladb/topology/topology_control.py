@@ -1201,11 +1201,11 @@ class TopologyControl(TopologyProperties):
     @accepts(reject)
     def requests_are_refused_when_their_turn_comes(self, n: Term[Node]) -> Bool:
         """001: "allow pending topology operation to start", or the coordinator says no, as the diagram has it of none: a
-        node that could join, and no other, is not let in; later to leave is refused as well, also to one that is drained.
+        node that could join, and no other, is not let in, while all are up; later to leave is refused as well, also to one
+        that is drained.
         """
-        joins = self._alone_could_begin(n, Request.join) | self._alone_could_begin(
-            n, Request.replace
-        )
+        up = every(~self.down.has(m) for m in Node)
+        joins = self._alone_could_begin(n, Request.join) & up
         if not self.release.parallel_draining:
             return joins
         goes = self.topology_request[n].any_of(Request.leave, Request.remove)

@@ -485,7 +485,7 @@ class TopologyCoordinator(Machine):
         """001: "If there is no work for the state machine": neither a transition nor a request. A coordinator that has read
         so, and knows of nothing since, need not look again before something happens.
         """
-        no_work = (self.transition_state == T.null) & ~self.requested
+        no_work = (self.transition_state == T.null) & ~self._tablets_move() & ~self.requested
         return (self.at[c] == At.decided) & self.guarded.has(c) & no_work
 
     @sometimes(at={requests: 0, migrations: 1, drops: 1, failovers: 0})

@@ -469,8 +469,9 @@ class ViewBuilding(Machine):
 
     @accepts(mark_view_built)
     def views_are_built_while_their_tablet_moves(self) -> Bool:
-        """000: "Once the view is built, an entry in system.built_views is created": it is when group0 stores no task of it."""
-        return (self.status == ViewStatus.started) & every(~self.is_stored(t) for t in Task)
+        """000: "Once the view is built, an entry in system.built_views is created": when group0 stores no task of it."""
+        none = every(~self.is_stored(t) for t in Task)
+        return (self.status == ViewStatus.started) & (self.replicas <= self.view) & none
 
     @accepts(migrate)
     def tablets_are_moved_at_any_time(self, leaving: Term[Node], pending: Term[Node]) -> Bool:

@@ -327,9 +327,12 @@ class ViewWorker(Machine):
         """
         return self.batch.is_empty() & every(after.batch.has(v) for v in View)
 
+    @lemma
     @sometimes(at={restarts: 0})
     def workers_notice_deletions(self, after: Self, v: Term[View]) -> Bool:
-        """000: the worker observes group0 "to notice when tasks are aborted (by deleting them …)": one leaves the batch."""
+        """000: the worker observes group0 "to notice when tasks are aborted (by deleting them …)": one leaves the batch. A
+        lemma: it does where others stay.
+        """
         return self.dropped.has(v) & self.batch.has(v) & ~(after.batch | after.worked).has(v)
 
     @sometimes
@@ -377,7 +380,8 @@ class ViewWorker(Machine):
     @accepts(mark_view_built)
     def views_are_built_whatever_the_worker_does(self, v: Term[View]) -> Bool:
         """000: "Once the view is built, an entry in system.built_views is created": no other view is waited for."""
-        return self._exists(v) & ~self.tasks.has(v) & ~self.built.has(v)
+        complete = self.worked.has(v) & ((self.memtable | self.sstables) <= self.rows[v])
+        return self._exists(v) & complete & ~self.tasks.has(v) & ~self.built.has(v)
 
     @lemma
     @sometimes

@@ -38,6 +38,7 @@ from stagewright.spec import (
     invariant,
     leads_to,
     least,
+    lemma,
     liveness,
     number,
     one_of,
@@ -258,9 +259,12 @@ class BackfillThrottle(Machine):
         """A request that gets a slot has time for a row: the next one begins further on."""
         return (self.request[task] == Request.answered).implies(self.read[task] > 0)
 
+    @lemma
     @sometimes
     def large_tablets_take_several_requests(self, task: Term[Task]) -> Bool:
-        """002, "Checkpointing": a request covers "only a portion of the tablet's key range", for its time is up."""
+        """002, "Checkpointing": a request covers "only a portion of the tablet's key range", for its time is up. A lemma:
+        whoever reads on after its deadline reads in vain.
+        """
         return (self.request[task] == Request.answered) & (self._reached(task) < ROWS)
 
     @step_property

@@ -581,9 +581,12 @@ class TopologyProperties(TopologyRecord):
             ending = ending | reads_new
         return self.tokens.has(n).implies(self.members.has(n) | ending)
 
+    @lemma
     @invariant
     def tokens_belong_to_nodes_of_the_ring(self, n: Term[Node]) -> Bool:
-        """001: a normal node "serves the slice of the ring that belongs to it", none "has no tokens"."""
+        """001: a normal node "serves the slice of the ring that belongs to it", none "has no tokens". A lemma: those that serve
+        are in group0, and both rings differ by the node in transition.
+        """
         serves = self._is(n, NodeState.normal, NodeState.rebuilding)
         outside = self._is(n, NodeState.absent, NodeState.none, NodeState.left)
         leaves = self._is(n, *LEAVING) & (self.transition_state != T.left_token_ring)
