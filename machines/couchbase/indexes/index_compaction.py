@@ -49,6 +49,7 @@ from stagewright.spec import (
     invariant,
     leads_to,
     least,
+    lemma,
     liveness,
     number,
     one_of,
@@ -554,10 +555,11 @@ class IndexCompaction(Machine):
         caught_up = (self.compactor == Compactor.catching_up) & self.sort_files.is_empty()
         return caught_up & self.updating.is_none()
 
+    @lemma
     @accepts(switch_file)
     def files_are_switched_immediately(self) -> Bool:
         """004: "compactor instructs design doc group server to switch its index file to new compacted index file": which does
-        so, whichever partitions it has, and in whichever states.
+        so, whichever partitions it has, and in whichever states. A lemma: everything else waits for the switch.
         """
         return self.compactor == Compactor.renamed
 

@@ -49,6 +49,7 @@ from stagewright.spec import (
     invariant,
     known_violations,
     leads_to,
+    lemma,
     liveness,
     number,
     part,
@@ -540,9 +541,12 @@ class PartitionIndex(Machine):
         )
         return self.unwritten | (bits & (last.content.seq == ours.content.seq))
 
+    @lemma
     @invariant
     def the_updater_knows_what_it_has_to_index(self, p: Term[Partition]) -> Bool:
-        """004: "The updater loops through all partitions": it knows the active ones, or is told in time."""
+        """004: "The updater loops through all partitions": it knows the active ones, or is told in time. A lemma: it learns of
+        one that is passive, as each may become.
+        """
         known = self.updating[p].abit | self.updating[p].pbit | self.told.has(p)
         return (self.updater & self.index.group[p].abit).implies(known)
 

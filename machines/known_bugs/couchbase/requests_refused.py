@@ -838,21 +838,4 @@ class NoSwitchWhileSomethingIsPaused(ViewServer):
         require(~paused, "no partition is unindexable")
 
 
-@known_bug(
-    "004-135",
-    'design document 004: "compactor instructs design doc group server to switch its index file"',
-    breaks=IndexCompaction.files_are_switched_immediately,
-    budgets={IndexCompaction.crashes: 0, IndexCompaction.lost_headers: 0},
-)
-class NoSwitchWhileSomethingIsPassive(IndexCompaction):
-    """The group went over to the new file when it had no passive partition."""
-
-    @action(fair=WEAK)
-    def switch_file(self) -> None:
-        """The group process goes over to the new file."""
-        passive = some(self.state[p] == PartitionState.passive for p in Partition)
-        require(~passive, "no partition is passive")
-        super().switch_file()
-
-
 BUGS = known_bugs_in(globals())
