@@ -188,7 +188,8 @@ def _meta(
 
 def _property_arguments(definition: Definition, verdict: PropertyVerdict) -> dict[str, Json]:
     params = _property_params(definition, verdict.name)
-    return {p.name: to_json(verdict.arguments[p.name], p.sort) for p in params}
+    known = [p for p in params if p.name in verdict.arguments]  # a witness of several has none
+    return {p.name: to_json(verdict.arguments[p.name], p.sort) for p in known}
 
 
 def _property_params(definition: Definition, name: str) -> tuple[Bound, ...]:
