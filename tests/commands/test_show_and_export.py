@@ -104,7 +104,7 @@ def test_show_prints_states_actions_and_promises(capsys: pytest.CaptureFixture[s
     lines = lines_of(output(capsys, "show", WORKERS))
     assert lines[0] == "Workers"
     assert "owner       Node or none per Task    none" in lines
-    assert "budget crashes: 1, crashes of a worker" in lines
+    assert "budget crashes: 1, faults: crashes of a worker" in lines
     assert "crash(n: Node, heir: Node)  spends crashes" in lines
     assert "it owns a task: some t in Task: owner[t] = n" in lines
     assert "then leader becomes heir" in lines

@@ -71,8 +71,8 @@ one), or if the definition is refused because a step would assign a variable twi
 property or a superfluous guard. If it is harmless, the machine gives the reason in a member
 `harmless = equivalents(equivalent_drop(...), equivalent_loss(...), ...)`, by method and guard or by method
 and variable. Steps, table entries, helpers and joined actions have equivalent_step, equivalent_value,
-equivalent_helper, equivalent_without and equivalent_disabled. A reason is stale if all its mutants are caught: --reasons checks only that, each
-reason's mutants until one survives.
+equivalent_helper, equivalent_without and equivalent_disabled. A reason is stale if all its mutants are caught:
+--reasons checks only that, each reason's mutants until one survives.
 Fairness is weakened, too: assumptions that no property needs are listed and do not affect the exit code.
 Mutants of a part of a system are checked with that part alone if the system says `checked_alone(part)`.
 
