@@ -196,8 +196,7 @@ class IndexCompaction(Machine):
         self.roots = written_to
         self.rows[written_to][p] = self.rows[written_to][p] + 1
         self.fragmentation = least(self.fragmentation + 1, THRESHOLD)
-        kept = self.sort_files.appended(Batch(partition=p, seq=newer))
-        self.sort_files = choose(self._is_told(), kept, self.sort_files)
+        self._keep_sort_file(p, newer)
 
     @action(fair=WEAK)
     def finish_updater(self) -> None:
@@ -355,6 +354,10 @@ class IndexCompaction(Machine):
 
     def _is_copied(self, p: Term[Partition]) -> Bool:
         return self.state[p] != PartitionState.cleanup
+
+    def _keep_sort_file(self, p: Term[Partition], seq: Number) -> None:
+        kept = self.sort_files.appended(Batch(partition=p, seq=seq))
+        self.sort_files = choose(self._is_told(), kept, self.sort_files)
 
     def _is_told(self) -> Bool:
         """The updater is "made aware of compactor execution"."""

@@ -7,7 +7,6 @@ from stagewright.machines.couchbase.indexes.index_compaction import (
     COMPACTOR,
     THRESHOLD,
     WEAK,
-    Batch,
     Compactor,
     FileNumber,
     IndexCompaction,
@@ -20,7 +19,6 @@ from stagewright.spec import (
     Number,
     Term,
     action,
-    choose,
     greatest,
     least,
     number,
@@ -326,8 +324,7 @@ class TreesOutliveTheirHeaders(IndexCompaction):
         self.roots = written_to
         self.rows[written_to][p] = greatest(self.rows[written_to][p], newer)
         self.fragmentation = least(self.fragmentation + 1, THRESHOLD)
-        kept = self.sort_files.appended(Batch(partition=p, seq=newer))
-        self.sort_files = choose(self._is_told(), kept, self.sort_files)
+        self._keep_sort_file(p, newer)
 
     @action(spends=IndexCompaction.lost_headers)
     def lose_headers(self, f: Term[FileNumber]) -> None:
