@@ -10,6 +10,11 @@ from stagewright.spec.loading import load
 from stagewright.spec.scope import scope_of
 from stagewright.spec.verdict import Outcome
 
+NOT_INDUCTIVE = {
+    # That a decision is made of a table at rest needs more than one step shows: they are searched.
+    "tablet-resize": {"splits_are_decided_at_any_time", "merges_are_decided_at_any_time"},
+}
+
 
 @pytest.mark.parametrize(
     "name",
@@ -23,4 +28,5 @@ from stagewright.spec.verdict import Outcome
 def test_every_promise_about_states_and_steps_is_proved(name: str) -> None:
     definition = load(name, "", SHIPPED)
     report = prove(definition, scope_of(definition), max_k=1, depth=0)
-    assert not [v.name for v in report.verdicts if v.outcome is not Outcome.HOLDS]
+    left = {v.name for v in report.verdicts if v.outcome is not Outcome.HOLDS}
+    assert left == NOT_INDUCTIVE.get(name, set())

@@ -19,6 +19,7 @@ from stagewright.machines.scylladb.cdc.cdc_publication import CdcPublication, Ge
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.tablets.tablet_migration import Progress, TabletMigration
 from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Replicas, Stage
+from stagewright.machines.systems.sound_migration import RESTRICTED
 from stagewright.machines.yugabytedb.indexes.index_actors import Server
 from stagewright.machines.yugabytedb.indexes.index_life import IndexLife, Job
 from stagewright.machines.yugabytedb.indexes.index_states import Permission
@@ -108,6 +109,7 @@ class IndexedTable(Machine):
     )
     tablet = part(
         TabletMigration,
+        restricts=RESTRICTED,
         without=(
             TabletMigration.start_repair,
             TabletMigration.exclude,
