@@ -240,6 +240,9 @@ def test_what_was_found_before_is_tried_first(
     kept.write_text(known.replace('"mutant": "', '"mutant": "no longer '), "utf-8")
     assert run(toggle, *named, "--again", kept) == ExitCode.HOLDS, "it is searched for, then"
     assert capsys.readouterr().out.startswith("it_moves_or_is_stuck: alone catches ")
+    kept.write_text(known.replace("no entities", "lamp=2, kicks=1"), "utf-8")
+    assert run(toggle, *named, "--again", kept) == ExitCode.HOLDS, "the scope is of another time"
+    capsys.readouterr()
     run(toggle, "--again", kept, "--json")
     assert set(cast("dict[str, object]", document(capsys)["needs"])) > {named[1]}, "of all"
     for wrong in ("{", "[]", '{"needs": 3}'):

@@ -11,7 +11,7 @@ from stagewright.spec.scope import scope_of
 from stagewright.spec.verdict import Outcome
 
 NOT_INDUCTIVE = {
-    # That a decision is made of a table at rest needs more than one step shows: they are searched.
+    # One step does not show that the balancer may decide in every reachable state: the search does.
     "tablet-resize": {"splits_are_decided_at_any_time", "merges_are_decided_at_any_time"},
 }
 

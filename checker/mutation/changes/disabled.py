@@ -57,8 +57,7 @@ def unknown_actions(versions: Sequence[Definition]) -> Iterator[EquivalentDisabl
     """What the first definition says of actions that no version of it has."""
     known = {action.name for version in versions for action in version.actions}
     for said in versions[0].equivalents:
-        elsewhere = isinstance(said, EquivalentDisabled) and said.reason.inherited
-        if isinstance(said, EquivalentDisabled) and not (
-            elsewhere or known.issuperset(said.actions)
-        ):
+        if not isinstance(said, EquivalentDisabled) or said.reason.inherited:
+            continue
+        if not known.issuperset(said.actions):
             yield said

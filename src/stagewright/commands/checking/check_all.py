@@ -92,9 +92,8 @@ def in_order(
             while waiting.get(reached):
                 yield waiting.pop(reached)
                 reached += 1
-    for index in range(
-        reached, len(tasks)
-    ):  # also those whose process was ended for want of memory
+    # What is left, and what the system ended for want of memory, is done here.
+    for index in range(reached, len(tasks)):
         yield waiting.get(index) or work(tasks[index])
 
 

@@ -17,6 +17,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -52,6 +53,7 @@ def alone(args: argparse.Namespace, chosen: Chosen, scopes_of: Scopes) -> int:
     from stagewright.commands.mutation.mutate import scope_named
     from stagewright.machines import SHIPPED
     from stagewright.spec.define import define
+    from stagewright.spec.errors import StagewrightError
     from stagewright.spec.loading import find
     from stagewright.spec.scope import scope_of
 
@@ -71,8 +73,10 @@ def alone(args: argparse.Namespace, chosen: Chosen, scopes_of: Scopes) -> int:
         usual = {str(scope): scope for scope in scopes_of(definition, args)}
         for (example, at), asked in earlier.items():
             again = [mutant for mutant in mutants if mutant.id == example]
-            scope = usual.get(at) or scope_named(definition, at)
-            if again:
+            scope = usual.get(at)
+            with suppress(StagewrightError):  # a scope that the definition had then
+                scope = scope or scope_named(definition, at)
+            if again and scope is not None:
                 _, caught = _searched(widely, [scope], again, asked, args)
                 found |= {n: s for n, s in caught.items() if s.need is Need.ALONE}
     lacking = [name for name in names if name not in found]
