@@ -1,8 +1,8 @@
 """What is only seen, a log or a record, may leave no step out: the machine that takes it would take none.
 
 Such a machine gives one reason why any of its actions may never happen (`equivalent_disabled` of no action): that another
-machine does what is seen. So without an action some shipped refinement into it has to fail; what no refinement takes, the
-machine names with a reason of its own.
+machine does what is seen. So without an action some shipped refinement into it has to fail, or a property of its own; what
+neither needs, the machine names with a reason of its own.
 """
 
 from __future__ import annotations
@@ -17,9 +17,12 @@ import pytest
 from stagewright.checker.explicit.exploration import Exploration
 from stagewright.checker.limits import Limits
 from stagewright.checker.mutation.changes.disabled import disabled
+from stagewright.checker.mutation.evaluation import Fate, evaluate
+from stagewright.checker.mutation.original import original_at
 from stagewright.checker.refinement.verdicts import Searching, decide
 from stagewright.machines import REFINEMENTS, SHIPPED
 from stagewright.spec import Machine, Refinement
+from stagewright.spec.declarations.exercised import exercising_scopes
 from stagewright.spec.define import define
 from stagewright.spec.definition import EquivalentDisabled
 from stagewright.spec.loading import find
@@ -87,13 +90,22 @@ def needed_by(refinements: Iterable[Refinement], names: set[str]) -> set[str]:
     return found
 
 
+def noticed_by(machine: type[Machine], names: set[str]) -> set[str]:
+    """Those without which a property of the machine fails, under its newest profile."""
+    definition = define(machine)
+    originals = [original_at(definition, s, Limits()) for s in exercising_scopes(definition)]
+    mutants = [mutant for mutant in disabled(definition) if mutant.action in names]
+    return {m.action for m in mutants if evaluate(m, originals, Limits()).fate is Fate.CAUGHT}
+
+
 @pytest.mark.parametrize("called", list(cases()))
 def test_every_step_of_what_is_seen_is_needed_or_has_a_reason(called: str) -> None:
     machine = find(called, SHIPPED)
     into = [given for given in DECLARED if given.seen is machine]
     named = {name for said in said_of(machine) for name in said.actions}
     taken = actions_of(machine) - named
-    assert needed_by(into, taken) == taken
+    left = taken - needed_by(into, taken)
+    assert noticed_by(machine, left) == left
 
 
 def test_there_are_such_machines() -> None:

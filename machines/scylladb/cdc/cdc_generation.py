@@ -166,13 +166,6 @@ class CdcGeneration(Machine):
 
     harmless = equivalents(
         equivalent_disabled(
-            write_data,
-            commit,
-            upgrade,
-            abandon,
-            clear,
-            supersede,
-            overtake,
             because="what is seen here `cdc-generations` and `cdc-publication` do, whose steps would be none without it",
         ),
     )
