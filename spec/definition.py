@@ -302,6 +302,20 @@ class EquivalentHelper:
 
 
 @dataclass(frozen=True)
+class EquivalentReplacement:
+    """A guard or an effect of an action or a method that may name something else, and why no promise minds.
+
+    `within`: as `Requirement.said_in` has it. `change`: as the report of mutants words it, or some words of that; empty for
+    any. `prefix`: of a part's names, which the part itself doesn't write.
+    """
+
+    within: str
+    change: str
+    reason: Reason
+    prefix: str = ""
+
+
+@dataclass(frozen=True)
 class EquivalentWithout:
     """Actions of parts that a system's step may forget to join, and why no promise minds."""
 
@@ -328,6 +342,7 @@ Equivalent = (
     | EquivalentStep
     | EquivalentValue
     | EquivalentHelper
+    | EquivalentReplacement
     | EquivalentWithout
     | EquivalentDisabled
 )

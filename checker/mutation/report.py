@@ -13,7 +13,7 @@ from stagewright.checker.mutation.changes.disabled import unknown_actions
 from stagewright.checker.mutation.changes.edges import unknown_steps
 from stagewright.checker.mutation.changes.effects import unknown_joins
 from stagewright.checker.mutation.changes.mutants import Kind, Mutant
-from stagewright.checker.mutation.changes.reasons import unknown_bodies, unknown_helpers
+from stagewright.checker.mutation.changes.reasons import unknown_bodies, unknown_changes
 from stagewright.checker.mutation.claims import Claim, claim, deciding
 from stagewright.checker.mutation.evaluation import ASSIGNED_ONCE, SURVIVES, Evaluation, Fate
 from stagewright.checker.mutation.fairness import Assumed
@@ -28,6 +28,8 @@ from stagewright.spec.definition import (
     Role,
 )
 
+_MAY_BE_THE_SAME = frozenset({Kind.TIGHTEN, Kind.HELPER, Kind.REPLACE})
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -40,10 +42,10 @@ class Finding:
     def fate(self) -> Fate:
         """What became of it; one that asks for more and refuses nothing means the same.
 
-        So does one that changes no step, where what changes is said in a helper, and not of a step.
+        So does one that changes no step, where what changes is said in a helper, and not of a step, or is a name for another.
         """
         fate = self.evaluation.fate
-        same = self.mutant.kind in {Kind.TIGHTEN, Kind.HELPER} and fate is Fate.REDUNDANT
+        same = self.mutant.kind in _MAY_BE_THE_SAME and fate is Fate.REDUNDANT
         return Fate.SAME if same else fate
 
     @property
@@ -251,7 +253,7 @@ class MutationReport:
         yield from unknown_joins(self.definition)
         yield from unknown_actions(self.versions or (self.definition,))
         mutants = [*(finding.mutant for finding in self.findings), *self.with_parts]
-        yield from unknown_helpers(self.definition, mutants)
+        yield from unknown_changes(self.definition, mutants)
 
 
 def hint(finding: Finding, originals: Sequence[Original]) -> str:
@@ -278,6 +280,7 @@ _REDUNDANT = {
     Kind.WEAKEN: _NEVER_REFUSES,
     Kind.SKIP: "nobody is ever late alone: take a larger scope, or say why",
     Kind.LOSE: "it changes nothing wherever it happens: remove it, or say why it stays",
+    Kind.REPLACE: _NO_STEP,
     Kind.SWAP: _NO_STEP,
     Kind.HELPER: _NO_STEP,
     Kind.EDGE: _NO_STEP,
@@ -291,6 +294,7 @@ _SURVIVED = {
     Kind.WEAKEN: _REFUSES,
     Kind.SKIP: "one may be late, and no property notices: state what goes wrong",
     Kind.LOSE: "no property depends on it: state what does, or remove it",
+    Kind.REPLACE: "no property depends on what is named here: state what does",
     Kind.SWAP: "no property depends on this entry: state what does",
     Kind.HELPER: "steps and properties err alike: let a property say by itself what it requires",
     Kind.EDGE: "no property forbids this step: state what goes wrong",

@@ -7,6 +7,7 @@ none can, the machine says why, beside its bodies: as a member that refers to th
         equivalent_drop(retry_barrier, "no reason to give up", because="what is hopeless may be tried again"),
         equivalent_weakening(begin, "there is room", because="…"),
         equivalent_loss(fail_barrier, barrier, because="a fault need not strike"),
+        equivalent_replacement(resume, "Stage.none for Stage.use_new", because="…"),
         equivalent_step(stage, Stage.cleanup, Stage.none, because="…"),
         equivalent_value(Stage.repair, lambda stage: stage.storage, Replicas.both, because="…"),
         equivalent_helper(_is_due, "is never so", because="…"),
@@ -14,7 +15,7 @@ none can, the machine says why, beside its bodies: as a member that refers to th
         equivalent_disabled(save_progress, because="…"),
     )
 
-The first three are of what an action requires and assigns, itself or in a method that it calls; a method that
+The first four are of what an action requires and assigns, itself or in a method that it calls; a method that
 is named stands for every action that calls it. The others are of steps that could be added, of values that a
 table could hold, of what a method could return that steps and properties share, of what a step of a system could forget
 to join, and of actions that could never happen.
@@ -35,6 +36,7 @@ from stagewright.spec.definition import (
     EquivalentDrop,
     EquivalentHelper,
     EquivalentLoss,
+    EquivalentReplacement,
     EquivalentStep,
     EquivalentValue,
     EquivalentWithout,
@@ -86,7 +88,25 @@ class _Helper:
     reason: Reason
 
 
-Said = _Drop | _Loss | _Step | EquivalentValue | _Helper | EquivalentWithout | EquivalentDisabled
+@dataclass(frozen=True, eq=False)
+class _Replacement:
+    """Changes of what a method requires and assigns, in words; of none: any."""
+
+    method: Method
+    changes: tuple[str, ...]
+    reason: Reason
+
+
+Said = (
+    _Drop
+    | _Loss
+    | _Step
+    | EquivalentValue
+    | _Helper
+    | _Replacement
+    | EquivalentWithout
+    | EquivalentDisabled
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,6 +209,17 @@ def equivalent_helper(method: Method | property, *changes: str, because: str) ->
     return _Helper(called, changes, _reason(because, where))
 
 
+def equivalent_replacement(method: Method, *changes: str, because: str) -> Said:
+    """No promise can tell when a guard or an effect of a method names something else.
+
+    `method`: the action, or a method that actions call. `changes`: as the report words them, or some words of that:
+    `"Stage.none for Stage.use_new"`; of none: any.
+    """
+    where = here()
+    _check_method(method, "equivalent_replacement", where)
+    return _Replacement(method, changes, _reason(because, where))
+
+
 def equivalent_without(*actions: Callable[..., None], because: str) -> EquivalentWithout:
     """No promise would mind if a step of the system did nothing of these actions of parts that it joins."""
     where = here()
@@ -248,6 +279,8 @@ def equivalents_of(
                         found += _losses(machine, prefix, said, names, inherited)
                     case _Helper():
                         found += _of_helper(prefix, said, inherited)
+                    case _Replacement():
+                        found += _replacements(machine, prefix, said, inherited)
                     case EquivalentDisabled():
                         found.append(_disabled(prefix, said, inherited))
                     case _ if prefix:
@@ -316,6 +349,21 @@ def _of_helper(prefix: str, said: _Helper, inherited: bool) -> list[Equivalent]:
     return [
         EquivalentHelper(within, c, replace(reason, subject=f"that `{name}` {c}"), prefix)
         for c in said.changes
+    ]
+
+
+def _replacements(
+    machine: type[object], prefix: str, said: _Replacement, inherited: bool
+) -> list[Equivalent]:
+    within = _within(machine, prefix, said.method)
+    what = f"in `{said.method.__name__}`"
+    reason = replace(said.reason, of_part=bool(prefix), inherited=inherited)
+    return [
+        EquivalentReplacement(
+            within, c, replace(reason, subject=f"{c} {what}" if c else f"any {what}"), prefix
+        )
+        for c in said.changes or ("",)
+        if within
     ]
 
 

@@ -14,8 +14,10 @@ from tests.patience import PATIENCE
 
 from stagewright.checker.processes import possible
 
+# a shell starts what runs in its background with SIGINT ignored, and children inherit that
 SCRIPT = """
-import os, time
+import os, signal, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from stagewright.checker.processes import in_processes
 
 def work(number: int) -> int:

@@ -45,12 +45,17 @@ def reasons_never(definition: Definition, action: Action) -> Iterator[Reason]:
     for said in definition.equivalents:
         if isinstance(said, EquivalentDisabled) and said.allows(action.name):
             yield said.reason
-    for budget in definition.budgets:
-        if budget.of_faults and action.budget == budget.name:
-            yield Reason("it is a fault", action.where or here(), inherited=True)
+    yield from reasons_of_fault(definition, action)
     for idle in definition.unexercised or ():
         if idle.name == action.name:
             yield replace(idle.reason, inherited=True)
+
+
+def reasons_of_fault(definition: Definition, action: Action) -> Iterator[Reason]:
+    """Of an action that spends a budget of faults: that it is one."""
+    for budget in definition.budgets:
+        if budget.of_faults and action.budget == budget.name:
+            yield Reason("it is a fault", action.where or here(), inherited=True)
 
 
 def unknown_actions(versions: Sequence[Definition]) -> Iterator[EquivalentDisabled]:

@@ -22,6 +22,7 @@ class Kind(Enum):
     WEAKEN = "weaken"  # a requirement asks for less
     SKIP = "skip"  # a barrier does not wait for one of those that it waits for
     LOSE = "lose"  # an effect does not happen, or happens always
+    REPLACE = "replace"  # a guard or an effect names another member or parameter, or is off by one
     SWAP = "swap"  # a member of a table has another value in a column
     HELPER = "helper"  # a method that steps and properties share returns something else, for both
     EDGE = "edge"  # a step is added between two members that have none
@@ -63,6 +64,7 @@ def all_mutants(
     from stagewright.checker.mutation.changes.disabled import disabled
     from stagewright.checker.mutation.changes.edges import added_edges
     from stagewright.checker.mutation.changes.effects import lost_effects, lost_helpers, lost_joins
+    from stagewright.checker.mutation.changes.replaced import replacements
     from stagewright.checker.mutation.changes.requirements import changed_requirements
     from stagewright.checker.mutation.changes.shared_methods import changed_helpers
     from stagewright.checker.mutation.changes.tightened import tightened
@@ -74,6 +76,7 @@ def all_mutants(
         found.extend(lost_effects(definition, action))
         found.extend(lost_joins(definition, action))
         found.extend(lost_helpers(definition, action))
+        found.extend(replacements(definition, action))
     if machine is not None:
         again = afresh or partial(defined_afresh, machine, definition.profile)
         found.extend(swapped_columns(definition, again))

@@ -12,6 +12,7 @@ from stagewright.spec.definition import (
     EquivalentDrop,
     EquivalentHelper,
     EquivalentLoss,
+    EquivalentReplacement,
     Reason,
     Requirement,
 )
@@ -41,10 +42,21 @@ def reasons_of_assignment(definition: Definition, assignment: Assignment) -> Ite
 def reasons_of_helper(definition: Definition, helper: str, text: str) -> Iterator[Reason]:
     """Why no promise minds when a helper returns something else."""
     for said in definition.equivalents:
-        if isinstance(said, EquivalentHelper) and said.within == helper:
-            in_words_of_its_own = text.replace(said.prefix, "") if said.prefix else text
-            if said.change in in_words_of_its_own:
-                yield said.reason
+        if isinstance(said, EquivalentHelper) and said.within == helper and _words(said, text):
+            yield said.reason
+
+
+def reasons_of_replacement(
+    definition: Definition, of: Requirement | Assignment, text: str
+) -> Iterator[Reason]:
+    """Why no promise minds when a requirement or an effect names something else."""
+    for said in definition.equivalents:
+        if (
+            isinstance(said, EquivalentReplacement)
+            and said.within in of.said_in
+            and _words(said, text)
+        ):
+            yield said.reason
 
 
 def unknown_bodies(versions: Sequence[Definition]) -> Iterator[EquivalentDrop | EquivalentLoss]:
@@ -68,15 +80,20 @@ def unknown_bodies(versions: Sequence[Definition]) -> Iterator[EquivalentDrop | 
             yield said
 
 
-def unknown_helpers(
+def unknown_changes(
     definition: Definition, mutants: Sequence[Mutant]
-) -> Iterator[EquivalentHelper]:
-    """What is said of helpers, and of no mutant of them."""
+) -> Iterator[EquivalentHelper | EquivalentReplacement]:
+    """What is said of helpers and of what is named instead, and of no such mutant."""
     known = {id(reason) for mutant in mutants for reason in mutant.reasons}
     for said in definition.equivalents:
         elsewhere = said.reason.inherited or id(said.reason) in known
-        if isinstance(said, EquivalentHelper) and not elsewhere:
+        if isinstance(said, EquivalentHelper | EquivalentReplacement) and not elsewhere:
             yield said
+
+
+def _words(said: EquivalentHelper | EquivalentReplacement, text: str) -> bool:
+    """Whether a change in words is the one that is said to be harmless; a part words it without its prefix."""
+    return said.change in (text.replace(said.prefix, "") if said.prefix else text)
 
 
 def _within(said: Equivalent) -> tuple[str, ...]:

@@ -4,7 +4,7 @@
      "scopes":  [{"scope", "states", "depth", "stopped", "broken", "never_fired"}],
      "with_parts": {part: how many mutants are checked with it alone, and not here},
      "summary": {"mutants", "caught", "unobserved", "unexplained", "undecided", "same"},
-     "kinds":   {"drop": {the same}, "weaken", "skip", "lose", "swap", "helper", "edge", "disable", "tighten"},
+     "kinds":   {"drop": {the same}, "weaken", "skip", "lose", "replace", "swap", "helper", "edge", "disable", "tighten"},
      "catchers": {kind of property: how many of the caught it catches}, "restated": [properties that repeat a guard],
      "catches": {property: how many mutants it catches},
      "needs": with --alone {property: {"need": "alone", "shared", "nothing", "of a part" or "undecided", "caught": how many

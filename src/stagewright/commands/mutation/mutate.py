@@ -40,7 +40,7 @@ _GRAVITY = (
     ExitCode.VIOLATED,
     ExitCode.BAD_INPUT,
 )
-_KINDS = ("drop", "weaken", "skip", "lose", "swap", "helper", "edge", "disable", "tighten")
+_KINDS = ("drop", "weaken", "skip", "lose", "replace", "swap", "helper", "edge", "disable", "tighten")
 _SECONDS_EACH = 60.0
 _STATES = 2_000_000
 
@@ -61,8 +61,8 @@ examples:
   stagewright mutate --known my/machine.py:Counter
 
 A mutant is the machine with one change: a guard is dropped or weakened (skip: a barrier waits for all but one); an
-effect is lost (or all that a method assigns, or the action of a part that a system's step joins); an entry of a table
-is swapped; a method that steps and properties share returns something else for both (helper); a step is added;
+effect is lost (or all that a method assigns, or the action of a part that a system's step joins); a guard or an effect
+names another member or parameter, or is off by one (replace); an entry of a table is swapped; a method that steps and properties share returns something else for both (helper); a step is added;
 an action never happens (disable; faults need not); or an action requires more (tighten): it is locked in a state, waits
 for all others, or requires what its neighbour does. Survivors of the last kind are listed separately and do not affect
 the exit code: no property notices them unless it says that something must happen.
@@ -70,8 +70,8 @@ A mutant is caught if a property fails at one of the machine's scopes (those of 
 one), or if the definition is refused because a step would assign a variable twice. A survivor means a missing
 property or a superfluous guard. If it is harmless, the machine gives the reason in a member
 `harmless = equivalents(equivalent_drop(...), equivalent_loss(...), ...)`, by method and guard or by method
-and variable. Steps, table entries, helpers and joined actions have equivalent_step, equivalent_value,
-equivalent_helper, equivalent_without and equivalent_disabled. A reason is stale if all its mutants are caught:
+and variable. There are also equivalent_replacement, equivalent_step, equivalent_value, equivalent_helper,
+equivalent_without and equivalent_disabled. A reason is stale if all its mutants are caught:
 --reasons checks only that, each reason's mutants until one survives.
 Fairness is weakened, too: assumptions that no property needs are listed and do not affect the exit code.
 Mutants of a part of a system are checked with that part alone if the system says `checked_alone(part)`.

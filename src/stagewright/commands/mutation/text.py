@@ -23,6 +23,7 @@ _VERBS = {
     Kind.WEAKEN: "requires less",
     Kind.SKIP: "does not wait",
     Kind.LOSE: "loses",
+    Kind.REPLACE: "names another",
     Kind.SWAP: "table",
     Kind.HELPER: "shared",
     Kind.EDGE: "added step",
