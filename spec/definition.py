@@ -472,8 +472,8 @@ def _more(prop: Property) -> tuple[object, ...]:
 
 
 _NO_MEANING = frozenset(
-    {"where", "doc", "serial", "said_in", "part", "join", "bound", "because"}
-) | {"of_faults"}
+    {"where", "doc", "serial", "said_in", "part", "join", "bound", "because", "of_faults"}
+)
 
 
 def _stable(value: object) -> str:
