@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from enum import Enum
 from functools import partial
 
 from stagewright.checker.mutation.changes.disabled import reasons_never, reasons_of_fault
@@ -56,15 +57,14 @@ def replacements(definition: Definition, action: Action) -> Iterator[Mutant]:
             for text, condition in _replaced(guard.condition, action):
                 other = replace(guard, condition=condition)
                 yield _mutant(definition, action, guard, other, f"{guard.name}: {text}")
-    for assignment in action.assignments:
-        for text, value in _replaced(assignment.value, action):
-            other = replace(assignment, value=value)
-            text = f"{words(assignment.place)} becomes: {text}"
-            yield _mutant(definition, action, assignment, other, text)
-        for text, place in _replaced(assignment.place, action):
-            other = replace(assignment, place=place)
-            text = f"{words(assignment.place)} is assigned: {text}"
-            yield _mutant(definition, action, assignment, other, text)
+    for effect in action.assignments:
+        place = words(effect.place)
+        for text, value in _replaced(effect.value, action):
+            new = replace(effect, value=value)
+            yield _mutant(definition, action, effect, new, f"{place} becomes: {text}")
+        for text, elsewhere in _replaced(effect.place, action):
+            new = replace(effect, place=elsewhere)
+            yield _mutant(definition, action, effect, new, f"{place} is assigned: {text}")
 
 
 def _replaced(node: Node, action: Action) -> Iterator[tuple[str, Node]]:
@@ -101,24 +101,23 @@ def _changed(node: Node, action: Action, where: Source | None, site: Site) -> No
 def _here(node: Node, action: Action) -> Iterator[tuple[str, Node]]:
     """What else may stand in the place of an expression, or of its outermost operation."""
     match node:
-        case Literal(value, EnumSort() as sort):
-            members = sort.members
-            if len(members) > 1:
-                at = [m.name for m in members].index(value.name)
-                yield _instead(node, Literal(members[(at + 1) % len(members)], sort))
+        case Literal(Enum() as member, EnumSort(kind) as sort) if len(kind) > 1:
+            members = [*kind]
+            following = members[(members.index(member) + 1) % len(members)]
+            yield _instead(node, Literal(following, sort))
         case Literal(bool() as value, BoolSort()):
             yield _instead(node, Literal(not value, BOOL))
         case Literal(int() as value, IntSort()):
-            for other in (value - 1, value + 1):
-                if other >= 0:
-                    yield _instead(node, Literal(other, IntSort(other, other)))
+            for number in (value - 1, value + 1):
+                if number >= 0:
+                    yield _instead(node, Literal(number, IntSort(number, number)))
         case Bound(_, EntitySort()):
             for param in action.params:
                 if param.sort == node.sort and param != node:
                     yield _instead(node, param)
         case Quantified(quantity) if quantity in _OTHER_QUANTITY:
-            other = replace(node, quantity=_OTHER_QUANTITY[quantity])
-            yield words(other), other
+            quantified = replace(node, quantity=_OTHER_QUANTITY[quantity])
+            yield words(quantified), quantified
         case Apply(op) if op in _OTHER_OP:
             yield _instead(node, replace(node, op=_OTHER_OP[op]))
         case _:
