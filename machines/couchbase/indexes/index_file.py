@@ -31,12 +31,14 @@ from stagewright.spec import (
     equivalent_disabled,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_weakening,
     equivalents,
     fault_budget,
     final,
     flag,
     greatest,
+    history,
     invariant,
     leads_to,
     least,
@@ -126,6 +128,8 @@ class IndexFile(Machine):
     root: NumberVar = number(0, BLOCKS)
     # to clients: what was acknowledged, or returned to a query
     known = per(Leaf, number(0, LAST_ROWS))
+    # by clients, acknowledged or not
+    inserted = history(per(Leaf, number(0, LAST_ROWS)))
 
     # -- a bulk insert -----------------------------------------------------------------------------------
 
@@ -138,6 +142,7 @@ class IndexFile(Machine):
         bounded(rows < LAST_ROWS, "there is room for a row")
         at = self._place_of_new_node(leaf)
         self.writer = Writer.node_appended
+        self.inserted[leaf] = least(self.inserted[leaf] + 1, LAST_ROWS)
         self.changing = leaf
         self.node = at
         self.end = self._next()
@@ -292,6 +297,13 @@ class IndexFile(Machine):
         """An insert that was acknowledged, or seen by a query, is in the index, also after a crash."""
         return self._is_starting() | (self._rows(self.header, leaf) >= self.known[leaf])
 
+    @invariant
+    def what_is_found_was_inserted(self, leaf: Term[Leaf]) -> Bool:
+        """004: the tree "creates a snapshot on each btree insert operation": of the last one and of what is inserted, and of
+        nothing else.
+        """
+        return self._is_starting() | (self._rows(self.header, leaf) <= self.inserted[leaf])
+
     @step_property
     def no_query_finds_less_in_between(self, after: Self, leaf: Term[Leaf]) -> Bool:
         """004: "Latest snapshot information can be obtained [...] by locating a valid header": who asks before one is located
@@ -307,9 +319,10 @@ class IndexFile(Machine):
         return ~self.writer.any_of(Writer.down, Writer.looking)
 
     @sometimes
-    def inserts_are_acknowledged(self, leaf: Term[Leaf]) -> Bool:
-        """004: an insert "creates a snapshot": the next one adds to it."""
-        return self.known[leaf] == LAST_ROWS
+    def inserts_are_acknowledged(self, after: Self, leaf: Term[Leaf]) -> Bool:
+        """004: an insert "creates a snapshot": the next one adds to it, and no restart is needed to find that."""
+        ends = (self.writer != Writer.idle) & (after.writer == Writer.idle)
+        return ends & (self.known[leaf] < LAST_ROWS) & (after.known[leaf] == LAST_ROWS)
 
     @step_property
     def a_snapshot_stays_as_it_is(self, after: Self, at: Offset, leaf: Term[Leaf]) -> Bool:
@@ -364,10 +377,32 @@ class IndexFile(Machine):
         equivalent_disabled(lose, tear, because="every block may well come to the disk"),
         equivalent_loss(lose, block, because="a block may well come to the disk"),
         equivalent_loss(tear, block, because="a block may well come to the disk"),
+        equivalent_replacement(
+            append_node, "inserted[leaf] becomes", because="where more is counted, less is promised"
+        ),
+        *(
+            equivalent_replacement(
+                append, "end becomes: 2 for 1", because="nobody looks into a gap between two blocks"
+            )
+            for append in (append_node, append_root)
+        ),
+        *(
+            equivalent_replacement(
+                append, "becomes: 1 for 0", because="nobody asks a block for what others have"
+            )
+            for append in (append_node, append_root, append_header)
+        ),
+        *(
+            equivalent_replacement(
+                spoil, "becomes", because="what is there in place of a block may be anything"
+            )
+            for spoil in (lose, tear)
+        ),
         equivalent_drop(
             look_further, "a header is looked for", because="a header that is in use is a valid one"
         ),
         equivalent_loss(
             _forget_insert, node, root, changing, because="the next insert has nodes of its own"
         ),
+        equivalent_replacement(_forget_insert, because="the next insert has nodes of its own"),
     )
