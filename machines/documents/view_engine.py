@@ -251,6 +251,7 @@ VIEW_ENGINE = Document(
                 IndexCompaction.the_previous_file_is_removed,
                 IndexCompaction.the_index_catches_up,
                 IndexCompaction.sort_files_are_kept_for_a_compactor,
+                IndexCompaction.partitions_become_active_while_it_copies,
                 IndexCompaction.updates_go_on_while_it_copies,
                 IndexCompaction.trees_are_copied_while_it_is_updated,
                 IndexCompaction.compactions_are_completed_immediately,
