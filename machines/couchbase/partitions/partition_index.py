@@ -40,6 +40,7 @@ from stagewright.spec import (
     equivalent_disabled,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_without,
     equivalents,
     every,
@@ -602,6 +603,7 @@ class PartitionIndex(Machine):
             because="a request that is not heard is one that nobody made",
         ),
         equivalent_loss(write, source, because="what clients write is theirs"),
+        equivalent_replacement(write, "source[p] becomes", because="what clients write is theirs"),
         equivalent_loss(mark_indexable, Entry.pending_unindexable, because=OF_THE_GROUP),
         equivalent_loss(
             stop_updater,
@@ -615,6 +617,7 @@ class PartitionIndex(Machine):
         ),
         equivalent_disabled(purge, because="what no bulk insert meets is left for the cleaner"),
         equivalent_loss(purge, Content.cbit, because=AGAIN),
+        equivalent_replacement(purge, "cbit becomes", because=AGAIN),
         equivalent_loss(
             learn_of_new_partition,
             Entry.content,
