@@ -53,7 +53,7 @@ VIEW_ENGINE = Document(
                 IndexCompaction.the_roots_are_of_the_file,
                 IndexFile.a_valid_header_has_all_that_it_reaches,
                 IndexFile.inserts_are_acknowledged,
-                IndexFile.what_is_found_was_inserted,
+                IndexFile.a_snapshot_has_no_more_than_was_inserted,
                 IndexFile.a_snapshot_stays_as_it_is,
                 IndexFile.the_latest_snapshot_is_in_use,
                 IndexFile.no_query_finds_less_in_between,

@@ -182,7 +182,7 @@ class QueriesReadTheLastBlock(IndexFile):
 @known_bug(
     "004-140",
     "design document 004: an insert creates a snapshot",
-    breaks=IndexFile.what_is_found_was_inserted,
+    breaks=IndexFile.a_snapshot_has_no_more_than_was_inserted,
     budgets={IndexFile.crashes: 0},
 )
 class TheNodeInMemoryIsTaken(IndexFile):
@@ -196,12 +196,29 @@ class TheNodeInMemoryIsTaken(IndexFile):
         bounded(self._rows(self.header, leaf) < LAST_ROWS, "there is room for a row")
         at, last = self._next(), greatest(self.header - 2, 0)
         self.writer = Writer.node_appended
-        self.inserted[leaf] = least(self.inserted[leaf] + 1, LAST_ROWS)
         self.changing = leaf
         self.node = at
         self.end = at
         rows = least(self.block[last].rows + 1, LAST_ROWS)
         self.block[at] = Block(kind=Kind.kv_node, rows=rows)
+
+
+@known_bug(
+    "004-144",
+    "design document 004: an insert creates a snapshot",
+    breaks=IndexFile.inserts_are_acknowledged,
+    budgets={IndexFile.crashes: 0},
+)
+class SnapshotsAreTakenFromTheFile(IndexFile):
+    """After each insert the file was opened again, to find its header there: to the client the insert had failed."""
+
+    @action(by=WRITER, fair=WEAK)
+    def acknowledge(self) -> None:
+        """The header is on disk, and the file is closed."""
+        require(self.writer == Writer.header_appended, "the header is appended")
+        self._sync_header()
+        self.writer = Writer.down
+        self._forget_insert()
 
 
 BUGS = known_bugs_in(globals())
