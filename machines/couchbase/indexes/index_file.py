@@ -366,7 +366,6 @@ class IndexFile(Machine):
     # -- what no promise can tell ------------------------------------------------------------------------
 
     harmless = equivalents(
-        equivalent_loss(acknowledge, known, because=FOR_THE_PROMISE),
         equivalent_loss(query, known, because=FOR_THE_PROMISE),
         equivalent_drop(crash, "process is up", because="what is down may crash"),
         equivalent_weakening(
