@@ -74,7 +74,6 @@ THRESHOLD = 2  # batches that are appended to a file until it is compacted
 BATCHES = 2  # whose sort record files may wait for the compactor
 
 
-UNHEARD = "a request that is not heard is one that nobody made"
 TOO_EARLY = "to compact too early is work for nothing: index-triggers"
 CLEAN_ALREADY = "the cleaner finds what is clean already"
 REMOVED = "nobody reads a file that is removed"
@@ -605,8 +604,6 @@ class IndexCompaction(Machine):
     # -- what no promise can tell ------------------------------------------------------------------------
 
     harmless = equivalents(
-        equivalent_loss(set_active, state, because=UNHEARD),
-        equivalent_loss(set_passive, state, because=UNHEARD),
         equivalent_replacement(write, "source[p] becomes", because="what clients write is theirs"),
         equivalent_drop(
             set_cleanup,
