@@ -628,9 +628,9 @@ class IndexCompaction(Machine):
             start_compactor, "fragmentation exceeds the threshold", because=TOO_EARLY
         ),
         equivalent_replacement(
-            start_compactor, "fragmentation exceeds the threshold", because=TOO_EARLY
+            start_compactor, "fragmentation exceeds the threshold: 1 for 2", because=TOO_EARLY
         ),
-        equivalent_replacement(take_over, "fragmentation becomes", because=TOO_EARLY),
+        equivalent_replacement(take_over, "fragmentation becomes: 2 for 1", because=TOO_EARLY),
         equivalent_replacement(
             switch_file, "fragmentation becomes", because="what was applied to a copy has left some"
         ),
