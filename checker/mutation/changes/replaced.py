@@ -11,7 +11,10 @@ from functools import partial
 from stagewright.checker.mutation.changes.disabled import reasons_never, reasons_of_fault
 from stagewright.checker.mutation.changes.expressions import with_child
 from stagewright.checker.mutation.changes.mutants import Kind, Mutant, with_action
-from stagewright.checker.mutation.changes.reasons import reasons_of_replacement
+from stagewright.checker.mutation.changes.reasons import (
+    reasons_of_assignment,
+    reasons_of_replacement,
+)
 from stagewright.spec.definition import (
     Action,
     Assignment,
@@ -149,14 +152,19 @@ def _mutant(
         requirements=tuple(new if r is old else r for r in action.requirements),  # type: ignore[misc]
         assignments=tuple(new if a is old else a for a in action.assignments),  # type: ignore[misc]
     )
-    # a guard may refuse what may never happen, but what happens then happens as it should; a fault may do anything
-    never = reasons_never if isinstance(old, Requirement) else reasons_of_fault
+    reasons = [*reasons_of_replacement(definition, old, text)]
+    if isinstance(old, Requirement):
+        reasons += reasons_never(definition, action)
+    elif any(
+        reasons_of_assignment(definition, old)
+    ):  # what a fault may leave undone it may do otherwise
+        reasons += reasons_of_fault(definition, action)
     return Mutant(
         Kind.REPLACE,
         action.name,
         text,
         partial(with_action, definition, action, changed),
         old.where or action.where,
-        (*reasons_of_replacement(definition, old, text), *never(definition, action)),
+        tuple(reasons),
         old.part,
     )

@@ -112,6 +112,7 @@ class PartitionIndex(Machine):
         {Partition: 1, requests: 4, interruptions: 0, kept: 1, rollbacks: 1},
         {crashes: 0, interruptions: 0, kept: 1, rollbacks: 1},
         {requests: 2, interruptions: 0, kept: 1, rollbacks: 1},
+        {writes: 1, interruptions: 0, kept: 1, rollbacks: 1},
     )
 
     header = per(Partition, record(Entry))  # the last one of the file
