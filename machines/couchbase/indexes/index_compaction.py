@@ -38,6 +38,7 @@ from stagewright.spec import (
     choose,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_value,
     equivalent_weakening,
     equivalents,
@@ -73,7 +74,10 @@ THRESHOLD = 2  # batches that are appended to a file until it is compacted
 BATCHES = 2  # whose sort record files may wait for the compactor
 
 
-UNHEARD = "a request that is not heard is one that nobody made"
+TOO_EARLY = "to compact too early is work for nothing: index-triggers"
+CLEAN_ALREADY = "the cleaner finds what is clean already"
+REMOVED = "nobody reads a file that is removed"
+ANEW = "the next one copies anew"
 
 
 class FileNumber(Entity, scope=3, ring=True):
@@ -575,13 +579,21 @@ class IndexCompaction(Machine):
         return self.updating.is_none() & behind & before
 
     @sometimes
+    def partitions_become_active_while_it_copies(self, after: Self, p: Term[Partition]) -> Bool:
+        """004: the view engine "just performs such requests": one that was passive is queried from then on, and not when the
+        compaction is done.
+        """
+        becomes = after.state[p] == PartitionState.active
+        passive = self.state[p] == PartitionState.passive
+        return passive & becomes & (self.compactor == Compactor.copying)
+
+    @sometimes
     def updates_go_on_while_it_copies(self, after: Self) -> Bool:
-        """004: "While doing the compaction, new changes would be happening to the current index file"."""
-        return (
-            ~self.written.is_empty()
-            & (self.compactor == Compactor.copying)
-            & after._took_over(self)
-        )
+        """004: "While doing the compaction, new changes would be happening to the current index file": the updater "sends a
+        message to the compactor with the list of sort record files", of several batches.
+        """
+        several = ~self.sort_files.is_empty() & after._took_over(self)
+        return several & (self.compactor == Compactor.copying)
 
     def _took_over(self, before: Self) -> Bool:
         return self.sort_files.length > before.sort_files.length
@@ -592,8 +604,7 @@ class IndexCompaction(Machine):
     # -- what no promise can tell ------------------------------------------------------------------------
 
     harmless = equivalents(
-        equivalent_loss(set_active, state, because=UNHEARD),
-        equivalent_loss(set_passive, state, because=UNHEARD),
+        equivalent_replacement(write, "source[p] becomes", because="what clients write is theirs"),
         equivalent_drop(
             set_cleanup,
             "partition is active or passive",
@@ -614,21 +625,29 @@ class IndexCompaction(Machine):
             because="here the cleaner touches nothing that the updater writes: partition-index",
         ),
         equivalent_weakening(
-            start_compactor,
-            "fragmentation exceeds the threshold",
-            because="to compact too early is work for nothing: index-triggers",
+            start_compactor, "fragmentation exceeds the threshold", because=TOO_EARLY
+        ),
+        equivalent_replacement(
+            start_compactor, "fragmentation exceeds the threshold: 1 for 2", because=TOO_EARLY
+        ),
+        equivalent_replacement(take_over, "fragmentation becomes: 2 for 1", because=TOO_EARLY),
+        equivalent_replacement(
+            switch_file, "fragmentation becomes", because="what was applied to a copy has left some"
         ),
         equivalent_loss(switch_file, sort_files, because="none is left"),
-        equivalent_loss(_take_over_state, state, because="the cleaner finds what is clean already"),
+        equivalent_loss(_take_over_state, state, because=CLEAN_ALREADY),
+        equivalent_replacement(_take_over_state, "not_present for cleanup", because=CLEAN_ALREADY),
         equivalent_drop(remove_previous, "it is there", because="what is gone stays gone"),
-        equivalent_loss(_remove, rows, because="nobody reads a file that is removed"),
+        equivalent_loss(_remove, rows, because=REMOVED),
+        equivalent_replacement(_remove, "becomes: 1 for 0", because=REMOVED),
         equivalent_loss(
             _stop_updater,
             updating,
             written,
             because="a batch that is written again is the same batch",
         ),
-        equivalent_loss(_forget_copy, snapshot, copied, because="the next one copies anew"),
+        equivalent_loss(_forget_copy, snapshot, copied, because=ANEW),
+        equivalent_replacement(_forget_copy, because=ANEW),
         *(
             equivalent_value(paused, lambda state: state.indexed, because="nothing is paused here")
             for paused in (PartitionState.active_unindexable, PartitionState.passive_unindexable)

@@ -31,6 +31,7 @@ from stagewright.spec import (
     equivalent_disabled,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_weakening,
     equivalents,
     fault_budget,
@@ -293,6 +294,15 @@ class IndexFile(Machine):
         return self._is_starting() | (self._rows(self.header, leaf) >= self.known[leaf])
 
     @step_property
+    def a_snapshot_has_no_more_than_was_inserted(self, after: Self, leaf: Term[Leaf]) -> Bool:
+        """004: the tree "creates a snapshot on each btree insert operation": of the last one and of what is inserted, and of
+        nothing else.
+        """
+        acknowledged = (self.writer == Writer.header_appended) & (after.writer == Writer.idle)
+        most = self._rows(self.header, leaf) + choose(self.changing == leaf, 1, 0)
+        return acknowledged.implies(after._rows(after.header, leaf) <= most)
+
+    @step_property
     def no_query_finds_less_in_between(self, after: Self, leaf: Term[Leaf]) -> Bool:
         """004: "Latest snapshot information can be obtained [...] by locating a valid header": who asks before one is located
         is not told what else there is at the end of the file.
@@ -307,9 +317,10 @@ class IndexFile(Machine):
         return ~self.writer.any_of(Writer.down, Writer.looking)
 
     @sometimes
-    def inserts_are_acknowledged(self, leaf: Term[Leaf]) -> Bool:
-        """004: an insert "creates a snapshot": the next one adds to it."""
-        return self.known[leaf] == LAST_ROWS
+    def inserts_are_acknowledged(self, after: Self, leaf: Term[Leaf]) -> Bool:
+        """004: an insert "creates a snapshot": the next one adds to it, and no restart is needed to find that."""
+        ends = (self.writer != Writer.idle) & (after.writer == Writer.idle)
+        return ends & (self.known[leaf] < LAST_ROWS) & (after.known[leaf] == LAST_ROWS)
 
     @step_property
     def a_snapshot_stays_as_it_is(self, after: Self, at: Offset, leaf: Term[Leaf]) -> Bool:
@@ -355,7 +366,6 @@ class IndexFile(Machine):
     # -- what no promise can tell ------------------------------------------------------------------------
 
     harmless = equivalents(
-        equivalent_loss(acknowledge, known, because=FOR_THE_PROMISE),
         equivalent_loss(query, known, because=FOR_THE_PROMISE),
         equivalent_drop(crash, "process is up", because="what is down may crash"),
         equivalent_weakening(
@@ -364,10 +374,29 @@ class IndexFile(Machine):
         equivalent_disabled(lose, tear, because="every block may well come to the disk"),
         equivalent_loss(lose, block, because="a block may well come to the disk"),
         equivalent_loss(tear, block, because="a block may well come to the disk"),
+        *(
+            equivalent_replacement(
+                append, "end becomes: 2 for 1", because="nobody looks into a gap between two blocks"
+            )
+            for append in (append_node, append_root)
+        ),
+        *(
+            equivalent_replacement(
+                append, "becomes: 1 for 0", because="nobody asks a block for what others have"
+            )
+            for append in (append_node, append_root, append_header)
+        ),
+        *(
+            equivalent_replacement(
+                spoil, "becomes", because="what is there in place of a block may be anything"
+            )
+            for spoil in (lose, tear)
+        ),
         equivalent_drop(
             look_further, "a header is looked for", because="a header that is in use is a valid one"
         ),
         equivalent_loss(
             _forget_insert, node, root, changing, because="the next insert has nodes of its own"
         ),
+        equivalent_replacement(_forget_insert, because="the next insert has nodes of its own"),
     )

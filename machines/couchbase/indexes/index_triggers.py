@@ -23,6 +23,7 @@ from stagewright.spec import (
     choose,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_weakening,
     equivalents,
     final,
@@ -313,7 +314,13 @@ class IndexTriggers(Machine):
 
     harmless = equivalents(
         equivalent_loss(write, waiting, because="what clients write is theirs"),
+        equivalent_replacement(
+            write, "waiting becomes: 0 for 1", because="what clients write is theirs"
+        ),
         equivalent_loss(remove_partition, to_clean, because="what does not move is not removed"),
+        equivalent_replacement(
+            remove_partition, "to_clean becomes", because="what does not move is not removed"
+        ),
         equivalent_drop(
             trigger_update, "updater does not run", because="it is told to load what came since"
         ),
@@ -334,8 +341,26 @@ class IndexTriggers(Machine):
             since_end,
             because="what is noted for a promise alone: where no time is noted, less is promised",
         ),
+        equivalent_replacement(
+            trigger_update,
+            "came becomes",
+            "since_start becomes",
+            because="what is noted for a promise alone: where more is noted, less is promised",
+        ),
+        equivalent_replacement(
+            tick,
+            "since_start becomes",
+            "since_end becomes",
+            because="what is noted for a promise alone: where the clock errs, less is promised",
+        ),
+        equivalent_replacement(
+            finish_update, "loaded becomes", because="the next update has its own"
+        ),
         equivalent_loss(finish_update, loaded, because="the next update has its own"),
         equivalent_loss(
             finish_compaction, to_clean, because="the cleaner finds what is clean already"
+        ),
+        equivalent_replacement(
+            finish_compaction, "to_clean becomes", because="the cleaner finds what is clean already"
         ),
     )

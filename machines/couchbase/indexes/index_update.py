@@ -29,6 +29,7 @@ from stagewright.spec import (
     each,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_value,
     equivalent_weakening,
     equivalents,
@@ -369,6 +370,11 @@ class IndexUpdate(Machine):
         equivalent_loss(fail_to_map, to_map, because="a document may be mapped once more"),
         equivalent_loss(
             add_operations, removes, inserts, because="view 1 emits only one of the cities"
+        ),
+        equivalent_replacement(
+            add_operations,
+            "removes[d][view1][bangalore] becomes",
+            because="view 1 emits only one of the cities",
         ),
         equivalent_weakening(
             insert_in_bulk,

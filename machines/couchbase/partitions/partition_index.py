@@ -40,6 +40,7 @@ from stagewright.spec import (
     equivalent_disabled,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_without,
     equivalents,
     every,
@@ -110,6 +111,8 @@ class PartitionIndex(Machine):
         {writes: 1, interruptions: 0},
         {Partition: 1, requests: 4, interruptions: 0, kept: 1, rollbacks: 1},
         {crashes: 0, interruptions: 0, kept: 1, rollbacks: 1},
+        {requests: 2, interruptions: 0, kept: 1, rollbacks: 1},
+        {writes: 1, interruptions: 0, kept: 1, rollbacks: 1},
     )
 
     header = per(Partition, record(Entry))  # the last one of the file
@@ -602,6 +605,7 @@ class PartitionIndex(Machine):
             because="a request that is not heard is one that nobody made",
         ),
         equivalent_loss(write, source, because="what clients write is theirs"),
+        equivalent_replacement(write, "source[p] becomes", because="what clients write is theirs"),
         equivalent_loss(mark_indexable, Entry.pending_unindexable, because=OF_THE_GROUP),
         equivalent_loss(
             stop_updater,
@@ -615,6 +619,7 @@ class PartitionIndex(Machine):
         ),
         equivalent_disabled(purge, because="what no bulk insert meets is left for the cleaner"),
         equivalent_loss(purge, Content.cbit, because=AGAIN),
+        equivalent_replacement(purge, "cbit becomes", because=AGAIN),
         equivalent_loss(
             learn_of_new_partition,
             Entry.content,

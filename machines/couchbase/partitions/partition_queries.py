@@ -33,6 +33,7 @@ from stagewright.spec import (
     choose,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalents,
     every,
     final,
@@ -424,6 +425,7 @@ class PartitionQueries(Machine):
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
+        equivalent_replacement(write, "source[p] becomes", because="what clients write is theirs"),
         equivalent_loss(
             ask, asked, because="what was acknowledged is remembered for the promise alone"
         ),
@@ -438,6 +440,9 @@ class PartitionQueries(Machine):
             start_updater, "the index is behind", because="an updater that has nothing to do ends"
         ),
         equivalent_loss(start_updater, triggered, because="it would start once more"),
+        equivalent_replacement(
+            start_updater, "triggered becomes", because="it would start once more"
+        ),
         equivalent_drop(
             finish_updater, "updater runs", because="an updater that does not run has ended"
         ),

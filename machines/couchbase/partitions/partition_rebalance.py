@@ -42,6 +42,7 @@ from stagewright.spec import (
     choose,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_value,
     equivalents,
     every,
@@ -611,6 +612,12 @@ class PartitionRebalance(Machine):
         ),
         equivalent_loss(resume, Entry.pending_unindexable, because=OF_THE_GROUP),
         equivalent_loss(query, querying, because="a query that is not asked"),
+        equivalent_replacement(query, "querying becomes", because="a query that is not asked"),
+        equivalent_replacement(
+            query,
+            "needed[p] becomes",
+            because="what it has to find is remembered for the promise alone",
+        ),
         equivalent_loss(
             query, needed, because="what it has to find is remembered for the promise alone"
         ),
@@ -619,5 +626,12 @@ class PartitionRebalance(Machine):
         ),
         equivalent_loss(
             merge, newest, needed, wanted_from, found, because="the next query sets it anew"
+        ),
+        equivalent_replacement(
+            merge,
+            "newest becomes",
+            "needed[p] becomes",
+            "found[p] becomes",
+            because="the next query sets it anew",
         ),
     )

@@ -42,6 +42,7 @@ from stagewright.spec import (
     choose,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalents,
     final,
     invariant,
@@ -451,6 +452,7 @@ class PartitionReplicas(Machine):
 
     harmless = equivalents(
         equivalent_loss(write, kv, because="what clients write is theirs"),
+        equivalent_replacement(write, "kv[p] becomes", because="what clients write is theirs"),
         equivalent_loss(
             start_transfer, Content.cbit, Entry.pending_active, Entry.abit, because=OF_THE_GROUP
         ),

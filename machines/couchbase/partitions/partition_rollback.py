@@ -26,6 +26,7 @@ from stagewright.spec import (
     constant,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_weakening,
     equivalents,
     fault_budget,
@@ -250,9 +251,15 @@ class PartitionRollback(Machine):
 
     harmless = equivalents(
         equivalent_loss(write, live, because=DOCUMENTS),
+        equivalent_replacement(write, "live[d] becomes", because=DOCUMENTS),
+        equivalent_replacement(
+            _advance, "changed_at[d] becomes", "high becomes", because=DOCUMENTS
+        ),
         equivalent_drop(delete, "document is there", because=DOCUMENTS),
         equivalent_loss(delete, live, because=DOCUMENTS),
+        equivalent_replacement(delete, "live[d] becomes", because=DOCUMENTS),
         equivalent_loss(purge, changed_at, because=DOCUMENTS),
+        equivalent_replacement(purge, "changed_at[d] becomes", because=DOCUMENTS),
         equivalent_loss(fail_over, high, purged, because=DOCUMENTS),
         equivalent_drop(
             update,

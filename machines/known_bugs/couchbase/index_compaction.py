@@ -6,19 +6,21 @@ from stagewright.machines.couchbase.indexes.index_compaction import (
     CLEANER,
     COMPACTOR,
     THRESHOLD,
+    UPDATER,
     WEAK,
     Compactor,
     FileNumber,
     IndexCompaction,
 )
 from stagewright.machines.couchbase.partitions.group_states import Partition, PartitionState
-from stagewright.machines.couchbase.partitions.partition_states import LAST_SEQ
+from stagewright.machines.couchbase.partitions.partition_states import LAST_SEQ, MANAGER
 from stagewright.spec import (
     Bool,
     Fairness,
     Number,
     Term,
     action,
+    choose,
     greatest,
     least,
     number,
@@ -333,6 +335,41 @@ class TreesOutliveTheirHeaders(IndexCompaction):
         self.unreadable = True
         for p in Partition:
             self.seqs[p] = self._first_seq(p)
+
+
+@known_bug(
+    "004-142",
+    'design document 004: the view engine "just performs such requests"',
+    breaks=IndexCompaction.partitions_become_active_while_it_copies,
+    budgets=NO_CRASH,
+)
+class StatesAreThoseOfTheSnapshot(IndexCompaction):
+    """The compactor was at work with the states of the snapshot, so a partition that it had as passive stayed so."""
+
+    @action(by=MANAGER, spends=IndexCompaction.requests)
+    def set_active(self, p: Term[Partition]) -> None:
+        """It is taken note of that the partition is to be queried."""
+        self._adds(p)
+        keeps = (self.state[p] == PartitionState.passive) & (self.compactor != Compactor.none)
+        self.state[p] = choose(keeps, self.state[p], PartitionState.active)
+
+
+@known_bug(
+    "004-143",
+    "design document 004: the updater sends a message to the compactor with the list of sort record files",
+    breaks=IndexCompaction.updates_go_on_while_it_copies,
+    budgets=NO_CRASH,
+)
+class OneBatchIsKept(IndexCompaction):
+    """The sort record files of one batch were kept: the updater waited with the next until the compactor had applied them,
+    and that until all trees were copied.
+    """
+
+    @action(by=UPDATER, fair=WEAK)
+    def write_batch(self, p: Term[Partition]) -> None:
+        """The files of the last batch are not needed any more."""
+        require(self.sort_files.is_empty(), "the compactor has applied the last batch")
+        super().write_batch(p)
 
 
 BUGS = known_bugs_in(globals())

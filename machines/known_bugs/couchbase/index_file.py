@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from stagewright.machines.couchbase.indexes.index_file import (
+    BLOCKS,
     CLIENT,
+    LAST_ROWS,
     WEAK,
     WRITER,
     Block,
@@ -12,7 +14,17 @@ from stagewright.machines.couchbase.indexes.index_file import (
     Leaf,
     Writer,
 )
-from stagewright.spec import Bool, Number, Term, action, choose, require
+from stagewright.spec import (
+    Bool,
+    Number,
+    Term,
+    action,
+    bounded,
+    choose,
+    greatest,
+    least,
+    require,
+)
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 DETAILS = "design document 004, details on index structures"
@@ -165,6 +177,48 @@ class QueriesReadTheLastBlock(IndexFile):
         """A query walks down from where the search for a header is."""
         require(self.writer != Writer.down, "process is up")
         self.known[leaf] = self._rows(self.header, leaf)
+
+
+@known_bug(
+    "004-140",
+    "design document 004: an insert creates a snapshot",
+    breaks=IndexFile.a_snapshot_has_no_more_than_was_inserted,
+    budgets={IndexFile.crashes: 0},
+)
+class TheNodeInMemoryIsTaken(IndexFile):
+    """The node that was written last was still in memory: the next insert went into it, whichever node it was for."""
+
+    @action(by=WRITER, spends=IndexFile.inserts)
+    def append_node(self, leaf: Term[Leaf]) -> None:
+        """A node is changed: the one in memory."""
+        require(self.writer == Writer.idle, "the file is open, no insert runs")
+        bounded(self.end + 4 <= BLOCKS, "there is room for three blocks")
+        bounded(self._rows(self.header, leaf) < LAST_ROWS, "there is room for a row")
+        at, last = self._next(), greatest(self.header - 2, 0)
+        self.writer = Writer.node_appended
+        self.changing = leaf
+        self.node = at
+        self.end = at
+        rows = least(self.block[last].rows + 1, LAST_ROWS)
+        self.block[at] = Block(kind=Kind.kv_node, rows=rows)
+
+
+@known_bug(
+    "004-144",
+    "design document 004: an insert creates a snapshot",
+    breaks=IndexFile.inserts_are_acknowledged,
+    budgets={IndexFile.crashes: 0},
+)
+class SnapshotsAreTakenFromTheFile(IndexFile):
+    """After each insert the file was opened again, to find its header there: to the client the insert had failed."""
+
+    @action(by=WRITER, fair=WEAK)
+    def acknowledge(self) -> None:
+        """The header is on disk, and the file is closed."""
+        require(self.writer == Writer.header_appended, "the header is appended")
+        self._sync_header()
+        self.writer = Writer.down
+        self._forget_insert()
 
 
 BUGS = known_bugs_in(globals())

@@ -269,8 +269,9 @@ class AddedAfterTheCompaction(IndexCompaction):
 
     @action(by=MANAGER, spends=IndexCompaction.requests)
     def set_active(self, p: Term[Partition]) -> None:
-        """Nothing is compacted."""
-        require(self.compactor == Compactor.none, "compactor does not run")
+        """Nothing is compacted, or the index has the partition already."""
+        compacts = self.compactor != Compactor.none
+        require(self._is_indexed(p) | ~compacts, "no compactor runs without the partition")
         super().set_active(p)
 
 

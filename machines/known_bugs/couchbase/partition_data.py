@@ -74,6 +74,24 @@ class RowCountIsThatOfTheRange(PartitionMerge):
 
 
 @known_bug(
+    "004-141",
+    "design document 004, view query operation: rows are read on arrival from the response of a node",
+    breaks=PartitionMerge.only_errors_are_told,
+    budgets={PartitionMerge.failures: 0},
+)
+class TheEndOfAResponseIsAnError(PartitionMerge):
+    """A connection that is closed was taken for an error: every answer listed one of each node, with all their rows."""
+
+    @action(fair=WEAK)
+    def end(self, n: Term[Node]) -> None:
+        """Nothing comes from the node any more."""
+        require(self.producer[n] == Producer.sending, "node is sending")
+        enough = self._sent_by(n) >= self._limit_of_a_node()
+        require(~self._has_more(n) | enough, "nothing is left, or enough is sent")
+        self.producer[n] = Producer.failed
+
+
+@known_bug(
     "Z63", "MB-8689, MB-32420", breaks=PartitionRollback.an_index_that_has_caught_up_is_right
 )
 class PurgedDeletionsAreMissed(PartitionRollback):
