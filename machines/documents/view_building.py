@@ -78,6 +78,7 @@ VIEW_BUILDING = Document(
                 ViewBuilding.dropped_views_have_no_tasks,
                 ViewStaging.tasks_are_finished_or_deleted,
                 ViewTask.finished_tasks_were_worked_on,
+                ViewTask.finished_tasks_are_marked_so,
                 ViewTask.answers_are_true,
                 TabletViews.missing_rows_have_a_task,
                 TabletViews.aborted_tasks_are_of_tablets_in_transition,

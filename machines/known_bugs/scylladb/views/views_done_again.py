@@ -27,6 +27,7 @@ from stagewright.machines.scylladb.views.view_task import (
     COORDINATOR,
     TOPOLOGY,
     WORKER,
+    Call,
     Life,
     ViewTask,
     Work,
@@ -239,6 +240,21 @@ class AResizeStartsTheView(ViewResize):
     def _adjust(self, after: Ends, becomes: Callable[[Slot, ResizedTablet], Bool]) -> None:
         super()._adjust(after, becomes)
         self.built = False
+
+
+@known_bug(
+    "000-170",
+    "design document 000: those tasks are removed from group0 state (permanently marking them as finished)",
+    breaks=ViewTask.finished_tasks_are_marked_so,
+)
+class FinishedTasksAreDropped(ViewTask):
+    """The coordinator removed a finished task by the path of a dropped view's: no log said of any that it was done."""
+
+    @ViewTask.life.step(Life.normal, Life.dropped, by=COORDINATOR, fair=WEAK)
+    def remove(self) -> None:
+        """The coordinator deletes the tasks that it knows to be finished."""
+        require(self.call == Call.answered, "the worker has answered that it is finished")
+        self.call = Call.none
 
 
 BUGS = known_bugs_in(globals())
