@@ -449,7 +449,10 @@ class ViewTask(Machine):
             because="a late request may as well be lost, or arrive once more",
         ),
         equivalent_replacement(
-            start_late, "late[current]", because="a late request may as well arrive once more"
+            start_late,
+            "becomes: yes for no",
+            "older for current",
+            because="a late request may as well arrive once more",
         ),
         equivalent_drop(
             refuse,
@@ -475,7 +478,7 @@ class ViewTask(Machine):
         ),
         equivalent_loss(drop_late, late, because="a request may as well be under way for ever"),
         equivalent_replacement(
-            drop_late, "late[term]", because="a request may as well be under way for ever"
+            drop_late, "yes for no", because="a request may as well be under way for ever"
         ),
         equivalent_drop(
             forget_answer,

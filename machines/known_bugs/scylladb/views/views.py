@@ -12,6 +12,7 @@ from stagewright.machines.scylladb.views.view_coordinator import (
 from stagewright.machines.scylladb.views.view_destinations import (
     Destination,
     Migration,
+    Place as SstablePlace,
     Replica,
     Sstable,
     View,
@@ -25,7 +26,7 @@ from stagewright.machines.scylladb.views.view_staging import (
     Sstable as StagingSstable,
     ViewStaging,
 )
-from stagewright.machines.scylladb.views.view_task import WORKER, Life, ViewTask, Work
+from stagewright.machines.scylladb.views.view_task import TOPOLOGY, WORKER, Life, ViewTask, Work
 from stagewright.machines.scylladb.views.view_updates import Key, ViewUpdates
 from stagewright.machines.scylladb.views.view_wakeups import ViewWakeups
 from stagewright.machines.scylladb.views.view_worker import ViewWorker
@@ -246,6 +247,23 @@ class OnlyWhereAllViewsAreBuilt(ViewDestinations):
         started = some(self.status[v] == ViewStatus.started for v in View)
         decided = super()._after_repair()
         return choose(all_built | started, decided, Destination.normal_directory)
+
+
+@known_bug(
+    "000-172",
+    "design document 000, Staging sstables: create view building tasks for this sstable",
+    breaks=ViewDestinations.sstables_are_staged_while_a_view_is_built,
+)
+class RepairedRowsOfUnfinishedViewsAreRefused(ViewDestinations):
+    """While a view was being built, a repair took its rows for those that the builder is about to read, and wrote none."""
+
+    @action(by=TOPOLOGY)
+    def repair(self, r: Term[Replica], s: Term[Sstable]) -> None:
+        """A repair brings rows, and they are written where no view is being built."""
+        require(self._serves(r), "the tablet is not in transition")
+        require(self._is_nowhere(s), "a new sstable")
+        building = some(self.status[v] == ViewStatus.started for v in View)
+        self.place[r][s] = choose(building, SstablePlace.nowhere, self._put(self._after_repair()))
 
 
 @known_bug(
