@@ -244,7 +244,7 @@ VIEW_BUILDING = Document(
                 ViewStaging.batches_hold_sstables_while_they_run,
                 TabletViews.batches_begin_at_rest,
                 TabletViews.staged_rows_have_a_task,
-                TabletViews.sstables_are_in_one_directory,
+                TabletViews.sstables_go_to_one_directory,
                 ViewStaging.registered_sstables_have_a_task,
             ),
         ),

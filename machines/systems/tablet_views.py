@@ -441,12 +441,11 @@ class TabletViews(Machine):
             for t in Tablet
         )
 
-    @invariant
-    def sstables_are_in_one_directory(self, n: Term[Node]) -> Bool:
-        """000, Staging sstables: "use normal directory" or "use staging directory": what is staged is in the base directory
-        when it has been moved there.
-        """
-        return (self.base[n] & self.staged[n]).is_empty()
+    @step_property
+    def sstables_go_to_one_directory(self, after: Self, n: Term[Node]) -> Bool:
+        """000, Staging sstables: "use normal directory" or "use staging directory": a new row is in one of them."""
+        new = after.written - self.written
+        return (new & after.base[n] & after.staged[n]).is_empty()
 
     @invariant
     def tasks_are_of_tablets(self, k: Term[Type]) -> Bool:

@@ -48,7 +48,7 @@ class StagedRowsMoveToTheBaseDirectory(TabletViews):
 @known_bug(
     "000-173",
     "design document 000, Staging sstables: use normal directory, or use staging directory",
-    breaks=TabletViews.sstables_are_in_one_directory,
+    breaks=TabletViews.sstables_go_to_one_directory,
     budgets={
         TabletViews.migrations: 0,
         TabletViews.splits: 0,
