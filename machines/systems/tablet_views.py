@@ -120,7 +120,7 @@ class TabletViews(Machine):
         {},
         {restarts: 1, leader_changes: 0},
         {repairs: 2, splits: 0, leader_changes: 0},
-        {migrations: 2, repairs: 0, leader_changes: 0},
+        {migrations: 2, splits: 2, repairs: 0, leader_changes: 0},
     )
 
     tablets = many(
@@ -715,11 +715,6 @@ class TabletViews(Machine):
         ),
         equivalent_value(
             UNUSED_STAGES, lambda stage: stage.reads, because="no tablet comes to this stage here"
-        ),
-        equivalent_value(
-            Views.none,
-            lambda views: views.repair,
-            because="a task of a table without a view does no harm",
         ),
         equivalent_value(
             (Views.not_started, Views.built),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.views.view_building import Task, ViewBuilding
 from stagewright.machines.scylladb.views.view_coordinator import (
@@ -19,7 +17,11 @@ from stagewright.machines.scylladb.views.view_destinations import (
     ViewDestinations,
 )
 from stagewright.machines.scylladb.views.view_range import ViewRange
-from stagewright.machines.scylladb.views.view_resize import Ends, Slot, Tablet, ViewResize
+from stagewright.machines.scylladb.views.view_resize import (
+    Ids,
+    Slot,
+    ViewResize,
+)
 from stagewright.machines.scylladb.views.view_staging import (
     WEAK,
     Place,
@@ -122,7 +124,7 @@ class StagingStaysUnderTheOldToken(ViewResize):
     sstables under the old one, where no task looks.
     """
 
-    def _find_anew(self, tokens: Mapping[Slot, Term[Slot]]) -> None:
+    def _find_anew(self, after: Ids) -> None:
         """The worker's map is left as it is."""
 
 
@@ -182,7 +184,7 @@ class MergedTaskByHalving(ViewResize):
     for the wrong tablet.
     """
 
-    def _becomes_in_merge(self, s: Slot, new: Tablet, _after: Ends) -> Bool:
+    def _becomes_in_merge(self, s: Term[Slot], new: Number, _after: Ids) -> Bool:
         return self._halves(s, new)
 
 
