@@ -125,7 +125,7 @@ VIEW_BUILDING = Document(
                 ViewResize.built_views_stay_built,
                 ViewCoordinator.views_are_built_while_shards_work,
                 ViewBuilding.views_are_built_while_their_tablet_moves,
-                ViewBuilding.views_are_built_though_their_tablet_moves,
+                ViewBuilding.built_views_get_their_entry,
                 ViewDestinations.views_are_built_while_the_tablet_moves,
                 TabletViews.views_are_built_while_their_tablets_move,
                 ViewWorker.views_are_built_whatever_the_worker_does,

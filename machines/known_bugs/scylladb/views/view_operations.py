@@ -489,7 +489,7 @@ class ANewLeaderIsRefusedWhileABatchRuns(TabletViews):
 @known_bug(
     "000-171",
     "design document 000, Schema: once the view is built, an entry is created",
-    breaks=ViewBuilding.views_are_built_though_their_tablet_moves,
+    breaks=ViewBuilding.built_views_get_their_entry,
     budgets={**CALM, ViewBuilding.failures: 0},
 )
 class ViewsWithoutTasksAreTakenForDropped(ViewBuilding):
