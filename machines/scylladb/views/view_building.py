@@ -699,15 +699,13 @@ class ViewBuilding(Machine):
         equivalent_replacement(
             finish_with_copy,
             "view[n] becomes: every n in Node: n is in view",
-            "view[n] becomes: pending for n (5)",
+            "view[n] becomes: pending for n (2)",
             because="what is not inherited is built by the task",
         ),
         equivalent_replacement(
             finish_with_task,
             "view[n] becomes: every n in Node: n is in view and n is not in next",
-            "view[n] becomes: pending for n (4)",
-            "view[n] becomes: pending for n (6)",
-            "view[n] becomes: pending for n (7)",
+            "view[n] becomes: pending for n (3)",
             because="a replica that lacks the row has a task, the new one or its own, that builds it",
         ),
         equivalent_disabled(start_late, because="a late request may as well be lost"),

@@ -480,9 +480,6 @@ class ViewDestinations(Machine):
         ),
         equivalent_replacement(
             repair,
-            "some v in View: status[v] is none (2)",
-            "some v in View: status[v] is one of none, created (2)",
-            "none for built (2)",
             "with_task for with_generator",
             because="the text has it so: a task brings the rows to the view as the generator does",
         ),

@@ -513,11 +513,6 @@ class ViewResize(Machine):
             held,
             because="a repair brings some later too; there may as well be none",
         ),
-        equivalent_replacement(
-            register_staging,
-            "s for s3 (2)",
-            because="a repair brings some later too; there may as well be none",
-        ),
         equivalent_loss(
             _end_batch,
             tablet,
