@@ -41,6 +41,7 @@ from stagewright.spec import (
     checked_alone,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_value,
     equivalent_without,
     equivalents,
@@ -490,6 +491,11 @@ class ClusterViews(Machine):
             _is_to_stay,
             "the pending node is to stay",
             because="what comes to a node that asked to leave is moved away before it does",
+        ),
+        equivalent_replacement(
+            start_balancing,
+            "leaving for pending",
+            because="what comes to a node that asked to leave is moved away, and what it has is drained",
         ),
     )
 

@@ -38,6 +38,7 @@ from stagewright.spec import (
     choose,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_value,
     equivalent_weakening,
     equivalent_without,
@@ -119,7 +120,7 @@ class TabletViews(Machine):
         {},
         {restarts: 1, leader_changes: 0},
         {repairs: 2, splits: 0, leader_changes: 0},
-        {splits: 2, repairs: 0, leader_changes: 0},
+        {migrations: 2, splits: 2, repairs: 0, leader_changes: 0},
     )
 
     tablets = many(
@@ -406,8 +407,13 @@ class TabletViews(Machine):
 
     @invariant
     def views_have_rows_of_the_table(self) -> Bool:
-        """A view has no row that its table does not have."""
-        return self.view <= self.written
+        """A view has no row that its table does not have, and none before there is a view."""
+        none = (self.status == ViewStatus.none).implies(self.view.is_empty())
+        return (self.view <= self.written) & none
+
+    def _is_stored(self, t: Tablet, k: Type) -> Bool:
+        """Group0 has the task: it is alive, or aborted and waits for the operation's end."""
+        return self.tasks[t][k].any_of(Life.normal, Life.aborted)
 
     @invariant
     def missing_rows_have_a_task(self) -> Bool:
@@ -415,7 +421,7 @@ class TabletViews(Machine):
         return every(
             (self.written.has(r) & ~self.view.has(r) & (self.status != ViewStatus.none)).implies(
                 some(
-                    (self._owner(Term.of(r)) == t) & (self.tasks[t][k] != Life.absent)
+                    (self._owner(Term.of(r)) == t) & self._is_stored(t, k)
                     for t in Tablet
                     for k in Type
                 )
@@ -428,12 +434,18 @@ class TabletViews(Machine):
         """000: a process_staging task waits for what is staged at a tablet's replica, also after it has moved."""
         return every(
             ((self.host[t] == n) & self.staged[n].has(r) & (self._owner(Term.of(r)) == t)).implies(
-                self.tasks[t][Type.process_staging] != Life.absent
+                self._is_stored(t, Type.process_staging)
             )
             for n in Node
             for r in Row
             for t in Tablet
         )
+
+    @step_property
+    def sstables_go_to_one_directory(self, after: Self, n: Term[Node]) -> Bool:
+        """000, Staging sstables: "use normal directory" or "use staging directory": a new row is in one of them."""
+        new = after.written - self.written
+        return (new & after.base[n] & after.staged[n]).is_empty()
 
     @invariant
     def tasks_are_of_tablets(self, k: Term[Type]) -> Bool:
@@ -458,7 +470,7 @@ class TabletViews(Machine):
         """000: a call waits for tasks that group0 stores, or for one whose place another has taken."""
         batch = self.batch[n]
         stored = some(
-            (batch.tablet == t) & (batch.type == k) & (self.tasks[t][k] != Life.absent)
+            (batch.tablet == t) & (batch.type == k) & self._is_stored(t, k)
             for t in Tablet
             for k in Type
         )
@@ -630,6 +642,7 @@ class TabletViews(Machine):
 
     harmless = equivalents(
         equivalent_drop(write, "a new row", because="a row may be written again"),
+        equivalent_replacement(write, "a new row", because="a row may be written again"),
         equivalent_weakening(
             repair, "a new row", because="a repair may bring a row that is staged once more"
         ),
@@ -643,6 +656,11 @@ class TabletViews(Machine):
         ),
         equivalent_loss(
             _may_call, called, because="a call of which the coordinator does not know is made again"
+        ),
+        equivalent_replacement(
+            _may_call,
+            "no for yes",
+            because="a call of which the coordinator does not know is made again",
         ),
         equivalent_drop(
             attach,
@@ -679,6 +697,11 @@ class TabletViews(Machine):
         equivalent_loss(
             split_tablet, batch, because="what was read of the whole was read of its first half"
         ),
+        equivalent_replacement(
+            split_tablet,
+            "batch[n].stale becomes: t1 for t0",
+            because="what was read of the whole was read of its first half",
+        ),
         equivalent_loss(
             change_leader, called, because="what a new coordinator knows of calls is so"
         ),
@@ -692,11 +715,6 @@ class TabletViews(Machine):
         ),
         equivalent_value(
             UNUSED_STAGES, lambda stage: stage.reads, because="no tablet comes to this stage here"
-        ),
-        equivalent_value(
-            Views.none,
-            lambda views: views.repair,
-            because="a task of a table without a view does no harm",
         ),
         equivalent_value(
             (Views.not_started, Views.built),

@@ -45,6 +45,7 @@ from stagewright.spec import (
     equivalent_disabled,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_step,
     equivalent_value,
     equivalents,
@@ -67,6 +68,7 @@ from stagewright.spec import (
     scopes,
     set_of,
     some,
+    sometimes,
     step_property,
     unexercised,
     vacuous,
@@ -473,6 +475,11 @@ class ViewBuilding(Machine):
         none = every(~self.is_stored(t) for t in Task)
         return (self.status == ViewStatus.started) & (self.replicas <= self.view) & none
 
+    @sometimes
+    def built_views_get_their_entry(self) -> Bool:
+        """000, the same: there comes a time when the view is built."""
+        return self.status == ViewStatus.success
+
     @accepts(migrate)
     def tablets_are_moved_at_any_time(self, leaving: Term[Node], pending: Term[Node]) -> Bool:
         """000: it is for the coordinator "to react to following tablet operations": they do not wait for it."""
@@ -670,9 +677,36 @@ class ViewBuilding(Machine):
             "a replica",
             because="where there are several replicas, all of two nodes are; else nothing changes",
         ),
+        equivalent_replacement(
+            add_replica,
+            "write_both_read_old for allow_write_both_read_old",
+            because="tasks of a leaving replica are aborted where that stage ends: here there is none",
+        ),
+        equivalent_replacement(
+            remove_replica,
+            "write_both_read_old for allow_write_both_read_old",
+            because="its tasks are aborted at once, and not where that stage ends",
+        ),
+        equivalent_replacement(
+            write_both,
+            "streaming for write_both_read_old",
+            because="that every write reaches both replicas before one streams is tablet-migration's to promise",
+        ),
         equivalent_drop(stream, "it has no row yet", because="a row may be streamed again"),
         equivalent_loss(
             finish_with_copy, view, because="what is not inherited is built by the task"
+        ),
+        equivalent_replacement(
+            finish_with_copy,
+            "view[n] becomes: every n in Node: n is in view",
+            "view[n] becomes: pending for n (2)",
+            because="what is not inherited is built by the task",
+        ),
+        equivalent_replacement(
+            finish_with_task,
+            "view[n] becomes: every n in Node: n is in view and n is not in next",
+            "view[n] becomes: pending for n (3)",
+            because="a replica that lacks the row has a task, the new one or its own, that builds it",
         ),
         equivalent_disabled(start_late, because="a late request may as well be lost"),
         equivalent_loss(give_up, stage, because="an operation that does not fail goes on"),

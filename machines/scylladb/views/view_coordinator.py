@@ -33,6 +33,7 @@ from stagewright.spec import (
     constant,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_weakening,
     equivalents,
     every,
@@ -668,13 +669,26 @@ class ViewCoordinator(Machine):
         equivalent_loss(
             _may_send, called, because="a call of which the coordinator does not know is made again"
         ),
+        equivalent_replacement(
+            _may_send,
+            "called[s] becomes: no for yes",
+            because="a call of which the coordinator does not know is made again",
+        ),
         equivalent_drop(
             attach, "no call to the shard is under way", because="a call may be made again"
         ),
         equivalent_loss(
             register_staging, staged, because="a staging sstable may be of rows that the views have"
         ),
+        equivalent_replacement(
+            register_staging,
+            "staged[b][t] becomes: no for yes",
+            because="a staging sstable may be of rows that the views have",
+        ),
         equivalent_loss(choose_base, status, because="they may be started a step later"),
+        equivalent_replacement(
+            choose_base, "started for created", because="they may be started a step later"
+        ),
         equivalent_drop(finish_batch, "it is executed", because="a batch may be executed again"),
         equivalent_drop(
             restart, "the shard has a batch", because="a restart of an idle shard loses nothing"

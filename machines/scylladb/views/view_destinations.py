@@ -29,6 +29,7 @@ from stagewright.spec import (
     action,
     choose,
     equivalent_drop,
+    equivalent_replacement,
     equivalent_value,
     equivalent_weakening,
     equivalents,
@@ -320,9 +321,14 @@ class ViewDestinations(Machine):
     def processed_sstables_are_in_the_views(
         self, after: Self, v: Term[View], s: Term[Sstable]
     ) -> Bool:
-        """000, process_staging: "generate view updates and move to base directory"."""
+        """000, process_staging: "generate view updates and move to base directory": a task leaves neither to the generator."""
         processed = some(self._waits(r, s) & (after.place[r][s] == Place.base) for r in Replica)
-        return (processed & (self.status[v] != ViewStatus.none)).implies(after.view[v].has(s))
+        handed_on = some(
+            (self.place[r][s] == Place.with_task) & (after.place[r][s] == Place.with_generator)
+            for r in Replica
+        )
+        updated = (processed & (self.status[v] != ViewStatus.none)).implies(after.view[v].has(s))
+        return updated & ~handed_on
 
     @step_property
     def tasks_wait_for_the_migration(self, after: Self, s: Term[Sstable]) -> Bool:
@@ -355,6 +361,12 @@ class ViewDestinations(Machine):
             for r in Replica
         )
         return comes.implies(every(self.status[v] != ViewStatus.started for v in View))
+
+    @sometimes
+    def sstables_are_staged_while_a_view_is_built(self, v: Term[View], s: Term[Sstable]) -> Bool:
+        """000, the same: what a repair brings meanwhile waits in staging."""
+        building = self.status[v] == ViewStatus.started
+        return building & (self.place[Replica.leaving][s] == Place.with_task)
 
     @accepts(start_migration)
     def tablets_move_at_any_time(self) -> Bool:
@@ -464,6 +476,11 @@ class ViewDestinations(Machine):
             Views.built,
             lambda views: views.repair,
             TASK,
+            because="the text has it so: a task brings the rows to the view as the generator does",
+        ),
+        equivalent_replacement(
+            repair,
+            "with_task for with_generator",
             because="the text has it so: a task brings the rows to the view as the generator does",
         ),
         equivalent_drop(

@@ -33,6 +33,7 @@ from stagewright.spec import (
     choose,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_value,
     equivalents,
     every,
@@ -407,9 +408,12 @@ class ViewStaging(Machine):
 
     @step_property
     def tasks_are_created_for_something(self, after: Self) -> Bool:
-        """000: "a staging sstable was registered", or a task is rolled back; or it has not started any more."""
+        """000: "a staging sstable was registered", or a task is rolled back, which "means creating its duplicate", and not
+        two; or it has not started any more.
+        """
         cause = ~self.registering.is_empty() | self.aborted | self.started
-        return (after.waiting > self.waiting).implies(cause)
+        one = after.waiting <= self.waiting + 1
+        return (after.waiting > self.waiting).implies(cause & one)
 
     @step_property
     def tasks_are_finished_or_deleted(self, after: Self) -> Bool:
@@ -507,7 +511,18 @@ class ViewStaging(Machine):
         equivalent_drop(
             observe_abort, "a batch is executed", because="a batch that is done is over as well"
         ),
+        equivalent_replacement(
+            give_up_coming,
+            "staging for nowhere",
+            "nowhere for removed",
+            because="what came to a replica that is given up may as well never have been written",
+        ),
         equivalent_loss(give_up_leaving, standing, because="a migration may as well go on"),
+        equivalent_replacement(
+            give_up_leaving,
+            "standing becomes: leaving for replica",
+            because="a migration may as well go on",
+        ),
         equivalent_loss(
             restart,
             loaded,

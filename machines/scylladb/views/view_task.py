@@ -29,6 +29,7 @@ from stagewright.spec import (
     equivalent_disabled,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_value,
     equivalents,
     fault_budget,
@@ -47,6 +48,7 @@ from stagewright.spec import (
     sometimes,
     step_property,
     volatile,
+    wording,
 )
 
 
@@ -278,6 +280,12 @@ class ViewTask(Machine):
         """
         return (self.life == Life.finished).implies(self.worked)
 
+    @wording('000, "Lifetime of a task": "permanently marking them as finished"')
+    @sometimes
+    def finished_tasks_are_marked_so(self) -> Bool:
+        """A task that leaves group0 after the worker's answer is finished, and not one that is no longer needed."""
+        return self.life == Life.finished
+
     @invariant
     def answers_are_true(self) -> Bool:
         """000: "each view building worker keeps track of finished tasks locally": what it answers was done."""
@@ -440,6 +448,12 @@ class ViewTask(Machine):
             late,
             because="a late request may as well be lost, or arrive once more",
         ),
+        equivalent_replacement(
+            start_late,
+            "becomes: yes for no",
+            "older for current",
+            because="a late request may as well arrive once more",
+        ),
         equivalent_drop(
             refuse,
             "a call is under way",
@@ -463,6 +477,9 @@ class ViewTask(Machine):
             because="a request that nobody sent cannot be lost",
         ),
         equivalent_loss(drop_late, late, because="a request may as well be under way for ever"),
+        equivalent_replacement(
+            drop_late, "yes for no", because="a request may as well be under way for ever"
+        ),
         equivalent_drop(
             forget_answer,
             "it is known to be finished",

@@ -29,6 +29,7 @@ from stagewright.spec import (
     bounded,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalents,
     every,
     fault_budget,
@@ -231,6 +232,22 @@ class ViewUpdates(Machine):
             execute,
             read_at,
             because="what is deleted later is later; what is written later has an update of its own",
+        ),
+        equivalent_replacement(
+            finish,
+            "least of (read_at, 1) for greatest of (read_at, 1)",
+            because="what is deleted later is later; what is written later has an update of its own",
+        ),
+        equivalent_replacement(
+            write,
+            "puts[least of (timestamp + 1, 3)][k] is assigned: 2 for 1",
+            because="the next write's deletion is no older, and of an update and a deletion of one time the deletion holds",
+        ),
+        equivalent_replacement(
+            write, "timestamp becomes", because="timestamps between two writes may be left out"
+        ),
+        equivalent_replacement(
+            delete, "timestamp becomes", because="timestamps between two writes may be left out"
         ),
         equivalent_drop(
             forget, "it is executed, or done", because="where nothing was done nothing is forgotten"

@@ -27,6 +27,7 @@ from stagewright.spec import (
     choose,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_step,
     equivalents,
     final,
@@ -381,8 +382,10 @@ class ViewWakeups(Machine):
 
     @step_property
     def every_command_is_for_the_observer_to_see(self, after: Self) -> Bool:
-        """000: the worker "observes the group0 state", its own commands too."""
-        applied = (self.registrator == Registrator.adding) & (
+        """000: the worker "observes the group0 state", its own commands too: the registrator goes on with what it has taken
+        when group0 has changed by it.
+        """
+        applied = (self.registrator != Registrator.applied) & (
             after.registrator == Registrator.applied
         )
         return applied.implies(after.changed)
@@ -409,8 +412,12 @@ class ViewWakeups(Machine):
 
     @step_property
     def tasks_are_removed_when_answered(self, after: Self) -> Bool:
-        """000: "After the coordinator gets the response from the worker", tasks are removed."""
-        return (self.stored & ~after.stored).implies(self.call == Work.done)
+        """000: "After the coordinator gets the response from the worker", tasks are removed; a worker responds to a call."""
+        responds = (self.call != Work.done) & (after.call == Work.done)
+        removed = self.stored & ~after.stored
+        return removed.implies(self.call == Work.done) & responds.implies(
+            self.call == Work.executing
+        )
 
     @step_property
     def group0_does_not_change_while_the_loop_looks(self, after: Self) -> Bool:
@@ -469,10 +476,25 @@ class ViewWakeups(Machine):
         equivalent_step(observer, Observer.asleep, Observer.drowsy, because=AWAKE),
         equivalent_step(loop, Loop.asleep, Loop.drowsy, because=AWAKE),
         equivalent_loss(queue_sstable, queued, because="there may as well be no sstable"),
+        equivalent_replacement(
+            queue_sstable,
+            "queued becomes: no for yes",
+            because="there may as well be no sstable",
+        ),
         equivalent_loss(start_batch, batch, because="a batch may as well not start"),
         equivalent_loss(apply_change, changed, because="there may as well be no change"),
+        equivalent_replacement(
+            apply_change,
+            "changed becomes: no for yes",
+            because="there may as well be no change",
+        ),
         equivalent_drop(
             add_entry, "an sstable is queued", because="a command about nothing stores nothing"
+        ),
+        equivalent_replacement(
+            find_nothing,
+            "asleep for drowsy",
+            because="a fiber that sleeps as soon as it releases the mutex misses nothing",
         ),
         equivalent_loss(wait, registrator, because=AWAKE),
         equivalent_drop(
@@ -484,10 +506,27 @@ class ViewWakeups(Machine):
         equivalent_loss(_wake_observer, observer, because=AWAKE),
         equivalent_drop(create_task, "none is stored", because="what is stored is stored already"),
         equivalent_loss(create_task, stored, because="there may as well be no task"),
+        equivalent_replacement(
+            create_task,
+            "stored becomes: no for yes",
+            because="there may as well be no task",
+        ),
         equivalent_loss(create_task, loop, because=AWAKE),
         equivalent_drop(
             call_worker, "loop is looking", because="a worker may be called at any time"
         ),
+        equivalent_replacement(
+            call_worker,
+            "asleep for drowsy",
+            because="while the loop looks, only an answer may come, and of a finished task it has nothing to do",
+        ),
+        equivalent_replacement(
+            _wake_loop,
+            "looking for awake",
+            because="who is woken may as well take the guard at once: it was free",
+        ),
+        equivalent_replacement(answer_call, "news becomes: no for yes", because=REMOVED),
+        equivalent_replacement(remove_task, "news becomes: no for yes", because=REMOVED),
         equivalent_loss(answer_call, news, loop, because=REMOVED),
         equivalent_loss(remove_task, news, loop, because=REMOVED),
         equivalent_loss(await_event, loop, because=AWAKE),

@@ -486,4 +486,21 @@ class ANewLeaderIsRefusedWhileABatchRuns(TabletViews):
         super().attach(n, t, k)
 
 
+@known_bug(
+    "000-171",
+    "design document 000, Schema: once the view is built, an entry is created",
+    breaks=ViewBuilding.built_views_get_their_entry,
+    budgets={**CALM, ViewBuilding.failures: 0},
+)
+class ViewsWithoutTasksAreTakenForDropped(ViewBuilding):
+    """Of a dropped view no task is stored: a view whose last task was removed was taken for one, and got no entry."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def mark_view_built(self) -> None:
+        """The view has no task any more: it is forgotten."""
+        require(self.status == ViewStatus.started, "there is a view")
+        require(~some(self.is_stored(t) for t in Task), "it has no task")
+        self.status = ViewStatus.dropped
+
+
 BUGS = known_bugs_in(globals())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from stagewright.machines.scylladb.views.view_coordinator import ViewStatus
 from stagewright.machines.scylladb.views.view_destinations import (
     Migration,
@@ -15,13 +13,24 @@ from stagewright.machines.scylladb.views.view_destinations import (
     Views,
 )
 from stagewright.machines.scylladb.views.view_resize import (
-    Tablet,
+    Becomes,
+    Id,
+    Slot,
     Type,
     ViewResize,
 )
 from stagewright.machines.scylladb.views.view_staging import Sstable, Standing, ViewStaging
 from stagewright.machines.scylladb.views.view_task import COORDINATOR, TOPOLOGY, WORKER, Work
-from stagewright.spec import Bool, Fairness, Term, action, choose, require, some
+from stagewright.spec import (
+    Bool,
+    Fairness,
+    Number,
+    Term,
+    action,
+    choose,
+    require,
+    some,
+)
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 WEAK = Fairness.WEAK
@@ -41,26 +50,21 @@ class AMergeLeavesTheOldTasks(ViewResize):
     no tablet, and stayed until their view was built.
     """
 
-    def _is_to_process(self, _new: Tablet, comes_from: Mapping[Tablet, Bool]) -> Bool:
-        return super()._is_to_process(_new, comes_from) | self.staging[_new]
+    def _is_to_process(self, new: Number, becomes: Becomes) -> Bool:
+        return super()._is_to_process(new, becomes) | self.staging[new]
 
-    def _start(self, t: Term[Tablet], kind: Type) -> None:
+    def _start(self, t: Number, kind: Type) -> None:
         super()._start(t, kind)
-        require(self._is_there(t), "there is such a tablet")
+        require(self._is_tablet(t), "there is such a tablet")
 
     @action(by=COORDINATOR, fair=WEAK)
     def mark_view_built(self) -> None:
         """No tablet has a task."""
-        left = some(
-            (self.building[t] | self.staging[t]) & (self.ends.size() > t.value) for t in Tablet
-        )
+        left = some(self.building[self.id[s]] | self.staging[self.id[s]] for s in Slot)
         require(~left, "no tablet has a task")
         require(self.batch == Work.none, "none is executed")
         require(~self.built, "not built yet")
         self.built = True
-
-    def _is_there(self, t: Term[Tablet]) -> Bool:
-        return some((t == tablet) & (self.ends.size() > tablet.value) for tablet in list(Tablet))
 
 
 @known_bug(
@@ -87,7 +91,7 @@ class TasksAreRemovedWhenTheyBegin(ViewResize):
     """The row of a task was deleted when its batch began: no resize that came then knew that there was anything to do."""
 
     @action(by=COORDINATOR, fair=WEAK)
-    def start_building(self, t: Term[Tablet]) -> None:
+    def start_building(self, t: Id) -> None:
         """The shard gets the task to build the view from a tablet, and group0 stores it no longer."""
         super().start_building(t)
         self.building[t] = False

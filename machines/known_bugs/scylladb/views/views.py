@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.views.view_building import Task, ViewBuilding
 from stagewright.machines.scylladb.views.view_coordinator import (
@@ -12,20 +10,25 @@ from stagewright.machines.scylladb.views.view_coordinator import (
 from stagewright.machines.scylladb.views.view_destinations import (
     Destination,
     Migration,
+    Place as SstablePlace,
     Replica,
     Sstable,
     View,
     ViewDestinations,
 )
 from stagewright.machines.scylladb.views.view_range import ViewRange
-from stagewright.machines.scylladb.views.view_resize import Ends, Slot, Tablet, ViewResize
+from stagewright.machines.scylladb.views.view_resize import (
+    Ids,
+    Slot,
+    ViewResize,
+)
 from stagewright.machines.scylladb.views.view_staging import (
     WEAK,
     Place,
     Sstable as StagingSstable,
     ViewStaging,
 )
-from stagewright.machines.scylladb.views.view_task import WORKER, Life, ViewTask, Work
+from stagewright.machines.scylladb.views.view_task import TOPOLOGY, WORKER, Life, ViewTask, Work
 from stagewright.machines.scylladb.views.view_updates import Key, ViewUpdates
 from stagewright.machines.scylladb.views.view_wakeups import ViewWakeups
 from stagewright.machines.scylladb.views.view_worker import ViewWorker
@@ -121,7 +124,7 @@ class StagingStaysUnderTheOldToken(ViewResize):
     sstables under the old one, where no task looks.
     """
 
-    def _find_anew(self, tokens: Mapping[Slot, Term[Slot]]) -> None:
+    def _find_anew(self, after: Ids) -> None:
         """The worker's map is left as it is."""
 
 
@@ -181,7 +184,7 @@ class MergedTaskByHalving(ViewResize):
     for the wrong tablet.
     """
 
-    def _becomes_in_merge(self, s: Slot, new: Tablet, _after: Ends) -> Bool:
+    def _becomes_in_merge(self, s: Term[Slot], new: Number, _after: Ids) -> Bool:
         return self._halves(s, new)
 
 
@@ -246,6 +249,23 @@ class OnlyWhereAllViewsAreBuilt(ViewDestinations):
         started = some(self.status[v] == ViewStatus.started for v in View)
         decided = super()._after_repair()
         return choose(all_built | started, decided, Destination.normal_directory)
+
+
+@known_bug(
+    "000-172",
+    "design document 000, Staging sstables: create view building tasks for this sstable",
+    breaks=ViewDestinations.sstables_are_staged_while_a_view_is_built,
+)
+class RepairedRowsOfUnfinishedViewsAreRefused(ViewDestinations):
+    """While a view was being built, a repair took its rows for those that the builder is about to read, and wrote none."""
+
+    @action(by=TOPOLOGY)
+    def repair(self, r: Term[Replica], s: Term[Sstable]) -> None:
+        """A repair brings rows, and they are written where no view is being built."""
+        require(self._serves(r), "the tablet is not in transition")
+        require(self._is_nowhere(s), "a new sstable")
+        building = some(self.status[v] == ViewStatus.started for v in View)
+        self.place[r][s] = choose(building, SstablePlace.nowhere, self._put(self._after_repair()))
 
 
 @known_bug(

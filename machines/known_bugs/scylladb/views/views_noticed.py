@@ -13,7 +13,8 @@ from stagewright.machines.scylladb.views.view_coordinator import (
 )
 from stagewright.machines.scylladb.views.view_range import Token, ViewRange
 from stagewright.machines.scylladb.views.view_resize import (
-    Tablet as ResizedTablet,
+    LAST,
+    Id,
     Type,
     ViewResize,
 )
@@ -36,7 +37,15 @@ from stagewright.machines.scylladb.views.view_wakeups import (
 )
 from stagewright.machines.scylladb.views.view_worker import CLIENT, Flush, View, ViewWorker
 from stagewright.machines.systems.tablet_views import Tablet as MovingTablet, TabletViews
-from stagewright.spec import Term, action, choose, every, require, some
+from stagewright.spec import (
+    Term,
+    action,
+    choose,
+    every,
+    numbers,
+    require,
+    some,
+)
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 OBSERVED = (
@@ -353,9 +362,9 @@ class StagingComesFirst(ViewResize):
     """No range was built while a tablet whose range was built had staging sstables: a repair held up a new view."""
 
     @action(by=COORDINATOR, fair=WEAK)
-    def start_building(self, t: Term[ResizedTablet]) -> None:
+    def start_building(self, t: Id) -> None:
         """The shard gets a range to build when nothing is staged that might be processed."""
-        waits = some(self.staging[u] & ~self.building[u] for u in ResizedTablet)
+        waits = some(self.staging[u] & ~self.building[u] for u in numbers(0, LAST))
         require(~waits, "nothing is staged")
         super().start_building(t)
 
@@ -370,9 +379,9 @@ class AllRangesComeFirst(ViewResize):
     """Staging sstables were processed when all ranges of the table were built, which takes days."""
 
     @action(by=COORDINATOR, fair=WEAK)
-    def start_processing(self, t: Term[ResizedTablet]) -> None:
+    def start_processing(self, t: Id) -> None:
         """The shard gets the task to process staging sstables of a table whose ranges are built."""
-        require(every(~self.building[u] for u in ResizedTablet), "all ranges are built")
+        require(every(~self.building[u] for u in numbers(0, LAST)), "all ranges are built")
         super().start_processing(t)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from stagewright.machines.scylladb.cluster import CLIENT, Node
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 from stagewright.machines.scylladb.views.view_coordinator import ViewStatus
+from stagewright.machines.scylladb.views.view_destinations import Destination
 from stagewright.machines.scylladb.views.view_resize import Type
 from stagewright.machines.scylladb.views.view_task import TOPOLOGY, Life
 from stagewright.machines.systems.tablet_views import WEAK, Row, Tablet, TabletViews
@@ -42,6 +43,35 @@ class StagedRowsMoveToTheBaseDirectory(TabletViews):
 
     def _stays_staged(self) -> Bool:
         return super()._stays_staged() & (self.status == ViewStatus.none)
+
+
+@known_bug(
+    "000-173",
+    "design document 000, Staging sstables: use normal directory, or use staging directory",
+    breaks=TabletViews.sstables_go_to_one_directory,
+    budgets={
+        TabletViews.migrations: 0,
+        TabletViews.splits: 0,
+        TabletViews.leader_changes: 0,
+    },
+)
+class RepairedSstablesAreLinkedIntoStaging(TabletViews):
+    """A repair wrote its sstable to the base directory, and a link to it to the staging directory: a batch that built the
+    range made the same view updates as the one that processed what is staged.
+    """
+
+    @action(by=TOPOLOGY, spends=TabletViews.repairs)
+    def repair(self, r: Term[Row], n: Term[Node]) -> None:
+        """A repair brings a row, which is staged as well where a view is being built."""
+        require(self._is_new(r), "a new row")
+        t = self._owner(r)
+        require(self._is_at_rest(t) & (self.host[t] == n), "the tablet's replica, at rest")
+        require(self.status != ViewStatus.success, "the view is not built")
+        self.written.add(r)
+        self.base[n].add(r)
+        staged = self._destination() != Destination.normal_directory
+        self.staged[n].put(r, staged)
+        self._register(t, staged)
 
 
 @known_bug(

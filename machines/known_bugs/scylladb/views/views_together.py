@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from stagewright.machines.scylladb.views.view_coordinator import (
     WEAK,
     Base,
@@ -18,9 +16,10 @@ from stagewright.machines.scylladb.views.view_destinations import (
     ViewDestinations,
 )
 from stagewright.machines.scylladb.views.view_resize import (
-    Ends,
+    LAST,
+    Becomes,
+    Ids,
     Slot,
-    Tablet as ResizedTablet,
     Type,
     ViewResize,
 )
@@ -29,7 +28,6 @@ from stagewright.machines.scylladb.views.view_worker import View as WorkerView, 
 from stagewright.spec import (
     ANY,
     Bool,
-    Number,
     SetVar,
     Term,
     action,
@@ -38,6 +36,8 @@ from stagewright.spec import (
     every,
     flag,
     initially,
+    number,
+    numbers,
     per,
     require,
     set_of,
@@ -162,26 +162,25 @@ class WhoReadsTheTabletProcessesStagingToo(ViewCoordinator):
 class AMergedTabletHasTwoTasks(ViewResize):
     """Two tablets merged, each with a task: the new one had two, and was read twice."""
 
-    twice = per(ResizedTablet, flag())  # the tablet has two build_range tasks
+    twice = per(number(0, LAST), flag())  # the tablet has two build_range tasks
 
-    def _adjust(self, after: Ends, becomes: Callable[[Slot, ResizedTablet], Bool]) -> None:
-        tasks: dict[ResizedTablet, Number] = {}
-        for new in ResizedTablet:
-            old = [t for t in ResizedTablet if t.value >= new.value]
-            tasks[new] = count(self.building[t] & self._comes_from(new, t, becomes) for t in old)
+    def _adjust(self, after: Ids, becomes: Becomes) -> None:
+        for new in numbers(0, LAST):
+            tasks = count(
+                self.building[self.id[s]] & self._ends_at(s) & becomes(s, new) for s in Slot
+            )
+            self.twice[new] = tasks > 1
         super()._adjust(after, becomes)
-        for new in ResizedTablet:
-            self.twice[new] = tasks[new] > 1
 
     @action(by=COORDINATOR, fair=WEAK)
     def remove_finished(self) -> None:
         """The coordinator removes the finished task, of which there may be another one."""
         require(self.batch == Work.done, "the batch is done")
         require(~self.stale, "its task is still in group0")
-        for t in ResizedTablet:
-            removed = (self.tablet == t) & (self.type == Type.build_range)
-            self.building[t] = self.building[t] & (~removed | self.twice[t])
-            self.twice[t] = self.twice[t] & ~removed
+        built = self.type == Type.build_range
+        another = self.twice[self.tablet]
+        self.building[self.tablet] = self.building[self.tablet] & (~built | another)
+        self.twice[self.tablet] = another & ~built
         self._end_batch()
 
 
