@@ -170,6 +170,10 @@ class IndexBuild(Machine):
                 UniqueIndex.rows_without_a_rival_are_backfilled,
                 because="a job backfills rows while it is at J3, and none that its checkpoint is past",
             ),
+            restricted(
+                UniqueIndex.violations_are_found,
+                because="a job looks for them while it is at J3, and in an index that was created",
+            ),
         ),
     )
 
