@@ -257,6 +257,7 @@ INDEX_BACKFILL = Document(
                 BackfillLeaders.answers_are_heard_at_any_time,
                 BackfillThrottle.checkpoints_are_recorded_as_they_come,
                 IndexBuild.checkpoints_stand_for_entries,
+                IndexBuild.chunks_keep_what_others_have_built,
                 BackfillJob.a_chunk_is_of_one_tablet,
                 BackfillJobs.a_step_is_of_one_job,
                 BackfillChunks.only_the_last_chunk_is_repeated,
