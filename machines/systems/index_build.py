@@ -516,12 +516,12 @@ class IndexBuild(Machine):
         """
         return self._may(t, lambda p: p.read)
 
-    @sometimes(at={Index: 1})
+    @sometimes(at={Tablet: 1, Key: 1, faults: 0})
     def clients_hear_of_success(self) -> Bool:
         """002: "It would be possible to query and determine the status": some client is told that it has its index."""
         return self.answered == Status.success
 
-    @sometimes(at={Index: 1})
+    @sometimes(at={Tablet: 1, Key: 1, faults: 0})
     def clients_hear_of_failures(self) -> Bool:
         """002: "the CREATE INDEX command should abort and result in a failure": two rows have shared a key."""
         return self.answered == Status.failed
@@ -584,10 +584,17 @@ class IndexBuild(Machine):
         ),
         equivalent_loss(write, new_key, because="a client may as well delete the row"),
         equivalent_loss(
-            _begin,
-            to_delete,
+            delete,
             to_write,
-            because="nobody reads an index that is on its way out: who knows of that may leave it out",
+            because="a delete writes no entry, and may be waited for like an old one",
+        ),
+        equivalent_replacement(
+            delete,
+            "to_write becomes",
+            because="a delete writes no entry, and may be waited for like an old one",
+        ),
+        equivalent_loss(
+            abort_old_transaction, to_write, because="an old transaction has no entry to write"
         ),
         equivalent_value(
             Permission.write_and_delete_while_removing,
