@@ -637,7 +637,8 @@ class IndexBuild(Machine):
         equivalent_replacement(
             _is_to_scan,
             "no checkpoint is past them",
-            because="a row gets the same entry, scanned again or with others",
+            "the rows are in the tablet",
+            because="a row gets the same entry, scanned again or with the rows of another tablet",
         ),
         equivalent_replacement(
             compact,

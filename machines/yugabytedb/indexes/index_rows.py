@@ -520,7 +520,7 @@ class IndexRows(Machine):
         only_when(self.era.stepwise_removal)
         return self.index.permission.column(lambda p: p.kept)
 
-    @sometimes
+    @sometimes(at={drops: 0, writes: 1})
     def indexes_are_built_under_writes(self, after: Self, r: Term[Row]) -> Bool:
         """002, Design Goals: indexes are built "without locking out reads or writes on the table": also the build for
         a table whose rows change during the scan succeeds.
