@@ -31,6 +31,7 @@ INDEX_BACKFILL = Document(
             (
                 IndexPermissions.a_published_index_violates_nothing,
                 IndexRows.writes_are_not_locked_out,
+                IndexRows.indexes_are_built_under_writes,
                 IndexRows.no_orphan_entry,
                 IndexRows.a_deleted_index_is_empty,
                 IndexLife.builds_end,
@@ -107,6 +108,7 @@ INDEX_BACKFILL = Document(
                 BackfillJob.published_indexes_serve_reads,
                 BackfillJob.published_indexes_go_on_serving_reads,
                 PostgresIndex.published_indexes_go_on_serving_reads,
+                PostgresIndex.valid_indexes_are_used,
                 PostgresRows.valid_indexes_are_read_at_any_time,
                 BackfillVersions.reads_since_t_read_use_the_index,
             ),
@@ -131,6 +133,7 @@ INDEX_BACKFILL = Document(
             (
                 IndexPermissions.indexes_begin_without_reads,
                 IndexPermissions.two_versions_are_in_use,
+                IndexPermissions.rounds_are_made_for_a_change,
                 IndexLife.servers_learn_at_any_time,
                 PostgresIndex.backends_learn_at_any_time,
                 PostgresIndex.backfill_waits_for_every_backend,
@@ -194,6 +197,7 @@ INDEX_BACKFILL = Document(
                 BackfillVersions.history_of_the_table_goes_during_the_scan,
                 BackfillVersions.the_index_is_compacted_while_it_is_built,
                 UniqueIndex.entries_are_written_in_batches,
+                UniqueIndex.rows_without_a_rival_are_backfilled,
                 IndexBuild.entries_of_a_tablet_are_written_in_batches,
                 BackfillVersions.history_can_go,
             ),
@@ -201,6 +205,7 @@ INDEX_BACKFILL = Document(
         Section(
             "Detecting constraint violations",
             (
+                UniqueIndex.violations_are_found,
                 UniqueIndex.no_row_takes_a_key_from_another,
                 UniqueIndex.keys_that_no_row_has_are_free,
                 UniqueIndex.reads_are_not_locked_out,
@@ -252,6 +257,7 @@ INDEX_BACKFILL = Document(
                 BackfillLeaders.answers_are_heard_at_any_time,
                 BackfillThrottle.checkpoints_are_recorded_as_they_come,
                 IndexBuild.checkpoints_stand_for_entries,
+                IndexBuild.chunks_keep_what_others_have_built,
                 BackfillJob.a_chunk_is_of_one_tablet,
                 BackfillJobs.a_step_is_of_one_job,
                 BackfillChunks.only_the_last_chunk_is_repeated,

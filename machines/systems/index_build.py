@@ -8,6 +8,7 @@ by the permission that its server has, and commits when the build may be elsewhe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
@@ -49,6 +50,7 @@ from stagewright.spec import (
     constant,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_value,
     equivalent_weakening,
     equivalent_without,
@@ -170,6 +172,10 @@ class IndexBuild(Machine):
                 UniqueIndex.rows_without_a_rival_are_backfilled,
                 because="a job backfills rows while it is at J3, and none that its checkpoint is past",
             ),
+            restricted(
+                UniqueIndex.violations_are_found,
+                because="a job looks for them while it is at J3, and in an index that was created",
+            ),
         ),
     )
 
@@ -180,7 +186,9 @@ class IndexBuild(Machine):
     # the transaction of a client that has written a row, and holds its lock
     pending: OptionalVar[Row] = optional(Row)
     new_key: OptionalVar[Key] = optional(Key)  # none: the row is deleted
-    under: OneVar[Permission] = one_of(Permission, init=Permission.absent)
+    # what its server has planned for the index: to delete the row's old entry, and to write the new one
+    to_delete: FlagVar = flag()
+    to_write: FlagVar = flag()
     # a transaction was aborted that writes to the index, or that no tablet waited for
     wrong_abort: FlagVar = flag()
     # what clients were answered
@@ -223,7 +231,7 @@ class IndexBuild(Machine):
         require(self.pending == r, "the transaction has written the row")
         require(self._is_in_order(time), "the time is that of a commit now")
         require(self._is_free_for(r), "the key is free in the index, or the row's own")
-        self.rows.enter(r, self.new_key, time, self._deletes(), self._writes())
+        self.rows.enter(r, self.new_key, time, self.to_delete, self.to_write)
         self._end()
 
     @action
@@ -240,7 +248,7 @@ class IndexBuild(Machine):
         require(self.job.step == Step.get_safe_time, "tablets are asked for their safe times")
         require(self._is_old(), "a transaction from before WRITE_AND_DELETE is pending")
         asked = self.job.step == Step.get_safe_time
-        self.wrong_abort = self.wrong_abort | self.under.column(lambda p: p.write) | ~asked
+        self.wrong_abort = self.wrong_abort | self.to_write | ~asked
         self._end()
 
     @action(by=MASTER, fair=WEAK)
@@ -303,26 +311,18 @@ class IndexBuild(Machine):
     def _begin(self, r: Term[Row], t: Term[Tablet]) -> None:
         bounded(self.pending.is_none(), "one transaction is followed at a time")
         self.pending = r
-        self.under = self._learned(t)
+        self.to_delete = self._may(t, lambda p: p.delete)
+        self.to_write = self._may(t, lambda p: p.write)
 
     def _end(self) -> None:
         self.pending = None
         self.new_key = None
-        self.under = Permission.absent
+        self.to_delete = False
+        self.to_write = False
 
-    def _learned(self, t: Term[Tablet]) -> Term[Permission]:
-        """The permission of the one index, as a server has it."""
-        found = Term.of(Permission.absent)
-        for p in Permission:
-            known = some(self.job.created.has(i) & (self.job.known[t][i] == p) for i in Index)
-            found = choose(known, p, found)
-        return found
-
-    def _writes(self) -> Bool:
-        return self.under.column(lambda p: p.write)
-
-    def _deletes(self) -> Bool:
-        return self.under.column(lambda p: p.delete)
+    def _may(self, t: Term[Tablet], allowed: Callable[[Permission], bool]) -> Bool:
+        """A server has a permission of the one index that allows it."""
+        return some(self.job.known[t][i].column(allowed) for i in Index)
 
     def _is_in_order(self, time: Term[Time]) -> Bool:
         """Until the time of the scan is chosen, commits are before it, and afterwards behind it."""
@@ -331,10 +331,10 @@ class IndexBuild(Machine):
 
     def _is_free_for(self, r: Term[Row]) -> Bool:
         taken = some((self.new_key == k) & self.rows.is_taken(k, r) for k in Key)
-        return ~(self._writes() & taken)
+        return ~(self.to_write & taken)
 
     def _is_old(self) -> Bool:
-        return self.pending.is_some() & ~self._writes()
+        return self.pending.is_some() & ~self.to_write
 
     def _old_transactions_have_ended(self) -> None:
         require(~self._is_old(), "no transaction from before WRITE_AND_DELETE is pending")
@@ -384,7 +384,7 @@ class IndexBuild(Machine):
         """002, READ_WRITE_AND_DELETE: the index "can be used to serve reads": whichever server reads it finds what
         the table has, whatever was pending, and whoever led the build.
         """
-        reads = self._learned(t).column(lambda p: p.read)
+        reads = self._may(t, lambda p: p.read)
         return reads.implies(self._finds(r, k))
 
     @invariant
@@ -395,7 +395,7 @@ class IndexBuild(Machine):
         shares = some((q != r) & (self.rows.key[q] == k) for q in Row)
         sound = self._finds(r, k) & ~((self.rows.key[r] == k) & shares)
         failed = (self.answered == Status.failed).implies(self.rows.had_a_duplicate())
-        read = every(self._learned(t).column(lambda p: p.read) for t in Tablet)
+        read = every(self._may(t, lambda p: p.read) for t in Tablet)
         return failed & (self.answered == Status.success).implies(sound & read)
 
     @step_property
@@ -417,6 +417,15 @@ class IndexBuild(Machine):
         )
         here = (self.recorded.has(r) | done) & (self.rows.key_at_t_read[r] == k)
         return here.implies(entered)
+
+    @step_property
+    def chunks_keep_what_others_have_built(self, after: Self, r: Term[Row]) -> Bool:
+        """002, Checkpointing: the master "persists the checkpointing info", and goes on "for completing the entire key range":
+        the row that one chunk is past no other chunk brings back, of its tablet or of another.
+        """
+        step = Step.backfill_tablets
+        scans = (self.job.step == step) & (after.job.step == step)
+        return (scans & self.recorded.has(r)).implies(after.recorded.has(r))
 
     @accepts(commit)
     def keys_are_refused_only_if_taken(self, r: Term[Row], time: Term[Time]) -> Bool:
@@ -495,8 +504,8 @@ class IndexBuild(Machine):
 
     @lemma
     def nothing_is_left_of_a_transaction(self) -> Bool:
-        """Where none is pending, there is no key to write, and no permission that it was planned by."""
-        nothing = self.new_key.is_none() & (self.under == Permission.absent)
+        """Where none is pending, there is no key to write, and nothing is planned for the index."""
+        nothing = self.new_key.is_none() & ~self.to_delete & ~self.to_write
         return self.pending.is_none().implies(nothing)
 
     @lemma
@@ -505,14 +514,14 @@ class IndexBuild(Machine):
         """002, READ_WRITE_AND_DELETE: the index "can be used to serve reads": on every server, in the end. A lemma:
         `clients_hear_of_success`, when every server reads the index (`what_clients_are_told_is_so`).
         """
-        return self._learned(t).column(lambda p: p.read)
+        return self._may(t, lambda p: p.read)
 
-    @sometimes(at={Index: 1})
+    @sometimes(at={Tablet: 1, Key: 1, faults: 0})
     def clients_hear_of_success(self) -> Bool:
         """002: "It would be possible to query and determine the status": some client is told that it has its index."""
         return self.answered == Status.success
 
-    @sometimes(at={Index: 1})
+    @sometimes(at={Tablet: 1, Key: 1, faults: 0})
     def clients_hear_of_failures(self) -> Bool:
         """002: "the CREATE INDEX command should abort and result in a failure": two rows have shared a key."""
         return self.answered == Status.failed
@@ -575,9 +584,17 @@ class IndexBuild(Machine):
         ),
         equivalent_loss(write, new_key, because="a client may as well delete the row"),
         equivalent_loss(
-            _begin,
-            under,
-            because="nobody reads an index that is on its way out: who knows of that may leave it out",
+            delete,
+            to_write,
+            because="a delete writes no entry, and may be waited for like an old one",
+        ),
+        equivalent_replacement(
+            delete,
+            "to_write becomes",
+            because="a delete writes no entry, and may be waited for like an old one",
+        ),
+        equivalent_loss(
+            abort_old_transaction, to_write, because="an old transaction has no entry to write"
         ),
         equivalent_value(
             Permission.write_and_delete_while_removing,
@@ -616,6 +633,27 @@ class IndexBuild(Machine):
             "no checkpoint is past them",
             "the rows are in the tablet",
             because="a row gets the same entry, scanned again or with the rows of another tablet",
+        ),
+        equivalent_replacement(
+            _is_to_scan,
+            "no checkpoint is past them",
+            "the rows are in the tablet",
+            because="a row gets the same entry, scanned again or with the rows of another tablet",
+        ),
+        equivalent_replacement(
+            compact,
+            "[earlier].row becomes: later for t_read (2)",
+            "[t_read].row becomes: latest for later (2)",
+            "[t_read].row becomes: before_index for latest (2)",
+            "[later].row becomes: before_index for latest (2)",
+            because="a compaction may leave what it could remove",
+        ),
+        equivalent_replacement(
+            compact,
+            "[before_index].delete_marker becomes: yes for no",
+            "[earlier].delete_marker becomes: yes for no",
+            "[t_read].delete_marker becomes: yes for no",
+            because="what a marker up to `t_read` hides was backfilled, too, above it",
         ),
         equivalent_drop(
             write_entries,

@@ -316,14 +316,14 @@ class BackendsLearnWhenTheJobIsDone(PostgresIndex):
     breaks=UniqueIndex.entries_are_written_in_batches,
     budgets={UniqueIndex.writes: 0},
 )
-class RowsAreCheckedOneByOne(UniqueIndex):
-    """Each row of a unique index was checked, and written, before the next was read."""
+class RowsAreWrittenOneByOne(UniqueIndex):
+    """The rows of a batch were checked together, and one of them was written before the others were read again."""
 
     @action(fair=WEAK)
     def backfill(self, r: Term[UniqueRow], q: Term[UniqueRow]) -> None:
-        """A row passes the checks and is written to the index."""
-        require(r == q, "it is one row")
-        super().backfill(r, q)
+        """A batch passes the checks, and a row of it is written to the index."""
+        require(~self.is_duplicate(q), "the other row of the batch passes the checks, too")
+        super().backfill(r, r)
 
 
 @known_bug(

@@ -8,7 +8,7 @@ from stagewright.machines.yugabytedb.backfill.backfill_table import Index, Table
 from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, MASTER
 from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
 from stagewright.machines.yugabytedb.indexes.unique_index import Key, Row, reclaim
-from stagewright.spec import Bool, Term, action, choose, only_when, require, some
+from stagewright.spec import Bool, FlagVar, Term, action, choose, flag, only_when, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 
@@ -45,7 +45,7 @@ class CheckCountsWhatIsPending(IndexBuild):
 
     def _fails_the_check(self, r: Term[Row]) -> None:
         same = self.new_key.is_some() & (self.new_key == self.rows.key_at_t_read[r])
-        pending = self.pending.is_some() & (self.pending != r) & self._writes() & same
+        pending = self.pending.is_some() & (self.pending != r) & self.to_write & same
         require(self.rows.is_duplicate(r) | pending, "another row has the key, or asks for it")
         self.rows.build = Status.failed
 
@@ -63,8 +63,15 @@ class KeysAreCheckedFromDoBackfillOn(IndexBuild):
     A transaction of before commits when the rows are backfilled, and the check backwards in time has been made.
     """
 
+    unchecked: FlagVar = flag()  # the transaction was planned under WRITE_AND_DELETE
+
+    def _begin(self, r: Term[Row], t: Term[Tablet]) -> None:
+        super()._begin(r, t)
+        before = some(self.job.known[t][i] == Permission.write_and_delete for i in Index)
+        self.unchecked = before
+
     def _is_free_for(self, r: Term[Row]) -> Bool:
-        return super()._is_free_for(r) | (self.under == Permission.write_and_delete)
+        return super()._is_free_for(r) | self.unchecked
 
 
 @known_bug(
@@ -315,6 +322,23 @@ class ChangedRowsAreLeftOut(IndexBuild):
         self.job.backfill_chunk(t)
         self.rows.backfilled.add(r)
         self._record(r, r)
+
+
+@known_bug(
+    "002-186",
+    'design document 002, Checkpointing: the master "persists the checkpointing info"',
+    breaks=IndexBuild.chunks_keep_what_others_have_built,
+    sizes={Index: 1},
+    budgets={IndexBuild.writes: 0, IndexBuild.faults: 0},
+)
+class OneCheckpointForAllTablets(IndexBuild):
+    """The table had one checkpoint, which was that of the tablet that had answered last: the others were read again."""
+
+    def _record(self, r: Term[Row], q: Term[Row]) -> None:
+        for each in Row:
+            same = some((self.tablet[each] == t) & (self.tablet[r] == t) for t in Tablet)
+            kept = same & self.recorded.has(each)
+            self.recorded.put(each, kept | (each == r) | (each == q))
 
 
 BUGS = known_bugs_in(globals())

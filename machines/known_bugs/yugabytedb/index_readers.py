@@ -145,4 +145,20 @@ class BackendsAreWaitedForAtTheEnd(PostgresIndex):
         self._wait_for_backends()
 
 
+@known_bug(
+    "002-181",
+    'design document 002, READ_WRITE_AND_DELETE: the index "can be used to serve reads"',
+    breaks=PostgresIndex.valid_indexes_are_used,
+)
+class AnswersOfPostgresAreErrors(PostgresIndex):
+    """Postgres answers to the last chunk that no row is left, which the master took for an error: it failed each index."""
+
+    @action(by=MASTER, fair=WEAK)
+    def finish_backfill(self) -> None:
+        """The rows of all tablets are in the index, and the job fails."""
+        require(self.job == Job.running, "the job is running")
+        require(~self.violates_constraint, "no row violates a constraint")
+        self.job = Job.failed
+
+
 BUGS = known_bugs_in(globals())

@@ -5,16 +5,18 @@ from __future__ import annotations
 from itertools import pairwise
 
 from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, MASTER, WEAK, Server
+from stagewright.machines.yugabytedb.indexes.index_life import Job
 from stagewright.machines.yugabytedb.indexes.index_rows import (
     HybridTime,
     IndexRows,
+    PromptIndex,
     Row,
     Stored,
     Value,
     number_of,
 )
 from stagewright.machines.yugabytedb.indexes.index_states import Permission
-from stagewright.spec import Bool, BudgetName, Term, action, choose, every, require, some
+from stagewright.spec import Bool, BudgetName, Term, action, choose, every, part, require, some
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 ONE_WRITE: dict[BudgetName, int | None] = {IndexRows.writes: 1, IndexRows.drops: 0}
@@ -257,6 +259,49 @@ class WhatIsOldIsAbortedAtOnce(IndexRows):
         require(self._is_old(s), "a transaction from before WRITE_AND_DELETE is pending")
         self.wrong_abort = self.wrong_abort | self._writes_every_entry(s) | ~self._waits()
         self._end(s)
+
+
+class IndexOfATableAtRest(PromptIndex):
+    """An index that fails also because of rows that have changed."""
+
+    @action(by=MASTER, fair=WEAK)
+    def find_change(self) -> None:
+        """A row is not what was scanned."""
+        require(self.job == Job.running, "the job is running")
+        self.job = Job.failed
+
+
+@known_bug(
+    "002-182",
+    'design document 002, Design Goals: "without locking out reads or writes on the table"',
+    breaks=IndexRows.indexes_are_built_under_writes,
+    budgets=ONE_WRITE,
+)
+class OnlyTablesAtRestAreIndexed(IndexRows):
+    """When all was scanned, a table that had changed meanwhile was taken for one that was not scanned well: its index failed,
+    and CREATE INDEX succeeded at night.
+    """
+
+    index = part(
+        IndexOfATableAtRest,
+        without=(IndexOfATableAtRest.report, IndexOfATableAtRest.find_violation),
+    )
+
+    @action(by=MASTER, fair=WEAK)
+    def finish_backfill(self) -> None:
+        """Every tablet has answered that it is done, and no row has changed since."""
+        super().finish_backfill()
+        require(~self._has_changed(), "the table is as it was scanned")
+
+    @action(by=MASTER, fair=WEAK)
+    def find_change(self) -> None:
+        """Every tablet has answered that it is done, and a row has changed."""
+        require(every(self.backfilled.has(r) for r in Row), "every row is backfilled")
+        require(self._has_changed(), "a row has changed since the scan")
+        self.index.find_change()
+
+    def _has_changed(self) -> Bool:
+        return some(number_of(self.updated[r]) > number_of(self.t_read) for r in Row)
 
 
 BUGS = known_bugs_in(globals())

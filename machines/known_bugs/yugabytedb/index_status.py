@@ -5,7 +5,7 @@ from __future__ import annotations
 from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, MASTER, WEAK
 from stagewright.machines.yugabytedb.indexes.index_life import Job
 from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions
-from stagewright.machines.yugabytedb.indexes.index_states import Status
+from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
 from stagewright.spec import Term, action, choose, require
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
@@ -52,6 +52,23 @@ class TheStatusIsTheResult(IndexPermissions):
         require(~self.drop_requested, "no client has dropped the index")
         status = self._status()
         self.told = choose(status == Status.in_progress, self.told, status)
+
+
+@known_bug(
+    "002-180",
+    'design document 002: only if "another change is required" there is "another round of schema changes"',
+    breaks=IndexPermissions.rounds_are_made_for_a_change,
+)
+class WhatWasDroppedIsGivenUp(IndexPermissions):
+    """DROP INDEX came while the job was failing, which wrote once more that the index is to be removed: every server had
+    another version of the schema to apply, with nothing new in it.
+    """
+
+    def _is_not_past(self, permission: Permission) -> None:
+        require(
+            (self.permission == permission) | ~self._is_past(permission),
+            "the index is not past the permission",
+        )
 
 
 BUGS = known_bugs_in(globals())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT
+from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, WEAK
 from stagewright.machines.yugabytedb.indexes.index_states import Status
 from stagewright.machines.yugabytedb.indexes.unique_index import (
     BEFORE_T_READ,
@@ -13,7 +13,7 @@ from stagewright.machines.yugabytedb.indexes.unique_index import (
     Time,
     UniqueIndex,
 )
-from stagewright.spec import Bool, Maybe, Term, action, choose, require
+from stagewright.spec import Bool, Maybe, Term, action, choose, every, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 
@@ -159,6 +159,71 @@ class WritesLookAtTheScan(UniqueIndex):
 
     def holder(self, k: Term[Key]) -> Maybe[Row]:
         return self._newest(k, TIMES[TIMES.index(Time.t_read) :])
+
+
+@known_bug(
+    "002-183",
+    "design document 002, Detecting constraint violations",
+    breaks=UniqueIndex.published_keys_are_unique,
+    sizes={Key: 1},
+    budgets={UniqueIndex.writes: 2},
+)
+class KeysThatNobodyHasAreLeftOut(UniqueIndex):
+    """A row whose key nobody had any more was passed over, as its entry would be hidden at once: that two rows had shared it
+    at `t_read` was not found out.
+    """
+
+    @action(fair=WEAK)
+    def leave_out(self, r: Term[Row]) -> None:
+        """The key of the row went out of the table."""
+        require(self.build == Status.in_progress, "the build is running")
+        self._t_read_is_past()
+        had = some((self.key_at_t_read[r] == k) & every(self.key[o] != k for o in Row) for k in Key)
+        require(had, "nobody has its key any more")
+        self.backfilled.add(r)
+
+
+@known_bug(
+    "002-184",
+    'design document 002, Detecting constraint violations: "scan backwards in time"',
+    breaks=UniqueIndex.violations_are_found,
+    sizes={Key: 1},
+    budgets={UniqueIndex.writes: 1},
+)
+class EarlierEntriesAreLeftToTheirRows(UniqueIndex):
+    """A row that met an entry which a client had written before `t_read` did not fail the build, which went on until the row
+    of that entry was scanned.
+    """
+
+    @action(fair=WEAK)
+    def find_duplicate(self, r: Term[Row]) -> None:
+        """A row meets another one that was scanned, or was written later."""
+        super().find_duplicate(r)
+        met = some(
+            (self.key_at_t_read[r] == k)
+            & (self._is_of_another(r, k, Time.t_read) | self._is_entered_after(r, k))
+            for k in Key
+        )
+        require(met, "the other row was scanned, or was written later")
+
+
+@known_bug(
+    "002-185",
+    'design document 002: "These generated writes are batched"',
+    breaks=UniqueIndex.rows_without_a_rival_are_backfilled,
+    budgets={UniqueIndex.writes: 1},
+)
+class RowsOfClientsAreWrittenAlone(UniqueIndex):
+    """A row that a client had written since the index is maintained has its entry, and was in no batch with others."""
+
+    @action(fair=WEAK)
+    def backfill(self, r: Term[Row], q: Term[Row]) -> None:
+        """A batch of rows of before."""
+        super().backfill(r, q)
+        written = some(
+            (self.stored[k][t].row == row) for row in (r, q) for k in Key for t in BEFORE_T_READ
+        )
+        require((r == q) | ~written, "no client has written them")
 
 
 BUGS = known_bugs_in(globals())

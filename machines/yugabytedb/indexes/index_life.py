@@ -47,6 +47,7 @@ from stagewright.spec import (
     equivalent_drop,
     equivalent_helper,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_weakening,
     equivalents,
     every,
@@ -362,6 +363,15 @@ class IndexLife(Machine):
         return same | grown | (after.permission == Permission.absent)
 
     @step_property
+    def rounds_are_made_for_a_change(self, after: Self) -> Bool:
+        """002, "Create the index table": if "another change is required, this results in another round of schema changes across
+        all the tablets", and otherwise not: none of them repeats the permission that the index has.
+        """
+        only_when(not self.era.postgres)
+        another = after.version > self.version
+        return another.implies(after.permission != self.permission)
+
+    @step_property
     def indexes_are_removed_for_a_reason(self, after: Self) -> Bool:
         """An index that is built stays, unless its job has failed or a client has dropped it."""
         removed = self.permission.column(lambda p: p.kept) & ~after.permission.column(
@@ -599,8 +609,18 @@ class IndexLife(Machine):
         ),
         equivalent_loss(give_up, job, because="a job that the index is past is forgotten, too"),
         equivalent_drop(forget_job, "there is a job", because="without a job nothing changes"),
+        equivalent_replacement(
+            forget_job,
+            "there is a job: running for none",
+            because="the job of an index that was dropped comes to its end, and is forgotten then",
+        ),
         equivalent_drop(
             learn, "the server is behind", because="a schema that is applied once more is the same"
+        ),
+        equivalent_replacement(
+            _enter,
+            "version becomes: 2 for 1",
+            because="a version need only be newer than those before",
         ),
         equivalent_weakening(
             _is_not_past,

@@ -41,6 +41,7 @@ from stagewright.spec import (
     bounded,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_step,
     equivalent_value,
     equivalents,
@@ -58,6 +59,7 @@ from stagewright.spec import (
     profiles,
     require,
     some,
+    sometimes,
     step_property,
     violated,
 )
@@ -225,6 +227,13 @@ class PostgresIndex(IndexLife):
         reads = self.cached[s].column(lambda f: f.permission.read)
         return (self.cached[s] == Flags.indisvalid).implies(reads)
 
+    @sometimes
+    def valid_indexes_are_used(self, s: Term[Server]) -> Bool:
+        """002, READ_WRITE_AND_DELETE: the index "can be used to serve reads": some build is no failure, and each backend
+        learns of it.
+        """
+        return self.cached[s] == Flags.indisvalid
+
     @invariant
     def backends_forget_a_dropped_index(self, s: Term[Server]) -> Bool:
         """A backend that has read the catalog after DROP INDEX neither reads nor writes the index."""
@@ -358,6 +367,11 @@ class PostgresIndex(IndexLife):
             alter_another_index,
             IndexLife.permission,
             IndexLife.version,
+            because="nothing of this index changes, and no server need learn so",
+        ),
+        equivalent_replacement(
+            alter_another_index,
+            "version becomes: 0 for 1",
             because="nothing of this index changes, and no server need learn so",
         ),
         equivalent_loss(drop_index_in_postgres, IndexLife.fully_applied, because=STOPS_AT_ONCE),

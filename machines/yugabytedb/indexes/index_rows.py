@@ -36,6 +36,7 @@ from stagewright.spec import (
     constant,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_weakening,
     equivalents,
     every,
@@ -519,6 +520,14 @@ class IndexRows(Machine):
         only_when(self.era.stepwise_removal)
         return self.index.permission.column(lambda p: p.kept)
 
+    @sometimes(at={drops: 0, writes: 1})
+    def indexes_are_built_under_writes(self, after: Self, r: Term[Row]) -> Bool:
+        """002, Design Goals: indexes are built "without locking out reads or writes on the table": also the build for
+        a table whose rows change during the scan succeeds.
+        """
+        succeeds = (self.index.job == Job.running) & (after.index.job == Job.success)
+        return succeeds & (number_of(self.updated[r]) > number_of(self.t_read))
+
     @sometimes(at={Row: 2, Server: 1, drops: 0})
     def transactions_write_several_rows(self, after: Self, s: Term[Server]) -> Bool:
         """002, "Waiting for pending transactions": rows that were written under several permissions commit at once."""
@@ -675,6 +684,16 @@ class IndexRows(Machine):
         equivalent_drop(
             delete, "the row is there", because="a row that is not there may be deleted, too"
         ),
+        equivalent_replacement(
+            delete,
+            "the row is there: t0 for t3",
+            because="a row that is not there any more may be deleted, too",
+        ),
+        equivalent_replacement(
+            read_table,
+            "the row is there: t0 for t3",
+            because="a row that is not there any more may be asked for, too",
+        ),
         equivalent_drop(
             commit, "no time is left out", because="times that nobody uses make no difference"
         ),
@@ -702,7 +721,17 @@ class IndexRows(Machine):
             "clock skew is bounded",
             because="clocks may differ by more, which would only need more times",
         ),
+        equivalent_replacement(
+            get_safe_time,
+            "clock skew is bounded",
+            because="how far clocks are apart is assumed, and nothing depends on it",
+        ),
         equivalent_drop(
+            reach_t_read,
+            "every server has answered GetSafeTime",
+            because="a clock may go on at any time",
+        ),
+        equivalent_replacement(
             reach_t_read,
             "every server has answered GetSafeTime",
             because="a clock may go on at any time",

@@ -31,6 +31,7 @@ from stagewright.spec import (
     choose,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_weakening,
     equivalents,
     every,
@@ -39,7 +40,6 @@ from stagewright.spec import (
     initially,
     invariant,
     leads_to,
-    lemma,
     liveness,
     one_of,
     optional,
@@ -295,6 +295,31 @@ class UniqueIndex(Machine):
         scanned = ~self.now.any_of(*BEFORE_T_READ)
         return scanned & (self.shared_later | at_t_read)
 
+    def _is_entered_before(self, r: Term[Row], k: Term[Key], time: Time) -> Bool:
+        """Another row is under the key in the index, and no delete of it, when the time comes."""
+        times = TIMES[: TIMES.index(time) + 1]
+        return some(
+            self._is_of_another(r, k, t)
+            & every(self.is_unchanged(k, u) for u in times[times.index(t) + 1 :])
+            for t in times
+        )
+
+    def _is_entered_after(self, r: Term[Row], k: Term[Key]) -> Bool:
+        """Another row is under the key after `t_read`, before any delete of it."""
+        return some(
+            self._is_of_another(r, k, t)
+            & ~self.stored[k][t].delete_marker
+            & every(self.is_unchanged(k, u) for u in AFTER_T_READ[: AFTER_T_READ.index(t)])
+            for t in AFTER_T_READ
+        )
+
+    def _is_of_another(self, r: Term[Row], k: Term[Key], time: Time) -> Bool:
+        return self.stored[k][time].row.is_some() & (self.stored[k][time].row != r)
+
+    def is_unchanged(self, k: Term[Key], time: Time) -> Bool:
+        """Nothing is stored under the key at that time."""
+        return ~self.stored[k][time].delete_marker & self.stored[k][time].row.is_none()
+
     def _t_read_is_past(self) -> None:
         require(~self.now.any_of(*BEFORE_T_READ), "safe times are past t_read")
 
@@ -340,46 +365,61 @@ class UniqueIndex(Machine):
         return self.key[r].is_some()
 
     @accepts(backfill)
-    def rows_without_a_rival_are_backfilled(self, r: Term[Row]) -> Bool:
-        """A row passes both checks if no other has had its key at `t_read` or since. (That it does so again when an answer
-        was lost is promised where answers are: `index-build`.)
+    def rows_without_a_rival_are_backfilled(self, r: Term[Row], q: Term[Row]) -> Bool:
+        """002: "These generated writes are batched": rows with different keys pass both checks, one by one or together, if no
+        other has had theirs at `t_read`, or took it over since. (That they do so again when an answer was lost is promised
+        where answers are: `index-build`.)
         """
-        return ~self.backfilled.has(r) & passes_the_checks(self, r)
+        left = ~self.backfilled.has(r) & ~self.backfilled.has(q)
+        share = some((self.key_at_t_read[r] == k) & (self.key_at_t_read[q] == k) for k in Key)
+        passes = passes_the_checks(self, r) & passes_the_checks(self, q)
+        return left & passes & ((r == q) | ~share)
 
-    @sometimes
+    @accepts(find_duplicate)
+    def violations_are_found(self, r: Term[Row]) -> Bool:
+        """002, "Detecting constraint violations": a row fails that finds another one under its key, whether a client has
+        written that entry or the backfill: "scan backwards in time" and "scan forward in time".
+        """
+        found = some(
+            (self.key_at_t_read[r] == k)
+            & (self._is_entered_before(r, k, Time.t_read) | self._is_entered_after(r, k))
+            for k in Key
+        )
+        scanned = ~self.now.any_of(*BEFORE_T_READ)
+        return (self.build == Status.in_progress) & scanned & found
+
+    @sometimes(at={Row: 2, Key: 2})
     def entries_are_written_in_batches(self, after: Self) -> Bool:
-        """002: "These generated writes are batched and a batched write is performed": several rows pass the check at once."""
-        return after.backfilled.size() >= self.backfilled.size() + 2
+        """002: "These generated writes are batched and a batched write is performed": several rows, with a key each, are
+        written and done at once.
+        """
+        written = some(
+            (k != o) & entry_is_backfilled(self, after, k) & entry_is_backfilled(self, after, o)
+            for k in Key
+            for o in Key
+        )
+        return written & (after.backfilled.size() >= self.backfilled.size() + 2)
 
-    @lemma
+    @invariant
     def published_keys_are_unique(self, r: Term[Row], q: Term[Row]) -> Bool:
         """002, Design Goals: if there is "a unique constraint violation in a unique index, the CREATE INDEX
-        command should abort"; so no two rows have one key once it has succeeded. A lemma: an index has one entry for a key,
-        and `the_index_names_the_row_that_has_the_key`.
+        command should abort"; so once it has succeeded no two rows have one key, or had one since `t_read`.
         """
         shared = (r != q) & self.key[r].is_some() & (self.key[r] == self.key[q])
-        return (self.build == Status.success).implies(~shared)
+        return (self.build == Status.success).implies(~shared & ~self.had_a_duplicate())
 
     @step_property
     def no_row_takes_a_key_from_another(self, after: Self, r: Term[Row], k: Term[Key]) -> Bool:
         """002, "Detecting constraint violations": a unique index accepts a write only if "there is no previous entry", or it
         is a delete, also one of the same transaction, or of the row itself: of whichever time that entry is.
         """
-        takes = (after.key[r] == k) & (self.key[r] != k)
-        takes = takes & some(
-            (after.stored[k][t].row == r) & (self.stored[k][t].row != r) for t in Time
-        )
         deletes = some((self.key[o] == k) & (after.key[o] != k) for o in Row)
-        entered = some(
-            self.stored[k][t].row.is_some()
-            & every(
-                ~self.stored[k][u].delete_marker & self.stored[k][u].row.is_none()
-                for u in TIMES[i + 1 :]
+        return every(
+            ((after.stored[k][t].row == r) & (self.stored[k][t].row != r) & ~deletes).implies(
+                ~self._is_entered_before(r, k, t)
             )
-            & (self.stored[k][t].row != r)
-            for i, t in enumerate(TIMES)
+            for t in Time
         )
-        return (takes & ~deletes).implies(~entered)
 
     @step_property
     def results_are_for_good(self, after: Self) -> Bool:
@@ -421,6 +461,16 @@ class UniqueIndex(Machine):
             "the row has the old key",
             because="an update of a row that is not there inserts it",
         ),
+        equivalent_replacement(
+            enter,
+            "delete_marker becomes: no for yes (2)",
+            because="an update to the key that a row has may delete its entry, and write it anew",
+        ),
+        equivalent_replacement(
+            choose_t_read,
+            "now becomes: later for t_read",
+            because="nobody need commit at the first time after that of the scan",
+        ),
         equivalent_loss(
             insert, Versions.delete_marker, because="a row that is new has no entry to delete"
         ),
@@ -459,10 +509,30 @@ def passes_the_checks(index: UniqueIndex, r: Term[Row]) -> Bool:
     """The table is scanned, and no other row has had the key of this one at `t_read` or since."""
     scanned = ~index.now.any_of(*BEFORE_T_READ)
     rival = some(
-        (o != r) & some((index.key_at_t_read[r] == k) & index.has_had(o, k) for k in Key)
+        (o != r)
+        & some(
+            (index.key_at_t_read[r] == k) & index.has_had(o, k) & ~is_given_up(index, o, k)
+            for k in Key
+        )
         for o in Row
     )
     return (index.build == Status.in_progress) & scanned & ~rival
+
+
+def is_given_up(index: UniqueIndex, o: Term[Row], k: Term[Key]) -> Bool:
+    """The first that was heard of the key after `t_read` is that its row was deleted, which another one was not before."""
+    first = some(
+        index.stored[k][t].delete_marker
+        & every(index.is_unchanged(k, u) for u in AFTER_T_READ[: AFTER_T_READ.index(t)])
+        for t in AFTER_T_READ
+    )
+    return first & (index.key_at_t_read[o] != k)
+
+
+def entry_is_backfilled(before: UniqueIndex, after: UniqueIndex, k: Term[Key]) -> Bool:
+    """A step writes an entry at `t_read` under a key that had none of that time."""
+    written = after.stored[k][Time.t_read].row
+    return written.is_some() & before.stored[k][Time.t_read].row.is_none()
 
 
 def reclaim(index: UniqueIndex, k: Term[Key]) -> None:
