@@ -39,6 +39,7 @@ CDC = Document(
                 CdcLog.writes_go_to_the_replicas_of_their_tokens,
                 CdcLog.log_rows_go_to_streams_of_their_generation,
                 CdcMapping.ranges_have_a_stream_for_each_shard,
+                CdcMapping.streams_lie_in_their_range,
                 CdcMapping.base_and_log_rows_are_in_one_vnode,
                 CdcMapping.base_and_log_rows_are_on_one_shard,
             ),
