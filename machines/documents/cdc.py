@@ -58,6 +58,7 @@ CDC = Document(
                 CdcLog.writes_are_accepted_while_nodes_join,
                 CdcLog.joins_leave_rows_readable,
                 CdcLog.nodes_join,
+                CdcLog.nodes_join_after_their_generations,
                 CdcMapping.ranges_refine_the_vnodes,
                 CdcMapping.a_join_is_of_a_node_with_a_token,
                 CdcMapping.joins_only_add_tokens,

@@ -43,6 +43,7 @@ from stagewright.spec import (
     choose,
     count,
     equivalent_drop,
+    equivalent_replacement,
     equivalent_weakening,
     equivalents,
     every,
@@ -181,10 +182,9 @@ class CdcLog(Machine):
         require(self.pending, "writes go to it")
         require(self._nothing_is_under_way(), "writes that were under way have ended")
         for row in Row:
-            moves = some(self._joins_for(m, row) for m in Node)
+            moves = self._joins_for(n, row) & ~self.stored[row].is_empty()
             for m in Node:
-                gets = self._joins_for(m, row) & ~self.stored[row].is_empty()
-                self.stored[row].put(m, choose(moves, gets, self.stored[row].has(m)))
+                self.stored[row].put(m, choose(moves, m == n, self.stored[row].has(m)))
         self.pending = False
         self.mapping.insert_token(n, t)
 
@@ -372,6 +372,13 @@ class CdcLog(Machine):
         return commits.implies(of_the_generation)
 
     @invariant
+    def nodes_join_after_their_generations(self) -> Bool:
+        """003: before a node "modifies the token ring", also where no row and no change would come apart, "it will introduce a
+        new CDC generation".
+        """
+        return count(self.mapping.ring[t].is_some() for t in Token) <= self.committed.size()
+
+    @invariant
     def changes_are_read_with_the_rows(self) -> Bool:
         """003: "Thus the CDC log will be able to truly reflect what happened in the base table". A client reads
         the streams of each generation "and the time intervals they are operating at".
@@ -453,6 +460,11 @@ class CdcLog(Machine):
             write_row,
             "there is a cluster",
             because="the first node alone joins, and gets both writes",
+        ),
+        equivalent_replacement(
+            insert_token,
+            "n for n2",
+            because="who had the row before may keep it: it is read at its replicas alone",
         ),
         equivalent_weakening(
             write_row,

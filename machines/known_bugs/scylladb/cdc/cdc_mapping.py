@@ -254,4 +254,27 @@ class TheNextTokenOfTheShard(CdcMapping):
         return first
 
 
+@known_bug(
+    "003-62",
+    "design document 003: before that, it will introduce a new CDC generation",
+    breaks=CdcLog.nodes_join_after_their_generations,
+)
+class OneGenerationForSeveralRings(CdcLog):
+    """A node joined without a generation of its own if the one that operated had the same stream for the rows that were
+    written just then.
+    """
+
+    @action(by=COORDINATOR, fair=Fairness.WEAK)
+    def write_to_both_at_once(self) -> None:
+        """The stream of the row stays what it is: nothing need be committed."""
+        require(self.mapping.joining.is_some() & ~self._has_timestamp(), "a node is to join")
+        stays = some(
+            (self.stream[g] == t) & (self.mapping.stream_of(ROW) == t)
+            for g in self.committed
+            for t in list(Token)
+        )
+        require(stays & ~self.pending, "the row keeps its stream")
+        self.pending = True
+
+
 BUGS = known_bugs_in(globals())
