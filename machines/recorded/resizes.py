@@ -240,7 +240,5 @@ class RecordedShard(Machine):
         equivalent_replacement(
             plan, "streams becomes: 2 for 1", because="what counts twice leaves less room"
         ),
-        equivalent_replacement(
-            end, "0 for 1", because="what streams for ever leaves less room"
-        ),
+        equivalent_replacement(end, "0 for 1", because="what streams for ever leaves less room"),
     )
