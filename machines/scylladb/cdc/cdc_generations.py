@@ -759,7 +759,8 @@ class CdcGenerations(Machine):
         queued = unpublished.implies(introduced) & introduced.implies(unpublished | described)
         on_its_way = self.stored.has(g) & ~introduced
         if self.release.prepares:
-            return queued & waits.implies(on_its_way)
+            lacked = some(self.lacks[n].has(g) for n in Node)
+            return queued & waits.implies(on_its_way) & ~(lacked & introduced)
         on_its_way = on_its_way & (self.now <= LAST_COMMIT + 1)
         lacked = every(
             choose(waits, self.lacks[n].has(g) | ~self.unreachable.has(n), ~self.lacks[n].has(g))
