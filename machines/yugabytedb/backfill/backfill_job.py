@@ -1031,13 +1031,16 @@ class BackfillJob(Machine):
         ),
         equivalent_replacement(
             launch,
-            "i for i2 (3)",
-            "i for i2 (4)",
-            "i for i2 (5)",
+            "i for i2 (2)",
             "delete_only_while_removing for write_and_delete_while_removing",
             "index_unused for delete_only_while_removing",
             "deleted first: every i2 in Index: permission[i2] is index_unused",
             because="an index on its way out has no part in the scan, and may go meanwhile",
+        ),
+        equivalent_replacement(
+            delete_index,
+            "every tablet has the version: i for i2",
+            because="an index that every tablet knows to be unused may go, whatever they know of others",
         ),
         equivalent_replacement(
             record_job,
