@@ -231,6 +231,7 @@ INDEX_BACKFILL = Document(
                 BackfillJob.nobody_joins_a_scan,
                 BackfillSafeTime.answers_end_no_transaction,
                 BackfillSafeTime.rows_have_entries,
+                BackfillSafeTime.rows_of_old_transactions_are_found,
                 BackfillSafeTime.safe_times_wait_for_old_transactions_alone,
                 BackfillSafeTime.indexes_are_published_under_transactions,
                 BackfillSafeTime.every_scan_is_made,

@@ -135,6 +135,7 @@ TOPOLOGY = Document(
                 Group0.voters_come_and_go,
                 Group0.one_change_follows_another,
                 CdcGeneration.generations_go_one_way,
+                CdcGeneration.data_is_written_before_the_commit,
                 CdcGeneration.committed_generations_are_published,
                 CdcGenerations.generations_are_introduced,
                 CdcGenerations.nodes_learn_of_generations,

@@ -14,6 +14,7 @@ from stagewright.spec import (
     equivalent_disabled,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalents,
     final,
     flag,
@@ -128,6 +129,16 @@ class RecordedReplica(Machine):
         ),
         equivalent_loss(
             write, rows, because="rows come in two ways, and no promise is of one alone"
+        ),
+        equivalent_replacement(
+            write,
+            "rows becomes",
+            because="that a write brings rows `tablet` shows, whose writes would be none of these without it",
+        ),
+        equivalent_replacement(
+            store_streamed,
+            "rows becomes",
+            because="that a stream brings rows `tablet` shows, whose chunks would be none of these without it",
         ),
         equivalent_loss(
             store_streamed,

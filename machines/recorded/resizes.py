@@ -21,6 +21,7 @@ from stagewright.spec import (
     equivalent_disabled,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalents,
     final,
     flag,
@@ -28,6 +29,7 @@ from stagewright.spec import (
     number,
     one_of,
     require,
+    sometimes,
 )
 
 REPLICAS_MAX = 8
@@ -113,6 +115,11 @@ class RecordedResize(Machine):
         """A split or merge moves nothing."""
         return self.done.implies(~self.astray)
 
+    @sometimes
+    def a_resize_is_done(self) -> Bool:
+        """What no replica holds up, and what has not been withdrawn, is carried out."""
+        return self.done & ~self.withdrawn
+
     @final
     def over(self) -> Bool:
         """A decision is carried out once, or not at all."""
@@ -136,10 +143,30 @@ class RecordedResize(Machine):
             start_move, moving, because="whether a tablet moves is for the trace to say"
         ),
         equivalent_loss(end_move, moving, because="what moves for ever lets nothing be done"),
-        equivalent_loss(
-            finish, early, astray, done, because="nothing is let through that is either"
-        ),
+        equivalent_loss(finish, early, astray, because="nothing is let through that is either"),
         equivalent_loss(withdraw, withdrawn, because="it may stay undone"),
+        equivalent_replacement(
+            prepare,
+            "0 for 1",
+            because="it is done when nobody is awaited, however that came",
+        ),
+        equivalent_replacement(
+            release,
+            "0 for 1",
+            because="a replica that is awaited for ever lets nothing be done",
+        ),
+        equivalent_replacement(
+            hold_up, "0 for 1", because="who is to be awaited is for the trace to say"
+        ),
+        equivalent_replacement(
+            start_move,
+            "no for yes",
+            because="whether a tablet moves is for the trace to say",
+        ),
+        equivalent_replacement(
+            end_move, "yes for no", because="what moves for ever lets nothing be done"
+        ),
+        equivalent_replacement(withdraw, "no for yes", because="it may stay undone"),
         equivalent_drop(withdraw, "it is not done", because="what is done stays so"),
     )
 
@@ -205,4 +232,13 @@ class RecordedShard(Machine):
             because="if nothing streams, there is room, and the guard lets all through",
         ),
         equivalent_loss(end, streams, because="what streams for ever leaves less room"),
+        equivalent_replacement(
+            _begin,
+            "streams becomes: 0 for 1",
+            because="if nothing streams, there is room, and the guard lets all through",
+        ),
+        equivalent_replacement(
+            plan, "streams becomes: 2 for 1", because="what counts twice leaves less room"
+        ),
+        equivalent_replacement(end, "0 for 1", because="what streams for ever leaves less room"),
     )

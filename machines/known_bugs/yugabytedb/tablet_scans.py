@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from stagewright.machines.yugabytedb.backfill.backfill_chunks import BackfillChunks, Until
 from stagewright.machines.yugabytedb.backfill.backfill_safe_time import (
+    LAST,
     NO_TIME,
     TABLET as SAFE_TIME_TABLET,
     BackfillSafeTime,
+    Change,
     Transaction,
 )
 from stagewright.machines.yugabytedb.backfill.backfill_split import BackfillSplit, Piece
@@ -261,6 +263,44 @@ class RowsOfBeforeAreNotSeen(BackfillVersions):
 
     def _has_version(self, r: Term[Row], t: HybridTime, time: Term[HybridTime]) -> Bool:
         return self.written[r].has(t) & (number_of(Term.of(t)) <= number_of(time))
+
+
+@known_bug(
+    "002-230",
+    "design document 002, Resilience: the index build should be resilient to failures",
+    breaks=BackfillTablet.chunks_fail_for_an_index,
+)
+class FailuresWaitForTheNextLeader(BackfillTablet):
+    """A leader for which a chunk had failed left the tablet to whoever came after it."""
+
+    @action(by=MASTER)
+    def fail(self) -> None:
+        """A chunk fails for an index of the job: this leader does no more about it."""
+        require(self.scan == Scan.chunk, "a chunk is going on")
+        self.scan = Scan.taken_over
+
+
+@known_bug(
+    "002-231",
+    "design document 002, Waiting for pending transactions: to finish, i.e. commit or abort",
+    breaks=BackfillSafeTime.rows_of_old_transactions_are_found,
+    budgets={BackfillSafeTime.failovers: 0},
+)
+class OldTransactionsAreAborted(BackfillSafeTime):
+    """A transaction that had begun before the index had its permission was aborted as it came to commit, since its rows would
+    have no entries.
+    """
+
+    @action(by=SAFE_TIME_TABLET)
+    def commit(self, t: Term[Tablet]) -> None:
+        """The transaction commits, if it knows of the index."""
+        old = self.change[t] == Change.old_insert
+        require(self.transaction[t] == Transaction.pending, "transaction is pending")
+        require(self.clock[t] < LAST, "a time is left")
+        outcome = choose(old, Transaction.aborted, Term.of(Transaction.committed))
+        self.transaction[t] = outcome
+        self.committed_at[t] = choose(old, NO_TIME, self.clock[t] + 1)
+        self.clock[t] = self.clock[t] + 1
 
 
 BUGS = known_bugs_in(globals())

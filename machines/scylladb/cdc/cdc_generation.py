@@ -148,6 +148,13 @@ class CdcGeneration(Machine):
         return self.used.implies(self.life.any_of(L.committed, L.published, L.cleared))
 
     @sometimes
+    def data_is_written_before_the_commit(self, after: Self) -> Bool:
+        """001, commit_cdc_generation: "a new CDC generation data was written to internal tables earlier and now we need to
+        commit the generation".
+        """
+        return (self.life == L.written) & (after.life == L.committed)
+
+    @sometimes
     def generations_are_used_before_they_are_published(self) -> Bool:
         """003, the same: from then on nodes use it, whether CDC clients can see it or not."""
         return self.used & (self.life == L.committed)

@@ -38,6 +38,7 @@ from stagewright.spec import (
     count,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_weakening,
     equivalents,
     every,
@@ -135,6 +136,7 @@ class Write(Record):
 
     fate = one_of(Fate, init=Fate.none)
     timestamp = number(0, LAST_TIMESTAMP)
+    coordinator = optional(Node)  # through which it was accepted
     generation = optional(Generation)  # whose stream the log write uses
     waited = flag()  # a tick has passed since Paxos decided it
 
@@ -527,6 +529,7 @@ class CdcGenerations(Machine):
         require(self.stored.has(g), "it is in group0")
         following = self.introduced.has(kept) & self.follows(kept, g)
         require(following, "there is one after it")
+        require(~self.unpublished.has(g), "it is published")
         require(self._may_be_the_oldest(n, kept), "that one has operated for long enough")
         self.stored.discard(g)
 
@@ -595,6 +598,7 @@ class CdcGenerations(Machine):
         """Base write and log write: the log's stream is of the generation that operates at the timestamp."""
         require(self.uses(n, g, timestamp), "it has the generation that operates then")
         self.write.fate = Fate.accepted
+        self.write.coordinator = n
         self.write.generation = g
 
     def _can_apply_soon(self, n: Term[Node], timestamp: Number) -> Bool:
@@ -610,10 +614,8 @@ class CdcGenerations(Machine):
         return self._is_committed(g) & ~self.unreachable.has(n)
 
     def _may_be_the_oldest(self, n: Term[Node], kept: Term[Generation]) -> Bool:
-        """No node accepts writes to earlier generations any more, and they are published."""
-        old = self.start[kept] <= self.clock(n) - (LEEWAY + RING_DELAY)
-        waiting = some(self.unpublished.has(h) & self.follows(kept, h) for h in Generation)
-        return old & ~waiting
+        """No node accepts writes to earlier generations any more."""
+        return self.start[kept] <= self.clock(n) - (LEEWAY + RING_DELAY)
 
     # -- promises --------------------------------------------------------------------------------------------
 
@@ -649,9 +651,24 @@ class CdcGenerations(Machine):
         """003: those "in the interval [T, C + generation_leeway)", T being the start of what operates at C; to be rejected
         are "writes … that are supposed to use this new generation" which the node cannot read, and no others.
         """
+        return self._is_in_the_window(n, timestamp) & self.uses(n, g, timestamp)
+
+    @accepts(apply_decision)
+    def decisions_in_the_window_are_applied(self, n: Term[Node]) -> Bool:
+        """003, the same: "Then we only allow the write if its timestamp is in the interval", by the clock of the node that
+        applies it, whichever node decided it.
+        """
+        decided, timestamp = self.write.fate == Fate.decided, self.write.timestamp
+        found = some(self.uses(n, g, timestamp) for g in Generation)
+        return decided & self._is_in_the_window(n, timestamp) & found
+
+    def _is_in_the_window(self, n: Term[Node], timestamp: Number) -> Bool:
+        """In what operates at the node's time, or recent where the previous generations are written to, and not far ahead."""
         now = self.clock(n)
         started = some(self.operates(n, h, now) & (self.start[h] <= timestamp) for h in Generation)
-        return started & self._is_not_far_ahead(n, timestamp) & self.uses(n, g, timestamp)
+        if self.release.window is Window.with_previous:
+            started = started | (now - LEEWAY < timestamp)
+        return started & self._is_not_far_ahead(n, timestamp)
 
     @accepts(commit_prepared)
     def prepared_generations_are_committed(self, n: Term[Node], g: Term[Generation]) -> Bool:
@@ -669,9 +686,13 @@ class CdcGenerations(Machine):
 
     @step_property
     def timestamps_are_in_the_window(self, after: Self) -> Bool:
-        """Clients cannot "send writes with arbitrary timestamps" (003), but within the window of the time."""
-        accepted = (self.write.fate == Fate.none) & (after.write.fate == Fate.accepted)
-        return accepted.implies(some(self.allows(n, after.write.timestamp) for n in Node))
+        """Clients cannot "send writes with arbitrary timestamps" (003), but within the window of "the write coordinator's
+        local clock"; what Paxos decided is no exception.
+        """
+        accepted = (self.write.fate != Fate.accepted) & (after.write.fate == Fate.accepted)
+        return accepted.implies(
+            some(self.allows(n, after.write.timestamp) for n in after.write.coordinator)
+        )
 
     @step_property
     def decided_timestamps_are_kept(self, after: Self) -> Bool:
@@ -680,6 +701,17 @@ class CdcGenerations(Machine):
         """
         decided = self.write.fate == Fate.decided
         return decided.implies(after.write.timestamp == self.write.timestamp)
+
+    @step_property
+    def nodes_are_prepared_for_what_is_new(
+        self, after: Self, n: Term[Node], g: Term[Generation]
+    ) -> Bool:
+        """003: a node that is prepared "will remember that there is a new generation even though it doesn't yet know what it
+        is": of what it knew it keeps no timestamp without the data.
+        """
+        only_when(self.release.group0)
+        prepared = after.known[n][g] == Known.prepared
+        return (prepared & self.knows(n, g)).implies(self.known[n][g] == Known.prepared)
 
     @invariant
     def accepted_timestamps_find_a_stream(
@@ -727,7 +759,8 @@ class CdcGenerations(Machine):
         queued = unpublished.implies(introduced) & introduced.implies(unpublished | described)
         on_its_way = self.stored.has(g) & ~introduced
         if self.release.prepares:
-            return queued & waits.implies(on_its_way)
+            lacked = some(self.lacks[n].has(g) for n in Node)
+            return queued & waits.implies(on_its_way) & ~(lacked & introduced)
         on_its_way = on_its_way & (self.now <= LAST_COMMIT + 1)
         lacked = every(
             choose(waits, self.lacks[n].has(g) | ~self.unreachable.has(n), ~self.lacks[n].has(g))
@@ -758,6 +791,17 @@ class CdcGenerations(Machine):
     def clients_see_a_generation_before_it_operates(self, g: Term[Generation]) -> Bool:
         """003: nodes describe a generation "when nodes learn about a CDC generation", some time before its timestamp."""
         return self.described.has(g) & every(self.clock(n) < self.start[g] for n in Node)
+
+    @sometimes(at={writes: 1})
+    def changes_are_written_ahead_of_their_generation(self) -> Bool:
+        """003: timestamps are let through until "C + generation_leeway": a client's write has a stream of the generation that
+        is about to operate.
+        """
+        ahead = every(self.clock(n) < self.write.timestamp for n in Node)
+        next_one = some(
+            every(self.clock(n) < self.start[g] for n in Node) for g in self.write.generation
+        )
+        return (self.write.fate == Fate.accepted) & ahead & next_one
 
     @sometimes(at={Generation: 3, joins: 2})
     def generations_do_not_wait_for_each_other(self) -> Bool:
@@ -944,7 +988,7 @@ class CdcGenerations(Machine):
         equivalent_weakening(
             apply_decision,
             "the node accepts the timestamp",
-            because="in whole ticks, a node has not yet forgotten the generation of such a timestamp",
+            because="what Paxos decides is the time of a clock, which none is far behind",
         ),
         equivalent_drop(clear, "it is in group0", because="otherwise nothing happens"),
         equivalent_weakening(
@@ -957,7 +1001,65 @@ class CdcGenerations(Machine):
             "it has the generation that operates then",
             because="after the barrier a node has the data of what it knows",
         ),
-        equivalent_loss(_write, Write.fate, because="only promises look at it"),
+        equivalent_replacement(
+            tick,
+            "if possible: every",
+            "if possible: prepared for unknown",
+            "if possible: unknown for usable",
+            because="what is decided is recent, and a node that is reached can read what operates then",
+        ),
+        equivalent_replacement(
+            _give_timestamp,
+            "becomes: 1 for 2",
+            "becomes: 3 for 2",
+            because="any time ahead will do, if it is committed in time",
+        ),
+        equivalent_replacement(
+            commit_prepared,
+            "is far enough ahead: 1 for 2",
+            because="no clock is ahead of one that is fast: that one need not count its own skew",
+        ),
+        equivalent_replacement(
+            abandon,
+            "it is too late to commit it",
+            because="it may be given up a tick earlier, or when that was possible for a tick",
+        ),
+        equivalent_replacement(
+            abandon,
+            "becomes: yes for no",
+            because="what arrives when it is given up prepares a node that soon learns of that",
+        ),
+        equivalent_replacement(
+            forget,
+            "it is obsolete: prepared for unknown",
+            because="what a node is prepared for it reads first, or learns that it is not there",
+        ),
+        equivalent_replacement(
+            forget,
+            "it is obsolete: 1 for",
+            "it is obsolete: 3 for",
+            because="in whole ticks, no timestamp that is let through needs it a tick earlier; later it is forgotten as well",
+        ),
+        equivalent_replacement(
+            decide_by_paxos,
+            "timestamp becomes",
+            because="a decision whose timestamp is a tick off is applied as well",
+        ),
+        equivalent_replacement(
+            clear,
+            "it is in group0: kept for g",
+            because="the last one is always there, and what is not there is not removed",
+        ),
+        equivalent_replacement(
+            clear,
+            "it is published: kept for g",
+            because="generations are published in their order",
+        ),
+        equivalent_replacement(
+            clear,
+            "has operated for long enough",
+            because="in whole ticks, no write needs it a tick earlier, and it may be cleared later",
+        ),
     )
 
     beyond_the_default_scope = unexercised(

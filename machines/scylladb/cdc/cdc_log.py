@@ -181,10 +181,9 @@ class CdcLog(Machine):
         require(self.pending, "writes go to it")
         require(self._nothing_is_under_way(), "writes that were under way have ended")
         for row in Row:
-            moves = some(self._joins_for(m, row) for m in Node)
+            moves = self._joins_for(n, row) & ~self.stored[row].is_empty()
             for m in Node:
-                gets = self._joins_for(m, row) & ~self.stored[row].is_empty()
-                self.stored[row].put(m, choose(moves, gets, self.stored[row].has(m)))
+                self.stored[row].put(m, choose(moves, m == n, self.stored[row].has(m)))
         self.pending = False
         self.mapping.insert_token(n, t)
 
@@ -370,6 +369,13 @@ class CdcLog(Machine):
             for t in Token
         )
         return commits.implies(of_the_generation)
+
+    @invariant
+    def nodes_join_after_their_generations(self) -> Bool:
+        """003: before a node "modifies the token ring", also where no row and no change would come apart, "it will introduce a
+        new CDC generation".
+        """
+        return count(self.mapping.ring[t].is_some() for t in Token) <= self.committed.size()
 
     @invariant
     def changes_are_read_with_the_rows(self) -> Bool:

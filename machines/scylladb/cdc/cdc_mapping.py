@@ -26,6 +26,8 @@ from stagewright.spec import (
     budget,
     choose,
     constant,
+    equivalent_replacement,
+    equivalents,
     every,
     final,
     flag,
@@ -144,9 +146,8 @@ class CdcMapping(Machine):
         others = end.around()[1:]
         for token in reversed(others):
             in_range = ~some(ends[other] for other in token.until(end))
-            owns_of_two = two_shards & (token.shard(2) is shard)
-            owns_alone = ~two_shards & (token.shard(1) is shard)
-            first = choose(in_range & (owns_of_two | owns_alone), token, first)
+            is_owned = two_shards.implies(token.shard(2) is shard)
+            first = choose(in_range & is_owned, token, first)
         return first
 
     # -- how it is used ----------------------------------------------------------------------------------
@@ -229,6 +230,18 @@ class CdcMapping(Machine):
         return self.joining.is_none() == self.joining_node.is_none()
 
     @invariant
+    def streams_lie_in_their_range(self) -> Bool:
+        """003: "The streams in vector _entries[i].streams have their tokens in the ith range", also one to which no row
+        goes, since its shard has no part of the range.
+        """
+        return every(
+            (self.streams[end][shard] == token).implies(self._end_of_range(token, end))
+            for end in list(Token)
+            for shard in list(Shard)
+            for token in list(Token)
+        )
+
+    @invariant
     def base_and_log_rows_are_in_one_vnode(self) -> Bool:
         """003: "we map each token tok to a stream whose token falls into the the same vnode as tok"."""
         return every(
@@ -280,6 +293,17 @@ class CdcMapping(Machine):
     def nobody_joins(self) -> Bool:
         """A ring may stay as it is."""
         return self.joining.is_none()
+
+    # -- what no promise can tell ------------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_replacement(
+            _make,
+            "[first] becomes: t",
+            "becomes: no for yes",
+            because="of the tokens of a range, a stream may have any that the shard owns",
+        ),
+    )
 
 
 def owns(mapping: CdcMapping, n: Term[Node], token: Token) -> Bool:

@@ -32,6 +32,7 @@ from stagewright.spec import (
     constant,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalents,
     every,
     fault_budget,
@@ -384,6 +385,20 @@ class BackfillChunks(Machine):
         ),
         equivalent_loss(_end_chunk, start, because="the next chunk has its own"),
         equivalent_loss(_forget_answer, stop, late, because="the next answer overwrites it"),
+        equivalent_replacement(_end_chunk, "start becomes", because="the next chunk has its own"),
+        equivalent_replacement(
+            _forget_answer, "stop becomes", because="the next answer overwrites it"
+        ),
+        equivalent_replacement(
+            fail_index,
+            "chunk becomes",
+            because="the chunk may as well go on for the other indexes",
+        ),
+        equivalent_replacement(
+            _write,
+            "answered for written",
+            because="an answer may be there as soon as the entries are",
+        ),
     )
 
 

@@ -56,6 +56,7 @@ from stagewright.spec import (
     equivalent_drop,
     equivalent_helper,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_step,
     equivalent_weakening,
     equivalents,
@@ -1022,5 +1023,56 @@ class BackfillJob(Machine):
             Step.clear_job,
             tuple(Step),
             because="only yugabyte-2.x clears the job in a write of its own",
+        ),
+        equivalent_replacement(
+            drop_index,
+            "index is not being removed yet",
+            because="dropping twice is dropping once",
+        ),
+        equivalent_replacement(
+            launch,
+            "i for i2 (2)",
+            "delete_only_while_removing for write_and_delete_while_removing",
+            "index_unused for delete_only_while_removing",
+            "deleted first: every i2 in Index: permission[i2] is index_unused",
+            because="an index on its way out has no part in the scan, and may go meanwhile",
+        ),
+        equivalent_replacement(
+            delete_index,
+            "every tablet has the version: i for i2",
+            because="an index that every tablet knows to be unused may go, whatever they know of others",
+        ),
+        equivalent_replacement(
+            record_job,
+            "step becomes",
+            because="what a job does about splits, `backfill-split` has; one that is new has no read time either way",
+        ),
+        equivalent_replacement(
+            resume,
+            "every tablet has the version",
+            because="a job that was launched may go on while another index is altered",
+        ),
+        equivalent_replacement(
+            resume,
+            "no index is to move on or to be deleted first",
+            because="the job that is recorded has its indexes: what is altered meanwhile waits for the next one",
+        ),
+        equivalent_replacement(
+            backfill_chunk, "tablet is not done", because="there is nothing to scan"
+        ),
+        equivalent_replacement(
+            fail_index,
+            "is dropped: success for in_progress (2)",
+            "is dropped: failed for success",
+            "is dropped: delete_only_while_removing for",
+            "is dropped: index_unused for",
+            "is dropped: absent for",
+            "is dropped: delete_only for",
+            because="an index that is dropped goes, whether its job fails or not",
+        ),
+        equivalent_replacement(
+            find_all_done,
+            "step is",
+            because="a job with nothing left to do finds that in the end, at a later step",
         ),
     )

@@ -35,6 +35,7 @@ from stagewright.spec import (
     equivalent_drop,
     equivalent_helper,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_weakening,
     equivalents,
     fault_budget,
@@ -426,5 +427,35 @@ class BackfillLeaders(Machine):
         ),
         equivalent_loss(
             _end, Work.term, Work.version, Work.row, because="the next thread has its own"
+        ),
+        equivalent_replacement(
+            drop_index,
+            "index is not being removed yet",
+            because="dropping twice is dropping once",
+        ),
+        equivalent_replacement(
+            hear_answer, "row becomes: 2 for 1", because="a chunk may have more than one row"
+        ),
+        equivalent_replacement(
+            publish,
+            "version becomes",
+            because="nothing moves it from here but a drop, which is a version of its own",
+        ),
+        equivalent_replacement(
+            record_failure,
+            "version becomes",
+            because="a thread that has seen the version before can only fail the index, too, as its tablet is not done",
+        ),
+        equivalent_replacement(
+            _end,
+            "intent becomes",
+            because="a thread that writes once more finds another version",
+        ),
+        equivalent_replacement(
+            _end,
+            "term becomes",
+            "version becomes: 1 for 0",
+            "row becomes",
+            because="the next thread has its own",
         ),
     )

@@ -34,6 +34,7 @@ from stagewright.spec import (
     equivalent_drop,
     equivalent_helper,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_weakening,
     equivalents,
     every,
@@ -522,4 +523,40 @@ class BackfillRpcs(Machine):
         ),
         equivalent_loss(_forget, Rpc.at, because="an answer that comes twice does no harm"),
         equivalent_loss(_forget, Rpc.job, Rpc.indexes, because="the next request has its own"),
+        equivalent_replacement(
+            drop_index,
+            "index is not being removed yet",
+            because="dropping twice is dropping once",
+        ),
+        equivalent_replacement(
+            record_checkpoint,
+            "failed for success",
+            because="only under yugabyte-2.x has a job that succeeded lost its checkpoints",
+        ),
+        equivalent_replacement(
+            _forget, "job becomes: 1 for 0", because="what is nowhere is asked for by no job"
+        ),
+        equivalent_replacement(
+            handle_refusal,
+            "delete_only_while_removing for write_and_delete_while_removing",
+            because="an index that is asked for until it is gone fails then",
+        ),
+        equivalent_replacement(
+            ignore,
+            "sent for nowhere",
+            because="a request is handled first, and its answer is ignored then",
+        ),
+        equivalent_replacement(
+            handle,
+            "becomes: past for backfilled",
+            because="either answer is OK, and tells the end of the tablet",
+        ),
+        equivalent_replacement(
+            handle,
+            "becomes: write_and_delete_while_removing for",
+            "becomes: delete_only_while_removing for",
+            "becomes: delete_only for absent",
+            "becomes: refused for past",
+            because="what is past the backfill in a job is being removed: refused, it fails as well",
+        ),
     )

@@ -45,6 +45,7 @@ from stagewright.spec import (
     require,
     set_of,
     some,
+    sometimes,
     step_property,
     wording,
 )
@@ -272,6 +273,13 @@ class BackfillSafeTime(Machine):
         """
         return self.scanned.has(t).implies(self.entry.has(t) == self._was_live(t))
 
+    @sometimes
+    def rows_of_old_transactions_are_found(self, t: Term[Tablet]) -> Bool:
+        """002, "Waiting for pending transactions": the tablet waits "for all 'pending transactions' to finish (i.e. commit or
+        abort)": what was written before the index was, and has committed, is in it.
+        """
+        return self.published & (self.change[t] == Change.old_insert) & self._is_shown(t)
+
     @final
     def index_is_there(self) -> Bool:
         """A published index may stay as it is."""
@@ -290,7 +298,6 @@ class BackfillSafeTime(Machine):
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
-        equivalent_loss(commit, transaction, because="it commits, or aborts, later"),
         equivalent_weakening(advance_clock, "time goes on", because="time may stand still"),
         equivalent_drop(
             get_safe_time, "tablet has not answered", because="a later answer is as safe"

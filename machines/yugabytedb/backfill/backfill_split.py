@@ -27,6 +27,7 @@ from stagewright.spec import (
     choose,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalents,
     every,
     fault_budget,
@@ -337,4 +338,19 @@ class BackfillSplit(Machine):
             because="until the job is resumed it only keeps tablets from splitting",
         ),
         equivalent_loss(_forget_memory, tasks, because="the next job lists its tablets anew"),
+        equivalent_replacement(
+            begin_split,
+            "split for splitting",
+            because="a split that takes no time is one that no job has to wait for",
+        ),
+        equivalent_replacement(
+            finish_split,
+            "whole for split",
+            because="a split may be given up, which leaves the tablet whole",
+        ),
+        equivalent_replacement(
+            backfill_chunk,
+            "scanned[t][upper] becomes: in_the_middle for never_begun",
+            because="a parent's first chunk may as well have the upper half, and the next one the lower",
+        ),
     )

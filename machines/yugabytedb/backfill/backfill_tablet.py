@@ -24,6 +24,7 @@ from stagewright.spec import (
     liveness,
     one_of,
     require,
+    sometimes,
     step_property,
 )
 
@@ -114,7 +115,8 @@ class BackfillTablet(Machine):
         """002: "The entire build process should not need to restart on a node failure in the cluster"."""
         begun = self.begin != Begin.none
         again = after.begin.any_of(Begin.at_the_start, Begin.back, Begin.none)
-        return (begun & (after.begin != self.begin)).implies(~again)
+        forgotten = (self.scan != Scan.not_begun) & (after.scan == Scan.not_begun)
+        return (begun & (after.begin != self.begin)).implies(~again) & ~forgotten
 
     @step_property
     def chunks_that_end_well_are_not_repeated(self, after: Self) -> Bool:
@@ -127,6 +129,11 @@ class BackfillTablet(Machine):
         """Failure is per index: the others get the rows of the chunk all the same (yugabyte-db #6290)."""
         tried = (self.scan == Scan.failed) & (after.scan == Scan.chunk)
         return tried.implies(after.begin == Begin.same)
+
+    @sometimes
+    def chunks_fail_for_an_index(self, after: Self) -> Bool:
+        """The master hears of the failure, and asks for the chunk again: it takes no change of the leader (yugabyte-db #6290)."""
+        return (self.scan == Scan.failed) & (after.scan == Scan.chunk)
 
     @step_property
     def what_is_done_is_not_scanned_again(self, after: Self) -> Bool:

@@ -29,6 +29,7 @@ from stagewright.spec import (
     count,
     equivalent_disabled,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_weakening,
     equivalents,
     every,
@@ -338,4 +339,35 @@ class BackfillThrottle(Machine):
             because="what is noted for a promise alone: where no time is noted, less is promised",
         ),
         equivalent_loss(_end, request, because="a request that is not answered times out"),
+        equivalent_replacement(
+            refuse,
+            "queued for none",
+            because="a request that nobody refuses is late in the end, and made again then",
+        ),
+        equivalent_replacement(
+            second_passes,
+            "nothing can be done in this second",
+            because="how much is done in a second is assumed, and a little less would do",
+        ),
+        equivalent_replacement(
+            second_passes,
+            "request[t] becomes: running for queued",
+            because="a request that is queued for too long is refused, if it is not late",
+        ),
+        equivalent_replacement(
+            second_passes,
+            "request[t] becomes: none for late",
+            because="what is late may be asked for again at once",
+        ),
+        equivalent_replacement(
+            second_passes,
+            "request[t] becomes: 0 for 1",
+            "request[t] becomes: 4 for 3",
+            because="who answers before a deadline does so before one that is a second later",
+        ),
+        equivalent_replacement(
+            second_passes,
+            "since_asked[t] becomes",
+            because="what is noted for a promise alone: where less is noted, less is promised",
+        ),
     )

@@ -39,6 +39,7 @@ from stagewright.spec import (
     choose,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_step,
     equivalent_value,
     equivalents,
@@ -460,6 +461,12 @@ class BackfillVersions(Machine):
         equivalent_value(NOT_HERE, lambda p: p.read, because=NEVER),
         equivalent_value(NOT_HERE, lambda p: p.write, because=NEVER),
         equivalent_value(NOT_HERE, lambda p: p.delete, because=NEVER),
+        equivalent_replacement(
+            update_in_place,
+            "the time is the next one: 0 for 1",
+            "becomes: no for yes",
+            because="it is an update of what the index does not have: without a version of its own there is none",
+        ),
     )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from stagewright.machines.scylladb.cdc.cdc_generations import (
+    CLIENT,
     COORDINATOR,
-    LEEWAY,
-    RING_DELAY,
+    LAST_TIMESTAMP,
     CdcGenerations,
     Fate,
     Generation,
@@ -19,6 +21,8 @@ from stagewright.spec import (
     Number,
     Term,
     action,
+    between,
+    bounded,
     choose,
     every,
     require,
@@ -129,8 +133,12 @@ class ThePublisherMayStop(CdcGenerations):
 class WhatIsUnpublishedIsCleared(CdcGenerations):
     """Old generations were cleared by their age alone: CDC clients never saw one for which the publisher was late."""
 
-    def _may_be_the_oldest(self, n: Term[Node], kept: Term[Generation]) -> Bool:
-        return self.start[kept] <= self.clock(n) - (LEEWAY + RING_DELAY)
+    @action(by=COORDINATOR, fair=WEAK)
+    def clear(self, n: Term[Node], g: Term[Generation], kept: Term[Generation]) -> None:
+        """The publisher removes a generation after which one has operated for long enough."""
+        require(self.stored.has(g) & self.introduced.has(kept), "both are in group0")
+        require(self.follows(kept, g) & self._may_be_the_oldest(n, kept), "it is old")
+        self.stored.discard(g)
 
 
 @known_bug(
@@ -236,11 +244,89 @@ class DecisionsAreAppliedWithTheTimeOfTheNode(CdcGenerations):
 
     @action(fair=WEAK)
     def apply_decision(self, n: Term[Node], g: Term[Generation]) -> None:
-        """A node applies what Paxos decided, by its own clock."""
+        """A node applies what Paxos decided by its own clock, if it has what operates then."""
         require(self.write.fate == Fate.decided, "a decision is to be applied")
         now = self.clock(n)
-        self._write(n, g, now)
-        self.write.timestamp = now
+        found = some(self.uses(n, h, now) for h in Generation)
+        timestamp = choose(found, now, self.write.timestamp)
+        self._write(n, g, timestamp)
+        self.write.timestamp = timestamp
+
+
+@known_bug(
+    "003-63",
+    "design document 003: remember that there is a new generation even though it does not yet know what it is",
+    breaks=CdcGenerations.nodes_are_prepared_for_what_is_new,
+    budgets=CALM,
+)
+class TheTimestampStays(CdcGenerations):
+    """A node freed the streams of an obsolete generation and kept its timestamp, as if it were to read them: it read what it
+    had just forgotten, again and again, until that was cleared.
+    """
+
+    @action(fair=WEAK)
+    def forget(self, n: Term[Node], g: Term[Generation]) -> None:
+        """The node frees the streams alone."""
+        require(self.knows(n, g) & self.is_obsolete(n, g), "it is obsolete")
+        self.known[n][g] = Known.prepared
+
+
+@known_bug(
+    "003-64",
+    'design document 003: the window is until "C + generation_leeway"',
+    breaks=CdcGenerations.changes_are_written_ahead_of_their_generation,
+    budgets={CdcGenerations.partitions: 0},
+)
+class WhatIsAheadIsPutOff(CdcGenerations):
+    """A write with a timestamp in the future was accepted and put off until then, and was never seen again."""
+
+    @action(by=CLIENT, spends=CdcGenerations.writes)
+    def write_row(
+        self,
+        n: Term[Node],
+        g: Term[Generation],
+        timestamp: Annotated[Number, between(0, LAST_TIMESTAMP)],
+    ) -> None:
+        """The node writes what is not ahead of its clock."""
+        bounded(self.write.fate == Fate.none, "one write is followed")
+        require(self.lets_through(n, timestamp), "the node accepts the timestamp")
+        require(self.uses(n, g, timestamp), "it has the generation that operates then")
+        self.write.timestamp = timestamp
+        self.write.fate = choose(timestamp <= self.clock(n), Fate.accepted, Fate.none)
+        self.write.coordinator = n
+        self.write.generation = g
+
+
+@known_bug(
+    "003-65",
+    'design document 003: "we only allow the write if its timestamp is in the interval"',
+    breaks=CdcGenerations.decisions_in_the_window_are_applied,
+    sizes={Node: 2},
+    budgets={CdcGenerations.partitions: 0},
+)
+class DecisionsOfFasterClocksWait(CdcGenerations):
+    """A node whose clock was behind that of the node which had decided a write refused it as one from the future."""
+
+    @action(fair=WEAK)
+    def apply_decision(self, n: Term[Node], g: Term[Generation]) -> None:
+        """A node applies what was decided before its own time."""
+        super().apply_decision(n, g)
+        require(self.write.timestamp <= self.clock(n), "its time has come")
+
+
+@known_bug(
+    "003-66",
+    'design document 003: a write "is translated to a mutation, which holds a timestamp"',
+    breaks=CdcGenerations.decisions_of_paxos_are_applied,
+    budgets={CdcGenerations.partitions: 0},
+)
+class NobodyAppliesTheDecisionAgain(CdcGenerations):
+    """What Paxos had decided was applied once its client asked again, and by nobody if that had gone."""
+
+    @action
+    def apply_decision(self, n: Term[Node], g: Term[Generation]) -> None:
+        """The client asks again, perhaps."""
+        super().apply_decision(n, g)
 
 
 BUGS = known_bugs_in(globals())

@@ -230,4 +230,51 @@ class NodesHaveOneToken(CdcMapping):
         require(every(~(self.ring[other] == n) for other in Token), "the node has no token")
 
 
+@known_bug(
+    "003-60",
+    'design document 003: streams "have their tokens in the ith range"',
+    breaks=CdcMapping.streams_lie_in_their_range,
+)
+class TheNextTokenOfTheShard(CdcMapping):
+    """Where a range had no token of the shard, its stream got the next one that the shard owns, in another range: rows of
+    this one never went there, and clients that asked for the streams of a range looked elsewhere.
+    """
+
+    def _first_token(
+        self, ends: Ends, end: Token, shard: Shard, two_shards: Bool, /
+    ) -> Term[Token]:
+        first = Term.of(end)
+        if end.shard(2) is not shard:
+            following = next(token for token in end.around() if token.shard(2) is shard)
+            first = choose(two_shards, following, Term.of(end))
+        for token in reversed(end.around()[1:]):
+            in_range = ~some(ends[other] for other in token.until(end))
+            is_owned = two_shards.implies(token.shard(2) is shard)
+            first = choose(in_range & is_owned, token, first)
+        return first
+
+
+@known_bug(
+    "003-62",
+    "design document 003: before that, it will introduce a new CDC generation",
+    breaks=CdcLog.nodes_join_after_their_generations,
+)
+class OneGenerationForSeveralRings(CdcLog):
+    """A node joined without a generation of its own if the one that operated had the same stream for the rows that were
+    written just then.
+    """
+
+    @action(by=COORDINATOR, fair=Fairness.WEAK)
+    def write_to_both_at_once(self) -> None:
+        """The stream of the row stays what it is: nothing need be committed."""
+        require(self.mapping.joining.is_some() & ~self._has_timestamp(), "a node is to join")
+        stays = some(
+            (self.stream[g] == t) & (self.mapping.stream_of(ROW) == t)
+            for g in self.committed
+            for t in list(Token)
+        )
+        require(stays & ~self.pending, "the row keeps its stream")
+        self.pending = True
+
+
 BUGS = known_bugs_in(globals())

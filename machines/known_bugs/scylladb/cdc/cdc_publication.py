@@ -165,4 +165,17 @@ class NodesUseWhatClientsSee(CdcGeneration):
         require(self.life != Life.committed, "it is published")
 
 
+@known_bug(
+    "003-61",
+    "design document 001: a new CDC generation data was written to internal tables earlier",
+    breaks=CdcGeneration.data_is_written_before_the_commit,
+)
+class DataComesWithTheTimestamp(CdcGeneration):
+    """One command wrote the data and the timestamp: a node that was slow to apply the large one used the generation before."""
+
+    @CdcGeneration.life.step(Life.absent, Life.committed, by=COORDINATOR)
+    def write_data(self) -> None:
+        """The data is written, and the generation has a timestamp."""
+
+
 BUGS = known_bugs_in(globals())
