@@ -252,6 +252,8 @@ TOPOLOGY = Document(
                 TabletReplicas.writes_reach_both_replica_sets,
                 TabletReplicas.writes_are_stored_while_replicas_change,
                 TabletReplicas.writes_succeed_while_replicas_change,
+                TabletReplicas.writes_to_both_sets_succeed,
+                TabletReplicas.replicas_are_moved,
                 TabletReplicas.replicas_stream_while_clients_write,
                 TabletReplicas.new_replicas_are_complete,
                 TabletReplicas.only_replicas_hold_data,
