@@ -181,6 +181,7 @@ TOPOLOGY = Document(
                 TabletResize.tablets_are_balanced_while_a_resize_is_prepared,
                 LoadBalancer.two_migrations_stream_at_once,
                 LoadBalancer.one_starts_while_another_streams,
+                LoadBalancer.plans_count_what_is_on_its_way_as_done,
                 LoadBalancer.the_cluster_is_saturated,
                 LoadBalancer.transitions_happen_in_their_track,
                 LoadBalancer.nothing_starts_while_a_request_is_pending,
