@@ -178,6 +178,7 @@ TOPOLOGY = Document(
                 TabletResize.tablets_do_not_migrate_while_a_resize_is_finalized,
                 TabletResize.splits_are_decided_at_any_time,
                 TabletResize.merges_are_decided_at_any_time,
+                TabletResize.tablets_to_be_merged_are_moved_independently,
                 TabletResize.tablets_are_balanced_while_a_resize_is_prepared,
                 LoadBalancer.two_migrations_stream_at_once,
                 LoadBalancer.one_starts_while_another_streams,
