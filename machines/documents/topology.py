@@ -231,6 +231,8 @@ TOPOLOGY = Document(
                 TabletCluster.writes_reach_both_replica_sets,
                 TabletCluster.writes_are_stored_while_tablets_move,
                 TabletCluster.writes_succeed_while_tablets_move,
+                TabletCluster.writes_to_both_sets_succeed,
+                TabletCluster.requests_end_as_they_began,
                 TabletCluster.replicas_that_are_read_are_complete,
                 TabletCluster.new_replicas_are_complete,
                 TabletCluster.reads_use_the_new_replicas,

@@ -49,6 +49,7 @@ from stagewright.spec import (
     equivalent_disabled,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_weakening,
     equivalent_without,
     equivalents,
@@ -880,6 +881,45 @@ class TabletCluster(Machine):
         waits = (request.tablet == t) & request.write & ~request.abandoned
         return waits & (request.targets <= request.reached)
 
+    @sometimes(at={reads: 0, crashes: 0, TabletMigration.failures: 0})
+    def writes_to_both_sets_succeed(self, after: Self, t: Term[Tablet]) -> Bool:
+        """001, stage 3, "on behalf of a successful request": a client that writes while rows are streamed is told of it."""
+        both = self.replicas[t] | self.next[t]
+        sent = some(
+            (self.request[n].tablet == t)
+            & (self.request[n].value > self.acknowledged[t])
+            & (both <= self.request[n].targets)
+            & after.request[n].tablet.is_none()
+            for n in Node
+        )
+        streams = self.tablets[t].stage == Stage.streaming
+        return streams & sent & (self.acknowledged[t] < after.acknowledged[t])
+
+    @step_property
+    def requests_end_as_they_began(self, after: Self, n: Term[Node]) -> Bool:
+        """001, stage 3, of "a successful request": whatever other clients are told, a request stays what it was, and a write
+        that nobody has given up ends when it has succeeded.
+        """
+        request, now = self.request[n], after.request[n]
+        goes_on = request.tablet.is_some() & (now.tablet == request.tablet)
+        same = (now.value == request.value) & (now.targets == request.targets)
+        same = same & (now.stage == request.stage) & (request.reached <= now.reached)
+        ends = request.tablet.is_some() & now.tablet.is_none()
+        waits = request.write & ~request.abandoned
+        told = some(
+            (request.tablet == t) & (after.acknowledged[t] >= request.value) for t in Tablet
+        )
+        return goes_on.implies(same) & (ends & waits).implies(told)
+
+    @invariant
+    def nothing_is_remembered_of_a_request(self, n: Term[Node]) -> Bool:
+        """A node that coordinates nothing begins the next request anew: it is not one that was given up before."""
+        request = self.request[n]
+        rest = request.write | request.abandoned | (request.value > 0)
+        sent = ~request.targets.is_empty() | ~request.reached.is_empty()
+        none = ~rest & ~sent & (request.stage == Stage.none)
+        return request.tablet.is_none().implies(none)
+
     @accepts(answer_read)
     def reads_succeed_while_tablets_move(
         self, n: Term[Node], r: Term[Node], t: Term[Tablet]
@@ -1143,28 +1183,32 @@ class TabletCluster(Machine):
             streaming_at,
             because="storage that is dropped is clean; a stream without session is refused",
         ),
+        equivalent_replacement(
+            learn,
+            "streaming_at[t] becomes: write_both_read_new for streaming",
+            because="a stream that ends too early is asked for again; one without session is refused",
+        ),
         equivalent_weakening(
             store_write,
             "it is sent to the replica",
             because="a write that comes twice is stored once: the newest value stays",
         ),
         equivalent_drop(store_write, "replica has storage", because="writes find storage"),
-        equivalent_loss(store_write, Request.reached, because="an answer that is lost"),
         equivalent_weakening(
             acknowledge_write,
             "a write is on its way",
             because="no replica stores what is read, so that no read is acknowledged",
         ),
         equivalent_loss(
-            acknowledge_write,
-            acknowledged,
-            because="nothing is promised of what was not acknowledged",
-        ),
-        equivalent_loss(
             begin_read, Request.value, because="a read that may miss everything promises nothing"
         ),
         equivalent_drop(
             answer_read, "replica is up", because="a replica that is down may crash later instead"
+        ),
+        equivalent_replacement(
+            answer_read,
+            "replica is up: n for r",
+            because="a replica that is down may crash later instead",
         ),
         equivalent_loss(answer_read, stale_read, because="it notes what must not happen"),
         equivalent_drop(time_out, "a request is on its way", because="nothing is abandoned"),
@@ -1201,6 +1245,11 @@ class TabletCluster(Machine):
             "node is down and not excluded",
             because="to exclude a node twice is to exclude it once",
         ),
+        equivalent_replacement(
+            exclude,
+            "tablets.excluded[t][staying] becomes: leaving for staying",
+            because="whether one that stays is excluded matters where no other one is",
+        ),
         equivalent_drop(
             _begin,
             "node is up",
@@ -1222,6 +1271,21 @@ class TabletCluster(Machine):
         equivalent_loss(
             _write_next_value, Request.value, written, because="a write of nothing is none"
         ),
+        equivalent_replacement(
+            _write_next_value,
+            "request[n].value becomes: 2 for 1",
+            because="a value may be left out: the next one has to be newer, no more",
+        ),
+        equivalent_replacement(
+            _write_next_value,
+            "written[t] becomes: 2 for 1",
+            because="a value may be left out: the next one has to be newer, no more",
+        ),
+        equivalent_replacement(
+            begin_load,
+            "request[n].value becomes: 0 for 1",
+            because="a backup without rows is loaded in vain",
+        ),
         equivalent_loss(
             _abandon,
             Request.tablet,
@@ -1231,18 +1295,12 @@ class TabletCluster(Machine):
             Request.abandoned,
             because="messages of a request that is abandoned may be lost at once",
         ),
-        equivalent_loss(
-            _forget,
-            Request.tablet,
-            Request.write,
-            Request.stage,
-            Request.targets,
-            Request.reached,
-            Request.value,
-            Request.abandoned,
-            because="nobody looks at the rest of a request that is over",
-        ),
         equivalent_weakening(
+            ask_dead_node,
+            "a node that the action needs is down",
+            because="an action that is started in vain fails, and is tried again",
+        ),
+        equivalent_replacement(
             ask_dead_node,
             "a node that the action needs is down",
             because="an action that is started in vain fails, and is tried again",
@@ -1259,6 +1317,11 @@ class TabletCluster(Machine):
             because="a second migration, a crash and a lost answer tell: in the tests",
         ),
         equivalent_weakening(
+            fail_unanswered,
+            "nobody can answer",
+            because="an action that is taken for failed is tried again, or undone",
+        ),
+        equivalent_replacement(
             fail_unanswered,
             "nobody can answer",
             because="an action that is taken for failed is tried again, or undone",

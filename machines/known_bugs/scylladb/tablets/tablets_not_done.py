@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stagewright.machines.scylladb.cluster import Node, Tablet
 from stagewright.machines.scylladb.tablets.intranode_migration import (
     CLIENT,
     COORDINATOR,
@@ -16,10 +17,16 @@ from stagewright.machines.scylladb.tablets.resize_guards import (
 )
 from stagewright.machines.scylladb.tablets.resize_layout import Layout
 from stagewright.machines.scylladb.tablets.stream_session import MASTER, Message, StreamSession
-from stagewright.spec import Fairness, action, choose, require, some
+from stagewright.machines.scylladb.tablets.tablet import TabletCluster
+from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
+from stagewright.machines.scylladb.tablets.tablet_stages import Stage as TabletStage
+from stagewright.spec import Bool, Fairness, Term, action, choose, require, some
+from stagewright.spec.declarations.budgets import BudgetName
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 WEAK = Fairness.WEAK
+NO_FAULTS: dict[BudgetName, int | None] = {TabletCluster.crashes: 0, TabletMigration.failures: 0}
+SUCCESSFUL = "design document 001, stage 3: writes are executed on behalf of successful requests"
 
 
 @known_bug(
@@ -89,6 +96,69 @@ class ResizesAreGivenUpUnderRequests(ResizeGuards):
         self._resize()
         busy = some(self.guard[n].key.is_some() for n in GuardNode)
         self.layout = choose(busy, Layout.one_tablet, Layout.two_tablets)
+
+
+@known_bug(
+    "001-253",
+    SUCCESSFUL,
+    breaks=TabletCluster.writes_to_both_sets_succeed,
+    budgets={**NO_FAULTS, TabletCluster.reads: 0},
+)
+class AnswersOfNewReplicasAreDropped(TabletCluster):
+    """Whoever coordinated a write to both replica sets took no answer of a replica that the tablet did not have yet."""
+
+    @action(fair=WEAK)
+    def store_write(self, n: Term[Node], r: Term[Node], t: Term[Tablet]) -> None:
+        """Replica `r` stores the write; its answer counts if it was a replica before."""
+        request = self.request[n]
+        require((request.tablet == t) & request.write, "a write is on its way")
+        require(request.targets.has(r) & ~request.reached.has(r), "it is sent to the replica")
+        require(~self.down.has(r) & self.storage[t].has(r), "replica is up, and has storage")
+        newer = self.data[t][r] < request.value
+        self.data[t][r] = choose(newer, request.value, self.data[t][r])
+        old = self.view[n][t].replicas.has(r) | (request.stage == TabletStage.none)
+        request.reached.put(r, old)
+
+
+@known_bug(
+    "001-254",
+    SUCCESSFUL,
+    breaks=TabletCluster.nothing_is_remembered_of_a_request,
+    budgets={**NO_FAULTS, TabletCluster.reads: 0},
+)
+class TheNextRequestIsGivenUp(TabletCluster):
+    """What was known of a write that had timed out was kept for the next one: it was taken for given up as it began."""
+
+    def _forget(self, n: Term[Node], where: Bool | None = None) -> None:
+        request = self.request[n]
+        over = where if where is not None else request.tablet.is_some()
+        request.tablet = choose(over, None, request.tablet)
+        request.write = request.write & ~over
+        request.stage = choose(over, TabletStage.none, request.stage)
+        request.targets = choose(over, frozenset(), request.targets)
+        request.reached = choose(over, frozenset(), request.reached)
+        request.value = choose(over, 0, request.value)
+
+
+@known_bug(
+    "001-255",
+    SUCCESSFUL,
+    breaks=TabletCluster.requests_end_as_they_began,
+    budgets=NO_FAULTS,
+)
+class AnAnswerEndsWhatItsReplicaCoordinates(TabletCluster):
+    """A replica that had answered a read forgot its own request with it: a write that it coordinated was never told of."""
+
+    @action(fair=WEAK)
+    def answer_read(self, n: Term[Node], r: Term[Node], t: Term[Tablet]) -> None:
+        """Replica `r` answers the read that node `n` coordinates, and is done."""
+        request = self.request[n]
+        require((request.tablet == t) & ~request.write, "a read is on its way")
+        require(request.targets.has(r), "it is sent to the replica")
+        require(~self.down.has(r), "replica is up")
+        self.stale_read = self.stale_read | (self.data[t][r] < request.value)
+        for m in Node:
+            self._forget(m, where=(m == n) | (m == r))
 
 
 BUGS = known_bugs_in(globals())
