@@ -169,6 +169,7 @@ TOPOLOGY = Document(
                 TabletCluster.migrations_drain_before_a_topology_change,
                 TabletCluster.topology_changes_happen,
                 TabletCluster.topology_changes_are_requested_at_any_time,
+                TabletCluster.requests_wait_until_migrations_have_drained,
                 TabletMigration.tablets_at_rest_can_be_moved,
                 TabletMigration.tablets_at_rest_can_be_repaired,
                 TabletCluster.tablets_are_repaired_independently,

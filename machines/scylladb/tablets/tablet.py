@@ -800,10 +800,13 @@ class TabletCluster(Machine):
         return (self.tablets[t].stage == Stage.none) & moves
 
     @accepts(start_rebuild)
-    def tablets_are_rebuilt_independently(self, t: Term[Tablet], pending: Term[Node]) -> Bool:
-        """The same of a tablet that gets one replica more."""
+    def tablets_are_rebuilt_independently(
+        self, t: Term[Tablet], pending: Term[Node], kind: Term[Kind]
+    ) -> Bool:
+        """The same of a tablet that gets one replica more, with a repair before or without."""
         only_when(self.release.repair)
-        return (self.tablets[t].stage == Stage.none) & self._may_come_to(pending, t)
+        rebuild = (kind == Kind.rebuild) | (kind == Kind.rebuild_v2)
+        return (self.tablets[t].stage == Stage.none) & rebuild & self._may_come_to(pending, t)
 
     @accepts(start_repair)
     def tablets_are_repaired_independently(self, t: Term[Tablet]) -> Bool:
@@ -863,6 +866,24 @@ class TabletCluster(Machine):
     def topology_changes_are_requested_at_any_time(self) -> Bool:
         """001: "When a request is issued to a node the entry is added to the map", also while tablets move."""
         return ~self.request_pending
+
+    @sometimes(
+        at={writes: 0, reads: 0, crashes: 0, TabletMigration.failures: 0, topology_changes: 1}
+    )
+    def requests_wait_until_migrations_have_drained(self, after: Self) -> Bool:
+        """001: "node operations will have to wait for tablet migration track to finish": a request that comes while a tablet
+        moves is there when it has come to rest.
+        """
+        leaves = (self.track == Track.tablet_migration) & (after.track == Track.idle)
+        return leaves & self.request_pending & after.request_pending
+
+    @sometimes(at={writes: 0, reads: 0, TabletMigration.failures: 0})
+    def migrations_are_undone_where_a_node_is_lost(self, after: Self, t: Term[Tablet]) -> Bool:
+        """ScyllaDB's code: a barrier that fails since a replica is gone for good is not tried for ever."""
+        only_when(self.release.rollback)
+        before = (Stage.allow_write_both_read_old, Stage.write_both_read_old)
+        undone = after.tablets[t].stage == Stage.cleanup_target
+        return self.tablets[t].stage.any_of(*before) & undone
 
     @accepts(store_write)
     def writes_are_stored_while_tablets_move(
@@ -931,9 +952,15 @@ class TabletCluster(Machine):
 
     @invariant
     def one_pending_and_one_leaving_replica(self, t: Term[Tablet]) -> Bool:
-        """A transition adds at most one replica and removes at most one."""
+        """A transition adds at most one replica and removes at most one: a migration does both, a rebuild adds one, and a
+        repair changes none.
+        """
+        kind = self.tablets[t].kind
         pending = (self.next[t] - self.replicas[t]).size()
-        return (pending <= 1) & ((self.replicas[t] - self.next[t]).size() <= 1)
+        leaving = (self.replicas[t] - self.next[t]).size()
+        moves = kind == Kind.migration
+        adds = (kind == Kind.rebuild) | (kind == Kind.rebuild_v2)
+        return (leaving == choose(moves, 1, 0)) & (pending == choose(moves | adds, 1, 0))
 
     @invariant
     def transitions_happen_in_their_track(self, t: Term[Tablet]) -> Bool:
@@ -1282,6 +1309,11 @@ class TabletCluster(Machine):
             because="a value may be left out: the next one has to be newer, no more",
         ),
         equivalent_replacement(
+            _write_next_value,
+            "written[t] becomes: 0 for 1",
+            because="what a client writes again, and no newer, is there already",
+        ),
+        equivalent_replacement(
             begin_load,
             "request[n].value becomes: 0 for 1",
             because="a backup without rows is loaded in vain",
@@ -1405,6 +1437,11 @@ class TabletCluster(Machine):
             cleaned,
             because="an answer is forgotten when the next stage's action is asked for",
         ),
+        equivalent_replacement(
+            finish_cleanup,
+            "cleaned[t] becomes: yes for no",
+            because="an answer is forgotten when the next stage's action is asked for",
+        ),
         equivalent_drop(
             finish_cleanup, "action running", because="an answer that comes late is true still"
         ),
@@ -1434,9 +1471,29 @@ class TabletCluster(Machine):
             Chunk.closed,
             because="what comes twice is stored twice; nobody looks at the rest",
         ),
+        equivalent_replacement(
+            _take_off_the_wire,
+            "chunk[t].value becomes: 1 for 0",
+            because="nobody looks at a chunk that is not on the wire",
+        ),
+        equivalent_replacement(
+            receive_chunk,
+            "chunk[t].closed becomes: yes for no",
+            because="a chunk that is refused is sent again",
+        ),
         equivalent_loss(
             begin_streaming,
             reached_leaving,
+            because="where less is noted of what is to be streamed, less is promised",
+        ),
+        equivalent_replacement(
+            begin_streaming,
+            "reached_leaving[t] becomes: (least of",
+            because="one replica leaves, and no other: what it has is the most and the least",
+        ),
+        equivalent_replacement(
+            begin_streaming,
+            "reached_leaving[t] becomes: every n in Node",
             because="where less is noted of what is to be streamed, less is promised",
         ),
         equivalent_loss(
@@ -1456,15 +1513,15 @@ class TabletCluster(Machine):
             "in the tablet migration track",
             because="a topology change may end at any time",
         ),
-        equivalent_loss(
-            request_topology_change,
-            request_pending,
-            because="a request that is not heard is one that nobody made",
-        ),
         equivalent_weakening(
             pass_barrier,
             "every node that is not excluded has learned the stage and drained older requests",
             because="what a node learns of a tablet is of one version: its stage tells the rest",
+        ),
+        equivalent_replacement(
+            fail_barrier,
+            "stage has a barrier: none for failed",
+            because="a barrier that fails before the repair does is tried again",
         ),
         equivalent_weakening(end, "leaving replica is cleaned up or gone", because=BETWEEN_NODES),
         equivalent_weakening(

@@ -782,7 +782,7 @@ class TabletMigration(Machine):
         equivalent_replacement(exclude, "excluded[role] becomes: no for yes", because=NO_FAULT),
         equivalent_drop(make_unwanted, "still wanted", because="what is unwanted stays so"),
         equivalent_loss(make_unwanted, unwanted, because=NO_FAULT),
-        equivalent_replacement(make_unwanted, "unwanted becomes: no for yes", because=NO_FAULT),
+        equivalent_replacement(make_unwanted, "becomes: no for yes", because=NO_FAULT),
         equivalent_weakening(
             _has_barrier,
             "stage has a barrier",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stagewright.machines.scylladb.cluster import Node, Tablet
+from stagewright.machines.scylladb.cluster import Node, Tablet, Track
 from stagewright.machines.scylladb.tablets.intranode_migration import (
     CLIENT,
     COORDINATOR,
@@ -18,7 +18,11 @@ from stagewright.machines.scylladb.tablets.resize_guards import (
 from stagewright.machines.scylladb.tablets.resize_layout import Layout
 from stagewright.machines.scylladb.tablets.stream_session import MASTER, Message, StreamSession
 from stagewright.machines.scylladb.tablets.tablet import TabletCluster
-from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
+from stagewright.machines.scylladb.tablets.tablet_migration import (
+    OPERATOR,
+    Progress,
+    TabletMigration,
+)
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage as TabletStage
 from stagewright.spec import Bool, Fairness, Term, action, choose, require, some
 from stagewright.spec.declarations.budgets import BudgetName
@@ -159,6 +163,49 @@ class AnAnswerEndsWhatItsReplicaCoordinates(TabletCluster):
         self.stale_read = self.stale_read | (self.data[t][r] < request.value)
         for m in Node:
             self._forget(m, where=(m == n) | (m == r))
+
+
+@known_bug(
+    "001-256",
+    'design document 001: "node operations will have to wait for tablet migration track to finish"',
+    breaks=TabletCluster.requests_wait_until_migrations_have_drained,
+    budgets={
+        **NO_FAULTS,
+        TabletCluster.writes: 0,
+        TabletCluster.reads: 0,
+        TabletCluster.topology_changes: 1,
+    },
+)
+class RequestsAreForgottenWhileTabletsMove(TabletCluster):
+    """A request that came while a tablet moved was taken, and not noted: its node waited for an operation that never began."""
+
+    @action(by=OPERATOR, spends=TabletCluster.topology_changes)
+    def request_topology_change(self) -> None:
+        """A node asks to join or leave: noted where the state machine is not busy with tablets."""
+        self.request_pending = self.request_pending | (self.track != Track.tablet_migration)
+
+
+@known_bug(
+    "001-257",
+    "design document 001, in the releases: a migration whose barrier fails for good is undone",
+    breaks=TabletCluster.migrations_are_undone_where_a_node_is_lost,
+    budgets={
+        TabletMigration.failures: 0,
+        TabletCluster.writes: 0,
+        TabletCluster.reads: 0,
+    },
+)
+class BarriersOfTheDeadAreTriedAgain(TabletCluster):
+    """A barrier that a dead node did not answer was tried again and again, until the operator had given that node up."""
+
+    @action(by=COORDINATOR)
+    def fail_barrier(self, t: Term[Tablet]) -> None:
+        """A node that is down does not answer the barrier: it is asked once more."""
+        require(some(self.down.has(n) & ~self.excluded.has(n) for n in Node), "a node is down")
+        tablet = self.tablets[t]
+        waits = tablet.stage.column(lambda stage: stage.barrier)
+        require(waits & (tablet.barrier == Progress.none), "stage has a barrier")
+        tablet.barrier = Progress.none
 
 
 BUGS = known_bugs_in(globals())
