@@ -86,6 +86,18 @@ from stagewright.spec import (
 )
 
 WEAK = Fairness.WEAK
+IN_VAIN = "an action that is started in vain fails, and is tried again"
+TRIED_AGAIN = "an action that is taken for failed is tried again, or undone"
+ANSWERED = "an answer is forgotten when the next stage's action is asked for"
+OVER = "a read has none of it; what was answered may be so again, until it is given up"
+LATE = "an answer that comes late is true still"
+LESS = "where less is noted of what is to be streamed, less is promised"
+NOBODY_SENDS = "a request that nobody sends, or that another one takes the place of"
+NO_CRASH = "what a crash does not stop is as it would be without the crash"
+LATER = "a replica that is down may crash later instead"
+REBUILDS = "a replica is added where there are `rebuilds`"
+REPAIRS = "a tablet is repaired where there are `repairs`"
+CHANGES = "the topology changes where there are `topology_changes`"
 COMPACTIONS = "compactions are of what is there, and change nothing of it"
 BETWEEN_NODES = "here tablets move between nodes, so that a kind has its replicas"
 
@@ -763,18 +775,20 @@ class TabletCluster(Machine):
     @accepts(begin_write)
     def clients_write_while_tablets_move(self, n: Term[Node], t: Term[Tablet]) -> Bool:
         """Through each node that is up, whatever the tablet's stage: migrations lock nobody out."""
-        free = ~self.down.has(n) & self.request[n].tablet.is_none()
-        return free & ~self.view[n][t].replicas.is_empty()
+        return self._is_free(n, t)
 
     @accepts(begin_read)
     def clients_read_while_tablets_move(self, n: Term[Node], t: Term[Tablet]) -> Bool:
         """Likewise."""
-        free = ~self.down.has(n) & self.request[n].tablet.is_none()
-        return free & ~self.view[n][t].replicas.is_empty()
+        return self._is_free(n, t)
 
     @accepts(begin_load)
     def backups_are_loaded_while_tablets_move(self, n: Term[Node], t: Term[Tablet]) -> Bool:
         """Rows of a backup are writes, too."""
+        return self._is_free(n, t)
+
+    def _is_free(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        """Node `n` is up, coordinates nothing, and has learned of the tablet."""
         free = ~self.down.has(n) & self.request[n].tablet.is_none()
         return free & ~self.view[n][t].replicas.is_empty()
 
@@ -906,20 +920,14 @@ class TabletCluster(Machine):
     def writes_to_both_sets_succeed(self, after: Self, t: Term[Tablet]) -> Bool:
         """001, stage 3, "on behalf of a successful request": a client that writes while rows are streamed is told of it."""
         both = self.replicas[t] | self.next[t]
-        sent = some(
-            (self.request[n].tablet == t)
-            & (self.request[n].value > self.acknowledged[t])
-            & (both <= self.request[n].targets)
-            & after.request[n].tablet.is_none()
-            for n in Node
-        )
+        sent = some((self.request[n].tablet == t) & (both <= self.request[n].targets) for n in Node)
         streams = self.tablets[t].stage == Stage.streaming
         return streams & sent & (self.acknowledged[t] < after.acknowledged[t])
 
     @step_property
     def requests_end_as_they_began(self, after: Self, n: Term[Node]) -> Bool:
         """001, stage 3, of "a successful request": whatever other clients are told, a request stays what it was, and a write
-        that nobody has given up ends when it has succeeded.
+        that nobody has given up ends when it has succeeded; what a client was told stays so.
         """
         request, now = self.request[n], after.request[n]
         goes_on = request.tablet.is_some() & (now.tablet == request.tablet)
@@ -927,10 +935,11 @@ class TabletCluster(Machine):
         same = same & (now.stage == request.stage) & (request.reached <= now.reached)
         ends = request.tablet.is_some() & now.tablet.is_none()
         waits = request.write & ~request.abandoned
-        told = some(
-            (request.tablet == t) & (after.acknowledged[t] >= request.value) for t in Tablet
-        )
-        return goes_on.implies(same) & (ends & waits).implies(told)
+        later = after.acknowledged
+        told = some((request.tablet == t) & (later[t] >= request.value) for t in Tablet)
+        kept = every(later[t] >= self.acknowledged[t] for t in Tablet)
+        same = same & request.abandoned.implies(now.abandoned)
+        return goes_on.implies(same) & (ends & waits).implies(told) & kept
 
     @invariant
     def nothing_is_remembered_of_a_request(self, n: Term[Node]) -> Bool:
@@ -938,8 +947,7 @@ class TabletCluster(Machine):
         request = self.request[n]
         rest = request.write | request.abandoned | (request.value > 0)
         sent = ~request.targets.is_empty() | ~request.reached.is_empty()
-        none = ~rest & ~sent & (request.stage == Stage.none)
-        return request.tablet.is_none().implies(none)
+        return request.tablet.is_none().implies(~rest & ~sent & (request.stage == Stage.none))
 
     @accepts(answer_read)
     def reads_succeed_while_tablets_move(
@@ -1229,15 +1237,10 @@ class TabletCluster(Machine):
         equivalent_loss(
             begin_read, Request.value, because="a read that may miss everything promises nothing"
         ),
-        equivalent_drop(
-            answer_read, "replica is up", because="a replica that is down may crash later instead"
-        ),
-        equivalent_replacement(
-            answer_read,
-            "replica is up: n for r",
-            because="a replica that is down may crash later instead",
-        ),
+        equivalent_drop(answer_read, "replica is up", because=LATER),
+        equivalent_replacement(answer_read, "replica is up: n for r", because=LATER),
         equivalent_loss(answer_read, stale_read, because="it notes what must not happen"),
+        equivalent_loss(_forget, Request.write, Request.reached, Request.abandoned, because=OVER),
         equivalent_drop(time_out, "a request is on its way", because="nothing is abandoned"),
         equivalent_drop(
             lose_messages, "request is abandoned", because="a request may be abandoned before"
@@ -1246,19 +1249,8 @@ class TabletCluster(Machine):
             lose_messages,
             because="what is left of a write that its client gave up may be stored instead",
         ),
-        equivalent_drop(
-            crash,
-            "node is up",
-            because="what a crash does not stop is as it would be without the crash",
-        ),
-        equivalent_loss(
-            crash,
-            down,
-            streaming_at,
-            copied,
-            compacting,
-            because="what a crash does not stop is as it would be without the crash",
-        ),
+        equivalent_drop(crash, "node is up", because=NO_CRASH),
+        equivalent_loss(crash, down, streaming_at, copied, compacting, because=NO_CRASH),
         equivalent_weakening(
             restart,
             "node is down and not excluded",
@@ -1282,14 +1274,9 @@ class TabletCluster(Machine):
             "node is up",
             "node is free",
             "node has learned of the tablet's replicas",
-            because="a request that nobody sends, or that another one takes the place of",
+            because=NOBODY_SENDS,
         ),
-        equivalent_loss(
-            _begin,
-            Request.tablet,
-            Request.targets,
-            because="a request that nobody sends, or that another one takes the place of",
-        ),
+        equivalent_loss(_begin, Request.targets, because=NOBODY_SENDS),
         equivalent_loss(
             _begin,
             Request.stage,
@@ -1301,10 +1288,6 @@ class TabletCluster(Machine):
         equivalent_replacement(
             _write_next_value,
             "request[n].value becomes: 2 for 1",
-            because="a value may be left out: the next one has to be newer, no more",
-        ),
-        equivalent_replacement(
-            _write_next_value,
             "written[t] becomes: 2 for 1",
             because="a value may be left out: the next one has to be newer, no more",
         ),
@@ -1318,24 +1301,11 @@ class TabletCluster(Machine):
             "request[n].value becomes: 0 for 1",
             because="a backup without rows is loaded in vain",
         ),
-        equivalent_loss(
-            _abandon,
-            Request.tablet,
-            Request.stage,
-            Request.targets,
-            Request.value,
-            Request.abandoned,
-            because="messages of a request that is abandoned may be lost at once",
-        ),
         equivalent_weakening(
-            ask_dead_node,
-            "a node that the action needs is down",
-            because="an action that is started in vain fails, and is tried again",
+            ask_dead_node, "a node that the action needs is down", because=IN_VAIN
         ),
         equivalent_replacement(
-            ask_dead_node,
-            "a node that the action needs is down",
-            because="an action that is started in vain fails, and is tried again",
+            ask_dead_node, "a node that the action needs is down", because=IN_VAIN
         ),
         equivalent_drop(
             ask_dead_node,
@@ -1348,16 +1318,8 @@ class TabletCluster(Machine):
             cleaned,
             because="a second migration, a crash and a lost answer tell: in the tests",
         ),
-        equivalent_weakening(
-            fail_unanswered,
-            "nobody can answer",
-            because="an action that is taken for failed is tried again, or undone",
-        ),
-        equivalent_replacement(
-            fail_unanswered,
-            "nobody can answer",
-            because="an action that is taken for failed is tried again, or undone",
-        ),
+        equivalent_weakening(fail_unanswered, "nobody can answer", because=TRIED_AGAIN),
+        equivalent_replacement(fail_unanswered, "nobody can answer", because=TRIED_AGAIN),
         equivalent_drop(
             ask_to_stream,
             "stage has an action",
@@ -1390,9 +1352,7 @@ class TabletCluster(Machine):
         ),
         equivalent_drop(drop_chunk, "a chunk is on the wire", because="nothing is lost"),
         equivalent_loss(
-            finish_streaming,
-            streaming_at,
-            because="what is streamed after the session is refused",
+            finish_streaming, streaming_at, because="what is streamed after the session is refused"
         ),
         equivalent_weakening(
             ask_to_clean_up,
@@ -1427,33 +1387,17 @@ class TabletCluster(Machine):
             refuse_cleanup, because="nobody waits for the answer to a request that is stale"
         ),
         equivalent_loss(refuse_cleanup, cleanup_at, because="it will be refused again"),
-        equivalent_drop(
-            finish_cleanup,
-            "stage is a cleanup",
-            because="an answer is forgotten when the next stage's action is asked for",
-        ),
-        equivalent_loss(
-            finish_cleanup,
-            cleaned,
-            because="an answer is forgotten when the next stage's action is asked for",
-        ),
-        equivalent_replacement(
-            finish_cleanup,
-            "cleaned[t] becomes: yes for no",
-            because="an answer is forgotten when the next stage's action is asked for",
-        ),
-        equivalent_drop(
-            finish_cleanup, "action running", because="an answer that comes late is true still"
-        ),
+        equivalent_drop(finish_cleanup, "stage is a cleanup", because=ANSWERED),
+        equivalent_loss(finish_cleanup, cleaned, because=ANSWERED),
+        equivalent_replacement(finish_cleanup, "cleaned[t] becomes: yes for no", because=ANSWERED),
+        equivalent_drop(finish_cleanup, "action running", because=LATE),
         equivalent_drop(
             run_repair,
             "stage has an action",
             "barrier done before the target is cleaned up",
             because="the stages of a repair have an action, and wait for no barrier",
         ),
-        equivalent_drop(
-            finish_repair_run, "action running", because="an answer that comes late is true still"
-        ),
+        equivalent_drop(finish_repair_run, "action running", because=LATE),
         equivalent_drop(
             begin_compaction,
             "node is up",
@@ -1481,20 +1425,14 @@ class TabletCluster(Machine):
             "chunk[t].closed becomes: yes for no",
             because="a chunk that is refused is sent again",
         ),
-        equivalent_loss(
-            begin_streaming,
-            reached_leaving,
-            because="where less is noted of what is to be streamed, less is promised",
-        ),
+        equivalent_loss(begin_streaming, reached_leaving, because=LESS),
         equivalent_replacement(
             begin_streaming,
             "reached_leaving[t] becomes: (least of",
             because="one replica leaves, and no other: what it has is the most and the least",
         ),
         equivalent_replacement(
-            begin_streaming,
-            "reached_leaving[t] becomes: every n in Node",
-            because="where less is noted of what is to be streamed, less is promised",
+            begin_streaming, "reached_leaving[t] becomes: every n in Node", because=LESS
         ),
         equivalent_loss(
             use_new, reached_leaving, because="nobody asks for it once stage 4 is over"
@@ -1536,37 +1474,27 @@ class TabletCluster(Machine):
         never_happens(
             TabletMigration.begin_rebuild_repair,
             TabletMigration.stream_after_repair,
-            because="a replica is added where there are `rebuilds`",
+            because=REBUILDS,
         ),
-        vacuous(
-            TabletMigration.only_rebuild_v2_repairs,
-            because="a replica is added where there are `rebuilds`",
-        ),
+        vacuous(TabletMigration.only_rebuild_v2_repairs, because=REBUILDS),
         never_happens(
             TabletMigration.end_repair,
             TabletMigration.finish_repair,
             run_repair,
             finish_repair_run,
-            because="a tablet is repaired where there are `repairs`",
+            because=REPAIRS,
         ),
-        vacuous(
-            TabletMigration.a_failed_repair_is_drained_after_it_failed,
-            because="a tablet is repaired where there are `repairs`",
-        ),
+        vacuous(TabletMigration.a_failed_repair_is_drained_after_it_failed, because=REPAIRS),
         never_happens(end_compaction, because="compactions begin where there are `compactions`"),
         vacuous(
             compactions_have_storage, because="compactions begin where there are `compactions`"
         ),
-        never_happens(
-            change_topology,
-            end_topology_change,
-            because="the topology changes where there are `topology_changes`",
-        ),
+        never_happens(change_topology, end_topology_change, because=CHANGES),
         vacuous(
             topology_changes_are_not_interrupted,
             migrations_drain_before_a_topology_change,
             topology_changes_happen,
             topology_changes_end,
-            because="the topology changes where there are `topology_changes`",
+            because=CHANGES,
         ),
     )
