@@ -44,6 +44,7 @@ from stagewright.machines.known_bugs.scylladb.tablets import (
     tablets,
     tablets_asked_in_vain,
     tablets_held_up,
+    tablets_not_done,
 )
 from stagewright.machines.known_bugs.scylladb.topology import (
     fencing,
@@ -145,6 +146,7 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *tablets.BUGS,
     *tablets_asked_in_vain.BUGS,
     *tablets_held_up.BUGS,
+    *tablets_not_done.BUGS,
     *topology.BUGS,
     *topology_asked_in_vain.BUGS,
     *topology_change.BUGS,

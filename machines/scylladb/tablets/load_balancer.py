@@ -32,6 +32,7 @@ from stagewright.spec import (
     count,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_weakening,
     equivalents,
     every,
@@ -407,6 +408,18 @@ class LoadBalancer(Machine):
             ~self._streams(t) & after._streams(t) & (after.leaving[t] == s) for t in Tablet
         )
 
+    @accepts(plan_migration)
+    def plans_count_what_is_on_its_way_as_done(
+        self, t: Term[Tablet], leaving: Term[Shard], pending: Term[Shard]
+    ) -> Bool:
+        """001's change: active migrations are treated "as if they were already completed": where nothing streams, and none of
+        them is from the same shard, whatever helps then can be planned, also to a shard that one of them leaves.
+        """
+        counts = self.invoked & ~self.outdated & ~self._is_silent()
+        quiet = every(~self._streams(o) & (self.leaving[o] != leaving) for o in Tablet)
+        helps = self._helps(t, leaving, pending) & self._is_free(t, leaving, pending)
+        return counts & quiet & helps
+
     @invariant
     def the_cluster_is_saturated(
         self, t: Term[Tablet], leaving: Term[Shard], pending: Term[Shard]
@@ -624,6 +637,11 @@ class LoadBalancer(Machine):
             because="where the plan has a tablet already, to move it again brings nothing",
         ),
         equivalent_drop(find_nothing, "it is invoked", because="otherwise nothing happens"),
+        equivalent_replacement(
+            find_nothing,
+            "no migration improves the balance: 2 for 1",
+            because="the balancer goes on looking, in vain, until a shard has streamed what it may",
+        ),
         equivalent_drop(
             leave_track,
             "no plan is being made, or none is allowed",

@@ -8,6 +8,7 @@ coordinator must learn that the session failed, or it waits for ever.
 from __future__ import annotations
 
 from enum import Enum, auto
+from typing import Self
 
 from stagewright.spec import (
     Actor,
@@ -23,6 +24,7 @@ from stagewright.spec import (
     choose,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalents,
     fault_budget,
     final,
@@ -34,6 +36,7 @@ from stagewright.spec import (
     number,
     one_of,
     require,
+    sometimes,
 )
 
 WEAK = Fairness.WEAK
@@ -269,6 +272,14 @@ class StreamSession(Machine):
         """
         return (self.follower == Session.failed) & (self.message == Message.none)
 
+    @sometimes(at={failures: 1, losses: 0, restarts: 0})
+    def failures_are_heard_at_once(self, after: Self) -> Bool:
+        """001: "to keep the cluster saturated with streaming", a master that is told of its session's failure fails then, and
+        does not wait for its timeout.
+        """
+        goes_on = (self.master == Session.streaming) & (self.message_plan == self.plan)
+        return (self.message == Message.failed) & goes_on & (after.master == Session.failed)
+
     @lemma
     def plans_are_in_order(self) -> Bool:
         """No message is of a plan that its sender does not have yet."""
@@ -315,8 +326,25 @@ class StreamSession(Machine):
 
     harmless = equivalents(
         equivalent_loss(receive_rows, follower, because="a follower that goes on sends to nobody"),
-        equivalent_loss(
-            receive_failure, master, because="the master gives up by itself, only later"
+        equivalent_replacement(
+            receive_rows,
+            "follower becomes",
+            because="a follower that goes on, or that forgets its session, sends nobody anything",
+        ),
+        equivalent_replacement(
+            receive_complete,
+            "message becomes: rows for none",
+            because="what comes after a session has ended is refused",
+        ),
+        equivalent_replacement(
+            receive_failure,
+            "message becomes: rows for none",
+            because="what comes after a session has ended is refused",
+        ),
+        equivalent_replacement(
+            give_up_idle_session,
+            "master becomes: none for failed",
+            because="of a master that knows of no session the coordinator hears, and asks again",
         ),
         equivalent_drop(
             hear_of_restart, "the coordinator waits", because="nobody waits who could be told"
@@ -329,13 +357,11 @@ class StreamSession(Machine):
         equivalent_drop(
             fail, "the session goes on", because="of a session that has ended nobody hears"
         ),
-        equivalent_loss(fail, follower, because="of a session that has ended nobody hears"),
         equivalent_drop(
             send_failure,
             "the last message has arrived",
             because="the master gives up by itself, only later",
         ),
-        equivalent_loss(send_failure, message, because="the master gives up by itself, only later"),
         equivalent_drop(
             lose_message,
             "a message is on the wire",

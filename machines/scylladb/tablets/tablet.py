@@ -49,6 +49,7 @@ from stagewright.spec import (
     equivalent_disabled,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_weakening,
     equivalent_without,
     equivalents,
@@ -85,6 +86,18 @@ from stagewright.spec import (
 )
 
 WEAK = Fairness.WEAK
+IN_VAIN = "an action that is started in vain fails, and is tried again"
+TRIED_AGAIN = "an action that is taken for failed is tried again, or undone"
+ANSWERED = "an answer is forgotten when the next stage's action is asked for"
+OVER = "a read has none of it; what was answered may be so again, until it is given up"
+LATE = "an answer that comes late is true still"
+LESS = "where less is noted of what is to be streamed, less is promised"
+NOBODY_SENDS = "a request that nobody sends, or that another one takes the place of"
+NO_CRASH = "what a crash does not stop is as it would be without the crash"
+LATER = "a replica that is down may crash later instead"
+REBUILDS = "a replica is added where there are `rebuilds`"
+REPAIRS = "a tablet is repaired where there are `repairs`"
+CHANGES = "the topology changes where there are `topology_changes`"
 COMPACTIONS = "compactions are of what is there, and change nothing of it"
 BETWEEN_NODES = "here tablets move between nodes, so that a kind has its replicas"
 
@@ -762,18 +775,20 @@ class TabletCluster(Machine):
     @accepts(begin_write)
     def clients_write_while_tablets_move(self, n: Term[Node], t: Term[Tablet]) -> Bool:
         """Through each node that is up, whatever the tablet's stage: migrations lock nobody out."""
-        free = ~self.down.has(n) & self.request[n].tablet.is_none()
-        return free & ~self.view[n][t].replicas.is_empty()
+        return self._is_free(n, t)
 
     @accepts(begin_read)
     def clients_read_while_tablets_move(self, n: Term[Node], t: Term[Tablet]) -> Bool:
         """Likewise."""
-        free = ~self.down.has(n) & self.request[n].tablet.is_none()
-        return free & ~self.view[n][t].replicas.is_empty()
+        return self._is_free(n, t)
 
     @accepts(begin_load)
     def backups_are_loaded_while_tablets_move(self, n: Term[Node], t: Term[Tablet]) -> Bool:
         """Rows of a backup are writes, too."""
+        return self._is_free(n, t)
+
+    def _is_free(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        """Node `n` is up, coordinates nothing, and has learned of the tablet."""
         free = ~self.down.has(n) & self.request[n].tablet.is_none()
         return free & ~self.view[n][t].replicas.is_empty()
 
@@ -799,10 +814,13 @@ class TabletCluster(Machine):
         return (self.tablets[t].stage == Stage.none) & moves
 
     @accepts(start_rebuild)
-    def tablets_are_rebuilt_independently(self, t: Term[Tablet], pending: Term[Node]) -> Bool:
-        """The same of a tablet that gets one replica more."""
+    def tablets_are_rebuilt_independently(
+        self, t: Term[Tablet], pending: Term[Node], kind: Term[Kind]
+    ) -> Bool:
+        """The same of a tablet that gets one replica more, with a repair before or without."""
         only_when(self.release.repair)
-        return (self.tablets[t].stage == Stage.none) & self._may_come_to(pending, t)
+        rebuild = (kind == Kind.rebuild) | (kind == Kind.rebuild_v2)
+        return (self.tablets[t].stage == Stage.none) & rebuild & self._may_come_to(pending, t)
 
     @accepts(start_repair)
     def tablets_are_repaired_independently(self, t: Term[Tablet]) -> Bool:
@@ -863,6 +881,24 @@ class TabletCluster(Machine):
         """001: "When a request is issued to a node the entry is added to the map", also while tablets move."""
         return ~self.request_pending
 
+    @sometimes(
+        at={writes: 0, reads: 0, crashes: 0, TabletMigration.failures: 0, topology_changes: 1}
+    )
+    def requests_wait_until_migrations_have_drained(self, after: Self) -> Bool:
+        """001: "node operations will have to wait for tablet migration track to finish": a request that comes while a tablet
+        moves is there when it has come to rest.
+        """
+        leaves = (self.track == Track.tablet_migration) & (after.track == Track.idle)
+        return leaves & self.request_pending & after.request_pending
+
+    @sometimes(at={writes: 0, reads: 0, TabletMigration.failures: 0})
+    def migrations_are_undone_where_a_node_is_lost(self, after: Self, t: Term[Tablet]) -> Bool:
+        """ScyllaDB's code: a barrier that fails since a replica is gone for good is not tried for ever."""
+        only_when(self.release.rollback)
+        before = (Stage.allow_write_both_read_old, Stage.write_both_read_old)
+        undone = after.tablets[t].stage == Stage.cleanup_target
+        return self.tablets[t].stage.any_of(*before) & undone
+
     @accepts(store_write)
     def writes_are_stored_while_tablets_move(
         self, n: Term[Node], r: Term[Node], t: Term[Tablet]
@@ -880,6 +916,37 @@ class TabletCluster(Machine):
         waits = (request.tablet == t) & request.write & ~request.abandoned
         return waits & (request.targets <= request.reached)
 
+    @sometimes(at={reads: 0, crashes: 0, TabletMigration.failures: 0, migrations: 0})
+    def replicas_answer_that_they_stored(self, after: Self, t: Term[Tablet]) -> Bool:
+        """001, stage 3, "on behalf of a successful request": the answer of another node is counted, and a client is told."""
+        sent = some((self.request[n].tablet == t) & ~self.request[n].targets.has(n) for n in Node)
+        return sent & (self.acknowledged[t] < after.acknowledged[t])
+
+    @step_property
+    def requests_end_as_they_began(self, after: Self, n: Term[Node]) -> Bool:
+        """001, stage 3, of "a successful request": whatever other clients are told, a request stays what it was, and a write
+        that nobody has given up ends when it has succeeded; what a client was told stays so.
+        """
+        request, now = self.request[n], after.request[n]
+        goes_on = request.tablet.is_some() & (now.tablet == request.tablet)
+        same = (now.value == request.value) & (now.targets == request.targets)
+        same = same & (now.stage == request.stage) & (request.reached <= now.reached)
+        ends = request.tablet.is_some() & now.tablet.is_none()
+        waits = request.write & ~request.abandoned
+        later = after.acknowledged
+        told = some((request.tablet == t) & (later[t] >= request.value) for t in Tablet)
+        kept = every(later[t] >= self.acknowledged[t] for t in Tablet)
+        same = same & request.abandoned.implies(now.abandoned)
+        return goes_on.implies(same) & (ends & waits).implies(told) & kept
+
+    @invariant
+    def nothing_is_remembered_of_a_request(self, n: Term[Node]) -> Bool:
+        """A node that coordinates nothing begins the next request anew: it is not one that was given up before."""
+        request = self.request[n]
+        rest = request.write | request.abandoned | (request.value > 0)
+        sent = ~request.targets.is_empty() | ~request.reached.is_empty()
+        return request.tablet.is_none().implies(~rest & ~sent & (request.stage == Stage.none))
+
     @accepts(answer_read)
     def reads_succeed_while_tablets_move(
         self, n: Term[Node], r: Term[Node], t: Term[Tablet]
@@ -891,9 +958,15 @@ class TabletCluster(Machine):
 
     @invariant
     def one_pending_and_one_leaving_replica(self, t: Term[Tablet]) -> Bool:
-        """A transition adds at most one replica and removes at most one."""
+        """A transition adds at most one replica and removes at most one: a migration does both, a rebuild adds one, and a
+        repair changes none.
+        """
+        kind = self.tablets[t].kind
         pending = (self.next[t] - self.replicas[t]).size()
-        return (pending <= 1) & ((self.replicas[t] - self.next[t]).size() <= 1)
+        leaving = (self.replicas[t] - self.next[t]).size()
+        moves = kind == Kind.migration
+        adds = (kind == Kind.rebuild) | (kind == Kind.rebuild_v2)
+        return (leaving == choose(moves, 1, 0)) & (pending == choose(moves | adds, 1, 0))
 
     @invariant
     def transitions_happen_in_their_track(self, t: Term[Tablet]) -> Bool:
@@ -1143,30 +1216,29 @@ class TabletCluster(Machine):
             streaming_at,
             because="storage that is dropped is clean; a stream without session is refused",
         ),
+        equivalent_replacement(
+            learn,
+            "streaming_at[t] becomes: write_both_read_new for streaming",
+            because="a stream that ends too early is asked for again; one without session is refused",
+        ),
         equivalent_weakening(
             store_write,
             "it is sent to the replica",
             because="a write that comes twice is stored once: the newest value stays",
         ),
         equivalent_drop(store_write, "replica has storage", because="writes find storage"),
-        equivalent_loss(store_write, Request.reached, because="an answer that is lost"),
         equivalent_weakening(
             acknowledge_write,
             "a write is on its way",
             because="no replica stores what is read, so that no read is acknowledged",
         ),
         equivalent_loss(
-            acknowledge_write,
-            acknowledged,
-            because="nothing is promised of what was not acknowledged",
-        ),
-        equivalent_loss(
             begin_read, Request.value, because="a read that may miss everything promises nothing"
         ),
-        equivalent_drop(
-            answer_read, "replica is up", because="a replica that is down may crash later instead"
-        ),
+        equivalent_drop(answer_read, "replica is up", because=LATER),
+        equivalent_replacement(answer_read, "replica is up: n for r", because=LATER),
         equivalent_loss(answer_read, stale_read, because="it notes what must not happen"),
+        equivalent_loss(_forget, Request.write, Request.reached, Request.abandoned, because=OVER),
         equivalent_drop(time_out, "a request is on its way", because="nothing is abandoned"),
         equivalent_drop(
             lose_messages, "request is abandoned", because="a request may be abandoned before"
@@ -1175,19 +1247,8 @@ class TabletCluster(Machine):
             lose_messages,
             because="what is left of a write that its client gave up may be stored instead",
         ),
-        equivalent_drop(
-            crash,
-            "node is up",
-            because="what a crash does not stop is as it would be without the crash",
-        ),
-        equivalent_loss(
-            crash,
-            down,
-            streaming_at,
-            copied,
-            compacting,
-            because="what a crash does not stop is as it would be without the crash",
-        ),
+        equivalent_drop(crash, "node is up", because=NO_CRASH),
+        equivalent_loss(crash, down, streaming_at, copied, compacting, because=NO_CRASH),
         equivalent_weakening(
             restart,
             "node is down and not excluded",
@@ -1201,19 +1262,19 @@ class TabletCluster(Machine):
             "node is down and not excluded",
             because="to exclude a node twice is to exclude it once",
         ),
+        equivalent_replacement(
+            exclude,
+            "tablets.excluded[t][staying] becomes: leaving for staying",
+            because="whether one that stays is excluded matters where no other one is",
+        ),
         equivalent_drop(
             _begin,
             "node is up",
             "node is free",
             "node has learned of the tablet's replicas",
-            because="a request that nobody sends, or that another one takes the place of",
+            because=NOBODY_SENDS,
         ),
-        equivalent_loss(
-            _begin,
-            Request.tablet,
-            Request.targets,
-            because="a request that nobody sends, or that another one takes the place of",
-        ),
+        equivalent_loss(_begin, Request.targets, because=NOBODY_SENDS),
         equivalent_loss(
             _begin,
             Request.stage,
@@ -1222,30 +1283,27 @@ class TabletCluster(Machine):
         equivalent_loss(
             _write_next_value, Request.value, written, because="a write of nothing is none"
         ),
-        equivalent_loss(
-            _abandon,
-            Request.tablet,
-            Request.stage,
-            Request.targets,
-            Request.value,
-            Request.abandoned,
-            because="messages of a request that is abandoned may be lost at once",
+        equivalent_replacement(
+            _write_next_value,
+            "request[n].value becomes: 2 for 1",
+            "written[t] becomes: 2 for 1",
+            because="a value may be left out: the next one has to be newer, no more",
         ),
-        equivalent_loss(
-            _forget,
-            Request.tablet,
-            Request.write,
-            Request.stage,
-            Request.targets,
-            Request.reached,
-            Request.value,
-            Request.abandoned,
-            because="nobody looks at the rest of a request that is over",
+        equivalent_replacement(
+            _write_next_value,
+            "written[t] becomes: 0 for 1",
+            because="what a client writes again, and no newer, is there already",
+        ),
+        equivalent_replacement(
+            begin_load,
+            "request[n].value becomes: 0 for 1",
+            because="a backup without rows is loaded in vain",
         ),
         equivalent_weakening(
-            ask_dead_node,
-            "a node that the action needs is down",
-            because="an action that is started in vain fails, and is tried again",
+            ask_dead_node, "a node that the action needs is down", because=IN_VAIN
+        ),
+        equivalent_replacement(
+            ask_dead_node, "a node that the action needs is down", because=IN_VAIN
         ),
         equivalent_drop(
             ask_dead_node,
@@ -1258,11 +1316,8 @@ class TabletCluster(Machine):
             cleaned,
             because="a second migration, a crash and a lost answer tell: in the tests",
         ),
-        equivalent_weakening(
-            fail_unanswered,
-            "nobody can answer",
-            because="an action that is taken for failed is tried again, or undone",
-        ),
+        equivalent_weakening(fail_unanswered, "nobody can answer", because=TRIED_AGAIN),
+        equivalent_replacement(fail_unanswered, "nobody can answer", because=TRIED_AGAIN),
         equivalent_drop(
             ask_to_stream,
             "stage has an action",
@@ -1295,9 +1350,7 @@ class TabletCluster(Machine):
         ),
         equivalent_drop(drop_chunk, "a chunk is on the wire", because="nothing is lost"),
         equivalent_loss(
-            finish_streaming,
-            streaming_at,
-            because="what is streamed after the session is refused",
+            finish_streaming, streaming_at, because="what is streamed after the session is refused"
         ),
         equivalent_weakening(
             ask_to_clean_up,
@@ -1332,28 +1385,17 @@ class TabletCluster(Machine):
             refuse_cleanup, because="nobody waits for the answer to a request that is stale"
         ),
         equivalent_loss(refuse_cleanup, cleanup_at, because="it will be refused again"),
-        equivalent_drop(
-            finish_cleanup,
-            "stage is a cleanup",
-            because="an answer is forgotten when the next stage's action is asked for",
-        ),
-        equivalent_loss(
-            finish_cleanup,
-            cleaned,
-            because="an answer is forgotten when the next stage's action is asked for",
-        ),
-        equivalent_drop(
-            finish_cleanup, "action running", because="an answer that comes late is true still"
-        ),
+        equivalent_drop(finish_cleanup, "stage is a cleanup", because=ANSWERED),
+        equivalent_loss(finish_cleanup, cleaned, because=ANSWERED),
+        equivalent_replacement(finish_cleanup, "cleaned[t] becomes: yes for no", because=ANSWERED),
+        equivalent_drop(finish_cleanup, "action running", because=LATE),
         equivalent_drop(
             run_repair,
             "stage has an action",
             "barrier done before the target is cleaned up",
             because="the stages of a repair have an action, and wait for no barrier",
         ),
-        equivalent_drop(
-            finish_repair_run, "action running", because="an answer that comes late is true still"
-        ),
+        equivalent_drop(finish_repair_run, "action running", because=LATE),
         equivalent_drop(
             begin_compaction,
             "node is up",
@@ -1371,10 +1413,24 @@ class TabletCluster(Machine):
             Chunk.closed,
             because="what comes twice is stored twice; nobody looks at the rest",
         ),
-        equivalent_loss(
+        equivalent_replacement(
+            _take_off_the_wire,
+            "chunk[t].value becomes: 1 for 0",
+            because="nobody looks at a chunk that is not on the wire",
+        ),
+        equivalent_replacement(
+            receive_chunk,
+            "chunk[t].closed becomes: yes for no",
+            because="a chunk that is refused is sent again",
+        ),
+        equivalent_loss(begin_streaming, reached_leaving, because=LESS),
+        equivalent_replacement(
             begin_streaming,
-            reached_leaving,
-            because="where less is noted of what is to be streamed, less is promised",
+            "reached_leaving[t] becomes: (least of",
+            because="one replica leaves, and no other: what it has is the most and the least",
+        ),
+        equivalent_replacement(
+            begin_streaming, "reached_leaving[t] becomes: every n in Node", because=LESS
         ),
         equivalent_loss(
             use_new, reached_leaving, because="nobody asks for it once stage 4 is over"
@@ -1393,15 +1449,15 @@ class TabletCluster(Machine):
             "in the tablet migration track",
             because="a topology change may end at any time",
         ),
-        equivalent_loss(
-            request_topology_change,
-            request_pending,
-            because="a request that is not heard is one that nobody made",
-        ),
         equivalent_weakening(
             pass_barrier,
             "every node that is not excluded has learned the stage and drained older requests",
             because="what a node learns of a tablet is of one version: its stage tells the rest",
+        ),
+        equivalent_replacement(
+            fail_barrier,
+            "stage has a barrier: none for failed",
+            because="a barrier that fails before the repair does is tried again",
         ),
         equivalent_weakening(end, "leaving replica is cleaned up or gone", because=BETWEEN_NODES),
         equivalent_weakening(
@@ -1416,37 +1472,27 @@ class TabletCluster(Machine):
         never_happens(
             TabletMigration.begin_rebuild_repair,
             TabletMigration.stream_after_repair,
-            because="a replica is added where there are `rebuilds`",
+            because=REBUILDS,
         ),
-        vacuous(
-            TabletMigration.only_rebuild_v2_repairs,
-            because="a replica is added where there are `rebuilds`",
-        ),
+        vacuous(TabletMigration.only_rebuild_v2_repairs, because=REBUILDS),
         never_happens(
             TabletMigration.end_repair,
             TabletMigration.finish_repair,
             run_repair,
             finish_repair_run,
-            because="a tablet is repaired where there are `repairs`",
+            because=REPAIRS,
         ),
-        vacuous(
-            TabletMigration.a_failed_repair_is_drained_after_it_failed,
-            because="a tablet is repaired where there are `repairs`",
-        ),
+        vacuous(TabletMigration.a_failed_repair_is_drained_after_it_failed, because=REPAIRS),
         never_happens(end_compaction, because="compactions begin where there are `compactions`"),
         vacuous(
             compactions_have_storage, because="compactions begin where there are `compactions`"
         ),
-        never_happens(
-            change_topology,
-            end_topology_change,
-            because="the topology changes where there are `topology_changes`",
-        ),
+        never_happens(change_topology, end_topology_change, because=CHANGES),
         vacuous(
             topology_changes_are_not_interrupted,
             migrations_drain_before_a_topology_change,
             topology_changes_happen,
             topology_changes_end,
-            because="the topology changes where there are `topology_changes`",
+            because=CHANGES,
         ),
     )

@@ -43,6 +43,7 @@ from stagewright.spec import (
     budget,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_value,
     equivalent_weakening,
     equivalents,
@@ -94,7 +95,7 @@ class TabletMigration(Machine):
     failures = fault_budget(1, doc="barriers and actions that fail")
     failovers = fault_budget(1, doc="changes of the topology coordinator")
     exclusions = budget(doc="replicas that are declared gone for good")
-    exercised_at = scopes({}, {exclusions: 0})
+    exercised_at = scopes({}, {exclusions: 0}, {failures: 2, failovers: 0, exclusions: 0})
 
     stage: OneVar[Stage] = one_of(Stage, init=Stage.none)
     kind: OptionalVar[Kind] = optional(Kind)  # of the transition that is going on
@@ -498,7 +499,8 @@ class TabletMigration(Machine):
     @step_property
     def the_action_of_a_stage_is_done_before_the_next(self, after: Self) -> Bool:
         """001: the stage "determines which action should be taken by the topology change coordinator on
-        behalf of the tablet before it can move to the next step". Nothing is cleaned up where nobody is.
+        behalf of the tablet before it can move to the next step". Nothing is cleaned up where nobody is, and only
+        what a replica was asked for is done.
         """
         runs = self.stage.column(lambda stage: stage.action is not Run.nothing)
         if not self.release.end_migration:
@@ -510,7 +512,22 @@ class TabletMigration(Machine):
         drained = (self.stage == Stage.repair) & (self.barrier == Progress.done)
         failed = (self.operation == Progress.failed) & drained
         done = (self.operation == Progress.done) | failed | nobody
-        return (self._moves(after) & ~self._turns_back(after) & runs).implies(done)
+        advances = self._moves(after) & ~self._turns_back(after)
+        answered = (self.operation != Progress.done) & (after.operation == Progress.done)
+        asked = self.operation == Progress.running
+        return (advances & runs).implies(done) & answered.implies(asked)
+
+    @step_property
+    def who_loses_its_storage_is_cleaned_up_before(self, after: Self) -> Bool:
+        """001, when not in transition: storage contains writes "only if that shard is one of the current tablet
+        replicas": a replica that is to have no storage is cleaned up, unless nothing was ever written to it.
+        """
+        only_when(self.release.end_migration)
+        loses = (self._stored(self.stage) == BOTH) & (self._stored(after.stage) != BOTH)
+        cleans = (Stage.cleanup, Stage.cleanup_target)
+        cleaned = self.stage.any_of(*cleans) | after.stage.any_of(*cleans)
+        empty = (self.stage == Stage.allow_write_both_read_old) | (self.kind == Kind.repair)
+        return loses.implies(cleaned | empty)
 
     @accepts(end)
     def nobody_waits_for_a_leaving_replica_that_is_gone(self) -> Bool:
@@ -609,9 +626,14 @@ class TabletMigration(Machine):
 
     @invariant
     def session_is_open_only_while_something_streams(self) -> Bool:
-        """Sessions guard streaming; once its result counts, or is thrown away, none may be open."""
+        """Sessions guard streaming, and repair; once its result counts, or is thrown away, none may be open."""
         past = self.stage.any_of(
-            Stage.none, Stage.write_both_read_new, Stage.use_new, Stage.cleanup, Stage.end_migration
+            Stage.none,
+            Stage.write_both_read_new,
+            Stage.use_new,
+            Stage.cleanup,
+            Stage.end_migration,
+            Stage.end_repair,
         )
         return self.session.implies(~past)
 
@@ -733,8 +755,15 @@ class TabletMigration(Machine):
         ),
         equivalent_loss(fail_barrier, barrier, because=NO_FAULT),
         equivalent_drop(retry_barrier, "no reason to give up", because=HOPELESS),
+        equivalent_replacement(retry_barrier, "no reason to give up", because=HOPELESS),
         equivalent_loss(fail_operation, operation, because=NO_FAULT),
         equivalent_drop(retry_operation, "no reason to give up", because=HOPELESS),
+        equivalent_replacement(retry_operation, "no reason to give up", because=HOPELESS),
+        equivalent_replacement(
+            retry_operation,
+            "operation becomes: running for none",
+            because="an action that is to be tried again is asked for next: both may be one step",
+        ),
         equivalent_loss(
             fail_over,
             barrier,
@@ -750,8 +779,10 @@ class TabletMigration(Machine):
             because="nobody asks whether a replica is excluded that the transition does not have",
         ),
         equivalent_loss(exclude, excluded, because=NO_FAULT),
+        equivalent_replacement(exclude, "excluded[role] becomes: no for yes", because=NO_FAULT),
         equivalent_drop(make_unwanted, "still wanted", because="what is unwanted stays so"),
         equivalent_loss(make_unwanted, unwanted, because=NO_FAULT),
+        equivalent_replacement(make_unwanted, "becomes: no for yes", because=NO_FAULT),
         equivalent_weakening(
             _has_barrier,
             "stage has a barrier",

@@ -30,6 +30,7 @@ from stagewright.spec import (
     choose,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalents,
     every,
     fault_budget,
@@ -45,6 +46,7 @@ from stagewright.spec import (
     record,
     require,
     set_of,
+    sometimes,
     step_property,
 )
 
@@ -262,6 +264,14 @@ class TabletRepair(Machine):
         """ScyllaDB's code: the request is a field of its own beside the tablet's stage: it waits for the last repair to end."""
         return ~self.requested
 
+    @sometimes(at={failures: 0, failovers: 0, restarts: 0})
+    def each_request_is_a_repair(self) -> Bool:
+        """ScyllaDB's code: a request is deleted when its repair is done, and the next one is another repair: where nothing
+        fails, the second session is that of the second request.
+        """
+        again = every(self.replica[n].repaired == 2 for n in Node)
+        return (self.stage == Stage.none) & ~self.requested & again
+
     @invariant
     def locks_are_released(self, n: Term[Node]) -> Bool:
         """Every lock that a repair took is released when it ends (scylladb #26346)."""
@@ -363,8 +373,10 @@ class TabletRepair(Machine):
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
-        equivalent_loss(
-            request_repair, requested, because="a request that is not heard is one that nobody made"
+        equivalent_replacement(
+            hear_of_failure,
+            "operation becomes: none for failed",
+            because="the replicas may be asked again, in the same session",
         ),
         equivalent_loss(lose_answer, operation, because="an answer that is not lost after all"),
         equivalent_drop(

@@ -34,6 +34,7 @@ from stagewright.spec import (
     count,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_value,
     equivalent_weakening,
     equivalents,
@@ -55,6 +56,7 @@ from stagewright.spec import (
     scopes,
     set_of,
     some,
+    sometimes,
     step_property,
 )
 
@@ -423,6 +425,25 @@ class TabletReplicas(Machine):
         enough = (write.value > 0) & (majority | (missing == 0))
         return enough & (self.acknowledged < write.value)
 
+    @sometimes(at={removals: 0, additions: 0, moves: 0, failures: 0, Node: 2})
+    def replicas_answer_that_they_stored(self, after: Self) -> Bool:
+        """001, stage 3, "on behalf of a successful request": the answers of replicas are counted, and a client is told."""
+        return self.acknowledged < after.acknowledged
+
+    @sometimes(at={writes: 0, removals: 0, additions: 0, failures: 0, Node: 2})
+    def replicas_are_moved(self, after: Self) -> Bool:
+        """001: "replicas: the old replicas", and "new_replicas: the new replicas": of a migration they are as many, and another
+        one is in the place of one.
+        """
+        ends = (self.stage == Stage.end_migration) & (after.stage == Stage.none)
+        as_many = after.replicas.size() == self.replicas.size()
+        return ends & as_many & (after.replicas != self.replicas)
+
+    @invariant
+    def replicas_store_what_was_written(self, n: Term[Node]) -> Bool:
+        """No repair and no stream makes rows up, or newer than a client has written them: they would win over its next write."""
+        return self.data[n] <= self.written
+
     @invariant
     def quorum_reads_see_acknowledged_writes(self, c: Term[Client]) -> Bool:
         """Whatever quorum a coordinator reads from, as its view names the replicas, one of them has every
@@ -533,21 +554,24 @@ class TabletReplicas(Machine):
             "the change repairs first",
             because="a move may repair first as well",
         ),
+        equivalent_replacement(
+            begin_streaming,
+            "owed becomes: (least of",
+            because="one replica leaves, and no other: what it has is the most and the least",
+        ),
         equivalent_loss(begin_streaming, owed, because="where less is owed, less is promised"),
         equivalent_loss(stream_after_repair, owed, because="where less is owed, less is promised"),
         equivalent_loss(
             give_up_streaming, stage, because="a transition that is not undone goes on"
         ),
         equivalent_drop(learn, "it is behind", because="learning again changes nothing"),
-        equivalent_loss(begin_write, Write.value, because="a write that nobody sends"),
-        equivalent_loss(store, Write.stored, because="a replica whose answer is lost"),
+        equivalent_replacement(
+            begin_write,
+            "written becomes: 2 for 1",
+            because="a value may be left out: the next one has to be newer, no more",
+        ),
         equivalent_weakening(
             acknowledge, "nothing newer is acknowledged", because="to tell a client twice"
-        ),
-        equivalent_loss(
-            acknowledge,
-            acknowledged,
-            because="nothing is promised of a write whose client was not told",
         ),
         equivalent_drop(
             forget_write, "a write is on its way", because="there is nothing to forget"
@@ -556,6 +580,16 @@ class TabletReplicas(Machine):
             forget_write,
             Write.stage,
             Write.needed,
+            because="nobody looks at the rest of a write that is over",
+        ),
+        equivalent_replacement(
+            forget_write,
+            "write[c].stage becomes",
+            because="nobody looks at the rest of a write that is over",
+        ),
+        equivalent_replacement(
+            forget_write,
+            "write[c].needed becomes",
             because="nobody looks at the rest of a write that is over",
         ),
     )

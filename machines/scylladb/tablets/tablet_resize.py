@@ -34,6 +34,7 @@ from stagewright.spec import (
     choose,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_weakening,
     equivalents,
     every,
@@ -448,6 +449,18 @@ class TabletResize(Machine):
         moves = self.replicas[h].has(leaving) & ~self.replicas[h].has(pending)
         return there & moves & self.pending[h].is_none() & (self.track != FINALIZATION)
 
+    @accepts(colocate)
+    def tablets_to_be_merged_are_moved_independently(
+        self, leaving: Term[Node], pending: Term[Node]
+    ) -> Bool:
+        """001: "Tablets are migrated in parallel and independently": also the one that is to lie where the other does, which
+        may be on its way itself.
+        """
+        left, right = self.replicas[Half.left], self.replicas[Half.right]
+        apart = left.has(pending) & ~left.has(leaving) & right.has(leaving) & ~right.has(pending)
+        rests = self.pending[Half.right].is_none() & (self.track != FINALIZATION)
+        return (self.decision == Resize.merge) & apart & rests
+
     @accepts(decide_split)
     def splits_are_decided_at_any_time(self) -> Bool:
         """001: "to incrementally make decision", beside "active migrations": of a table without a decision the balancer
@@ -529,6 +542,17 @@ class TabletResize(Machine):
         """
         return self._migrates().implies(self.track == MIGRATION)
 
+    @step_property
+    def a_finalization_begins_when_nothing_is_left_to_prepare(self, after: Self) -> Bool:
+        """ScyllaDB's code: no tablet migrates meanwhile: it is not begun to wait for sstables that are to be split, nor for
+        replicas that are to be moved.
+        """
+        begins = (self.track != FINALIZATION) & (after.track == FINALIZATION)
+        unsplit = some(self.replicas[Half.left].has(n) & self.unsplit.has(n) for n in Node)
+        together = self.replicas[Half.left] == self.replicas[Half.right]
+        split = (self.decision == Resize.split) & ~unsplit
+        return begins.implies(split | ((self.decision == Resize.merge) & together))
+
     @invariant
     def decisions_fit_the_tablets(self) -> Bool:
         """One tablet can be split, two can be merged."""
@@ -570,10 +594,11 @@ class TabletResize(Machine):
 
     @invariant
     def a_transition_is_of_a_tablet(self, h: Term[Half]) -> Bool:
-        """A transition has two replicas and a tablet: the only tablet is the first one."""
+        """A transition has a tablet, the only one is the first, and two replicas: one leaves it, and another one comes."""
         whole = self.pending[h].is_some() == self.leaving[h].is_some()
+        two = every((self.pending[h] == n).implies(self.leaving[h] != n) for n in Node)
         one = self.layout == Layout.one_tablet
-        return whole & (one & self.pending[h].is_some()).implies(h == Half.left)
+        return whole & two & (one & self.pending[h].is_some()).implies(h == Half.left)
 
     @invariant
     def a_barrier_is_of_one_finalization(self) -> Bool:
@@ -688,10 +713,20 @@ class TabletResize(Machine):
             "every node has learned of the migration",
             because="a node learns all of it at once",
         ),
-        equivalent_weakening(
-            begin_finalization,
-            "it is prepared",
-            because="the plan is made anew before anything is committed",
+        equivalent_replacement(
+            finish_migration,
+            "every node has learned of the migration: leaving for n",
+            because="a node learns all of it at once",
+        ),
+        equivalent_replacement(
+            finish_migration,
+            "every node has learned of the migration: pending for n",
+            because="a node learns all of it at once",
+        ),
+        equivalent_replacement(
+            finish_migration,
+            "unsplit[n] becomes: leaving for n",
+            because="a replica that receives nothing to be split does no harm",
         ),
         equivalent_drop(drain, "not passed yet", because=NOTHING),
         equivalent_weakening(
@@ -744,9 +779,24 @@ class TabletResize(Machine):
             track,
             because="what has nothing to finalize any more is given up",
         ),
+        equivalent_replacement(
+            _finalize,
+            "track becomes: tablet_migration for idle",
+            because="a track in which no tablet migrates is left at once",
+        ),
+        equivalent_replacement(
+            give_up_finalization,
+            "track becomes: tablet_migration for idle",
+            because="a track in which no tablet migrates is left at once",
+        ),
         equivalent_loss(
             _finalize,
             streams_since,
+            because="a timestamp may be later than it need be",
+        ),
+        equivalent_replacement(
+            _finalize,
+            "streams_since becomes: 2 for 1",
             because="a timestamp may be later than it need be",
         ),
     )

@@ -352,5 +352,23 @@ class TheRequestGoesWithTheChange(LoadBalancer):
         self.request_pending = False
 
 
+@known_bug(
+    "001-250",
+    'design document 001: active migrations are treated "as if they were already completed"',
+    breaks=LoadBalancer.plans_count_what_is_on_its_way_as_done,
+    sizes={Tablet: 2},
+)
+class WhoComesCountsWhenItIsThere(LoadBalancer):
+    """A replica counted for the shard that it was coming to when it was there: the shard gave none away meanwhile."""
+
+    @action(by=BALANCER, fair=WEAK)
+    def plan_migration(self, t: Term[Tablet], leaving: Term[Shard], pending: Term[Shard]) -> None:
+        """A migration is planned from a shard that has more replicas, without those that still come."""
+        super().plan_migration(t, leaving, pending)
+        there = count(self._will_have(o, leaving) & (self.pending[o] != leaving) for o in Tablet)
+        more = self._load(pending) + 1 < there
+        require(self._drains(leaving) | more, "the shard has more replicas")
+
+
 BUGS = known_bugs_in(globals())
 NOT_FOUND: tuple[NotFound, ...] = ()

@@ -8,9 +8,12 @@ from stagewright.machines.scylladb.tablets.resize_guards import Node as Coordina
 from stagewright.machines.scylladb.tablets.resize_layout import Half, Layout
 from stagewright.machines.scylladb.tablets.tablet_resize import (
     BALANCER,
+    COORDINATOR,
+    WEAK,
     Node,
     Resize,
     TabletResize,
+    Track,
 )
 from stagewright.spec import Bool, Term, action, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
@@ -116,6 +119,42 @@ class ARestartForgetsWhatIsToBeSplit(TabletResize):
         """A node starts again, and knows of nothing to split."""
         super().restart(n)
         self.unsplit.discard(n)
+
+
+@known_bug(
+    "001-251",
+    'design document 001: "Tablets are migrated in parallel and independently"',
+    breaks=TabletResize.tablets_to_be_merged_are_moved_independently,
+    budgets={TabletResize.decisions: 1, TabletResize.migrations: 1},
+)
+class ColocationWaitsForTheOther(TabletResize):
+    """Of two tablets to be merged the second was moved to the first when that was at rest: under a balancer, never."""
+
+    @action(by=BALANCER, fair=WEAK)
+    def colocate(self, leaving: Term[Node], pending: Term[Node]) -> None:
+        """The second tablet moves to where the first one rests."""
+        super().colocate(leaving, pending)
+        require(self.pending[Half.left].is_none(), "the first one rests")
+
+
+@known_bug(
+    "001-252",
+    "design document 001, in the releases: every replica reports that it is ready for the split",
+    breaks=TabletResize.a_finalization_begins_when_nothing_is_left_to_prepare,
+    budgets={TabletResize.decisions: 1, TabletResize.migrations: 0},
+)
+class TheFirstReplicaBeginsTheFinalization(TabletResize):
+    """A split was begun to be finalized when one replica was ready, and no tablet of any table migrated until all were."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def begin_finalization(self) -> None:
+        """The decision is carried out in one place, and no tablet migrates: finalize it."""
+        require(self.track == Track.idle, "topology is idle")
+        replicas = self.replicas[Half.left]
+        ready = some(replicas.has(n) & (self.reported[n] == self.sequence) for n in Node)
+        begun = (self.decision == Resize.split) & ready
+        require(begun | self._is_colocated(), "it is prepared somewhere")
+        self.track = Track.tablet_resize_finalization
 
 
 BUGS = known_bugs_in(globals())

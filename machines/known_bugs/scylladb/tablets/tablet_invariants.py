@@ -10,7 +10,7 @@ from stagewright.machines.scylladb.tablets.tablet_migration import (
     Progress,
     TabletMigration,
 )
-from stagewright.machines.scylladb.tablets.tablet_stages import Stage
+from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Stage
 from stagewright.spec import Bool, Fairness, SetOf, Term, action, choose, every, many, require
 from stagewright.spec.declarations.budgets import BudgetName
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
@@ -199,6 +199,37 @@ class WritesLeaveOutTheExcluded(TabletCluster):
         named = super()._targets_of_write(n, t)
         left = named - self.excluded
         return choose(left.is_empty(), named, left)
+
+
+@known_bug(
+    "001-240",
+    'design document 001: a node stores rows "only if that shard is one of the current tablet replicas"',
+    breaks=TabletMigration.who_loses_its_storage_is_cleaned_up_before,
+)
+class CleanupIsSkipped(TabletMigration):
+    """When no write used the old replicas any more the migration was ended: the rows of the one that left stayed there."""
+
+    @TabletMigration.stage.step(Stage.use_new, Stage.end_migration, by=COORDINATOR, fair=WEAK)
+    def begin_cleanup(self) -> None:
+        """No write reaches the leaving replica any more: end the migration."""
+        self._barrier_done()
+        self._enter()
+
+
+@known_bug(
+    "001-241",
+    'design document 001: the stage says "which action should be taken … before it can move to the next step"',
+    breaks=TabletMigration.session_is_open_only_while_something_streams,
+)
+class RepairsEndAsTheyBegin(TabletMigration):
+    """A requested repair entered its last stage at once: its replicas were told to end what none had begun."""
+
+    @TabletMigration.stage.step(Stage.none, Stage.end_repair, by=COORDINATOR)
+    def start_repair(self) -> None:
+        """A repair of the tablet was requested."""
+        self.kind = Kind.repair
+        self.session = True
+        self._enter()
 
 
 BUGS = known_bugs_in(globals())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from stagewright.machines.scylladb.tablets.tablet_repair import (
     COORDINATOR,
     LAST_SESSION,
+    OPERATOR,
     Node,
     Operation,
     Stage,
@@ -65,6 +66,20 @@ class EachUnlocksWhenItIsDone(TabletRepair):
         """A replica has repaired, and needs no lock any more."""
         super().have_repaired(n)
         self.replica[n].lock = 0
+
+
+@known_bug(
+    "001-242",
+    "design document 001, in the releases: a request is one of the tablet's, and deleted when it is done",
+    breaks=TabletRepair.each_request_is_a_repair,
+)
+class TheSecondRequestIsTakenForTheFirst(TabletRepair):
+    """A request of a tablet that had been repaired was taken for the one that was done: it was acknowledged, and dropped."""
+
+    @action(by=OPERATOR, spends=TabletRepair.requests)
+    def request_repair(self) -> None:
+        """The operator asks for a repair of the tablet, which has had none."""
+        self.requested = self.requested | (self.session == 0)
 
 
 BUGS = known_bugs_in(globals())

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from stagewright.machines.scylladb.tablets.tablet_replica_stages import Stage
-from stagewright.machines.scylladb.tablets.tablet_replicas import Client, Node, TabletReplicas
+from stagewright.machines.scylladb.tablets.tablet_replicas import (
+    COORDINATOR,
+    LAST_VALUE,
+    Client,
+    Node,
+    TabletReplicas,
+)
 from stagewright.spec import (
     Bool,
     Fairness,
@@ -13,9 +19,11 @@ from stagewright.spec import (
     action,
     choose,
     every,
+    greatest,
     least,
     require,
 )
+from stagewright.spec.declarations.budgets import BudgetName
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 WEAK = Fairness.WEAK
@@ -115,6 +123,74 @@ class HalfIsAQuorum(TabletReplicas):
 
     def _quorum(self, replicas: SetOf[Node]) -> Number:
         return choose(replicas.size() <= 1, 1, 2)
+
+
+ONE_MOVE: dict[BudgetName, int | None] = {
+    TabletReplicas.removals: 0,
+    TabletReplicas.additions: 0,
+    TabletReplicas.failures: 0,
+}
+
+
+@known_bug(
+    "001-243",
+    'design document 001: "replicas: the old replicas", "new_replicas: the new replicas"',
+    breaks=TabletReplicas.replicas_are_moved,
+    sizes={Node: 2},
+    budgets={**ONE_MOVE, TabletReplicas.writes: 0},
+)
+class TheSourceOfAMoveStays(TabletReplicas):
+    """A replica was moved by adding one: the other one stayed, and the tablet had one more after each migration."""
+
+    @TabletReplicas.stage.step(
+        Stage.none, Stage.allow_write_both_read_old, by=COORDINATOR, spends=TabletReplicas.moves
+    )
+    def move_replica(self, leaving: Term[Node], pending: Term[Node]) -> None:
+        """The load balancer moves a replica."""
+        require(self.replicas.has(leaving), "the leaving node is a replica")
+        require(~self.replicas.has(pending), "the pending node is no replica")
+        self._barrier()
+        self.next.add(pending)
+
+
+@known_bug(
+    "001-244",
+    "design document 001, in the releases: a rebuild repairs the replicas that it reads from first",
+    breaks=TabletReplicas.replicas_store_what_was_written,
+    sizes={Node: 2},
+    budgets={TabletReplicas.moves: 0, TabletReplicas.removals: 1},
+)
+class RepairedRowsAreNew(TabletReplicas):
+    """A repair wrote its rows with the time of the repair: they won over what clients had written since."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def repair(self) -> None:
+        """Each replica to be read from gets the newest value, as one that was written now."""
+        require(self.stage == Stage.rebuild_repair, "stage is rebuild_repair")
+        require(~self.operated, "not repaired yet")
+        newest = greatest((self.data[r] for r in self.replicas), default=0)
+        now = choose(newest < LAST_VALUE, newest + 1, newest)
+        for n in Node:
+            self.data[n] = choose(self.replicas.has(n), now, self.data[n])
+        self.operated = True
+
+
+@known_bug(
+    "001-245",
+    "design document 001, stage 3: writes are executed on behalf of successful requests",
+    breaks=TabletReplicas.replicas_answer_that_they_stored,
+    sizes={Node: 2},
+    budgets={**ONE_MOVE, TabletReplicas.moves: 0},
+)
+class AnswersAreTakenForLateOnes(TabletReplicas):
+    """Whoever coordinated a write took each answer for one that had come too late: no client was told of success."""
+
+    @action(fair=WEAK)
+    def store(self, c: Term[Client], r: Term[Node]) -> None:
+        """A replica stores the write, and its answer is passed over."""
+        write = self.write[c]
+        require(write.targets.has(r), "the write is sent to the node")
+        self.data[r] = choose(self.data[r] < write.value, write.value, self.data[r])
 
 
 BUGS = known_bugs_in(globals())
