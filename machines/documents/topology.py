@@ -117,6 +117,7 @@ TOPOLOGY = Document(
                 TopologyCoordinator.commits_follow_the_table,
                 TopologyCoordinator.nodes_that_left_are_kept,
                 TopologyNode.states_follow_the_diagram,
+                TopologyNode.a_node_is_in_each_state,
                 TopologySessions.the_topology_follows_its_table,
                 TopologySessions.done_means_done_by_all,
                 TopologySessions.operations_begin_whatever_is_queued,
