@@ -139,6 +139,23 @@ class WritesAreAcknowledgedWhenNothingChanges(SharedFence):
         require(every(~self.stage[m].any_of(*moves) for m in Kind), "nothing moves")
 
 
+@known_bug("001-302", SUCCESS, breaks=SharedFence.a_write_succeeds_while_its_replicas_change)
+class AnswersOfReplicasAreDropped(SharedFence):
+    """An answer counted only if nothing had ever changed: of a write that began under a later version all replicas stored
+    the row, and the client was told that it had timed out.
+    """
+
+    @action(fair=WEAK)
+    def store(self, r: Term[Node], k: Term[Kind]) -> None:
+        """A replica stores the row; its answer counts as long as nothing has changed."""
+        request = self.request
+        require(request.targets.has(r) & (request.kind == k), "it is sent to the replica")
+        require(~request.reached.has(r), "the replica has not stored it yet")
+        require(self._passes_the_fence(r), "it is not below the replica's fence")
+        self.stored[k].add(r)
+        request.reached.put(r, request.version == 1)
+
+
 @known_bug(
     "001-87",
     "design document 001: a node that is rebuilt streams data, and serves its slice of the ring",
@@ -184,6 +201,26 @@ class AnyOpenSessionLetsIn(TopologySessions):
         self.message[n] = None
         self.guard[n] = s
         self.driven.add(n)
+
+
+@known_bug(
+    "001-303",
+    'design document 001: "After the entire cluster learns about it, streaming starts"',
+    breaks=TopologySessions.streaming_starts_when_all_have_learned,
+)
+class StreamingStartsWhereItIsKnown(TopologySessions):
+    """A node was sent its work as soon as it had learned the session itself: it streamed from nodes that did not write to
+    both rings yet.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def send(self, n: Term[Node], s: Term[Session]) -> None:
+        """The node has learned the session: work is sent to it."""
+        require((self.running == s) & self.session.is_some(), "a request streams")
+        require(~self.worked[n].has(s), "the node has work to do")
+        require(self.message[n].is_none() & self.guard[n].is_none(), "the node is free")
+        require(self._has_learned(n), "the node has learned the session")
+        self.message[n] = s
 
 
 BUGS = known_bugs_in(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stagewright.machines.scylladb.topology.topology_node import COORDINATOR, N, TopologyNode
 from stagewright.machines.scylladb.topology.topology_request import TopologyRequest
+from stagewright.machines.scylladb.topology.topology_transition import T, TopologyTransition
 from stagewright.spec import action, require
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
@@ -37,6 +38,20 @@ class RefusedRequestsAreDone(TopologyRequest):
         self._is_pending()
         require(~self.error, "it has not failed yet")
         self.done = True
+
+
+@known_bug(
+    "001-304",
+    "design document 001: the entire topology can be in a transitioning state",
+    breaks=TopologyTransition.the_topology_is_in_each_state,
+)
+class FinalizationsAreSeenAsMigrations(TopologyTransition):
+    """While a split or a merge was finalized, the row said tablet_migration: the API moved tablets of the old boundaries."""
+
+    @TopologyTransition.transition_state.step(T.null, T.tablet_migration, by=COORDINATOR)
+    def start_resize(self) -> None:
+        """Tablets of a table are split or merged for good, in the track of the others."""
+        self._at_rest()
 
 
 BUGS = known_bugs_in(globals())
