@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stagewright.machines.scylladb.cluster import Node
+from stagewright.machines.scylladb.cluster import CLIENT, Node
 from stagewright.machines.scylladb.topology.control.topology_record import (
     COORDINATOR,
     OPERATOR,
@@ -10,7 +10,7 @@ from stagewright.machines.scylladb.topology.control.topology_record import (
 )
 from stagewright.machines.scylladb.topology.shared_fence import Kind, SharedFence, Stage
 from stagewright.machines.scylladb.topology.topology_control import TopologyControl
-from stagewright.machines.scylladb.topology.topology_rebuild import TopologyRebuild
+from stagewright.machines.scylladb.topology.topology_rebuild import TopologyRebuild, Write
 from stagewright.machines.scylladb.topology.topology_sessions import Session, TopologySessions
 from stagewright.machines.scylladb.topology.topology_states import NodeState, TransitionState
 from stagewright.spec import Bool, Fairness, Term, action, every, require, some
@@ -180,6 +180,56 @@ class WritesAreAcknowledgedWhenAllIsRebuilt(TopologyRebuild):
         """A quorum of each datacenter has stored it, and no node is rebuilt."""
         super().acknowledge()
         require(self.rebuilding.is_none(), "no node is rebuilt")
+
+
+@known_bug("001-305", SUCCESS, breaks=TopologyRebuild.acknowledged_rows_are_in_each_datacenter)
+class WritesAreAcknowledgedWhenSent(TopologyRebuild):
+    """A client was told of its write when it was sent, for replicas that do not answer get it as a hint later; the row was
+    nowhere.
+    """
+
+    @action(by=CLIENT)
+    def send(self) -> None:
+        """A client writes the row, and is told that it is written."""
+        require(self.write == Write.none, "the row is not written yet")
+        self.write = Write.acknowledged
+
+
+@known_bug(
+    "001-306",
+    "design document 001: rebuilding does not change the topology",
+    breaks=TopologyRebuild.a_write_succeeds_while_a_node_is_rebuilt,
+)
+class WritesAreDroppedUntilAllIsRebuilt(TopologyRebuild):
+    """While a node was to be rebuilt, replicas dropped what they were sent, without an error: no write succeeded until
+    the node was normal again.
+    """
+
+    @action(fair=WEAK)
+    def store(self, n: Term[Node]) -> None:
+        """A replica stores it where no node has lost its rows."""
+        require(self.write == Write.sent, "the write is on its way")
+        require(~self.stored.has(n), "the replica does not store it yet")
+        require(~self.down.has(n), "the replica is up")
+        self.stored.put(n, every(~self._is_lost(m) for m in Node))
+
+
+@known_bug(
+    "001-307",
+    "design document 001: a node that is rebuilt streams data from other replicas",
+    breaks=TopologyRebuild.rebuilds_fail_for_a_reason,
+    budgets={TopologyRebuild.losses: 2, TopologyRebuild.crashes: 0},
+)
+class BrokenStreamsOutliveTheCoordinator(TopologyRebuild):
+    """Another node became the topology coordinator and had everything streamed again, but took it from the last one that
+    a stream had broken off: the rebuild failed all the same.
+    """
+
+    @action(by=COORDINATOR, spends=TopologyRebuild.failovers)
+    def fail_over(self) -> None:
+        """Another node becomes the topology coordinator, and knows that a stream broke off."""
+        self.sources = frozenset()
+        self.streamed = frozenset()
 
 
 @known_bug(
