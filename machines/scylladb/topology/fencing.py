@@ -973,6 +973,11 @@ class Fencing(Machine):
             _begin, "node is free", because="what the node coordinated before is lost instead"
         ),
         equivalent_loss(
+            store, Request.lwt, Request.executed, because="a plain write is no transaction"
+        ),
+        equivalent_loss(refuse, Request.executed, because="what is refused is not executed"),
+        equivalent_loss(lose, Request.executed, because="no replica works on what is lost"),
+        equivalent_loss(
             _forget,
             Request.stage,
             because="the stage is noted anew when a transaction takes its locks",
@@ -1052,6 +1057,7 @@ class Fencing(Machine):
         ),
         vacuous(
             what_is_executed_goes_with_the_view,
+            transactions_hold_their_locks,
             transactions_run_where_nobody_holds_the_row,
             because="replicas lock rows where there are `transactions`",
         ),

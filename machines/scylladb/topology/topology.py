@@ -905,6 +905,16 @@ class TopologyCluster(Machine):
             ClientRequest.value,
             because="what is left of a request that is over tells nobody anything",
         ),
+        equivalent_loss(
+            acknowledge_write,
+            ClientRequest.abandoned,
+            because="only a client who still waits is answered",
+        ),
+        equivalent_loss(
+            answer_read,
+            ClientRequest.abandoned,
+            because="only a client who still waits is answered",
+        ),
         equivalent_replacement(
             _forget,
             "request.version becomes",
@@ -924,6 +934,11 @@ class TopologyCluster(Machine):
             because="what was learned stays true, whether or not it is remembered",
         ),
         equivalent_drop(
+            stream,
+            "the source is alive",
+            because="what a dead owner stores, and was acknowledged, every owner stores",
+        ),
+        equivalent_replacement(
             stream,
             "the source is alive",
             because="what a dead owner stores, and was acknowledged, every owner stores",
