@@ -288,11 +288,10 @@ class EquivalentValue:
 
 
 @dataclass(frozen=True)
-class EquivalentHelper:
-    """A method that steps and properties share and that may return something else, and why no promise minds.
+class EquivalentChange:
+    """What a method may say instead, as the report of mutants words it, or some words of that; empty: anything.
 
-    `change`: as the report of mutants words it, or some words of that; empty for any. `prefix`: of a part's names, which
-    the part itself doesn't write.
+    `prefix`: of a part's names, which the part itself doesn't write.
     """
 
     within: str
@@ -301,18 +300,12 @@ class EquivalentHelper:
     prefix: str = ""
 
 
-@dataclass(frozen=True)
-class EquivalentReplacement:
-    """A guard or an effect of an action or a method that may name something else, and why no promise minds.
+class EquivalentHelper(EquivalentChange):
+    """What a method may return that steps and properties share, and why no promise minds."""
 
-    `within`: as `Requirement.said_in` has it. `change`: as the report of mutants words it, or some words of that; empty for
-    any. `prefix`: of a part's names, which the part itself doesn't write.
-    """
 
-    within: str
-    change: str
-    reason: Reason
-    prefix: str = ""
+class EquivalentReplacement(EquivalentChange):
+    """What a guard or an effect may name, `within` as in `EquivalentDrop`, and why no promise minds."""
 
 
 @dataclass(frozen=True)
@@ -478,6 +471,11 @@ def _more(prop: Property) -> tuple[object, ...]:
     return (*([prop.action] if prop.action else []), *at)
 
 
+_NO_MEANING = frozenset(
+    {"where", "doc", "serial", "said_in", "part", "join", "bound", "because", "of_faults"}
+)
+
+
 def _stable(value: object) -> str:
     """A text that is equal for equal trees in every process (sets have no order of their own)."""
     if isinstance(value, frozenset):
@@ -494,21 +492,6 @@ def _stable(value: object) -> str:
         return f"{value.__name__}[{members}]"
     fields = getattr(value, "__dataclass_fields__", None)
     if fields is not None:
-        inner = ",".join(
-            _stable(getattr(value, f))
-            for f in fields
-            if f
-            not in (
-                "where",
-                "doc",
-                "serial",
-                "said_in",
-                "part",
-                "join",
-                "bound",
-                "because",
-                "of_faults",
-            )
-        )
+        inner = ",".join(_stable(getattr(value, f)) for f in fields if f not in _NO_MEANING)
         return f"{type(value).__name__}({inner})"
     return repr(value)

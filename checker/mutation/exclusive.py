@@ -160,7 +160,8 @@ def _in_order(definition: Definition, mutants: Sequence[Mutant], names: Sequence
 
     def rank(index: int) -> tuple[bool, bool]:
         mutant = mutants[index]
-        apt = must if mutant.kind in {Kind.DISABLE, Kind.TIGHTEN} else must_not
+        less = mutant.kind in {Kind.DISABLE, Kind.TIGHTEN}
+        apt = mutant.kind is Kind.REPLACE or (must if less else must_not)
         return bool(mutant.reasons), not apt
 
     return sorted(range(len(mutants)), key=rank)

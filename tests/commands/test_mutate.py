@@ -88,13 +88,13 @@ def document(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
 def test_survivors_come_first_with_place_and_hint(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(LEASE, "--size", "node=2") == ExitCode.VIOLATED
     printed = capsys.readouterr()
-    assert "checking 34 mutants" in printed.err
+    assert "checking 44 mutants" in printed.err
     lines = printed.out.splitlines()
     (counted,) = re.findall(r"^all +(\d+) ", printed.out, re.MULTILINE)
     (same,) = re.findall(
         r"^(\d+) more means? the same as the definition", printed.out, re.MULTILINE
     )
-    assert int(counted) + int(same) == 34
+    assert int(counted) + int(same) == 44
     assert lines[:2] == ["LeaseTable", "  at Node=2: 21 states"]
     assert "survive without a reason" in printed.out
     first = next(i for i, line in enumerate(lines) if line.endswith("survive without a reason"))
@@ -132,14 +132,14 @@ def test_of_a_system_it_says_what_is_checked_with_its_parts(
 ) -> None:
     assert run(f"{SYSTEM}:Signals") == ExitCode.HOLDS
     printed = capsys.readouterr().out
-    assert "55 more are checked with the part that says what they change: 55 of Crossing" in printed
+    assert "71 more are checked with the part that says what they change: 71 of Crossing" in printed
     run(f"{SYSTEM}:Signals", "--json")
     found = document(capsys)
-    assert found["with_parts"] == {"crossing": 55}
+    assert found["with_parts"] == {"crossing": 71}
     assert found["whole"] is True
     mutants = found["mutants"]
     assert isinstance(mutants, list)
-    assert len([m for m in mutants if m["kind"] != "tighten"]) == 6
+    assert len([m for m in mutants if m["kind"] != "tighten"]) == 8
     run(f"{SYSTEM}:Signals", "--json", "--parts", "--action", "shut_gate")
     found = document(capsys)
     assert found["with_parts"] == {"crossing": 0}

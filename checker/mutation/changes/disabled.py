@@ -11,13 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from stagewright.checker.mutation.changes.mutants import Kind, Mutant, part_of, with_action
-from stagewright.spec.definition import (
-    Action,
-    Definition,
-    EquivalentDisabled,
-    Reason,
-    Requirement,
-)
+from stagewright.spec.definition import Action, Definition, EquivalentDisabled, Reason, Requirement
 from stagewright.spec.nodes import FALSE
 from stagewright.spec.source import here
 

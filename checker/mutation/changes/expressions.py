@@ -41,7 +41,7 @@ def changed(node: Node, path: Path, name: str) -> Node:
     inner = children(node)
     if path[0] >= len(inner):
         return node
-    return _with_child(node, path[0], changed(inner[path[0]], path[1:], name))
+    return with_child(node, path[0], changed(inner[path[0]], path[1:], name))
 
 
 def changes(
@@ -131,7 +131,8 @@ def _as_wide(branch: Node, whole: Apply) -> Node:
     return replace(whole, args=(TRUE, branch, branch))
 
 
-def _with_child(node: Node, index: int, child: Node) -> Node:
+def with_child(node: Node, index: int, child: Node) -> Node:
+    """The same with another child."""
     match node:
         case Apply(_, args):
             return replace(node, args=(*args[:index], child, *args[index + 1 :]))

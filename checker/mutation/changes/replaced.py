@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
+from enum import Enum
 from functools import partial
 
 from stagewright.checker.mutation.changes.disabled import reasons_never, reasons_of_fault
+from stagewright.checker.mutation.changes.expressions import with_child
 from stagewright.checker.mutation.changes.mutants import Kind, Mutant, with_action
 from stagewright.checker.mutation.changes.reasons import reasons_of_replacement
 from stagewright.spec.definition import (
@@ -20,20 +22,19 @@ from stagewright.spec.nodes import (
     BOOL,
     Apply,
     Bound,
-    Column,
-    Field,
     Literal,
     Node,
     Op,
     Quantified,
     Quantity,
-    Select,
+    children,
 )
 from stagewright.spec.sorts import BoolSort, EntitySort, EnumSort, IntSort
+from stagewright.spec.source import Source
 from stagewright.spec.text.words import words
 
-Replacement = tuple[str, Node]
-"""What is there instead, in words, and the whole expression with it."""
+Site = tuple[str, Source | None]
+"""What stands for what, in words, and in which line: a line that is said several times is changed everywhere."""
 
 _OTHER_QUANTITY = {
     Quantity.EVERY: Quantity.SOME,
@@ -53,89 +54,87 @@ def replacements(definition: Definition, action: Action) -> Iterator[Mutant]:
     """Each guard and each effect of an action with one thing replaced."""
     for guard in action.requirements:
         if not guard.bound:
-            for text, condition in _numbered(_replaced(guard.condition, action)):
+            for text, condition in _replaced(guard.condition, action):
                 other = replace(guard, condition=condition)
                 yield _mutant(definition, action, guard, other, f"{guard.name}: {text}")
-    for assignment in action.assignments:
-        for text, value in _numbered(_replaced(assignment.value, action)):
-            other = replace(assignment, value=value)
-            text = f"{words(assignment.place)} becomes: {text}"
-            yield _mutant(definition, action, assignment, other, text)
-        for text, place in _numbered(_replaced(assignment.place, action)):
-            other = replace(assignment, place=place)
-            text = f"{words(assignment.place)} is assigned: {text}"
-            yield _mutant(definition, action, assignment, other, text)
+    for effect in action.assignments:
+        place = words(effect.place)
+        for text, value in _replaced(effect.value, action):
+            new = replace(effect, value=value)
+            yield _mutant(definition, action, effect, new, f"{place} becomes: {text}")
+        for text, elsewhere in _replaced(effect.place, action):
+            new = replace(effect, place=elsewhere)
+            yield _mutant(definition, action, effect, new, f"{place} is assigned: {text}")
 
 
-def _replaced(node: Node, action: Action) -> Iterator[Replacement]:
-    """The expression with one thing in it replaced, everywhere in turn."""
-    yield from _here(node, action)
-    for old, rebuilt in _children(node):
-        for text, new in _replaced(old, action):
-            yield text, rebuilt(new)
+def _replaced(node: Node, action: Action) -> Iterator[tuple[str, Node]]:
+    """Each change in words, and the expression with it. In another line, the same change has a number."""
+    seen = Counter[str]()
+    for site in dict.fromkeys(_sites(node, action, None)):
+        text, _ = site
+        seen[text] += 1
+        changed = _changed(node, action, None, site)
+        yield (text if seen[text] == 1 else f"{text} ({seen[text]})"), changed
 
 
-def _here(node: Node, action: Action) -> Iterator[Replacement]:
+def _sites(node: Node, action: Action, where: Source | None) -> Iterator[Site]:
+    where = node.where or where
+    for text, _ in _here(node, action):
+        yield text, where
+    for _, child in _places(node):
+        yield from _sites(child, action, where)
+
+
+def _changed(node: Node, action: Action, where: Source | None, site: Site) -> Node:
+    """The expression with what is said at a site replaced."""
+    where = node.where or where
+    for text, new in _here(node, action):
+        if (text, where) == site:
+            return new
+    for number, child in [*_places(node)]:
+        new = _changed(child, action, where, site)
+        if new is not child:
+            node = with_child(node, number, new)
+    return node
+
+
+def _here(node: Node, action: Action) -> Iterator[tuple[str, Node]]:
     """What else may stand in the place of an expression, or of its outermost operation."""
     match node:
-        case Literal(value, EnumSort() as sort):
-            members = sort.members
-            if len(members) > 1:
-                at = [m.name for m in members].index(value.name)
-                yield _instead(node, Literal(members[(at + 1) % len(members)], sort))
+        case Literal(Enum() as member, EnumSort(kind) as sort) if len(kind) > 1:
+            members = [*kind]
+            following = members[(members.index(member) + 1) % len(members)]
+            yield _instead(node, Literal(following, sort))
         case Literal(bool() as value, BoolSort()):
             yield _instead(node, Literal(not value, BOOL))
         case Literal(int() as value, IntSort()):
-            for other in (value - 1, value + 1):
-                if other >= 0:
-                    yield _instead(node, Literal(other, IntSort(other, other)))
+            for number in (value - 1, value + 1):
+                if number >= 0:
+                    yield _instead(node, Literal(number, IntSort(number, number)))
         case Bound(_, EntitySort()):
             for param in action.params:
                 if param.sort == node.sort and param != node:
                     yield _instead(node, param)
         case Quantified(quantity) if quantity in _OTHER_QUANTITY:
-            other = replace(node, quantity=_OTHER_QUANTITY[quantity])
-            yield words(other), other
+            quantified = replace(node, quantity=_OTHER_QUANTITY[quantity])
+            yield words(quantified), quantified
         case Apply(op) if op in _OTHER_OP:
             yield _instead(node, replace(node, op=_OTHER_OP[op]))
         case _:
             pass
 
 
-def _instead(old: Node, new: Node) -> Replacement:
+def _instead(old: Node, new: Node) -> tuple[str, Node]:
     return f"{words(new)} for {words(old)}", new
 
 
-def _children(node: Node) -> Iterator[tuple[Node, Callable[[Node], Node]]]:
-    """The direct sub-expressions that may be replaced, each with what puts another one in its place."""
+def _places(node: Node) -> Iterator[tuple[int, Node]]:
+    """The numbers of the children in which something may be replaced, and these."""
     match node:
-        case Apply(_, args):
-            for i, arg in enumerate(args):
-                yield (
-                    arg,
-                    lambda new, i=i, args=args: replace(
-                        node, args=(*args[:i], new, *args[i + 1 :])
-                    ),
-                )
-        case Select(base, key):
-            yield base, lambda new: replace(node, base=new)
-            yield key, lambda new: replace(node, key=new)
-        case Field(base):
-            yield base, lambda new: replace(node, base=new)
-        case Column(_, index):
-            yield index, lambda new: replace(node, index=new)
-        case Quantified(_, _, body):
-            yield body, lambda new: replace(node, body=new)
+        case Apply(Op.IF, (condition, Literal(1), Literal(0))):
+            yield 0, condition  # it counts
         case _:
-            pass
-
-
-def _numbered(found: Iterator[Replacement]) -> Iterator[Replacement]:
-    """The same change in several places has a number from the second on."""
-    seen = Counter[str]()
-    for text, new in found:
-        seen[text] += 1
-        yield (text if seen[text] == 1 else f"{text} ({seen[text]})"), new
+            yield from enumerate(children(node))
 
 
 def _mutant(

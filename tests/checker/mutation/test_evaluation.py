@@ -93,7 +93,7 @@ def test_a_goal_is_broken_by_a_run_with_a_loop(crossing: MutationReport) -> None
 def test_what_means_the_same_is_not_counted(crossing: MutationReport) -> None:
     assert evaluated(crossing, "lose / leave / crossing becomes no, always").fate is Fate.SAME
     numbers = crossing.summary()
-    others = [f for f in crossing.findings if f.mutant.kind is not Kind.TIGHTEN]
+    others = [f for f in crossing.findings if f.mutant.kind not in {Kind.TIGHTEN, Kind.REPLACE}]
     # Two: an action without budget never happens, and may as well be refused.
     assert sum(f.fate is Fate.SAME for f in others) == 3
     assert numbers.mutants == len(crossing.findings) - numbers.same
@@ -106,7 +106,7 @@ def test_a_change_that_no_reachable_step_shows_is_redundant() -> None:
     report = mutated(Cautious)
     found = evaluated(report, "drop / enter / it is not red: light is not red")
     assert found.fate is Fate.REDUNDANT
-    (finding,) = [f for f in report.unexplained if "it is not red" in f.mutant.text]
+    (finding,) = [f for f in report.unexplained if f.evaluation is found]
     assert "never refuses alone" in hint(finding, report.originals)
 
 
@@ -246,7 +246,7 @@ def test_a_step_that_would_assign_a_place_twice_is_refused_by_name() -> None:
     assert found.fate is Fate.CAUGHT
     assert found.by == (ASSIGNED_ONCE,)
     assert found.note == "it is refused: `change` assigns place[car0] twice"
-    assert report.catches[ASSIGNED_ONCE] == 1
+    assert report.catches[ASSIGNED_ONCE] >= 1
     assert report.undecided == ()
     original = report.originals[0]
     (mutant,) = [f.mutant for f in report.findings if f.evaluation is found]

@@ -284,7 +284,7 @@ def test_a_reason_is_keyed_by_method_and_requirement_or_variable() -> None:
     found = {
         m.id: [r.text for r in m.reasons]
         for m in mutants_of(Keyed)
-        if m.kind not in {Kind.DISABLE, Kind.TIGHTEN}
+        if m.kind in {Kind.DROP, Kind.WEAKEN, Kind.LOSE}
     }
     assert found == {
         "lose / hand_in / all that `_stamp` assigns": ["stamps"],
@@ -367,7 +367,7 @@ def test_of_a_system_what_its_parts_say_is_left_to_those_that_are_checked_alone(
     everything = mutants_of(Signals)
     here = evaluated_here(define(Signals), everything)
     assert {mutant.part for mutant in everything} == {"", "crossing."}
-    assert [m.id for m in here if m.kind not in {Kind.DISABLE, Kind.TIGHTEN}] == [
+    assert [m.id for m in here if m.kind in {Kind.DROP, Kind.WEAKEN, Kind.LOSE}] == [
         "lose / shut_gate / shut becomes yes",
         "lose / shut_gate / all of `crossing.close`",
         "lose / open_gate / shut becomes no",

@@ -40,7 +40,18 @@ _GRAVITY = (
     ExitCode.VIOLATED,
     ExitCode.BAD_INPUT,
 )
-_KINDS = ("drop", "weaken", "skip", "lose", "replace", "swap", "helper", "edge", "disable", "tighten")
+_KINDS = (
+    "drop",
+    "weaken",
+    "skip",
+    "lose",
+    "replace",
+    "swap",
+    "helper",
+    "edge",
+    "disable",
+    "tighten",
+)
 _SECONDS_EACH = 60.0
 _STATES = 2_000_000
 
@@ -62,10 +73,11 @@ examples:
 
 A mutant is the machine with one change: a guard is dropped or weakened (skip: a barrier waits for all but one); an
 effect is lost (or all that a method assigns, or the action of a part that a system's step joins); a guard or an effect
-names another member or parameter, or is off by one (replace); an entry of a table is swapped; a method that steps and properties share returns something else for both (helper); a step is added;
-an action never happens (disable; faults need not); or an action requires more (tighten): it is locked in a state, waits
-for all others, or requires what its neighbour does. Survivors of the last kind are listed separately and do not affect
-the exit code: no property notices them unless it says that something must happen.
+names another member or parameter, or is off by one (replace); an entry of a table is swapped; a method that steps and
+properties share returns something else for both (helper); a step is added; an action never happens (disable; faults
+need not); or an action requires more (tighten): it is locked in a state, waits for all others, or requires what its
+neighbour does. Survivors of the last kind are listed separately and do not affect the exit code: no property notices
+them unless it says that something must happen.
 A mutant is caught if a property fails at one of the machine's scopes (those of its `scopes(...)`, else the default
 one), or if the definition is refused because a step would assign a variable twice. A survivor means a missing
 property or a superfluous guard. If it is harmless, the machine gives the reason in a member
