@@ -144,6 +144,8 @@ TOPOLOGY = Document(
                 Group0.what_was_told_is_stored_by_a_quorum,
                 Group0.who_only_learns_makes_a_change,
                 Group0.voters_come_and_go,
+                Group0.a_majority_of_the_voters_elects,
+                Group0.a_majority_of_the_voters_commits,
                 Group0.one_change_follows_another,
                 CdcGeneration.generations_go_one_way,
                 CdcGeneration.committed_generations_are_published,

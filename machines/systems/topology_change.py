@@ -784,6 +784,12 @@ class TopologyChange(Machine):
         equivalent_drop(
             apply, "something new is committed", because="what is applied again changes nothing"
         ),
+        equivalent_replacement(
+            apply,
+            "rebuilding for normal",
+            "third for second",
+            because="the transition state is new then, too",
+        ),
         equivalent_drop(
             begin_to_operate,
             "it does not operate yet",
@@ -828,6 +834,11 @@ class TopologyChange(Machine):
             pass_barrier,
             "bootstrapping for none",
             because="only a newcomer that is not normal yet, and sends nothing, is not waited for",
+        ),
+        equivalent_replacement(
+            pass_barrier,
+            "third for second",
+            because="a barrier that waits for every request waits for those from before",
         ),
         equivalent_loss(
             _send,
