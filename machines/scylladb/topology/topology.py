@@ -970,6 +970,11 @@ class TopologyCluster(Machine):
             "the topology is at rest, or drains nodes",
             because=FEWER_AT_A_TIME,
         ),
+        equivalent_replacement(
+            TopologyControl.reject,
+            "its request can proceed, or is paused",
+            because=FEWER_AT_A_TIME,
+        ),
         equivalent_drop(
             TopologyControl.ask_globally, "no global request is pending", because=FEWER_AT_A_TIME
         ),
