@@ -1037,6 +1037,7 @@ class TopologyCluster(Machine):
         ),
         vacuous(
             dead_nodes_are_replaced_while_clients_wait,
+            who_replaces_owns_what_the_replaced_did,
             TopologyControl.replacements_begin,
             TopologyControl.a_dead_node_is_replaced,
             TopologyControl.replaced_nodes_are_left,
