@@ -59,6 +59,7 @@ from stagewright.machines.known_bugs.scylladb.topology import (
     topology_invariants,
     topology_operations,
     topology_ranges,
+    topology_seen,
     topology_turns,
 )
 from stagewright.machines.known_bugs.scylladb.views import (
@@ -155,6 +156,7 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *topology_invariants.BUGS,
     *topology_operations.BUGS,
     *topology_ranges.BUGS,
+    *topology_seen.BUGS,
     *topology_turns.BUGS,
     *view_answers.BUGS,
     *view_coordinator.BUGS,

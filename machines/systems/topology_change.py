@@ -49,6 +49,7 @@ from stagewright.spec import (
     constant,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_step,
     equivalent_value,
     equivalent_weakening,
@@ -661,11 +662,14 @@ class TopologyChange(Machine):
 
     @step_property
     def the_newcomer_follows_the_diagram(self, after: Self) -> Bool:
-        """001, "State transition diagram for nodes": who is normal does not join again, nor who has left."""
-        return every(
+        """001, "State transition diagram for nodes": a new node is bootstrapping, for it takes nobody's place; who is normal
+        does not join again, nor who has left.
+        """
+        follows = every(
             (self.state == state).implies(after.state.any_of(*_self_or_next(state)))
             for state in NodeState
         )
+        return follows & (after.state != NodeState.replacing)
 
     @invariant
     def clients_are_served_by_normal_nodes(self) -> Bool:
@@ -780,6 +784,12 @@ class TopologyChange(Machine):
         equivalent_drop(
             apply, "something new is committed", because="what is applied again changes nothing"
         ),
+        equivalent_replacement(
+            apply,
+            "rebuilding for normal",
+            "third for second",
+            because="the transition state is new then, too",
+        ),
         equivalent_drop(
             begin_to_operate,
             "it does not operate yet",
@@ -820,6 +830,16 @@ class TopologyChange(Machine):
             "every node has applied it",
             because="only a newcomer that is not normal yet, and sends nothing, is not waited for",
         ),
+        equivalent_replacement(
+            pass_barrier,
+            "bootstrapping for none",
+            because="only a newcomer that is not normal yet, and sends nothing, is not waited for",
+        ),
+        equivalent_replacement(
+            pass_barrier,
+            "third for second",
+            because="a barrier that waits for every request waits for those from before",
+        ),
         equivalent_loss(
             _send,
             sent,
@@ -836,6 +856,9 @@ class TopologyChange(Machine):
             coordinator,
             because="of a write that is over nobody asks how it was sent",
         ),
+        equivalent_replacement(
+            _forget, "sent becomes", because="of a write that is over nobody asks how it was sent"
+        ),
         equivalent_loss(
             insert_generation, barrier, because="the state before has no barrier that could pass"
         ),
@@ -846,6 +869,8 @@ class TopologyChange(Machine):
         ),
         equivalent_loss(finish, barrier, because=JOINS_ONCE),
         equivalent_loss(finish_rollback, barrier, because=JOINS_ONCE),
+        equivalent_replacement(finish, "barrier becomes", because=JOINS_ONCE),
+        equivalent_replacement(finish_rollback, "barrier becomes", because=JOINS_ONCE),
         equivalent_loss(fail_streaming, streamed, because=JOINS_ONCE),
         equivalent_loss(
             fail_over,

@@ -38,6 +38,7 @@ from stagewright.spec import (
     equivalent_disabled,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_value,
     equivalent_weakening,
     equivalents,
@@ -557,10 +558,25 @@ class Fencing(Machine):
 
     @invariant
     def requests_hold_a_version(self, n: Term[Node]) -> Bool:
-        """ScyllaDB's code: requests hold their version of the token metadata, transactions too, and nothing else does."""
+        """ScyllaDB's code: requests hold their version of the token metadata, transactions too, and nothing else does: of one
+        that is over nothing is left that would be taken for the next one's.
+        """
         request = self.request[n]
         sent = request.replica.is_some()
-        return (sent == (request.version > 0)) & request.lwt.implies(sent)
+        left = request.lwt | request.abandoned | (request.executed > 0)
+        return (sent == (request.version > 0)) & left.implies(sent)
+
+    @step_property
+    def transactions_hold_their_locks(self, after: Self, n: Term[Node]) -> Bool:
+        """ScyllaDB's code: the replica has the row locked from when it executes a transaction until that has ended; none ends
+        well without, as a plain write would, and what becomes of others unlocks no row.
+        """
+        old, new = self.request[n], after.request[n]
+        over = old.replica.is_some() & new.replica.is_none()
+        unlocked = (old.executed > 0) & (new.executed == 0)
+        refused = some((old.replica == r) & (old.version < self.view[r].fence) for r in Node)
+        unfinished = old.lwt & (old.executed == 0) & over
+        return unlocked.implies(over) & unfinished.implies(old.abandoned | refused)
 
     @invariant
     def closed_sessions_are_drained(self, n: Term[Node]) -> Bool:
@@ -585,16 +601,33 @@ class Fencing(Machine):
         return (version > 0) & (version < self.barrier_version) & ~self.request[n].abandoned
 
     @accepts(begin_write)
-    def clients_write_whatever_is_fenced(self, n: Term[Node]) -> Bool:
+    def clients_write_whatever_is_fenced(self, n: Term[Node], r: Term[Node]) -> Bool:  # noqa: ARG002
         """001: the cluster learns of a stage while "Writes are going to both new and old replicas": no barrier keeps a
-        client from writing, nor does what its node has not learned yet.
+        client from writing to any of them, nor does what its node has not learned yet, or the replica has to do.
         """
         return self.request[n].replica.is_none()
 
     @accepts(begin_transaction)
-    def transactions_begin_whatever_is_fenced(self, n: Term[Node]) -> Bool:
+    def transactions_begin_whatever_is_fenced(
+        self,
+        n: Term[Node],
+        r: Term[Node],  # noqa: ARG002
+    ) -> Bool:
         """Nor from a lightweight transaction."""
         return self.request[n].replica.is_none()
+
+    @sometimes(at={bumps: 0, cleanups: 0, failures: 0})
+    def writes_are_stored_by_each_replica(self, after: Self, n: Term[Node], r: Term[Node]) -> Bool:
+        """001: "Writes are going to both new and old replicas", whichever node coordinates them."""
+        request = self.request[n]
+        sent = (request.replica == r) & ~request.lwt & ~request.abandoned
+        passes = request.version >= self.view[r].fence
+        return sent & passes & after.request[n].replica.is_none()
+
+    @sometimes(at={writes: 0, bumps: 0, cleanups: 0, failures: 0, transactions: 1})
+    def transactions_are_executed_by_each_replica(self, n: Term[Node], r: Term[Node]) -> Bool:
+        """And so are those of lightweight transactions, under locks of the replica."""
+        return (self.request[n].replica == r) & (self.request[n].executed > 0)
 
     @accepts(store)
     def writes_that_the_fence_lets_pass_are_stored(self, n: Term[Node], r: Term[Node]) -> Bool:
@@ -900,10 +933,7 @@ class Fencing(Machine):
         equivalent_drop(
             learn, "node is behind", because="who learns again what it knows learns nothing"
         ),
-        equivalent_loss(
-            begin_transaction, Request.lwt, because="a plain write may be sent as well"
-        ),
-        equivalent_drop(
+        equivalent_weakening(
             store,
             "a write is on its way to the replica",
             because="another one is stored, or lost, instead",
@@ -912,9 +942,6 @@ class Fencing(Machine):
             take_locks,
             "a transaction is on its way",
             because="a plain write that took locks would only wait longer",
-        ),
-        equivalent_loss(
-            take_locks, Request.executed, because="who does not execute excludes nobody"
         ),
         equivalent_drop(release_locks, "the transaction holds locks", because="it is lost instead"),
         equivalent_drop(
@@ -925,6 +952,9 @@ class Fencing(Machine):
             time_out, "a request is on its way", because="a request may end in any other way"
         ),
         equivalent_loss(time_out, Request.abandoned, because="a request may end in any other way"),
+        equivalent_replacement(
+            time_out, "no for yes", because="a request may end in any other way"
+        ),
         equivalent_drop(
             lose,
             "request is abandoned",
@@ -932,19 +962,30 @@ class Fencing(Machine):
             because="a request may end at any time",
         ),
         equivalent_loss(begin_streaming, streaming, because="nobody need stream"),
+        equivalent_replacement(begin_streaming, "no for yes", because="nobody need stream"),
         equivalent_drop(end_streaming, "it streams", because="nothing ends"),
         equivalent_loss(_commit_version_beside_stages, version, because="nothing is committed"),
+        equivalent_replacement(
+            _commit_version_beside_stages, "0 for 1", because="nothing is committed"
+        ),
         equivalent_loss(_store, stale_effect, because="it notes what must not happen"),
         equivalent_drop(
             _begin, "node is free", because="what the node coordinated before is lost instead"
         ),
         equivalent_loss(
+            store, Request.lwt, Request.executed, because="a plain write is no transaction"
+        ),
+        equivalent_loss(refuse, Request.executed, because="what is refused is not executed"),
+        equivalent_loss(lose, Request.executed, because="no replica works on what is lost"),
+        equivalent_loss(
             _forget,
-            Request.lwt,
-            Request.executed,
             Request.stage,
-            Request.abandoned,
-            because="nobody looks at the rest of a request that is over",
+            because="the stage is noted anew when a transaction takes its locks",
+        ),
+        equivalent_replacement(
+            _forget,
+            "both for old",
+            because="the stage is noted anew when a transaction takes its locks",
         ),
         equivalent_drop(
             fail_to_drain, "phase is draining", because="a barrier may fail at any time"
@@ -963,6 +1004,11 @@ class Fencing(Machine):
             node,
             because="nodes in either state are asked; that they were not, was a bug",
         ),
+        equivalent_replacement(
+            decommission,
+            "normal for decommissioning",
+            because="nodes in either state are asked; that they were not, was a bug",
+        ),
         equivalent_disabled(
             lose, because="what a client no longer waits for may be stored, or refused, instead"
         ),
@@ -976,11 +1022,20 @@ class Fencing(Machine):
             end_barrier, "the barrier has passed", because="a barrier may be given up at any time"
         ),
         equivalent_loss(exclude, excluded, because="a node that is not excluded is asked"),
+        equivalent_replacement(
+            exclude, "no for yes", because="a node that is not excluded is asked"
+        ),
         equivalent_loss(
             _forget_barrier,
             purpose,
             barrier_version,
             drain_failed,
+            because="nobody looks at a barrier that is over",
+        ),
+        equivalent_replacement(
+            _forget_barrier,
+            "purpose becomes",
+            "barrier_version becomes",
             because="nobody looks at a barrier that is over",
         ),
         equivalent_value(
@@ -1002,6 +1057,7 @@ class Fencing(Machine):
         ),
         vacuous(
             what_is_executed_goes_with_the_view,
+            transactions_hold_their_locks,
             transactions_run_where_nobody_holds_the_row,
             because="replicas lock rows where there are `transactions`",
         ),

@@ -34,6 +34,7 @@ from stagewright.spec import (
     count,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_weakening,
     equivalents,
     every,
@@ -449,6 +450,26 @@ class Group0(Machine):
             for m in Member
         )
 
+    @accepts(win)
+    def a_majority_of_the_voters_elects(self, m: Term[Member]) -> Bool:
+        """001: "the new node joined group0", and only learns at first: of such members a candidate needs no vote."""
+        stands = (self.voted[m] == m) & ~self.leads.has(m)
+        votes = count(self._is_voter(m, v) & self.votes[m].has(v) for v in Member)
+        others = some(~self._is_voter(m, v) for v in Member)
+        return stands & others & (votes * 2 > count(self._is_voter(m, v) for v in Member))
+
+    @accepts(commit)
+    def a_majority_of_the_voters_commits(self, leader: Term[Member]) -> Bool:
+        """001: nor need such members store a change before it is made."""
+        new = self.leads.has(leader) & (self.known[leader] < self.log[leader].length)
+        of_its_term = self._last_term(leader) == self.term[leader]
+        stored = count(
+            self._is_voter(leader, v) & (self.log[v] == self.log[leader]) for v in Member
+        )
+        others = some(~self._is_voter(leader, v) for v in Member)
+        enough = stored * 2 > count(self._is_voter(leader, v) for v in Member)
+        return new & of_its_term & others & enough
+
     @accepts(change_voters)
     def voters_come_and_go(self, leader: Term[Member], m: Term[Member]) -> Bool:
         """001, left: "the node left the cluster and group0": its vote goes, however few are left; none: "the new node
@@ -489,6 +510,9 @@ class Group0(Machine):
         equivalent_loss(
             replicate, voted, because="a member votes in no term that it has heard of already"
         ),
+        equivalent_replacement(
+            replicate, "voted[m]", because="a member votes in no term that it has heard of already"
+        ),
         equivalent_drop(
             commit,
             "it leads",
@@ -515,6 +539,7 @@ class Group0(Machine):
         ),
         equivalent_drop(add_entry, "it is not sent yet", because="messages are repeated"),
         equivalent_loss(add_entry, Change.sent, because="messages are repeated"),
+        equivalent_replacement(add_entry, "sent", because="messages are repeated"),
         equivalent_drop(
             add_entry_again,
             "it was sent before",
@@ -538,6 +563,12 @@ class Group0(Machine):
             Change.read,
             Change.sent,
             because="a change that is given up may be made all the same",
+        ),
+        equivalent_replacement(
+            _forget,
+            "read becomes",
+            "sent becomes",
+            because="who wants no change looks at neither, and a change may not reach the leader",
         ),
         equivalent_loss(change_voters, log, because="voters that do not change"),
         equivalent_loss(

@@ -33,6 +33,7 @@ from stagewright.spec import (
     constant,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_value,
     equivalent_weakening,
     equivalents,
@@ -54,6 +55,7 @@ from stagewright.spec import (
     scopes,
     set_of,
     some,
+    sometimes,
     step_property,
     volatile,
 )
@@ -310,6 +312,14 @@ class SharedFence(Machine):
         waits = self.request.coordinator.is_some() & (self.request.kind == k)
         return waits & (self.request.targets <= self.request.reached)
 
+    @sometimes(at={failures: 0})
+    def a_write_succeeds_while_its_replicas_change(self, after: Self, k: Term[Kind]) -> Bool:
+        """001, stage 3, of "a successful request": one that began while both replicas are written gets as far as that."""
+        replicas = every(
+            self.request.targets.has(m) | ((self.old != m) & (self.new != m)) for m in Node
+        )
+        return replicas & ~self.acknowledged.has(k) & after.acknowledged.has(k)
+
     @invariant
     def reads_see_acknowledged_writes(self, n: Term[Node], k: Term[Kind], r: Term[Node]) -> Bool:
         """001: the replicas that are read "will reflect all successful writes": whichever node a client reads
@@ -374,21 +384,24 @@ class SharedFence(Machine):
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
-        equivalent_loss(begin_write, Request.coordinator, because="a client need not write"),
         equivalent_drop(
             begin_write, "no request is on its way", because="the one before is lost instead"
         ),
         equivalent_drop(
             store, "the replica has not stored it yet", because="it is stored once, or twice"
         ),
-        equivalent_loss(store, Request.reached, because="a write need not be acknowledged"),
-        equivalent_loss(acknowledge, acknowledged, because="a write need not be acknowledged"),
         equivalent_loss(
             _forget,
             Request.kind,
             Request.version,
             Request.targets,
             Request.reached,
+            because="nobody looks at what is left of a request that is over",
+        ),
+        equivalent_replacement(
+            _forget,
+            "request.kind becomes",
+            "request.version becomes",
             because="nobody looks at what is left of a request that is over",
         ),
         equivalent_drop(

@@ -55,6 +55,7 @@ from stagewright.spec import (
     equivalent_disabled,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_weakening,
     equivalent_without,
     equivalents,
@@ -79,6 +80,7 @@ from stagewright.spec import (
     scopes,
     set_of,
     some,
+    sometimes,
     step_property,
     unexercised,
     vacuous,
@@ -347,6 +349,16 @@ class TopologyCluster(Machine):
         return both.implies(in_ring) & rests.implies(self.next.is_empty())
 
     @invariant
+    def who_replaces_owns_what_the_replaced_did(self, n: Term[Node], dead: Term[Node]) -> Bool:
+        """001: "replacing - the node replaces another dead node in the cluster and it data is being streamed to it": to no
+        other, and nothing else.
+        """
+        both = self.topology.transition_state.any_of(T.write_both_read_old, T.write_both_read_new)
+        replaces = self.topology.node_state[n] == NodeState.replacing
+        replaces = replaces & (self.topology.replaced_id[n] == dead)
+        return (both & replaces).implies(self.next.has(n) == self.owners.has(dead))
+
+    @invariant
     def streaming_begins_when_writes_go_to_both(self) -> Bool:
         """001: "Writes are going to both new and old replicas … After the entire cluster learns about it,
         streaming starts."
@@ -503,6 +515,22 @@ class TopologyCluster(Machine):
         """001, stage 3, of "a successful request": a write that all replicas have stored is one, in every state."""
         request = self.request
         return request.write & ~request.abandoned & (request.targets <= request.reached)
+
+    @sometimes(at={reads: 0})
+    def a_write_to_both_rings_succeeds(self, after: Self) -> Bool:
+        """001: "Writes are going to both new and old replicas", and clients are told that they have succeeded."""
+        moves = self.topology.transition_state == T.write_both_read_old
+        new = some(
+            self.next.has(n) & ~self.owners.has(n) & self.request.targets.has(n) for n in Node
+        )
+        return moves & new & (self.acknowledged < after.acknowledged)
+
+    @invariant
+    def only_what_goes_on_is_given_up(self) -> Bool:
+        """001: a barrier waits for what "started before this point": each request has its own client, who has not given it
+        up when it begins.
+        """
+        return self.request.abandoned.implies(self.request.coordinator.is_some())
 
     @accepts(answer_read)
     def reads_succeed_while_the_ring_changes(self, r: Term[Node]) -> Bool:
@@ -819,11 +847,11 @@ class TopologyCluster(Machine):
     harmless = equivalents(
         equivalent_drop(learn, "node is behind", because="to learn again changes nothing"),
         equivalent_loss(begin_write, written, because="a client may write the same again"),
-        equivalent_loss(
-            store_write, ClientRequest.reached, because="a write need not be acknowledged"
-        ),
-        equivalent_loss(
-            acknowledge_write, acknowledged, because="a write need not be acknowledged"
+        equivalent_replacement(
+            begin_write,
+            "0 for 1",
+            "2 for 1",
+            because="a client may write the same again, or leave values out",
         ),
         equivalent_loss(
             begin_read,
@@ -875,7 +903,22 @@ class TopologyCluster(Machine):
             ClientRequest.version,
             ClientRequest.reached,
             ClientRequest.value,
+            because="what is left of a request that is over tells nobody anything",
+        ),
+        equivalent_loss(
+            acknowledge_write,
             ClientRequest.abandoned,
+            because="only a client who still waits is answered",
+        ),
+        equivalent_loss(
+            answer_read,
+            ClientRequest.abandoned,
+            because="only a client who still waits is answered",
+        ),
+        equivalent_replacement(
+            _forget,
+            "request.version becomes",
+            "request.value becomes",
             because="what is left of a request that is over tells nobody anything",
         ),
         equivalent_loss(
@@ -891,6 +934,11 @@ class TopologyCluster(Machine):
             because="what was learned stays true, whether or not it is remembered",
         ),
         equivalent_drop(
+            stream,
+            "the source is alive",
+            because="what a dead owner stores, and was acknowledged, every owner stores",
+        ),
+        equivalent_replacement(
             stream,
             "the source is alive",
             because="what a dead owner stores, and was acknowledged, every owner stores",
@@ -920,6 +968,11 @@ class TopologyCluster(Machine):
         equivalent_drop(
             TopologyControl.reject,
             "the topology is at rest, or drains nodes",
+            because=FEWER_AT_A_TIME,
+        ),
+        equivalent_replacement(
+            TopologyControl.reject,
+            "its request can proceed, or is paused",
             because=FEWER_AT_A_TIME,
         ),
         equivalent_drop(
@@ -984,6 +1037,7 @@ class TopologyCluster(Machine):
         ),
         vacuous(
             dead_nodes_are_replaced_while_clients_wait,
+            who_replaces_owns_what_the_replaced_did,
             TopologyControl.replacements_begin,
             TopologyControl.a_dead_node_is_replaced,
             TopologyControl.replaced_nodes_are_left,

@@ -37,6 +37,7 @@ from stagewright.spec import (
     choose,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_weakening,
     equivalents,
     every,
@@ -1138,13 +1139,14 @@ class TopologyControl(TopologyProperties):
 
     @accepts(move_last_tablet)
     def nodes_are_emptied_independently(self, n: Term[Node], heir: Term[Node]) -> Bool:
-        """001: "Tablets are migrated in parallel and independently": while one node is drained, the last tablet of another
-        one may move, also of one that is to be drained as well.
+        """001: "Tablets are migrated in parallel and independently": for balance, by hand, or while another node is drained,
+        the last tablet of a node may move, also of one that is to be drained as well.
         """
-        drains = self.tablet_work == Work.draining
         others = some((m != n) & self._must_be_emptied(m) for m in Node)
+        drains = (self.tablet_work == Work.draining) & others
+        moving = self.tablet_work.any_of(Work.balancing, Work.moving)
         moves = self.tablet_hosts.has(n) & (heir != n) & self._may_settle(heir)
-        return drains & others & moves
+        return (drains | moving) & moves
 
     @accepts(start_draining)
     def nodes_are_emptied_before_they_leave(self, n: Term[Node]) -> Bool:
@@ -1201,11 +1203,12 @@ class TopologyControl(TopologyProperties):
     @accepts(reject)
     def requests_are_refused_when_their_turn_comes(self, n: Term[Node]) -> Bool:
         """001: "allow pending topology operation to start", or the coordinator says no, as the diagram has it of none: a
-        node that could join, and no other, is not let in, while all are up; later to leave is refused as well, also to one
-        that is drained.
+        node that could join, and no other, is not let in, while all are up, nor is one that could replace another; later to
+        leave is refused as well, also to one that is drained.
         """
         up = every(~self.down.has(m) for m in Node)
         joins = self._alone_could_begin(n, Request.join) & up
+        joins = joins | self._alone_could_begin(n, Request.replace)
         if not self.release.parallel_draining:
             return joins
         goes = self.topology_request[n].any_of(Request.leave, Request.remove)
@@ -1300,9 +1303,17 @@ class TopologyControl(TopologyProperties):
         equivalent_weakening(ask_to_rebuild, "node is normal and up", because=reasons.CANCELLED),
         equivalent_loss(ask_globally, Record.global_request, because=reasons.NOT_ASKED),
         equivalent_drop(cancel, "it is not paused", because="a paused one may be refused, too"),
+        equivalent_replacement(
+            cancel, "it is not paused", because="a paused one may be refused, too"
+        ),
         equivalent_weakening(cancel, "no request can proceed", because=reasons.WAITING),
         equivalent_weakening(
             reject, "its request can proceed, or is paused", because=reasons.WAITING
+        ),
+        equivalent_replacement(
+            reject,
+            "replace for rebuild",
+            because="what is refused is to join or to leave: a rebuild need not be",
         ),
         equivalent_weakening(
             reject, "the topology is at rest, or drains nodes", because=reasons.ABORTED
@@ -1310,15 +1321,29 @@ class TopologyControl(TopologyProperties):
         equivalent_drop(crash, "node is up", because=reasons.CRASHES),
         equivalent_loss(crash, Record.down, because=reasons.CRASHES),
         equivalent_weakening(restart, "node is down", because=reasons.NOT_DOWN),
+        equivalent_replacement(
+            restart,
+            "none for absent",
+            because="a node that is not in yet need not come back: its request is cancelled",
+        ),
         equivalent_weakening(
             start_rebuild, "no request to join comes before it", because=reasons.UNNEEDED
         ),
         equivalent_drop(
             fail_to_rebuild, "a node is down, or there is no source", because=reasons.MAY_FAIL
         ),
+        equivalent_replacement(
+            fail_to_rebuild, "a node is down, or there is no source", because=reasons.MAY_FAIL
+        ),
         equivalent_drop(start_barrier, "nothing is given up", because="one more does no harm"),
         equivalent_weakening(
             fail_barrier, "a node that takes part is down", because="an answer may be lost, too"
+        ),
+        equivalent_replacement(
+            fail_barrier, "a node that takes part is down", because="an answer may be lost, too"
+        ),
+        equivalent_replacement(
+            _try_again, "running for none", because="it may be tried again at once"
         ),
         equivalent_loss(lose_barrier, Record.barrier, because="an answer that is not lost"),
         equivalent_weakening(
@@ -1327,6 +1352,11 @@ class TopologyControl(TopologyProperties):
             because=reasons.NO_TABLETS,
         ),
         equivalent_loss(_enter_tablet_track, Record.tablet_work, because=reasons.MOVES_NOTHING),
+        equivalent_replacement(
+            start_balancing,
+            "draining for balancing",
+            because="where nobody is to be drained, a drain is a plan like any other",
+        ),
         equivalent_drop(move_tablet, "no tablet is in transition", because=reasons.WITH_OTHERS),
         equivalent_drop(
             settle_tablets,
@@ -1350,8 +1380,15 @@ class TopologyControl(TopologyProperties):
         ),
         equivalent_weakening(settle_tablets_on, "the node is normal", because=reasons.REBUILT),
         equivalent_loss(settle_tablets_on, Record.tablet_hosts, because=reasons.NEW_TABLES),
+        equivalent_replacement(settle_tablets_on, "no for yes", because=reasons.NEW_TABLES),
         equivalent_drop(move_last_tablet, "the node holds tablets", because=reasons.NEW_TABLES),
         equivalent_loss(move_last_tablet, Record.tablet_hosts, because=reasons.NEW_TABLES),
+        equivalent_replacement(
+            move_last_tablet,
+            "tablet_hosts[n2] becomes: heir for n",
+            "tablet_hosts[n2] becomes: n for heir",
+            because="it may not have been the node's last one",
+        ),
         equivalent_loss(roll_back_join, Record.tablet_work, because=reasons.OF_OLDER_RELEASES),
         equivalent_loss(change_stages, Record.version, because="stages that stay as they are"),
         equivalent_loss(fence_stages, Record.fence_version, because=reasons.FENCED_NEXT),
@@ -1368,8 +1405,10 @@ class TopologyControl(TopologyProperties):
         ),
         equivalent_drop(create_table, "the node is up, without tablets", because=reasons.TAKEN),
         equivalent_loss(create_table, Record.tablet_hosts, because=reasons.ELSEWHERE),
+        equivalent_replacement(create_table, "no for yes", because=reasons.ELSEWHERE),
         equivalent_drop(drop_table, "the node holds tablets", because=reasons.ELSEWHERE),
         equivalent_loss(drop_table, Record.tablet_hosts, because=reasons.OTHER_TABLES),
+        equivalent_replacement(drop_table, "yes for no", because=reasons.OTHER_TABLES),
         equivalent_drop(
             publish_generation, "a generation is not published yet", because=reasons.PUBLISHED_AGAIN
         ),
@@ -1390,6 +1429,7 @@ class TopologyControl(TopologyProperties):
         ),
         equivalent_drop(fence_stages, "older requests are not fenced", because="it stays up"),
         equivalent_loss(lock, Record.transition_state, because="a lock that is not taken"),
+        equivalent_replacement(lock, "null for lock", because="a lock that is not taken"),
         equivalent_weakening(
             start_decommission, "no request to join comes before it", because=reasons.UNNEEDED
         ),
@@ -1400,6 +1440,9 @@ class TopologyControl(TopologyProperties):
             join_group0, "the node is up", "the node is not in group0", because=reasons.JOINS_AGAIN
         ),
         equivalent_drop(remove_replaced, "it is still in group0", because=reasons.REMOVED_AGAIN),
+        equivalent_replacement(
+            remove_replaced, "it is still in group0", because=reasons.REMOVED_AGAIN
+        ),
         equivalent_drop(
             _joining,
             "a node joins group0",
@@ -1411,6 +1454,9 @@ class TopologyControl(TopologyProperties):
             stream_ranges, "it has not ended yet", "session is open", because=reasons.STREAMED_AGAIN
         ),
         equivalent_drop(
+            stream_with_dead_node, "a node that takes part is down", because=reasons.MAY_FAIL
+        ),
+        equivalent_replacement(
             stream_with_dead_node, "a node that takes part is down", because=reasons.MAY_FAIL
         ),
         equivalent_drop(_streaming_fails, "it has not ended yet", because=reasons.MAY_FAIL),

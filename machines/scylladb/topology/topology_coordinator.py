@@ -33,6 +33,7 @@ from stagewright.spec import (
     choose,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalents,
     every,
     fault_budget,
@@ -416,10 +417,12 @@ class TopologyCoordinator(Machine):
     @step_property
     def operators_are_answered_when_it_is_over(self, after: Self) -> Bool:
         """001: node operations "have to wait for tablet migration track to finish before they can take over the state
-        machine": whoever asked for one is answered when it has ended, done or undone, and not before.
+        machine": whoever asked for one is answered when it has ended, and not before: the node is left, or normal again.
         """
-        ends = self.transition_state.any_of(T.left_token_ring, T.rollback_to_normal)
-        ends = ends & (after.transition_state == T.null)
+        left = (self.transition_state == T.left_token_ring) & (after.node_state == NodeState.left)
+        back = self.transition_state == T.rollback_to_normal
+        back = back & (after.node_state == NodeState.normal)
+        ends = (left | back) & (after.transition_state == T.null)
         return (self.waits & ~after.waits).implies(ends)
 
     @step_property
@@ -482,11 +485,13 @@ class TopologyCoordinator(Machine):
 
     @accepts(wait)
     def coordinators_rest_where_there_is_no_work(self, c: Term[Coordinator]) -> Bool:
-        """001: "If there is no work for the state machine": neither a transition nor a request. A coordinator that has read
-        so, and knows of nothing since, need not look again before something happens.
+        """001: "If there is no work for the state machine": neither a transition nor a request, or only tablets of which none
+        is ready for its next stage. A coordinator that has read so, and knows of nothing since, need not look again before
+        something happens.
         """
-        no_work = (self.transition_state == T.null) & ~self._tablets_move() & ~self.requested
-        return (self.at[c] == At.decided) & self.guarded.has(c) & no_work
+        no_work = (self.transition_state == T.null) & ~self.requested
+        at_work = self._tablets_move() & self.ready.is_empty()
+        return (self.at[c] == At.decided) & self.guarded.has(c) & (no_work | at_work)
 
     @sometimes(at={requests: 0, migrations: 1, drops: 1, failovers: 0})
     def a_table_goes_while_its_tablet_moves(self, t: Term[Tablet]) -> Bool:
@@ -499,9 +504,10 @@ class TopologyCoordinator(Machine):
         return self.stage[t] == Stage.cleanup
 
     @sometimes(at={requests: 1, migrations: 0, failures: 1, failovers: 0})
-    def a_decommission_is_undone(self) -> Bool:
-        """A barrier that fails in time takes nobody out of the ring."""
-        return self.transition_state == T.rollback_to_normal
+    def a_decommission_is_undone(self, after: Self) -> Bool:
+        """A barrier that fails in time takes nobody out of the ring: the operator is told that the node has stayed."""
+        undone = (self.transition_state == T.rollback_to_normal) & self.waits & ~after.waits
+        return undone & (after.node_state == NodeState.normal)
 
     # -- lemmas for the proof --------------------------------------------------------------------------
 
@@ -600,10 +606,27 @@ class TopologyCoordinator(Machine):
             at,
             because="who does not know of its own commit loses its next race; to start over is always right",
         ),
+        equivalent_replacement(
+            _modify,
+            "becomes: decided for top",
+            "at[c2] becomes: c for c2",
+            because="whoever goes on under a guard that is out of date loses its next race; to start over is always right",
+        ),
+        equivalent_replacement(
+            _modify,
+            "events",
+            because="only who has seen a topology at rest may sleep, over a request or a migration alone",
+        ),
         equivalent_loss(
             do_what_the_stage_asks,
             at,
             because="to start over is always right, as long as it comes to an end",
+        ),
+        equivalent_replacement(
+            do_what_the_stage_asks,
+            "in_barrier for decided",
+            "decided for top",
+            because="who goes on without a guard loses its next race; to start over is always right",
         ),
         equivalent_drop(
             plan_stage,
@@ -612,13 +635,20 @@ class TopologyCoordinator(Machine):
         ),
         equivalent_loss(commit_plan, ready, because="it notes what is so"),
         equivalent_loss(drop_table, ready, because="it notes what is so"),
+        equivalent_replacement(
+            drop_table,
+            "yes for no",
+            because="a tablet whose table is gone has no stage any more that asks for something",
+        ),
         equivalent_drop(
             wait,
             "the coordinator has decided",
             because="whoever waits is woken by every event that comes then",
         ),
         equivalent_loss(wait, at, because="who does not wait looks again when something happens"),
-        equivalent_loss(ask_to_leave, waits, because="to be told of nothing is no harm"),
+        equivalent_replacement(
+            wait, "top for waiting", because="who does not wait looks again at once"
+        ),
         equivalent_drop(elect, "another node leads", because="an election that changes nothing"),
         equivalent_loss(elect, leader, because="an election that changes nothing"),
     )

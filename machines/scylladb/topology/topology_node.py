@@ -16,6 +16,7 @@ from stagewright.spec import (
     Machine,
     OneVar,
     Profile,
+    Term,
     equivalent_disabled,
     equivalents,
     every,
@@ -23,6 +24,7 @@ from stagewright.spec import (
     one_of,
     only_when,
     profiles,
+    sometimes,
     step_property,
 )
 
@@ -121,6 +123,11 @@ class TopologyNode(Machine):
     def each_step_shows(self, after: Self) -> Bool:
         """Every step changes what a log or a dump reports."""
         return self.node_state != after.node_state
+
+    @sometimes
+    def a_node_is_in_each_state(self, state: Term[NodeState]) -> Bool:
+        """001: "Node state can be one of those", and a node that is in one is seen in it: also one that streams."""
+        return self.node_state == state
 
     @final
     def may_rest(self) -> Bool:

@@ -30,6 +30,7 @@ from stagewright.spec import (
     count,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalent_weakening,
     equivalents,
     every,
@@ -47,6 +48,7 @@ from stagewright.spec import (
     scopes,
     set_of,
     some,
+    sometimes,
     step_property,
     volatile,
 )
@@ -103,6 +105,7 @@ class TopologyRebuild(Machine):
     exercised_at = scopes(
         {},
         {losses: 2, failovers: 0},
+        {losses: 2, crashes: 0},
         {Node: 1},
         {Node: 3, losses: 2, crashes: 0, failovers: 0},
     )
@@ -316,6 +319,23 @@ class TopologyRebuild(Machine):
 
         return (self.write == Write.sent) & every(is_enough(dc) for dc in Datacenter)
 
+    @step_property
+    def acknowledged_rows_are_in_each_datacenter(self, after: Self, dc: Term[Datacenter]) -> Bool:
+        """001, stage 3: writes of a successful request "will reach CL": when the client is told, the level is reached, and
+        no datacenter that has nodes is without the row.
+        """
+        told = (self.write != Write.acknowledged) & (after.write == Write.acknowledged)
+        has_nodes = some(self.datacenter[n] == dc for n in Node)
+        return (told & has_nodes).implies(
+            some((self.datacenter[n] == dc) & self.stored.has(n) for n in Node)
+        )
+
+    @sometimes
+    def a_write_succeeds_while_a_node_is_rebuilt(self, after: Self) -> Bool:
+        """001: rebuilding "does not change the topology": a client is told meanwhile that its row is written."""
+        told = (self.write != Write.acknowledged) & (after.write == Write.acknowledged)
+        return told & self.rebuilding.is_some()
+
     @accepts(restart)
     def dead_nodes_come_back_while_others_are_rebuilt(self, n: Term[Node]) -> Bool:
         """001: "data from other replicas", of which one that was dead is one again as soon as it is up."""
@@ -358,17 +378,31 @@ class TopologyRebuild(Machine):
         return self._ends_well(after, n).implies(other & ~self.down.has(n))
 
     @step_property
+    def rebuilds_fail_for_a_reason(self, after: Self, n: Term[Node]) -> Bool:
+        """001: a rebuild streams "from other replicas": as long as there are some, all nodes are up, and none of those that
+        are streamed from has lost its rows meanwhile, it does not fail.
+        """
+        fails = (self.rebuilding == n) & (after.rebuilding != n) & after.failed.has(n)
+        alone = every(m == n for m in Node)
+        broken = some(self.sources.has(m) & self.waits.has(m) for m in Node)
+        return fails.implies(alone | ~self.down.is_empty() | broken)
+
+    @step_property
     def the_named_datacenter_is_the_source(self, after: Self, n: Term[Node], m: Term[Node]) -> Bool:
-        """001: `rebuild_option` is "used as a rebuild source", as long as none of its nodes has lost its rows."""
+        """001: `rebuild_option` is "used as a rebuild source", as long as none of its nodes has lost its rows; and if one has,
+        "an alternative datacenter that lost no nodes", if there is one (`nodetool rebuild`).
+        """
         asked = ~self.sources.has(m) & after.sources.has(m) & (self.rebuilding == n)
 
-        def has_all(dc: Term[Datacenter]) -> Bool:
+        def has_all(dc: Datacenter | Term[Datacenter]) -> Bool:
             nodes = count(self.datacenter[x] == dc for x in Node)
             lost = some((self.datacenter[x] == dc) & self._is_lost(x) for x in Node)
             return (nodes > 0) & ~lost
 
         elsewhere = some(has_all(dc) & (self.datacenter[m] != dc) for dc in self.rebuild_option[n])
-        return asked.implies(~elsewhere)
+        lost = some(~has_all(dc) for dc in self.rebuild_option[n])
+        better = some(has_all(dc) & (self.datacenter[m] != dc) for dc in Datacenter)
+        return asked.implies(~elsewhere & ~(lost & better))
 
     @invariant
     def quorum_reads_see_the_row(self, dc: Term[Datacenter]) -> Bool:
@@ -430,17 +464,17 @@ class TopologyRebuild(Machine):
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
-        equivalent_loss(send, write, because="a client need not write"),
-        equivalent_loss(store, stored, because="a replica need not get the write"),
         equivalent_drop(
             acknowledge, "the client waits", because="it may wait longer, and what is stored counts"
         ),
         equivalent_drop(
             store, "the replica does not store it yet", because="it is stored once, or twice"
         ),
-        equivalent_loss(acknowledge, write, because="a write may time out instead"),
         equivalent_drop(time_out, "the client waits", because="what is not promised is not kept"),
         equivalent_loss(time_out, write, because="a write may take for ever"),
+        equivalent_replacement(
+            time_out, "none for timed_out", because="a client may write the row again"
+        ),
         equivalent_drop(
             _lose_rows,
             "no write is on its way",
@@ -466,12 +500,19 @@ class TopologyRebuild(Machine):
         equivalent_drop(
             stream, "it has not sent its rows yet", because="rows may be sent more than once"
         ),
+        equivalent_replacement(
+            stream,
+            "it has not sent its rows yet: n for source",
+            because="rows may be sent more than once",
+        ),
         equivalent_loss(
             _stop_streaming,
             sources,
             streamed,
-            broken,
-            because="what was learned stays true, and a stream that broke off is begun anew or has failed",
+            because="what was learned of the replicas stays true",
+        ),
+        equivalent_loss(
+            finish_rebuild, broken, because="a rebuild is not finished where a stream broke off"
         ),
         equivalent_drop(crash, "the node is up", because="what does not run cannot crash"),
         equivalent_loss(crash, down, because="a node need not crash"),

@@ -16,12 +16,12 @@ from stagewright.spec import (
     action,
     equivalent_disabled,
     equivalent_drop,
-    equivalent_loss,
     equivalents,
     final,
     flag,
     invariant,
     require,
+    sometimes,
     step_property,
     unexercised,
     vacuous,
@@ -94,6 +94,12 @@ class TopologyRequest(Machine):
         begins = (self.asked != after.asked) | (self.started != after.started)
         return begins | (self.error != after.error) | (self.done != after.done)
 
+    @sometimes
+    def a_refused_request_ends_with_its_error(self, after: Self) -> Bool:
+        """Whoever waits for a request that is turned away is told so when it ends, and nothing was begun for it."""
+        refused = ~self.started & ~self.error & after.error
+        return refused & after.done
+
     @invariant
     def only_requests_that_were_made_end(self) -> Bool:
         """A row is made before anything else is said of it."""
@@ -112,8 +118,6 @@ class TopologyRequest(Machine):
         equivalent_drop(
             refuse, "it has not failed yet", because="what has failed is done by `finish`, alike"
         ),
-        equivalent_loss(refuse, error, because="a request may be done without an error, too"),
-        equivalent_loss(refuse, done, because="a request may be bound to fail, and be done later"),
     )
 
     nothing_follows = unexercised(

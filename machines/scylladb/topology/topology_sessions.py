@@ -309,6 +309,14 @@ class TopologySessions(Machine):
         return let_in.implies(sent) & reported.implies(right)
 
     @invariant
+    def streaming_starts_when_all_have_learned(self, n: Term[Node], s: Term[Session]) -> Bool:
+        """001: "After the entire cluster learns about it, streaming starts": while a node works for the session that is
+        open, there is no node that does not know of the operation.
+        """
+        works = (self.guard[n] == s) & (self.session == s)
+        return works.implies(every(self.known[m] == s for m in Node))
+
+    @invariant
     def nothing_of_a_closed_session_runs(self, n: Term[Node]) -> Bool:
         """What a request has started is over before the next one may begin."""
         return (self.transition_state == T.null).implies(self.guard[n].is_none())
@@ -320,10 +328,14 @@ class TopologySessions(Machine):
 
     @step_property
     def nothing_fails_without_need(self, after: Self, s: Term[Session]) -> Bool:
-        """A request fails only when a node that drove its work has lost it, while some node still held its session."""
+        """A request fails, or is undone, only when a node that drove its work has lost it, while some node still held its
+        session: 001, "When streaming finishes, we move to write_both_read_new state".
+        """
         fails = ~self.failed.has(s) & after.failed.has(s)
+        back = self.transition_state != after.transition_state
+        back = back & (after.transition_state == T.rollback_to_normal) & (after.running == s)
         orphaned = some((self.guard[n] == s) & ~self.driven.has(n) for n in Node)
-        return fails.implies((self.running == s) & (self.session == s) & orphaned)
+        return (fails | back).implies((self.running == s) & (self.session == s) & orphaned)
 
     @step_property
     def ids_are_used_once(self, after: Self, s: Term[Session]) -> Bool:

@@ -40,6 +40,7 @@ from stagewright.spec import (
     optional,
     profiles,
     require,
+    sometimes,
     step_property,
 )
 
@@ -461,6 +462,24 @@ class TopologyTransition(Machine):
         ring_first = (reads_new & leaves).implies(after.transition_state == T.left_token_ring)
         replaces = self.in_transition == N.replacing
         return ring_first & (reads_new & replaces).implies(after.transition_state == NULL)
+
+    @sometimes
+    def the_topology_is_in_each_state(self, state: Term[TransitionState]) -> Bool:
+        """001: "there entire topology can also be in a transitioning state": each that the release has is seen by its name."""
+        release = self.release
+        there = {
+            T.join_group0: release.join_group0,
+            T.publish_cdc_generation: release.publish_state,
+            T.tablet_draining: release.draining_state,
+            T.left_token_ring: release.rollback,
+            T.rollback_to_normal: release.rollback,
+            T.tablet_resize_finalization: release.finalization,
+            T.truncate_table: release.requests,
+            T.snapshot_tables: release.snapshots,
+            T.lock: release.requests,
+        }
+        not_there = tuple(t for t in T if not there.get(t, True))
+        return (self.transition_state == state) | state.any_of(*not_there)
 
     @always_reachable
     def a_node_is_in_transition(self) -> Bool:

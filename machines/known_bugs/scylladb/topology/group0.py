@@ -178,5 +178,45 @@ class ChangesAreNotForwarded(Group0):
         require(m == leader, "it leads itself")
 
 
+@known_bug(
+    "001-314",
+    "design document 001: a new node has joined group0, and is no voter yet",
+    breaks=Group0.a_majority_of_the_voters_elects,
+    budgets={Group0.elections: 1, Group0.changes: 1},
+)
+class MostMembersMustVote(Group0):
+    """A candidate needed the votes of most members, also of those that are no voters and do not know of it: while several
+    nodes were about to join the group had no leader.
+    """
+
+    @action(by=MEMBER)
+    def win(self, m: Term[Member]) -> None:
+        """Most of the members have voted for it."""
+        super().win(m)
+        voted = count(self.votes[m].has(v) for v in Member)
+        others = count(~self.votes[m].has(v) for v in Member)
+        require(voted > others, "most members have voted for it")
+
+
+@known_bug(
+    "001-315",
+    "design document 001: a new node has joined group0, and is no voter yet",
+    breaks=Group0.a_majority_of_the_voters_commits,
+    budgets={Group0.elections: 1, Group0.changes: 1},
+)
+class MostMembersMustStore(Group0):
+    """A change was made when most members had it, also those that are no voters: new nodes that were slow to learn held
+    it up.
+    """
+
+    @action(by=LEADER)
+    def commit(self, leader: Term[Member]) -> None:
+        """Most of the members have stored the leader's log."""
+        super().commit(leader)
+        stored = count(self._stores(leader, v) for v in Member)
+        others = count(~self._stores(leader, v) for v in Member)
+        require(stored > others, "most members have stored it")
+
+
 BUGS = known_bugs_in(globals())
 NOT_FOUND: tuple[NotFound, ...] = ()

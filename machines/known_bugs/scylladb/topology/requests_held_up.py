@@ -139,4 +139,57 @@ class OperationsWaitForTruncate(TopologySessions):
         self.session = s
 
 
+CALM = {Fencing.bumps: 0, Fencing.cleanups: 0, Fencing.failures: 0}
+
+
+@known_bug("001-308", ONLINE, breaks=Fencing.writes_are_stored_by_each_replica, budgets=CALM)
+class OnlyTheOwnReplicaIsWaitedFor(Fencing):
+    """A coordinator gave up at once what it had sent to another node, and called it a background write: no barrier waited
+    for it, and nobody was told when the fence refused it.
+    """
+
+    @action(by=CLIENT, spends=Fencing.writes)
+    def begin_write(self, n: Term[Node], r: Term[Node]) -> None:
+        """A client writes through node `n`, which waits for itself alone."""
+        super().begin_write(n, r)
+        self.request[n].abandoned = r != n
+
+
+@known_bug(
+    "001-309",
+    ONLINE,
+    breaks=Fencing.transactions_are_executed_by_each_replica,
+    budgets={**CALM, Fencing.writes: 0, Fencing.transactions: 1},
+)
+class TransactionsAreWritesElsewhere(Fencing):
+    """A lightweight transaction was sent as a plain write to replicas that do not coordinate it: only on its own node it
+    locked the row.
+    """
+
+    @action(by=CLIENT, spends=Fencing.transactions)
+    def begin_transaction(self, n: Term[Node], r: Term[Node]) -> None:
+        """A client sends a lightweight transaction, which is one where the coordinator is the replica."""
+        self._begin(n, r)
+        self.request[n].lwt = r == n
+
+
+@known_bug(
+    "001-310",
+    "scylladb, a lightweight transaction holds its locks on the replica",
+    breaks=Fencing.transactions_hold_their_locks,
+    budgets={**CALM, Fencing.writes: 0, Fencing.transactions: 2},
+)
+class WhoIsLockedOutStoresAllTheSame(Fencing):
+    """A replica stored a lightweight transaction as it stores a plain write, whoever had the row locked."""
+
+    @action(fair=WEAK)
+    def store(self, n: Term[Node], r: Term[Node]) -> None:
+        """Replica `r` stores what is not below the fence, as far as it has learned."""
+        request = self.request[n]
+        require((request.replica == r) & (request.executed == 0), "a request is on its way")
+        self._passes_the_fence(n, r)
+        self._store(n, r)
+        self._forget(n)
+
+
 BUGS = known_bugs_in(globals())

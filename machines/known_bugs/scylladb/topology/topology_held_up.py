@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stagewright.machines.scylladb.cluster import Node
+from stagewright.machines.scylladb.cluster import CLIENT, Node
 from stagewright.machines.scylladb.topology.control.topology_record import (
     COORDINATOR,
     OPERATOR,
@@ -10,7 +10,7 @@ from stagewright.machines.scylladb.topology.control.topology_record import (
 )
 from stagewright.machines.scylladb.topology.shared_fence import Kind, SharedFence, Stage
 from stagewright.machines.scylladb.topology.topology_control import TopologyControl
-from stagewright.machines.scylladb.topology.topology_rebuild import TopologyRebuild
+from stagewright.machines.scylladb.topology.topology_rebuild import TopologyRebuild, Write
 from stagewright.machines.scylladb.topology.topology_sessions import Session, TopologySessions
 from stagewright.machines.scylladb.topology.topology_states import NodeState, TransitionState
 from stagewright.spec import Bool, Fairness, Term, action, every, require, some
@@ -139,6 +139,23 @@ class WritesAreAcknowledgedWhenNothingChanges(SharedFence):
         require(every(~self.stage[m].any_of(*moves) for m in Kind), "nothing moves")
 
 
+@known_bug("001-302", SUCCESS, breaks=SharedFence.a_write_succeeds_while_its_replicas_change)
+class AnswersOfReplicasAreDropped(SharedFence):
+    """An answer counted only if nothing had ever changed: of a write that began under a later version all replicas stored
+    the row, and the client was told that it had timed out.
+    """
+
+    @action(fair=WEAK)
+    def store(self, r: Term[Node], k: Term[Kind]) -> None:
+        """A replica stores the row; its answer counts as long as nothing has changed."""
+        request = self.request
+        require(request.targets.has(r) & (request.kind == k), "it is sent to the replica")
+        require(~request.reached.has(r), "the replica has not stored it yet")
+        require(self._passes_the_fence(r), "it is not below the replica's fence")
+        self.stored[k].add(r)
+        request.reached.put(r, request.version == 1)
+
+
 @known_bug(
     "001-87",
     "design document 001: a node that is rebuilt streams data, and serves its slice of the ring",
@@ -165,6 +182,56 @@ class WritesAreAcknowledgedWhenAllIsRebuilt(TopologyRebuild):
         require(self.rebuilding.is_none(), "no node is rebuilt")
 
 
+@known_bug("001-305", SUCCESS, breaks=TopologyRebuild.acknowledged_rows_are_in_each_datacenter)
+class WritesAreAcknowledgedWhenSent(TopologyRebuild):
+    """A client was told of its write when it was sent, for replicas that do not answer get it as a hint later; the row was
+    nowhere.
+    """
+
+    @action(by=CLIENT)
+    def send(self) -> None:
+        """A client writes the row, and is told that it is written."""
+        require(self.write == Write.none, "the row is not written yet")
+        self.write = Write.acknowledged
+
+
+@known_bug(
+    "001-306",
+    "design document 001: rebuilding does not change the topology",
+    breaks=TopologyRebuild.a_write_succeeds_while_a_node_is_rebuilt,
+)
+class WritesAreDroppedUntilAllIsRebuilt(TopologyRebuild):
+    """While a node was to be rebuilt, replicas dropped what they were sent, without an error: no write succeeded until
+    the node was normal again.
+    """
+
+    @action(fair=WEAK)
+    def store(self, n: Term[Node]) -> None:
+        """A replica stores it where no node has lost its rows."""
+        require(self.write == Write.sent, "the write is on its way")
+        require(~self.stored.has(n), "the replica does not store it yet")
+        require(~self.down.has(n), "the replica is up")
+        self.stored.put(n, every(~self._is_lost(m) for m in Node))
+
+
+@known_bug(
+    "001-307",
+    "design document 001: a node that is rebuilt streams data from other replicas",
+    breaks=TopologyRebuild.rebuilds_fail_for_a_reason,
+    budgets={TopologyRebuild.losses: 2, TopologyRebuild.crashes: 0},
+)
+class BrokenStreamsOutliveTheCoordinator(TopologyRebuild):
+    """Another node became the topology coordinator and had everything streamed again, but took it from the last one that
+    a stream had broken off: the rebuild failed all the same.
+    """
+
+    @action(by=COORDINATOR, spends=TopologyRebuild.failovers)
+    def fail_over(self) -> None:
+        """Another node becomes the topology coordinator, and knows that a stream broke off."""
+        self.sources = frozenset()
+        self.streamed = frozenset()
+
+
 @known_bug(
     "001-93",
     "design document 001: streaming is of one operation, and over before the next begins",
@@ -184,6 +251,26 @@ class AnyOpenSessionLetsIn(TopologySessions):
         self.message[n] = None
         self.guard[n] = s
         self.driven.add(n)
+
+
+@known_bug(
+    "001-303",
+    'design document 001: "After the entire cluster learns about it, streaming starts"',
+    breaks=TopologySessions.streaming_starts_when_all_have_learned,
+)
+class StreamingStartsWhereItIsKnown(TopologySessions):
+    """A node was sent its work as soon as it had learned the session itself: it streamed from nodes that did not write to
+    both rings yet.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def send(self, n: Term[Node], s: Term[Session]) -> None:
+        """The node has learned the session: work is sent to it."""
+        require((self.running == s) & self.session.is_some(), "a request streams")
+        require(~self.worked[n].has(s), "the node has work to do")
+        require(self.message[n].is_none() & self.guard[n].is_none(), "the node is free")
+        require(self._has_learned(n), "the node has learned the session")
+        self.message[n] = s
 
 
 BUGS = known_bugs_in(globals())

@@ -18,7 +18,7 @@ from stagewright.machines.scylladb.topology.topology_states import (
     Ring,
     TransitionState,
 )
-from stagewright.spec import Fairness, SetOf, Term, action, choose, every, require
+from stagewright.spec import Fairness, SetOf, Term, action, choose, every, require, some
 from stagewright.spec.declarations.budgets import BudgetName
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
@@ -249,6 +249,63 @@ class ReplacingWaitsForRequests(TopologyCluster):
         """A node asks to join in the place of a dead one, if nobody waits for that."""
         super().ask_to_replace(n, dead)
         require(self.request.coordinator.is_none(), "no request is on its way")
+
+
+@known_bug(
+    "001-311",
+    'design document 001: "Writes are going to both new and old replicas"',
+    breaks=TopologyCluster.a_write_to_both_rings_succeeds,
+    budgets=WRITES,
+)
+class AnswersOfNewReplicasAreNotCounted(TopologyCluster):
+    """A coordinator waited for all to whom it had sent a write, and took answers of old replicas only: while a node joined
+    every write timed out.
+    """
+
+    @action(fair=WEAK)
+    def store_write(self, r: Term[Node]) -> None:
+        """Replica `r` stores the write; its answer counts if it is an old one."""
+        request = self.request
+        require(request.write & request.targets.has(r), "it is sent to the replica")
+        require(~self.topology.down.has(r), "replica is up")
+        self._not_fenced(r)
+        self.data[r] = request.value
+        request.reached.put(r, self.owners.has(r))
+
+
+@known_bug(
+    "001-312",
+    'design document 001: "make sure that no reads that started before this point exist in the system"',
+    breaks=TopologyCluster.only_what_goes_on_is_given_up,
+)
+class WhoGaveUpOnceIsNotWaitedFor(TopologyCluster):
+    """The mark of a request that its client had given up stayed with the coordinator: no barrier waited for the next one."""
+
+    def _forget(self) -> None:
+        request = self.request
+        request.coordinator = None
+        request.write = False
+        request.version = 0
+        request.targets = frozenset()
+        request.reached = frozenset()
+        request.value = 0
+
+
+@known_bug(
+    "001-313",
+    "design document 001: replacing, another dead node's data is streamed to the node",
+    breaks=TopologyCluster.who_replaces_owns_what_the_replaced_did,
+    sizes={Node: 3},
+    budgets={**NO_CLIENTS, TopologyCluster.crashes: 1, TopologyControl.faults: 0},
+)
+class OtherOwnersAreEnough(TopologyCluster):
+    """The node that replaced another got none of its ranges as long as they had other owners."""
+
+    def _replaces(self, n: Term[Node]) -> None:
+        dead = self.topology.replaced_id[n]
+        others = some(self.owners.has(m) & (dead != m) for m in Node)
+        for m in Node:
+            self.next.put(m, (self.owners.has(m) & (dead != m)) | ((m == n) & ~others))
 
 
 BUGS = known_bugs_in(globals())

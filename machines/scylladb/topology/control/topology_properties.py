@@ -218,13 +218,14 @@ class TopologyProperties(TopologyRecord):
 
     @step_property
     def tablets_leave_a_node_by_moving(self, after: Self, n: Term[Node]) -> Bool:
-        """Tablets are gone from a node when they have moved, or were rebuilt elsewhere: some node has them. Or their
-        table is gone.
+        """Tablets are gone from a node when they have moved, or were rebuilt elsewhere: some node has them, and those of
+        other nodes are where they were. Or their table is gone.
         """
         gone = self.tablet_hosts.has(n) & ~after.tablet_hosts.has(n)
         elsewhere = some((m != n) & after._may_settle(m) for m in after.tablet_hosts)
         dropped = self.dropped != after.dropped
-        return gone.implies((self.tablet_work.is_some() & elsewhere) | dropped)
+        alone = every((m == n) | after.tablet_hosts.has(m) for m in self.tablet_hosts)
+        return gone.implies(((self.tablet_work.is_some() & elsewhere) | dropped) & alone)
 
     # -- requests ------------------------------------------------------------------------------------
 
