@@ -21,6 +21,7 @@ from stagewright.spec import (
     accepts,
     action,
     each,
+    equivalent_loss,
     equivalent_replacement,
     equivalents,
     every,
@@ -132,10 +133,24 @@ def test_a_change_that_shows_in_no_step_means_the_same() -> None:
     assert replaced(Bank)["pay / coins[payer] becomes: payee for payer"] is Fate.SAME
 
 
-def test_a_fault_may_do_anything() -> None:
-    reasons = {m.text: m.reasons for m in mutants_of(Bank) if m.kind is Kind.REPLACE}
-    assert [r.text for r in reasons["light becomes: green for red"]] == ["it is a fault"]
-    assert not reasons["coins[payee] becomes: 0 for 1"]
+def test_what_a_fault_may_leave_undone_it_may_do_otherwise() -> None:
+    class Fireproof(Bank):
+        """The same, where a fire need not be seen."""
+
+        @action(spends=Bank.accidents)
+        def burn(self) -> None:
+            """There is a fire."""
+            super().burn()
+
+        harmless = equivalents(equivalent_loss(burn, Bank.light, because="it may be a small fire"))
+
+    def reasons(machine: type[Machine]) -> dict[str, list[str]]:
+        found = [m for m in mutants_of(machine) if m.kind is Kind.REPLACE and m.action == "burn"]
+        return {m.text: [r.text for r in m.reasons] for m in found}
+
+    assert reasons(Bank) == {"light becomes: green for red": [], "shut becomes: no for yes": []}
+    assert reasons(Fireproof)["light becomes: green for red"] == ["it is a fault"]
+    assert reasons(Fireproof)["shut becomes: no for yes"] == []
 
 
 def test_a_reason_is_of_a_change_in_words_also_where_the_machine_is_a_part() -> None:
