@@ -22,7 +22,7 @@ examples:
 
 Each machine has a page: its diagram, the tables of its states, its steps and properties, how its versions differ,
 and the known bugs found in it. Each older version is checked, and the shortest run that violates a property is
-written beside the page. All known bugs are searched for and listed on a page of their own. Each design document
+written beside the page. All known bugs are searched for and listed, on a page for each folder of machines. Each design document
 has a page with its sections, the properties that state them, and what shows that those are needed. This is how
 `docs/machines` in the repository is generated."""
 
@@ -63,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Write the pages."""
     from stagewright.commands.console.output import check_directory
-    from stagewright.commands.pages.known_bugs import known_bugs_page
+    from stagewright.commands.pages.known_bugs import known_bugs_pages
     from stagewright.commands.pages.machine_page import index_of, page_of
     from stagewright.commands.pages.relations import made_of, seen_as
     from stagewright.commands.pages.runs import write_runs
@@ -90,8 +90,9 @@ def execute(args: argparse.Namespace) -> int:
         _write_documents(args.out, args.mutants)
     if not args.machine and not args.no_runs:
         called = {where: name for name, where in SHIPPED.items()}
-        page_text = known_bugs_page(KNOWN_BUGS, NOT_FOUND, called, args.timeout)
-        _write(args.out / "known-bugs.md", page_text)
+        found = known_bugs_pages(KNOWN_BUGS, NOT_FOUND, called, args.timeout)
+        for file, text in found.items():
+            _write(args.out / "known-bugs" / file, text)
     return ExitCode.HOLDS
 
 

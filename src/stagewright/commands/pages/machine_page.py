@@ -197,7 +197,7 @@ def index_of(
             for page in pages
         ],
     )
-    lines += ["All known bugs, with what finds them: [known-bugs.md](../known-bugs.md).", ""]
+    lines += ["All [known bugs](../known-bugs/README.md), with what finds them.", ""]
     if absent:
         lines += ["Bugs on the list that no machine shows:", ""]
         lines += table(
