@@ -71,4 +71,23 @@ class WhatWasDroppedIsGivenUp(IndexPermissions):
         )
 
 
+@known_bug(
+    "002-190",
+    "design document 002, DROP INDEX: the permissions are taken back one after the other",
+    breaks=IndexPermissions.permissions_only_grow,
+)
+class TheUnusedIndexIsEmptiedAgain(IndexPermissions):
+    """A job that failed late did not look whether the index was unused already: its deletes were allowed once more."""
+
+    @IndexPermissions.permission.step(
+        Permission.index_unused, Permission.delete_only_while_removing, by=MASTER
+    )
+    def give_up_late(self) -> None:
+        """The job writes that the index is to be removed."""
+        require(self.job == Job.failed, "the job has failed")
+        self._all_reported()
+        self._enter()
+        self.job = Job.none
+
+
 BUGS = known_bugs_in(globals())

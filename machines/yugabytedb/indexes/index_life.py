@@ -70,7 +70,7 @@ from stagewright.spec import (
     violated,
 )
 
-LAST_VERSION = 8
+LAST_VERSION = 9  # one more than an index comes to
 STOPS_AT_ONCE = (
     "clients may stop to use an index that is being removed before all servers know of that"
 )
@@ -368,7 +368,7 @@ class IndexLife(Machine):
         all the tablets", and otherwise not: none of them repeats the permission that the index has.
         """
         only_when(not self.era.postgres)
-        another = after.version > self.version
+        another = (self.version > 0) & (after.version > self.version)
         return another.implies(after.permission != self.permission)
 
     @step_property
