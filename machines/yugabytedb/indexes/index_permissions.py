@@ -28,6 +28,7 @@ from stagewright.spec import (
     every,
     final,
     flag,
+    history,
     invariant,
     leads_to,
     lemma,
@@ -52,6 +53,7 @@ class IndexPermissions(IndexLife):
     told: OptionalVar[Status] = optional(Status)  # what the client was last answered
     told_dropped: FlagVar = flag()  # DROP INDEX was answered: done
     deferred: FlagVar = flag()  # the build waits for a statement of its own
+    begun: FlagVar = history(flag())  # that statement was executed
 
     @IndexLife.permission.step(Permission.absent, Permission.delete_only, by=CLIENT)
     def create_deferred_index(self) -> None:
@@ -67,6 +69,7 @@ class IndexPermissions(IndexLife):
         only_when(self.era.deferral)
         require(self.deferred, "the build is deferred")
         self.deferred = False
+        self.begun = True
 
     @action(by=MASTER, fair=WEAK)
     def launch_backfill(self) -> None:
@@ -151,9 +154,11 @@ class IndexPermissions(IndexLife):
 
     @liveness
     def builds_end(self) -> LeadsTo:
-        """002: the command results in an index that serves reads, or "should abort and result in a failure"."""
+        """002: the command results in an index that serves reads, or "should abort and result in a failure"; that of a build
+        which was deferred, too, whenever it was executed.
+        """
         built = self.permission == Permission.read_write_and_delete
-        begun = self.permission.column(lambda p: p.kept) & ~self.deferred
+        begun = self.permission.column(lambda p: p.kept) & (self.begun | ~self.deferred)
         return leads_to(begun, built | self._removed())
 
     @final
@@ -189,8 +194,10 @@ class IndexPermissions(IndexLife):
 
     @invariant
     def failure_means_that_the_index_goes(self) -> Bool:
-        """002, Design Goals: an index of which FAILED is reported is not built after all: it is "cleaned up and deleted"."""
-        return (self.told == Status.failed).implies(self._removed())
+        """002, Design Goals: an index of which FAILED is reported is not built after all: it is "cleaned up and deleted", or is
+        to be as soon as the job has written so.
+        """
+        return (self.told == Status.failed).implies(self._removed() | (self.job == Job.failed))
 
     @step_property
     def results_are_final(self, after: Self) -> Bool:
