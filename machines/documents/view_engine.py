@@ -163,6 +163,7 @@ VIEW_ENGINE = Document(
                 PartitionIndex.cleaners_are_stopped_for_requests,
                 PartitionIndex.updaters_learn_of_what_is_passive,
                 PartitionQueries.who_asks_waits_for_all_that_is_there,
+                PartitionRebalance.writes_wait_for_no_index,
                 PartitionRebalance.documents_move_whatever_the_index_does,
                 ViewServer.partitions_go_on_at_any_time,
                 PartitionQueries.an_answer_has_what_is_indexed,

@@ -27,6 +27,7 @@ from stagewright.spec import (
     each,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalents,
     fault_budget,
     final,
@@ -310,6 +311,10 @@ class DesignDocuments(Machine):
             ask,
             "the design document says so",
             because="it may have said so when the query was sent",
+        ),
+        equivalent_loss(ask, ended, because="how queries end is noted for the promise alone"),
+        equivalent_replacement(
+            ask, "ended becomes", because="how queries end is noted for the promise alone"
         ),
         equivalent_loss(answer, asked, because="the next query asks anew"),
         equivalent_drop(answer, "a query reads a file", because="without one nothing ends"),

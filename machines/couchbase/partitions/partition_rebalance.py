@@ -457,6 +457,16 @@ class PartitionRebalance(Machine):
         return (paused & (self.destination[p] == new)).implies(self.kv[new][p] >= self.due[p])
 
     @invariant
+    def writes_wait_for_no_index(
+        self, p: Term[Partition], old: Term[Node], new: Term[Node]
+    ) -> Bool:
+        """004: "Once the migration of the partition is complete and it is fully indexed", the new server takes it over: as long
+        as clients still go to the old one, which takes no more writes, there is nothing left to index on the new one.
+        """
+        refused = (self.master[p] == old) & (self.documents_at[p] == new) & (old != new)
+        return refused.implies(self.nodes[new].group[p].content.seq >= self.due[p])
+
+    @invariant
     def nodes_have_what_the_map_names_or_what_moves(
         self, p: Term[Partition], n: Term[Node]
     ) -> Bool:

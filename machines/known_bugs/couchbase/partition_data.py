@@ -277,5 +277,29 @@ class WhoAsksIsToldAtOnce(PartitionQueries):
         require(self.index.requested[p] != Role.none, "partition is active or passive, or will be")
 
 
+@known_bug(
+    "004-154",
+    "design document 004, queries during rebalance: fully indexed",
+    breaks=PartitionRebalance.writes_wait_for_no_index,
+    sizes={Partition: 1},
+)
+class TheIndexCatchesUpAfterTheTakeover(PartitionRebalance):
+    """The new node took the documents over as soon as it had them, and its index caught up then: meanwhile no node took writes."""
+
+    @PartitionRebalance.move.step(Move.paused, Move.taken_over, by=MANAGER, fair=WEAK)
+    def take_over(self, p: Term[Partition], old: Term[Node], new: Term[Node]) -> None:
+        """The new node has all documents."""
+        self._is_moving(p, old, new)
+        require(self.kv[new][p] == self.kv[old][p], "new node has all documents")
+        self.documents_at[p] = new
+
+    @PartitionRebalance.move.step(Move.taken_over, Move.activated, by=MANAGER, fair=WEAK)
+    def activate(self, p: Term[Partition], new: Term[Node]) -> None:
+        """The new index has caught up."""
+        require(self.destination[p] == new, "partition moves to the node")
+        self._index_has_caught_up(p, new)
+        self.nodes[new].set_active(p)
+
+
 BUGS = known_bugs_in(globals())
 NOT_FOUND: tuple[NotFound, ...] = ()

@@ -218,6 +218,12 @@ class IndexPermissions(IndexLife):
         return self.told_dropped.implies(self.is_gone())
 
     @lemma
+    def failures_are_told_again(self) -> Bool:
+        """Who has heard of a failure, and asks once more, is told the same, unless the index was dropped."""
+        again = self._status() == Status.failed
+        return (self.told == Status.failed).implies(again | self.drop_requested)
+
+    @lemma
     def success_was_published(self) -> Bool:
         """SUCCESS is reported of an index that is published, and of which every server knows."""
         published = (self.permission == Permission.read_write_and_delete) & (
