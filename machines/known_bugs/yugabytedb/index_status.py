@@ -97,4 +97,19 @@ class EarlyStatementsAreLost(IndexPermissions):
         self.begun = True
 
 
+@known_bug(
+    "002-247",
+    'design document 002: "without the build immediately starting"',
+    breaks=IndexPermissions.deferred_builds_wait_for_their_statement,
+)
+class AskingBeginsTheBuild(IndexPermissions):
+    """Who asked for the status of an index whose build was deferred began it."""
+
+    @action(by=CLIENT, fair=WEAK)
+    def ask_for_status(self) -> None:
+        """An index that somebody asks for is wanted."""
+        super().ask_for_status()
+        self.deferred = False
+
+
 BUGS = known_bugs_in(globals())

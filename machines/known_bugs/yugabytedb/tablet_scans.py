@@ -345,4 +345,20 @@ class LostRowsAreCounted(BackfillThrottle):
         self._end(task)
 
 
+@known_bug(
+    "002-246",
+    "design document 002, Waiting for pending transactions to finish",
+    breaks=BackfillSafeTime.answers_end_no_transaction,
+)
+class ScansEndTransactions(BackfillSafeTime):
+    """A tablet that is scanned drops what is pending, though it would have written its entries."""
+
+    @action(by=SAFE_TIME_TABLET, fair=WEAK)
+    def scan(self, t: Term[Tablet]) -> None:
+        """Nothing is pending on it any more."""
+        super().scan(t)
+        pending = self.transaction[t] == Transaction.pending
+        self.transaction[t] = choose(pending, Transaction.aborted, self.transaction[t])
+
+
 BUGS = known_bugs_in(globals())

@@ -129,10 +129,13 @@ class IndexPermissions(IndexLife):
 
     @step_property
     def deferred_builds_wait_for_their_statement(self, after: Self) -> Bool:
-        """002, "Future Work": the build begins with "BUILD/BACKFILL index <indexed_table>", and not before."""
+        """002, "Future Work": the build begins with "BUILD/BACKFILL index <indexed_table>", and not before, nor with another
+        statement.
+        """
         only_when(self.era.deferral)
         begins = (self.job == Job.none) & (after.job == Job.running)
-        return begins.implies(~self.deferred)
+        ends = self.deferred & ~after.deferred
+        return begins.implies(~self.deferred) & ends.implies(after.begun & ~self.begun)
 
     @accepts(backfill_indexes)
     def deferred_builds_can_be_begun(self) -> Bool:
