@@ -68,8 +68,8 @@ class IndexPermissions(IndexLife):
         """002, "Future Work": "Backfill needs to be kicked off by the user using an explicit command"."""
         only_when(self.era.deferral)
         require(self.deferred, "the build is deferred")
+        self.begun = self.begun | self.deferred
         self.deferred = False
-        self.begun = True
 
     @action(by=MASTER, fair=WEAK)
     def launch_backfill(self) -> None:
@@ -135,7 +135,7 @@ class IndexPermissions(IndexLife):
         only_when(self.era.deferral)
         begins = (self.job == Job.none) & (after.job == Job.running)
         ends = self.deferred & ~after.deferred
-        return begins.implies(~self.deferred) & ends.implies(after.begun & ~self.begun)
+        return begins.implies(~self.deferred) & ends.implies(after.begun)
 
     @accepts(backfill_indexes)
     def deferred_builds_can_be_begun(self) -> Bool:
