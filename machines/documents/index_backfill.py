@@ -228,6 +228,7 @@ INDEX_BACKFILL = Document(
             (
                 IndexRows.transactions_write_several_rows,
                 IndexRows.only_old_transactions_are_aborted,
+                IndexRows.the_build_ends_no_transaction,
                 BackfillJob.nobody_joins_a_scan,
                 BackfillSafeTime.answers_end_no_transaction,
                 BackfillSafeTime.rows_have_entries,
@@ -236,6 +237,7 @@ INDEX_BACKFILL = Document(
                 BackfillSafeTime.indexes_are_published_under_transactions,
                 BackfillSafeTime.every_scan_is_made,
                 IndexBuild.only_old_transactions_are_aborted,
+                IndexBuild.the_build_ends_no_transaction,
                 IndexBuild.transactions_can_be_given_up,
                 IndexBuild.transactions_commit_once,
             ),
@@ -272,6 +274,7 @@ INDEX_BACKFILL = Document(
             (
                 BackfillLeaders.only_the_leader_gives_up,
                 BackfillJob.only_a_leader_that_waits_fails_an_index,
+                BackfillJob.recorded_jobs_are_taken_up,
                 BackfillRpcs.jobs_outlast_their_leaders,
                 BackfillSplit.only_splits_that_last_fail_the_job,
                 IndexBuild.a_peer_completes_its_chunk,

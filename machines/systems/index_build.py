@@ -566,6 +566,19 @@ class IndexBuild(Machine):
         """
         return ~self.wrong_abort
 
+    @step_property
+    def the_build_ends_no_transaction(self, after: Self) -> Bool:
+        """The same of whatever else the job does: as it chooses the time of the scan, or publishes the index, transactions that
+        maintain the index go on.
+        """
+        moves = (self.job.step != after.job.step) | (self.recorded != after.recorded)
+        moves = moves | some(self.job.permission[i] != after.job.permission[i] for i in Index)
+        moves = moves | some(
+            self.job.known[t][i] != after.job.known[t][i] for t in Tablet for i in Index
+        )
+        maintains = self.pending.is_some() & self.to_write
+        return (moves & maintains).implies(after.pending == self.pending)
+
     @final
     def at_rest(self) -> Bool:
         """Final where the job is, with no transaction."""

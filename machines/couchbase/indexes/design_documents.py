@@ -15,6 +15,7 @@ from stagewright.spec import (
     Bool,
     Entity,
     Fairness,
+    FlagVar,
     LeadsTo,
     Machine,
     OptionalVar,
@@ -26,9 +27,12 @@ from stagewright.spec import (
     each,
     equivalent_drop,
     equivalent_loss,
+    equivalent_replacement,
     equivalents,
     fault_budget,
     final,
+    flag,
+    history,
     invariant,
     leads_to,
     liveness,
@@ -81,6 +85,7 @@ class DesignDocuments(Machine):
     groups: SetVar[File] = set_of(File)  # whose group server runs
     asked: OptionalVar[Definition] = optional(Definition)  # the definition when the query came
     reading: OptionalVar[File] = optional(File)  # the file that the query has open
+    ended: FlagVar = history(flag())  # the last query has read to the end, or died with the node
 
     # -- the document ------------------------------------------------------------------------------------
 
@@ -129,7 +134,7 @@ class DesignDocuments(Machine):
     def crash(self) -> None:
         """The node dies with its group servers and queries; files and metadata stay."""
         self.groups = frozenset()
-        self._forget_query()
+        self._end_query()
 
     # -- a query -----------------------------------------------------------------------------------------
 
@@ -142,12 +147,13 @@ class DesignDocuments(Machine):
         require(self.rows[file].is_some(), "the group server has an index")
         self.asked = definition
         self.reading = file
+        self.ended = False
 
     @action(fair=WEAK)
     def answer(self) -> None:
         """The query has read its file to the end."""
         require(self.reading.is_some(), "a query reads a file")
-        self._forget_query()
+        self._end_query()
 
     # -- what recurs -------------------------------------------------------------------------------------
 
@@ -166,6 +172,10 @@ class DesignDocuments(Machine):
 
     def _is_read(self, file: Term[File]) -> Bool:
         return self.reading == file
+
+    def _end_query(self) -> None:
+        self.ended = True
+        self._forget_query()
 
     def _forget_query(self) -> None:
         self.asked = None
@@ -202,10 +212,11 @@ class DesignDocuments(Machine):
     @step_property
     def queries_outlast_their_definitions(self, after: Self) -> Bool:
         """004: "if a ddoc definition is changed while a query is under processing, the query can operate on older file": what
-        is written of design documents, or deleted, does not affect "the running query request".
+        is written of design documents, or deleted, does not affect "the running query request": not then, nor when the
+        server finds its group unused. It reads to the end, unless the node dies.
         """
-        changed = some(after.definition[d] != self.definition[d] for d in DesignDocument)
-        return changed.implies(after.reading == self.reading)
+        goes_on = self.reading.is_some() & ~after.ended
+        return goes_on.implies(after.reading == self.reading)
 
     @step_property
     def a_file_stays_while_it_is_needed(self, after: Self, file: Term[File]) -> Bool:
@@ -300,6 +311,10 @@ class DesignDocuments(Machine):
             ask,
             "the design document says so",
             because="it may have said so when the query was sent",
+        ),
+        equivalent_loss(ask, ended, because="how queries end is noted for the promise alone"),
+        equivalent_replacement(
+            ask, "ended becomes", because="how queries end is noted for the promise alone"
         ),
         equivalent_loss(answer, asked, because="the next query asks anew"),
         equivalent_drop(answer, "a query reads a file", because="without one nothing ends"),

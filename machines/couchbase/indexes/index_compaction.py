@@ -455,6 +455,16 @@ class IndexCompaction(Machine):
         removed = self._switches(after) & (self.state[p] == PartitionState.cleanup)
         return removed.implies(after.rows_of(p) == 0)
 
+    @step_property
+    def updates_and_compactions_go_on_together(self, after: Self) -> Bool:
+        """004: "We cannot stop the view engine updates from happening. While doing the compaction, new changes would be
+        happening": a compaction that begins stops no updater, and an updater that starts no compactor.
+        """
+        compacts = (self.compactor == Compactor.none) & (after.compactor != Compactor.none)
+        starts = self.updating.is_none() & after.updating.is_some()
+        updating = after.updating == self.updating
+        return compacts.implies(updating) & starts.implies(after.compactor == self.compactor)
+
     @invariant
     def sort_files_are_kept_for_a_compactor(self) -> Bool:
         """004: "If a compactor process exists, the updater will not remove the sort record files": else it removes them, and

@@ -216,6 +216,14 @@ class IndexTriggers(Machine):
         return self.to_clean & ~self.updater & ~self.compactor & ~self.cleaner
 
     @step_property
+    def updates_stop_no_compaction(self, after: Self) -> Bool:
+        """004: "While doing the compaction, new changes would be happening to the current index file": the compactor goes on
+        when an update begins, or ends, for it may be that there is always one.
+        """
+        updates = self.updater != after.updater
+        return (updates & self.compactor).implies(after.compactor)
+
+    @step_property
     def no_update_comes_too_early(self, after: Self) -> Bool:
         """004: "time duration or number of changes": a few changes wait for the time, since the last update began, or
         longer.

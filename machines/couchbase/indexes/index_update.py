@@ -43,6 +43,7 @@ from stagewright.spec import (
     optional,
     per,
     require,
+    scopes,
     set_of,
     sometimes,
     step_property,
@@ -99,6 +100,9 @@ class IndexUpdate(Machine):
     mutations = budget(3, doc="changes of documents")
     errors = fault_budget(1, doc="documents for which a map function fails")
     crashes = fault_budget(1, doc="updaters that die")
+
+    # also with map functions that always fail for a document
+    exercised_at = scopes({}, {errors: None, crashes: 0})
 
     # documents
     value = per(Document, optional(City))  # none: deleted, or not there yet

@@ -88,7 +88,8 @@ class PartitionQueries(Machine):
     there = history(per(Partition, number(0, LAST_SEQ)))  # documents when the updater began
     triggered: FlagVar = flag()  # a query has asked for an update
     query: OptionalVar[Stale] = optional(Stale)  # the one that waits for its answer
-    asked = per(Partition, number(0, LAST_SEQ))  # what was acknowledged when it came
+    # what was acknowledged when it came, or when the partition became active
+    asked = per(Partition, number(0, LAST_SEQ))
     wanted = per(Partition, number(0, LAST_SEQ))  # what the group process waits for, for it
     listener = per(Partition, number(0, LAST_SEQ))  # what somebody waits for; 0 for nobody
     returned = per(Partition, number(0, LAST_SEQ))  # the rows that the last answer has
@@ -228,6 +229,7 @@ class PartitionQueries(Machine):
         """A query that waits for the updater waits for a partition that has become active, too."""
         waits = added & (self.query == Stale.false)
         self.wanted[p] = choose(waits, self.source[p], self.wanted[p])
+        self.asked[p] = choose(waits, self.source[p], self.asked[p])
 
     def _somebody_waits(self) -> Bool:
         listens = some(self.listener[p] > 0 for p in Partition)
@@ -250,6 +252,18 @@ class PartitionQueries(Machine):
         """004: "When stale = false, it will block"; a query that takes what is indexed waits for no updater."""
         pending = some(self.index.group[p].pending_active for p in Partition)
         return self.query.is_some() & (self.query != Stale.false) & ~pending
+
+    @accepts(answer)
+    def what_comes_later_is_not_waited_for(self) -> Bool:
+        """004, stale=false: "it will block until current vbuckets seq num <= indexed seqs num": those that were current when the
+        query came, for documents may go on changing for ever.
+        """
+        pending = some(self.index.group[p].pending_active for p in Partition)
+        caught_up = every(
+            self.index.group[p].abit.implies(self.index.group[p].content.seq >= self.asked[p])
+            for p in Partition
+        )
+        return self.query.is_some() & caught_up & ~pending
 
     @accepts(start_updater)
     def updates_are_triggered_for_who_waits(self, p: Term[Partition]) -> Bool:
@@ -384,10 +398,10 @@ class PartitionQueries(Machine):
 
     @lemma
     def a_query_waits_for_all_that_was_acknowledged(self, p: Term[Partition]) -> Bool:
-        """Of a partition that is active, a query waits for what was acknowledged before, or more."""
+        """Of a partition that is active, a query waits for what was acknowledged before, and for nothing else."""
         waits = (self.query == Stale.false) & self.index.group[p].abit
         acknowledged = self.query.is_some().implies(self.asked[p] <= self.source[p])
-        return acknowledged & waits.implies(self.wanted[p] >= self.asked[p])
+        return acknowledged & waits.implies(self.wanted[p] == self.asked[p])
 
     @final
     def nobody_waits(self) -> Bool:

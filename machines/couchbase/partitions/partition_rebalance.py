@@ -392,6 +392,14 @@ class PartitionRebalance(Machine):
         """
         return (self.destination[p] == new) & ~(self.documents_at[p] == new)
 
+    @accepts(resume)
+    def indexes_go_on_when_a_move_is_stopped(self, p: Term[Partition], n: Term[Node]) -> Bool:
+        """004, indexable: "That's the default state": the index that stays goes on at once, whatever is left to clean up on the
+        node to which the partition was to move.
+        """
+        keeps = (self.master[p] == n) & self.origin[p].is_none()
+        return keeps & self.nodes[n].paused.has(p)
+
     @accepts(index)
     def the_new_index_is_built_right_away(self, p: Term[Partition], n: Term[Node]) -> Bool:
         """004: passive and indexable "means that it will start indexing right away": from the first document that has come,
@@ -436,6 +444,19 @@ class PartitionRebalance(Machine):
         return returned.implies(self.nodes[n].group[p].abit)
 
     @step_property
+    def moves_do_not_disturb_queries(self, after: Self) -> Bool:
+        """004: "No matter when a query happens, it will always return the correct result": what a node has answered is kept,
+        unless a partition that is wanted from some node is not active there, or not any more.
+        """
+        forgotten = some(self.answered.has(n) & ~after.answered.has(n) for n in Node)
+        lacks = some(
+            (self.wanted_from[p] == n) & ~self.nodes[n].group[p].abit
+            for n in Node
+            for p in Partition
+        )
+        return (self.querying & after.querying & forgotten).implies(lacks)
+
+    @step_property
     def queries_are_sent_where_they_are_answered(
         self, after: Self, n: Term[Node], p: Term[Partition]
     ) -> Bool:
@@ -455,6 +476,16 @@ class PartitionRebalance(Machine):
         """
         paused = self.nodes[old].paused.has(p) & (self.origin[p] == old)
         return (paused & (self.destination[p] == new)).implies(self.kv[new][p] >= self.due[p])
+
+    @invariant
+    def writes_wait_for_no_index(
+        self, p: Term[Partition], old: Term[Node], new: Term[Node]
+    ) -> Bool:
+        """004: "Once the migration of the partition is complete and it is fully indexed", the new server takes it over: as long
+        as clients still go to the old one, which takes no more writes, there is nothing left to index on the new one.
+        """
+        refused = (self.master[p] == old) & (self.documents_at[p] == new) & (old != new)
+        return refused.implies(self.nodes[new].group[p].content.seq >= self.due[p])
 
     @invariant
     def nodes_have_what_the_map_names_or_what_moves(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stagewright.machines.couchbase.indexes.design_documents import (
     CLIENT,
+    SERVER,
     WEAK,
     Definition,
     DesignDocument,
@@ -90,7 +91,7 @@ class QueriesFollowTheDefinition(DesignDocuments):
         require(self.reading.is_some(), "a query reads a file")
         current = some(self.definition[d] == self.asked for d in DesignDocument)
         require(current, "its definition is still there")
-        self._forget_query()
+        self._end_query()
 
 
 @known_bug("004-44", DETAILS, breaks=DesignDocuments.a_file_stays_while_it_is_needed)
@@ -121,6 +122,20 @@ class BuildsWaitForQueries(DesignDocuments):
         """The group server indexes the documents when nobody queries any."""
         super().build(d, definition, file)
         require(self.reading.is_none(), "no query is going on")
+
+
+@known_bug("004-152", DETAILS, breaks=DesignDocuments.queries_outlast_their_definitions)
+class GroupsEndUnderTheirQueries(DesignDocuments):
+    """A group server that no design document names ended at once, and with it the queries that it had."""
+
+    @action(by=SERVER, fair=WEAK)
+    def end_group(self, file: Term[File]) -> None:
+        """Its file goes later."""
+        require(self.groups.has(file), "its group server runs")
+        require(~self._is_used(file), "no design document has its definition")
+        self.groups.discard(file)
+        self.asked = choose(self.reading == file, None, self.asked)
+        self.reading = choose(self.reading == file, None, self.reading)
 
 
 BUGS = known_bugs_in(globals())

@@ -372,5 +372,37 @@ class OneBatchIsKept(IndexCompaction):
         super().write_batch(p)
 
 
+@known_bug(
+    "004-155",
+    'design document 004: "we cannot stop the view engine updates from happening"',
+    breaks=IndexCompaction.updates_and_compactions_go_on_together,
+    sizes={Partition: 1},
+)
+class CompactorsStopTheUpdater(IndexCompaction):
+    """A compaction began with the updater stopped, whose last batch was written once more."""
+
+    @action(by=COMPACTOR, fair=WEAK)
+    def start_compactor(self) -> None:
+        """Nothing is written to the file as its last header is read."""
+        super().start_compactor()
+        self._stop_updater()
+
+
+@known_bug(
+    "004-156",
+    'design document 004: "While doing the compaction, new changes would be happening"',
+    breaks=IndexCompaction.updates_and_compactions_go_on_together,
+    sizes={Partition: 1},
+)
+class UpdatersStopTheCompactor(IndexCompaction):
+    """Each updater that started stopped the compactor: a file that was always written to was never compacted."""
+
+    @action(fair=WEAK)
+    def start_updater(self) -> None:
+        """The file is written to."""
+        super().start_updater()
+        self._stop_compactor()
+
+
 BUGS = known_bugs_in(globals())
 NOT_FOUND: tuple[NotFound, ...] = ()

@@ -135,5 +135,21 @@ class WorkersGoOnWithLess(IndexTriggers):
         """They go on with what they know."""
 
 
+@known_bug(
+    "004-150",
+    'design document 004: "While doing the compaction, new changes would be happening"',
+    breaks=IndexTriggers.updates_stop_no_compaction,
+)
+class UpdatesStopTheCompactor(IndexTriggers):
+    """An update stopped the compactor as it stops the cleaner: a file that was always written to was never compacted."""
+
+    @action(by=MANAGER, fair=WEAK)
+    def trigger_update(self) -> None:
+        """The updater starts; no other worker goes on."""
+        super().trigger_update()
+        self.compactor = False
+        self.all_known = False
+
+
 BUGS = known_bugs_in(globals())
 NOT_FOUND: tuple[NotFound, ...] = ()

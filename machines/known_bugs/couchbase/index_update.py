@@ -5,6 +5,7 @@ from __future__ import annotations
 from stagewright.machines.couchbase.indexes.index_update import (
     BATCH,
     LOADER,
+    MAPPER,
     Document,
     IndexUpdate,
     Tree,
@@ -122,6 +123,29 @@ class DocumentsComeOneByOne(IndexUpdate):
         self.snapshot.add(d)
         self.in_snapshot[d] = self.value[d]
         self.boundary = self._writes_before_the_next_snapshot()
+
+
+@known_bug(
+    "004-151",
+    "design document 004, index updater operation",
+    breaks=IndexUpdate.changes_are_indexed,
+    budgets={IndexUpdate.errors: None, IndexUpdate.crashes: 0},
+)
+class AMapErrorEndsTheUpdater(IndexUpdate):
+    """The updater died of a document whose map function fails, and so did the next one: nothing was indexed any more."""
+
+    @action(by=MAPPER, spends=IndexUpdate.errors)
+    def fail_to_map(self, d: Term[Document]) -> None:
+        """It is loaded again, with all others."""
+        require(self.to_map == d, "the document is in the queue of the mapper")
+        lost = self.changed | self.snapshot | self.batch
+        for o in Document:
+            self.changed.put(o, lost.has(o) | (o == d) | (self.to_write == o))
+        self.snapshot = frozenset()
+        self.to_map = None
+        self.to_write = None
+        self.boundary = False
+        self._forget_batch()
 
 
 BUGS = known_bugs_in(globals())

@@ -23,7 +23,7 @@ from stagewright.machines.couchbase.partitions.partition_rebalance import (
 )
 from stagewright.machines.couchbase.partitions.partition_replicas import PartitionReplicas
 from stagewright.machines.couchbase.partitions.partition_states import MANAGER, PartitionStates
-from stagewright.spec import Bool, Term, action, every, require
+from stagewright.spec import Bool, Term, action, choose, every, require
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 REQUESTS = 'design document 004: the view engine "just performs such requests"'
@@ -368,6 +368,26 @@ class RemovalsWaitForTheCleaner(IndexTree):
         super().remove(key, p)
         clean = every(self.state[o] != PartitionState.cleanup for o in Partition)
         require(clean, "nothing is to be cleaned up")
+
+
+@known_bug(
+    "004-153",
+    'design document 004: "it will block until current vbuckets seq num <= indexed seqs num"',
+    breaks=PartitionQueries.what_comes_later_is_not_waited_for,
+    sizes={Partition: 1},
+)
+class QueriesWaitForWhatComesLater(PartitionQueries):
+    """A query with stale=false that waited for the updater waited for each document that came meanwhile, too: for ever, if they
+    came fast enough.
+    """
+
+    @action(by=CLIENT, spends=PartitionQueries.writes)
+    def write(self, p: Term[Partition]) -> None:
+        """The newest is newer by one."""
+        newest = self.source[p] + 1
+        waits = (self.query == Stale.false) & self.index.group[p].abit
+        self.wanted[p] = choose(waits, newest, self.wanted[p])
+        super().write(p)
 
 
 BUGS = known_bugs_in(globals())

@@ -17,7 +17,7 @@ from stagewright.machines.couchbase.partitions.partition_rebalance import (
 )
 from stagewright.machines.couchbase.partitions.partition_rollback import PartitionRollback
 from stagewright.machines.couchbase.partitions.partition_states import MANAGER
-from stagewright.spec import Bool, Number, Term, action, count, require
+from stagewright.spec import Bool, Number, Term, action, count, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 
@@ -275,6 +275,66 @@ class WhoAsksIsToldAtOnce(PartitionQueries):
     def monitor(self, p: Term[Partition]) -> None:
         """The cluster manager asks for a partition, and is answered."""
         require(self.index.requested[p] != Role.none, "partition is active or passive, or will be")
+
+
+@known_bug(
+    "004-154",
+    "design document 004, queries during rebalance: fully indexed",
+    breaks=PartitionRebalance.writes_wait_for_no_index,
+    sizes={Partition: 1},
+)
+class TheIndexCatchesUpAfterTheTakeover(PartitionRebalance):
+    """The new node took the documents over as soon as it had them, and its index caught up then: meanwhile no node took writes."""
+
+    @PartitionRebalance.move.step(Move.paused, Move.taken_over, by=MANAGER, fair=WEAK)
+    def take_over(self, p: Term[Partition], old: Term[Node], new: Term[Node]) -> None:
+        """The new node has all documents."""
+        self._is_moving(p, old, new)
+        require(self.kv[new][p] == self.kv[old][p], "new node has all documents")
+        self.documents_at[p] = new
+
+    @PartitionRebalance.move.step(Move.taken_over, Move.activated, by=MANAGER, fair=WEAK)
+    def activate(self, p: Term[Partition], new: Term[Node]) -> None:
+        """The new index has caught up."""
+        require(self.destination[p] == new, "partition moves to the node")
+        self._index_has_caught_up(p, new)
+        self.nodes[new].set_active(p)
+
+
+@known_bug(
+    "004-157",
+    "design document 004, queries during rebalance: indexable is the default state",
+    breaks=PartitionRebalance.indexes_go_on_when_a_move_is_stopped,
+    sizes={Partition: 1},
+)
+class IndexableWhenTheOtherIsClean(PartitionRebalance):
+    """After a stop the old index was paused until the new node had cleaned up, and queries for the newest waited."""
+
+    @action(by=MANAGER, fair=WEAK)
+    def resume(self, p: Term[Partition], n: Term[Node]) -> None:
+        """Nothing is left of the move."""
+        super().resume(p, n)
+        cleans = some(self.nodes[o].group[p].content.cbit for o in Node)
+        require(~cleans, "no node cleans it up")
+
+
+@known_bug(
+    "004-158",
+    "design document 004, queries during rebalance: no matter when a query happens",
+    breaks=PartitionRebalance.moves_do_not_disturb_queries,
+    sizes={Partition: 1},
+)
+class PausesRestartQueries(PartitionRebalance):
+    """Each index that was paused began all queries anew: a rebalance of many partitions had none answered."""
+
+    @PartitionRebalance.move.step(Move.indexing, Move.paused, by=MANAGER, fair=WEAK)
+    def pause(self, p: Term[Partition], old: Term[Node], new: Term[Node]) -> None:
+        """The backfill is done, and what was answered is forgotten."""
+        self._is_moving(p, old, new)
+        self._backfill_is_done(p, old, new)
+        self.due[p] = self.kv[old][p]
+        self.nodes[old].mark_unindexable(p)
+        self._forget_answers()
 
 
 BUGS = known_bugs_in(globals())

@@ -130,5 +130,22 @@ class AnswersDoNotNameTheirTable(BackfillJobs):
             self.jobs[b].backfill_chunk(t)
 
 
+@known_bug(
+    "002-240",
+    'design document 002: it "does not require that the job be restarted if there is a leadership change"',
+    breaks="jobs.recorded_jobs_are_taken_up",
+    sizes={Index: 1, Tablet: 1},
+)
+class JobsAreTakenUpInTurn(BackfillJobs):
+    """A new leader takes up the jobs that it finds one after the other: a table waits until the index of another is built."""
+
+    @action(by=MASTER, fair=WEAK)
+    def resume(self, b: Term[BaseTable]) -> None:
+        """No other job is running."""
+        others = some((o != b) & self.jobs[o].is_backfilling for o in BaseTable)
+        require(~others, "no other job is running")
+        self.jobs[b].resume()
+
+
 BUGS = known_bugs_in(globals())
 NOT_FOUND: tuple[NotFound, ...] = ()

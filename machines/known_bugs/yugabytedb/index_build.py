@@ -5,7 +5,7 @@ from __future__ import annotations
 from stagewright.machines.systems.index_build import STORAGE, IndexBuild
 from stagewright.machines.yugabytedb.backfill.backfill_states import Checkpoint, Step, TableState
 from stagewright.machines.yugabytedb.backfill.backfill_table import Index, Tablet
-from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, MASTER
+from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, MASTER, WEAK
 from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
 from stagewright.machines.yugabytedb.indexes.unique_index import Key, Row, reclaim
 from stagewright.spec import Bool, FlagVar, Term, action, choose, flag, only_when, require, some
@@ -339,6 +339,23 @@ class OneCheckpointForAllTablets(IndexBuild):
             same = some((self.tablet[each] == t) & (self.tablet[r] == t) for t in Tablet)
             kept = same & self.recorded.has(each)
             self.recorded.put(each, kept | (each == r) | (each == q))
+
+
+@known_bug(
+    "002-244",
+    "design document 002, Waiting for pending transactions",
+    breaks=IndexBuild.the_build_ends_no_transaction,
+    sizes={Index: 1, Tablet: 1, Key: 1},
+    budgets={IndexBuild.faults: 0},
+)
+class ReadTimesEndTransactions(IndexBuild):
+    """As the time of the scan is chosen every pending transaction is aborted, also one that would write its entries."""
+
+    @action(by=MASTER, fair=WEAK)
+    def choose_read_time(self) -> None:
+        """J2: nothing is pending any more."""
+        super().choose_read_time()
+        self._end()
 
 
 BUGS = known_bugs_in(globals())

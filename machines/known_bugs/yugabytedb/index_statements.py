@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, MASTER, WEAK, Server
 from stagewright.machines.yugabytedb.indexes.index_life import Job
+from stagewright.machines.yugabytedb.indexes.index_postgres import PostgresIndex
 from stagewright.machines.yugabytedb.indexes.index_rows import (
     HybridTime,
     IndexRows,
@@ -302,6 +303,39 @@ class OnlyTablesAtRestAreIndexed(IndexRows):
 
     def _has_changed(self) -> Bool:
         return some(number_of(self.updated[r]) > number_of(self.t_read) for r in Row)
+
+
+@known_bug(
+    "002-243",
+    "design document 002, Waiting for pending transactions",
+    breaks=IndexRows.the_build_ends_no_transaction,
+    budgets=ONE_WRITE,
+)
+class SafeTimesEndTransactions(IndexRows):
+    """A server that answers GetSafeTime drops whatever is pending on it, so that nothing commits behind the answer."""
+
+    @action(fair=WEAK)
+    def get_safe_time(self, s: Term[Server], time: Term[HybridTime]) -> None:
+        """Also what maintains the index."""
+        super().get_safe_time(s, time)
+        self._end(s)
+
+
+@known_bug(
+    "002-245",
+    "design document 002, Intermediate states of the index table",
+    breaks=PostgresIndex.the_index_is_not_read_before_it_is_built,
+)
+class ServersCountTheirPermissions(PostgresIndex):
+    """A server that hears of a new version takes the permission after its own: when the build has failed that is
+    READ_WRITE_AND_DELETE.
+    """
+
+    def _apply(self, s: Term[Server]) -> None:
+        own, now = self.learned[s], self.permission
+        told = (own == Permission.absent) | (now == Permission.absent) | (own == now)
+        self.learned[s] = choose(told, now, own.column(lambda p: p.following))
+        self.learned_version[s] = self.version
 
 
 BUGS = known_bugs_in(globals())

@@ -6,7 +6,7 @@ from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, MASTER,
 from stagewright.machines.yugabytedb.indexes.index_life import Job
 from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions
 from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
-from stagewright.spec import Term, action, choose, require
+from stagewright.spec import Term, action, choose, only_when, require
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 
@@ -30,11 +30,19 @@ class ViolationsAreLogged(IndexPermissions):
     'design document 002: "An aborted index will be cleaned up and deleted"',
     breaks=IndexPermissions.failure_means_that_the_index_goes,
 )
-class TheStatusIsThatOfTheJob(IndexPermissions):
-    """FAILED is reported of the job, while its index is maintained, and the way back is still to be written."""
+class WhoHasWaitedLongHearsOfAFailure(IndexPermissions):
+    """A client that has waited long is told FAILED of a job that goes on, and hears nothing else when its index is built."""
+
+    @action(by=CLIENT)
+    def lose_patience(self) -> None:
+        """The answer is an error, as if there were none to come."""
+        require(self.job == Job.running, "the job is running")
+        require(~self.drop_requested, "no client has dropped the index")
+        require(self.told != Status.success, "there is no result yet")
+        self.told = Status.failed
 
     def _status(self) -> Term[Status]:
-        return choose(self.job == Job.failed, Status.failed, super()._status())
+        return choose(self.told == Status.failed, Status.failed, super()._status())
 
 
 @known_bug(
@@ -88,6 +96,38 @@ class TheUnusedIndexIsEmptiedAgain(IndexPermissions):
         self._all_reported()
         self._enter()
         self.job = Job.none
+
+
+"002-242",
+    'design document 002: "Backfill needs to be kicked off by the user using an explicit command"',
+    breaks=IndexPermissions.builds_end,
+)
+class EarlyStatementsAreLost(IndexPermissions):
+    """BACKFILL begins the build of what waits at DO_BACKFILL: executed before all servers know the index, it has no effect."""
+
+    @action(by=CLIENT)
+    def backfill_indexes(self) -> None:
+        """The build stays deferred if the index has not come so far."""
+        only_when(self.era.deferral)
+        require(self.deferred, "the build is deferred")
+        early = self.permission.any_of(Permission.delete_only, Permission.write_and_delete)
+        self.deferred = early
+        self.begun = True
+
+
+@known_bug(
+    "002-247",
+    'design document 002: "without the build immediately starting"',
+    breaks=IndexPermissions.deferred_builds_wait_for_their_statement,
+)
+class AskingBeginsTheBuild(IndexPermissions):
+    """Who asked for the status of an index whose build was deferred began it."""
+
+    @action(by=CLIENT, fair=WEAK)
+    def ask_for_status(self) -> None:
+        """An index that somebody asks for is wanted."""
+        super().ask_for_status()
+        self.deferred = False
 
 
 BUGS = known_bugs_in(globals())

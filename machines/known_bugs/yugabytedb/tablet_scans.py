@@ -16,6 +16,7 @@ from stagewright.machines.yugabytedb.backfill.backfill_states import Checkpoint
 from stagewright.machines.yugabytedb.backfill.backfill_table import MASTER, WEAK, Index, Tablet
 from stagewright.machines.yugabytedb.backfill.backfill_tablet import BackfillTablet, Begin, Scan
 from stagewright.machines.yugabytedb.backfill.backfill_throttle import (
+    ROWS,
     TABLET_SERVER,
     BackfillThrottle,
     Request,
@@ -24,7 +25,20 @@ from stagewright.machines.yugabytedb.backfill.backfill_throttle import (
 from stagewright.machines.yugabytedb.backfill.backfill_versions import TIMES, BackfillVersions
 from stagewright.machines.yugabytedb.indexes.index_rows import HybridTime, Row, Value, number_of
 from stagewright.machines.yugabytedb.indexes.index_states import Status
-from stagewright.spec import Bool, Maybe, Number, Term, action, choose, every, require, some
+from stagewright.spec import (
+    Bool,
+    Maybe,
+    Number,
+    Term,
+    action,
+    choose,
+    every,
+    least,
+    number,
+    per,
+    require,
+    some,
+)
 from stagewright.spec.declarations.budgets import BudgetName
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
@@ -301,6 +315,50 @@ class OldTransactionsAreAborted(BackfillSafeTime):
         self.transaction[t] = outcome
         self.committed_at[t] = choose(old, NO_TIME, self.clock[t] + 1)
         self.clock[t] = self.clock[t] + 1
+
+
+@known_bug(
+    "002-241",
+    'design document 002: "how far it managed to successfully build"',
+    breaks=BackfillThrottle.checkpoints_are_answers,
+    sizes={Task: 1},
+)
+class LostRowsAreCounted(BackfillThrottle):
+    """What a leader had read that went away is added to the next answer, whose request has read the same rows once more: as
+    many rows at the end of the tablet are skipped.
+    """
+
+    carried = per(Task, number(0, ROWS))
+
+    @action(spends=BackfillThrottle.crashes)
+    def lose_leader(self, task: Term[Task]) -> None:
+        """What it had read is not forgotten."""
+        super().lose_leader(task)
+        self.carried[task] = self.read[task]
+
+    @action(by=MASTER, fair=WEAK)
+    def record_checkpoint(self, task: Term[Task]) -> None:
+        """Both count."""
+        require(self.request[task] == Request.answered, "an answer is there")
+        self.recorded[task] = least(self._reached(task) + self.carried[task], ROWS)
+        self.carried[task] = 0
+        self._end(task)
+
+
+@known_bug(
+    "002-246",
+    "design document 002, Waiting for pending transactions to finish",
+    breaks=BackfillSafeTime.answers_end_no_transaction,
+)
+class ScansEndTransactions(BackfillSafeTime):
+    """A tablet that is scanned drops what is pending, though it would have written its entries."""
+
+    @action(by=SAFE_TIME_TABLET, fair=WEAK)
+    def scan(self, t: Term[Tablet]) -> None:
+        """Nothing is pending on it any more."""
+        super().scan(t)
+        pending = self.transaction[t] == Transaction.pending
+        self.transaction[t] = choose(pending, Transaction.aborted, self.transaction[t])
 
 
 BUGS = known_bugs_in(globals())

@@ -464,6 +464,19 @@ class BackfillJob(Machine):
         known = every(self.known[t][o] == self.permission[o] for t in Tablet for o in Index)
         return known & (self.permission[i] == Permission.index_unused)
 
+    @accepts(resume)
+    def recorded_jobs_are_taken_up(self) -> Bool:
+        """002, "Handling node restarts and leadership changes": a job need not "be restarted if there is a leadership change": it
+        is taken up by the new leader when every tablet knows of its indexes, and none is on its way, whatever else that
+        leader has to do.
+        """
+        recorded = some(self.job[i].is_some() for i in Index) & ~self.is_backfilling
+        known = every(self.known[t][i] == self.permission[i] for t in Tablet for i in Index)
+        on_its_way = some(
+            self.permission[i].any_of(*MOVED_BY_ALTER, Permission.index_unused) for i in Index
+        )
+        return recorded & known & ~on_its_way
+
     @accepts(apply_version)
     def tablets_apply_versions_at_any_time(self, t: Term[Tablet]) -> Bool:
         """002: "The HandleAlterTable() RPC call initiates a schema change on all the nodes", also on one that is backfilled."""

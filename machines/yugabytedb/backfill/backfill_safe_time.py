@@ -236,9 +236,11 @@ class BackfillSafeTime(Machine):
     @step_property
     def answers_end_no_transaction(self, after: Self, t: Term[Tablet]) -> Bool:
         """002: GetSafeTime "will wait for all 'pending transactions' to finish": what it does not wait for goes on. Old ones
-        are aborted after a timeout, maybe as their tablet answers; those that no tablet knows of, by none.
+        are aborted after a timeout, maybe as their tablet answers; those that no tablet knows of, by none. The scan, and who
+        publishes the index, end none, either.
         """
-        answers = after.answer[t] != self.answer[t]
+        answers = (after.answer[t] != self.answer[t]) | (after.read_time != self.read_time)
+        answers = answers | (after.scanned != self.scanned) | (after.published != self.published)
         waited_for = (self.change[t] == Change.old_insert) & ~self.user_enforced
         goes_on = after.transaction[t] == self.transaction[t]
         aborted = waited_for & (after.transaction[t] == Transaction.aborted)

@@ -287,10 +287,12 @@ class BackfillThrottle(Machine):
     @step_property
     def checkpoints_are_answers(self, after: Self, task: Term[Task]) -> Bool:
         """002, "Checkpointing": servers "respond with a checkpointing info representing how far it managed": what a leader
-        that went away had read, nobody has answered.
+        that went away had read, nobody has answered, and the next one reads it again.
         """
         recorded = after.recorded[task] > self.recorded[task]
-        return recorded.implies(self.request[task] == Request.answered)
+        answered = self.request[task] == Request.answered
+        read = after.recorded[task] <= self.recorded[task] + self.read[task]
+        return recorded.implies(answered & read)
 
     def _running(self, s: Term[Server]) -> Number:
         return count(

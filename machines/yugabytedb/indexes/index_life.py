@@ -403,14 +403,14 @@ class IndexLife(Machine):
         reads = self.learned[a].column(lambda p: p.read)
         return reads.implies(self.learned[b].column(lambda p: p.write))
 
-    @invariant
-    def the_index_is_not_read_before_it_is_built(self, s: Term[Server]) -> Bool:
+    @step_property
+    def the_index_is_not_read_before_it_is_built(self, after: Self, s: Term[Server]) -> Bool:
         """002, "Intermediate states": "until the backfill process is complete, the newly created index will not
-        be available for any reads".
+        be available for any reads": a server begins to read what is published, and not what has failed.
         """
         reads = self.learned[s].column(lambda p: p.read)
-        built = (self.permission == Permission.read_write_and_delete) | self._removed()
-        return reads.implies(built)
+        begins = ~reads & after.learned[s].column(lambda p: p.read)
+        return begins.implies(self.permission == Permission.read_write_and_delete)
 
     @invariant
     def published_indexes_serve_reads(self, s: Term[Server]) -> Bool:

@@ -28,6 +28,7 @@ from stagewright.spec import (
     every,
     final,
     flag,
+    history,
     invariant,
     leads_to,
     lemma,
@@ -52,6 +53,7 @@ class IndexPermissions(IndexLife):
     told: OptionalVar[Status] = optional(Status)  # what the client was last answered
     told_dropped: FlagVar = flag()  # DROP INDEX was answered: done
     deferred: FlagVar = flag()  # the build waits for a statement of its own
+    begun: FlagVar = history(flag())  # that statement was executed
 
     @IndexLife.permission.step(Permission.absent, Permission.delete_only, by=CLIENT)
     def create_deferred_index(self) -> None:
@@ -66,6 +68,7 @@ class IndexPermissions(IndexLife):
         """002, "Future Work": "Backfill needs to be kicked off by the user using an explicit command"."""
         only_when(self.era.deferral)
         require(self.deferred, "the build is deferred")
+        self.begun = self.begun | self.deferred
         self.deferred = False
 
     @action(by=MASTER, fair=WEAK)
@@ -126,10 +129,13 @@ class IndexPermissions(IndexLife):
 
     @step_property
     def deferred_builds_wait_for_their_statement(self, after: Self) -> Bool:
-        """002, "Future Work": the build begins with "BUILD/BACKFILL index <indexed_table>", and not before."""
+        """002, "Future Work": the build begins with "BUILD/BACKFILL index <indexed_table>", and not before, nor with another
+        statement.
+        """
         only_when(self.era.deferral)
         begins = (self.job == Job.none) & (after.job == Job.running)
-        return begins.implies(~self.deferred)
+        ends = self.deferred & ~after.deferred
+        return begins.implies(~self.deferred) & ends.implies(after.begun)
 
     @accepts(backfill_indexes)
     def deferred_builds_can_be_begun(self) -> Bool:
@@ -151,9 +157,11 @@ class IndexPermissions(IndexLife):
 
     @liveness
     def builds_end(self) -> LeadsTo:
-        """002: the command results in an index that serves reads, or "should abort and result in a failure"."""
+        """002: the command results in an index that serves reads, or "should abort and result in a failure"; that of a build
+        which was deferred, too, whenever it was executed.
+        """
         built = self.permission == Permission.read_write_and_delete
-        begun = self.permission.column(lambda p: p.kept) & ~self.deferred
+        begun = self.permission.column(lambda p: p.kept) & (self.begun | ~self.deferred)
         return leads_to(begun, built | self._removed())
 
     @final
@@ -189,8 +197,10 @@ class IndexPermissions(IndexLife):
 
     @invariant
     def failure_means_that_the_index_goes(self) -> Bool:
-        """002, Design Goals: an index of which FAILED is reported is not built after all: it is "cleaned up and deleted"."""
-        return (self.told == Status.failed).implies(self._removed())
+        """002, Design Goals: an index of which FAILED is reported is not built after all: it is "cleaned up and deleted", or is
+        to be as soon as the job has written so.
+        """
+        return (self.told == Status.failed).implies(self._removed() | (self.job == Job.failed))
 
     @step_property
     def results_are_final(self, after: Self) -> Bool:
@@ -209,6 +219,12 @@ class IndexPermissions(IndexLife):
     def dropped_means_gone(self) -> Bool:
         """DROP INDEX is done when the index is deleted (yugabyte-db #16163)."""
         return self.told_dropped.implies(self.is_gone())
+
+    @lemma
+    def failures_are_told_again(self) -> Bool:
+        """Who has heard of a failure, and asks once more, is told the same, unless the index was dropped."""
+        again = self._status() == Status.failed
+        return (self.told == Status.failed).implies(again | self.drop_requested)
 
     @lemma
     def success_was_published(self) -> Bool:

@@ -80,7 +80,6 @@ UNUSED = equivalents(
     equivalent_value(
         REMOVED, lambda p: p.number, because="postgres alone moves an index on from there"
     ),
-    equivalent_value(REMOVED, lambda p: p.read, because="backends read by their flags"),
 )
 """What the removal of YCQL is for, and YSQL leaves to postgres."""
 

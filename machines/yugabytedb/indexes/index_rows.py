@@ -577,6 +577,18 @@ class IndexRows(Machine):
         """
         return ~self.wrong_abort
 
+    @step_property
+    def the_build_ends_no_transaction(self, after: Self, s: Term[Server]) -> Bool:
+        """The same of whatever else the build does, or DROP INDEX: a server that answers GetSafeTime, or learns a permission,
+        goes on with the transactions that maintain the index.
+        """
+        index, then = self.index, after.index
+        moves = (index.permission != then.permission) | (index.job != then.job)
+        moves = moves | some(index.learned[o] != then.learned[o] for o in Server)
+        moves = moves | (self.safe != after.safe) | (self.backfilled != after.backfilled)
+        maintains = self._is_pending(s) & self._writes_every_entry(s)
+        return (moves & maintains).implies(after._is_pending(s))
+
     @invariant
     def entries_have_the_time_of_their_rows(self, r: Term[Row], v: Term[Value]) -> Bool:
         """002, WRITE_AND_DELETE: "once the update completes, the hybrid timestamp of the entry in primary

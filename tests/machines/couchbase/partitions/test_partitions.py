@@ -40,7 +40,7 @@ class Default:
 DEFAULTS = [
     Default(PartitionStates, 1_024, 7_600),
     Default(PartitionIndex, 23_376, 66_032),
-    Default(PartitionQueries, 50_054, 210_611),
+    Default(PartitionQueries, 47_046, 197_460),
     Default(PartitionRebalance, 240_333, 848_916),
     Default(PartitionReplicas, 33_002, 137_562),
     Default(PartitionVersions, 176, 1_180),

@@ -100,7 +100,7 @@ def test_the_table_is_that_of_the_code(
 @pytest.mark.parametrize(
     ("machine", "profile", "states"),
     [
-        (IndexPermissions, "ycql", 2_372),
+        (IndexPermissions, "ycql", 4_004),
         (IndexPermissions, "ysql", 875),
         (IndexPermissions, "ysql-early", 875),
         (IndexPermissions, "ysql-no-do-backfill", 711),
