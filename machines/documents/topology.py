@@ -157,6 +157,7 @@ TOPOLOGY = Document(
                 CdcPublication.requests_create_a_generation,
                 CdcPublication.a_transition_has_a_generation,
                 CdcPublication.a_topology_change_goes_one_way,
+                CdcPublication.joins_are_undone_when_something_has_failed,
                 CdcPublication.one_topology_change_at_a_time,
                 CdcPublication.topology_changes_do_not_wait_for_clients,
                 CdcPublication.clients_see_committed_generations_only,

@@ -506,6 +506,7 @@ class ClusterViews(Machine):
         ),
         vacuous(
             ViewTask.completed_tasks_are_not_executed_again,
+            ViewTask.work_goes_on_for_whoever_asks,
             because="a worker forgets what it has done where there are `restarts`",
         ),
         never_happens(

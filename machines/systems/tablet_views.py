@@ -143,6 +143,7 @@ class TabletViews(Machine):
     staged = per(Node, set_of(Row))  # in the staging directory
     view: SetVar[Row] = set_of(Row)
     written: SetVar[Row] = history(set_of(Row))
+    restarted: SetVar[Node] = history(set_of(Node))  # nodes that have lost a batch
 
     each_alone = checked_alone(tablets)
 
@@ -254,6 +255,7 @@ class TabletViews(Machine):
     def restart(self, n: Term[Node]) -> None:
         """A node restarts: its batch is lost, done or not."""
         require(self.batch[n].tablet.is_some(), "the worker has a batch")
+        self.restarted.add(n)
         self._end_batch(n)
 
     # -- a migration -------------------------------------------------------------------------------------
@@ -504,6 +506,18 @@ class TabletViews(Machine):
         ended = (~self._is_at_rest(t) & after._is_at_rest(t)) | (~self.split & after.split)
         staged = some(~self.staged[n].has(r) & after.staged[n].has(r) for r in Row)
         return replaced.implies(ended | staged)
+
+    @step_property
+    def work_goes_on_for_whoever_asks(
+        self, after: Self, n: Term[Node], t: Term[Tablet], k: Term[Type]
+    ) -> Bool:
+        """000, RPC: the handler "attaches to the tasks and waits for the result": the batch of a task that is alive goes on,
+        whoever coordinates, but where the worker's node restarts.
+        """
+        batch = self.batch[n]
+        alive = (batch.tablet == t) & (batch.type == k) & ~batch.stale
+        ends = alive & (self.tasks[t][k] == Life.normal) & after.batch[n].tablet.is_none()
+        return ends.implies((after.tasks[t][k] == Life.absent) | after.restarted.has(n))
 
     @step_property
     def staging_tasks_are_created_for_something(self, after: Self, t: Term[Tablet]) -> Bool:

@@ -670,6 +670,15 @@ class CdcGenerations(Machine):
             started = started | (now - LEEWAY < timestamp)
         return started & self._is_not_far_ahead(n, timestamp)
 
+    @accepts(prepare_generation)
+    def nodes_join_whatever_is_published(self, n: Term[Node], g: Term[Generation]) -> Bool:
+        """003: "When a new node joins the cluster", "before it does it, it will introduce a new CDC generation": one at a time,
+        and no join waits until clients can see the last one.
+        """
+        only_when(self.release.prepares)
+        later = every(self.start[h] < self.clock(n) + DELAY for h in self.introduced)
+        return ~self.introduced.has(g) & self.on_its_way.is_none() & later
+
     @accepts(commit_prepared)
     def prepared_generations_are_committed(self, n: Term[Node], g: Term[Generation]) -> Bool:
         """003, "a two-phase-commit approach": once all nodes have stored the data, none need be reached any more."""
@@ -803,10 +812,12 @@ class CdcGenerations(Machine):
         )
         return (self.write.fate == Fate.accepted) & ahead & next_one
 
+    @lemma
     @sometimes(at={Generation: 3, joins: 2})
     def generations_do_not_wait_for_each_other(self) -> Bool:
         """003: the timestamp of a generation is "a minute or two" ahead, and the next one has one after it: the node for
-        which that is made does not wait until the other operates.
+        which that is made does not wait until the other operates. A lemma: it waits for no other node's, once that is
+        committed.
         """
         return (
             count(

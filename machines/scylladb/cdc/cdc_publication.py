@@ -36,6 +36,7 @@ from stagewright.spec import (
     fault_budget,
     final,
     flag,
+    history,
     initially,
     invariant,
     known_violations,
@@ -123,6 +124,7 @@ class CdcPublication(Machine):
     # the tables for CDC clients
     described: SetVar[Generation] = set_of(Generation, init=ANY)
     writable: FlagVar = flag(init=True)  # enough of their replicas are up
+    failed: FlagVar = history(flag())  # a barrier or a stream has
     # what the publisher knows
     publishing: OptionalVar[Generation] = optional(Generation)  # described, still in the queue
 
@@ -204,6 +206,7 @@ class CdcPublication(Machine):
         """A node does not answer the barrier: the generation is not committed, and the join is undone."""
         only_when(self.release.rollback)
         require(self.joins, "a node joins")
+        self.failed = True
 
     @transition.step(WRITE_BOTH, ROLLED_BACK, by=COORDINATOR, spends=failures)
     def fail_streaming(self, g: Term[Generation]) -> None:
@@ -211,6 +214,7 @@ class CdcPublication(Machine):
         only_when(self.release.rollback)
         require(self.new_generation == g, "the generation was made for it")
         self.tokens.discard(g)
+        self.failed = True
 
     @transition.step(ROLLED_BACK, NONE, by=COORDINATOR, fair=WEAK)
     def finish_rollback(self) -> None:
@@ -345,6 +349,15 @@ class CdcPublication(Machine):
         )
         left_out = (self.transition == COMMIT) & self.joins & (after.transition == NONE)
         return in_order & ~left_out
+
+    @step_property
+    def joins_are_undone_when_something_has_failed(self, after: Self) -> Bool:
+        """001, commit_cdc_generation: the data "was written to internal tables earlier and now we need to commit the
+        generation", whoever coordinates: a join is rolled back for a barrier or a stream that failed, and nothing else.
+        """
+        only_when(self.release.rollback)
+        undone = (self.transition != ROLLED_BACK) & (after.transition == ROLLED_BACK)
+        return undone.implies(after.failed)
 
     @invariant
     def each_topology_change_has_a_generation_of_its_own(self, g: Term[Generation]) -> Bool:

@@ -140,6 +140,10 @@ class ViewBuilding(Machine):
                 ViewTask.tasks_are_deleted_at_any_time,
                 because="tasks are deleted with their view, or by the tablet operation that ends",
             ),
+            restricted(
+                ViewTask.tasks_are_called_for_whoever_did_before,
+                because="no task is sent of a tablet in transition, and one at a time of a replica",
+            ),
         ),
     )
     replica = per(Task, optional(Node))
@@ -431,7 +435,7 @@ class ViewBuilding(Machine):
         for t in Task:
             task = self.tasks[t]
             lost = self.replica[t] == n
-            task.forgotten = task.forgotten | (lost & (task.work == Work.done))
+            task.forgotten = task.forgotten | (lost & (task.work != Work.none))
             task.work = choose(lost, Work.none, task.work)
 
     # -- what recurs -----------------------------------------------------------------------------------
@@ -534,6 +538,22 @@ class ViewBuilding(Machine):
             & adjusted
             & (self.tasks[new].life == Life.absent)
         )
+
+    @accepts(finish_with_copy)
+    def replicas_are_added_whatever_is_executed(
+        self, t: Term[Task], new: Term[Task], pending: Term[Node]
+    ) -> Bool:
+        """000: "In case of RF increase: create tasks for new replica": no batch of another replica is waited for."""
+        grows = self.next.has(pending) & ~self.replicas.has(pending) & (self.replicas <= self.next)
+        ends = (self.stage == Stage.end_migration) & grows
+        return ends & self.is_stored(t) & (self.tasks[new].life == Life.absent)
+
+    @accepts(finish_without_replica)
+    def replicas_are_abandoned_whatever_is_executed(self, t: Term[Task]) -> Bool:
+        """000: "In case of RF decrease: abort tasks on abandoning replicas": nor is their own."""
+        shrinks = (self.stage == Stage.end_migration) & (self.next <= self.replicas)
+        abandoned = every((self.replica[t] == n).implies(~self.next.has(n)) for n in Node)
+        return shrinks & self.is_stored(t) & abandoned
 
     @accepts(start)
     def each_worker_starts_its_batch(self, t: Term[Task], n: Term[Node]) -> Bool:
@@ -766,6 +786,8 @@ class ViewBuilding(Machine):
         vacuous(
             replicas_are_removed_at_any_time,
             views_are_created_on_two_at_any_time,
+            replicas_are_added_whatever_is_executed,
+            replicas_are_abandoned_whatever_is_executed,
             because="there is another replica where there are `replica_changes`",
         ),
         vacuous(dropped_views_have_no_tasks, because="the view is dropped where there are `drops`"),

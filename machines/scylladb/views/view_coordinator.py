@@ -40,6 +40,7 @@ from stagewright.spec import (
     fault_budget,
     final,
     flag,
+    history,
     invariant,
     leads_to,
     lemma,
@@ -144,6 +145,7 @@ class ViewCoordinator(Machine):
     batch = volatile(per(Shard, record(Batch)), of=WORKER)
     # data
     scanned = per(View, set_of(Tablet))  # tablets whose rows are in a view
+    restarted: SetVar[Shard] = history(set_of(Shard))  # shards whose node has lost a batch
     staged = per(Base, set_of(Tablet))  # those with rows in staging sstables that no view has
 
     # -- tasks are created -------------------------------------------------------------------------------
@@ -296,6 +298,7 @@ class ViewCoordinator(Machine):
     def restart(self, s: Term[Shard]) -> None:
         """The shard's node restarts: its batch is lost, done or not."""
         require(self.batch[s].tablet.is_some(), "the shard has a batch")
+        self.restarted.add(s)
         self._end_batch(s)
 
     # -- what recurs -----------------------------------------------------------------------------------
@@ -587,6 +590,18 @@ class ViewCoordinator(Machine):
         """
         batch = self.batch[s]
         return batch.tablet.is_some() & (batch.base != self.processed)
+
+    @step_property
+    def work_goes_on_for_whoever_asks(self, after: Self, s: Term[Shard], t: Term[Tablet]) -> Bool:
+        """000, RPC: the handler "attaches to the tasks and waits for the result": a batch of which group0 stores a task goes on,
+        whoever coordinates and whichever other view was dropped, but where the shard's node restarts.
+        """
+        batch = self.batch[s]
+        wanted = some(batch.views.has(v) & after.building[v].has(t) for v in View)
+        staged = some((batch.base == b) & after.staging[b].has(t) for b in Base)
+        wanted = wanted | (batch.views.is_empty() & staged)
+        ends = (batch.tablet == t) & after.batch[s].tablet.is_none()
+        return ends.implies(~wanted | after.restarted.has(s))
 
     @sometimes
     def others_stay_in_their_batch(self, s: Term[Shard]) -> Bool:

@@ -180,6 +180,15 @@ class ViewRange(Machine):
             for t in self.rows
         )
 
+    @invariant
+    def saved_progress_is_taken_up(self) -> Bool:
+        """000: this is the "node-local view builder": where its node restarts the scan goes on from the saved progress, and
+        what was read up to there is not read again.
+        """
+        return every(
+            self._is_behind(self.saved, t).implies(self._is_behind(self.scan, t)) for t in self.rows
+        )
+
     @step_property
     def built_views_stay_built(self, after: Self) -> Bool:
         """A view that was built is not scanned anew, with whatever number of shards the node starts."""
@@ -225,6 +234,5 @@ class ViewRange(Machine):
             Progress.wrapped,
             because="a scan that has passed the end of the ring may pass it again",
         ),
-        equivalent_loss(restart, Progress.next, because="where the scan is still, it may stay"),
         equivalent_weakening(_is_next, "it is ahead", because="a partition may be read twice"),
     )

@@ -252,7 +252,7 @@ class ViewTask(Machine):
     def restart(self) -> None:
         """The worker's node restarts: batches and completed tasks are forgotten; a waiting call fails."""
         require(self.work != Work.none, "it is executed or completed")
-        self.forgotten = self.forgotten | (self.work == Work.done)
+        self.forgotten = True
         self.work = Work.none
 
     # -- what recurs -----------------------------------------------------------------------------------
@@ -367,6 +367,14 @@ class ViewTask(Machine):
         alive = (self.work == Work.executing) & (self.life == Life.normal)
         return alive.implies(~self.worked | self.forgotten)
 
+    @step_property
+    def work_goes_on_for_whoever_asks(self, after: Self) -> Bool:
+        """000, RPC: the handler "attaches to the tasks and waits for the result": of a task that is alive a batch goes on, whoever
+        coordinates, but where the worker's node has restarted.
+        """
+        given_up = (self.work == Work.executing) & (after.work == Work.none)
+        return given_up.implies((self.life != Life.normal) | after.forgotten)
+
     @sometimes(at={restarts: 0})
     def workers_notice_aborts(self, after: Self) -> Bool:
         """000: the worker "also observes the group0 state to notice when tasks are aborted (by deleting them or by setting
@@ -417,6 +425,13 @@ class ViewTask(Machine):
     def tasks_are_aborted_at_any_time(self) -> Bool:
         """000, "Tablet operations": "the tasks are aborted at the start of the operation", whatever the worker does."""
         return self.life == Life.normal
+
+    @accepts(send)
+    def tasks_are_called_for_whoever_did_before(self) -> Bool:
+        """000: a new coordinator "will send an RPC with the same view building tasks", whatever a worker still executes, and
+        whichever request is still under way.
+        """
+        return (self.life == Life.normal) & (self.call == Call.none)
 
     @accepts(remove)
     def finished_tasks_are_removed_at_any_time(self) -> Bool:

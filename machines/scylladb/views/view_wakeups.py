@@ -332,6 +332,13 @@ class ViewWakeups(Machine):
         """000: tasks are created when "a staging sstable was registered", and not when the worker has nothing to execute."""
         return (self.registrator == Registrator.awake) & self.staging_mutex.is_empty()
 
+    @accepts(look_anew)
+    def the_coordinator_waits_for_no_call(self) -> Bool:
+        """000: the coordinator calls a worker for a task "at some point", and looks again when something has happened since:
+        not when a call of its own is over.
+        """
+        return (self.loop == Loop.drowsy) & self.news
+
     @accepts(begin_update)
     def the_observer_waits_for_no_batch(self) -> Bool:
         """000: the worker observes group0 "to notice when tasks are aborted": those that it executes."""
@@ -367,6 +374,13 @@ class ViewWakeups(Machine):
         return (self.queued & ~after.queued).implies(after.taken)
 
     @step_property
+    def what_is_taken_gets_a_task(self, after: Self) -> Bool:
+        """000: tasks are created when "a staging sstable was registered": of what the registrator has taken it lets nothing go
+        before its command is applied, and then under the mutex.
+        """
+        return (self.taken & ~after.taken).implies(self.registrator == Registrator.moving)
+
+    @step_property
     def the_queue_changes_under_its_mutex(self, after: Self) -> Bool:
         """Nobody else looks at the queue while it changes."""
         takes = self.queued & ~after.queued
@@ -385,9 +399,8 @@ class ViewWakeups(Machine):
         """000: the worker "observes the group0 state", its own commands too: the registrator goes on with what it has taken
         when group0 has changed by it.
         """
-        applied = (self.registrator != Registrator.applied) & (
-            after.registrator == Registrator.applied
-        )
+        past = (Registrator.applied, Registrator.moving)
+        applied = ~self.registrator.any_of(*past) & after.registrator.any_of(*past)
         return applied.implies(after.changed)
 
     @step_property

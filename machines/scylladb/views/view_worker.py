@@ -97,7 +97,8 @@ class ViewWorker(Machine):
     sstables: SetVar[Row] = set_of(Row)
     rows = per(View, set_of(Row))  # of a view
     worked: SetVar[View] = history(set_of(View))  # tasks that were executed to their end
-    forgotten: SetVar[View] = history(set_of(View))  # of those, what the worker has forgotten since
+    # what the worker executed, or had executed, when its node restarted
+    forgotten: SetVar[View] = history(set_of(View))
 
     # -- clients -----------------------------------------------------------------------------------------
 
@@ -234,7 +235,7 @@ class ViewWorker(Machine):
     def restart(self) -> None:
         """The worker's node restarts: batch, flush and notes are forgotten; the call fails."""
         self.asked = frozenset()
-        self.forgotten = self.forgotten | self.completed
+        self.forgotten = self.forgotten | self.completed | self.batch
         self.completed = frozenset()
         self.batch = frozenset()
         self.flush = Flush.none
@@ -357,6 +358,14 @@ class ViewWorker(Machine):
         is executed again, but where the worker's node has restarted.
         """
         return (self.batch & self.worked) <= self.forgotten
+
+    @step_property
+    def work_goes_on_for_whoever_asks(self, after: Self) -> Bool:
+        """000, RPC: the handler "attaches to the tasks and waits for the result": a task that is stored leaves its batch when it
+        is executed, whoever coordinates, or the worker's node restarts.
+        """
+        left = (self.batch - after.batch) & self.tasks
+        return left <= (after.worked | after.forgotten)
 
     @step_property
     def finished_tasks_are_removed_together(self, after: Self) -> Bool:

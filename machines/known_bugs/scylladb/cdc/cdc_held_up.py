@@ -315,4 +315,25 @@ class RollbacksWaitForTheQueue(CdcPublication):
         self._end()
 
 
+@known_bug(
+    "003-70",
+    "design document 003: when a new node joins the cluster, it will introduce a new CDC generation",
+    breaks=CdcGenerations.nodes_join_whatever_is_published,
+    sizes={Generation: 3},
+    budgets={
+        CdcGenerations.joins: 2,
+        CdcGenerations.writes: 0,
+        CdcGenerations.partitions: 0,
+    },
+)
+class JoinsWaitForThePublisher(CdcGenerations):
+    """No generation was prepared while the publisher had one in its queue: as its tables could not be written, no node joined."""
+
+    @action(by=COORDINATOR, spends=CdcGenerations.joins)
+    def prepare_generation(self, n: Term[Node], g: Term[Generation]) -> None:
+        """The first phase, once all that was committed is published."""
+        super().prepare_generation(n, g)
+        require(self.unpublished.is_empty(), "the publisher has nothing to do")
+
+
 BUGS = known_bugs_in(globals())

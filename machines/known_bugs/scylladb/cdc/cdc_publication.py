@@ -12,7 +12,7 @@ from stagewright.machines.scylladb.cdc.cdc_publication import (
     CdcPublication,
     Generation,
 )
-from stagewright.spec import Bool, Term, action, require
+from stagewright.spec import Bool, Term, action, choose, require
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 
@@ -68,6 +68,7 @@ class AFailedJoinTakesItsGenerationAlong(CdcPublication):
         self.tokens.discard(g)
         self.committed.put(g, self.described.has(g))
         self.unpublished.put(g, self.unpublished.has(g) & self.described.has(g))
+        self.failed = True
 
 
 @known_bug(
@@ -93,6 +94,7 @@ class TokensJoinWithTheData(CdcPublication):
         require(self.joins, "a node joins")
         for g in Generation:
             self.tokens.put(g, self.tokens.has(g) & (self.new_generation != g))
+        self.failed = True
 
 
 @known_bug(
@@ -176,6 +178,25 @@ class DataComesWithTheTimestamp(CdcGeneration):
     @CdcGeneration.life.step(Life.absent, Life.committed, by=COORDINATOR)
     def write_data(self) -> None:
         """The data is written, and the generation has a timestamp."""
+
+
+@known_bug(
+    "003-71",
+    "design document 001: now we need to commit the generation",
+    breaks=CdcPublication.joins_are_undone_when_something_has_failed,
+    budgets={CdcPublication.failures: 0},
+)
+class FailoversRollJoinsBack(CdcPublication):
+    """A coordinator that took over rolled back the join whose generation was to be committed, as it did not know whether the
+    barrier had passed: the operator had a node refused of which nothing had failed.
+    """
+
+    @action(by=COORDINATOR, spends=CdcPublication.failovers)
+    def fail_over(self) -> None:
+        """Another node becomes the topology coordinator, and undoes what is not committed."""
+        self.publishing = None
+        undone = (self.transition == COMMIT) & self.joins
+        self.transition = choose(undone, ROLLED_BACK, self.transition)
 
 
 BUGS = known_bugs_in(globals())

@@ -201,7 +201,7 @@ class TheBatchEndsWithAllThatItBegan(ViewTask):
     def restart(self) -> None:
         """The worker's node restarts."""
         require((self.work != Work.none) | self.began, "it is executed or completed")
-        self.forgotten = self.forgotten | (self.work == Work.done)
+        self.forgotten = True
         self.work = Work.none
         self.began = False
 

@@ -32,7 +32,7 @@ from stagewright.machines.scylladb.views.view_task import (
     Work,
 )
 from stagewright.machines.scylladb.views.view_worker import CLIENT, View as WorkerView, ViewWorker
-from stagewright.machines.systems.tablet_views import TabletViews
+from stagewright.machines.systems.tablet_views import Tablet as MovingTablet, TabletViews
 from stagewright.spec import (
     BudgetName,
     Term,
@@ -259,6 +259,100 @@ class FinishedTasksAreDropped(ViewTask):
         """The coordinator deletes the tasks that it knows to be finished."""
         require(self.call == Call.answered, "the worker has answered that it is finished")
         self.call = Call.none
+
+
+ATTACHED = "design document 000, RPC: the handler attaches to the tasks and waits for the result"
+
+
+@known_bug(
+    "000-180",
+    ATTACHED,
+    breaks=ViewTask.work_goes_on_for_whoever_asks,
+    budgets={ViewTask.restarts: 0, ViewTask.lost_calls: 0},
+)
+class NewLeadersInterruptTasks(ViewTask):
+    """A worker gave up what the coordinator before had asked for, and began it anew for the next one: a large tablet was never
+    through where leaders changed.
+    """
+
+    @action(by=COORDINATOR, spends=ViewTask.leader_changes)
+    def change_leader(self) -> None:
+        """The raft leader changes, and its worker has nothing left to execute."""
+        super().change_leader()
+        self.work = choose(self.work == Work.executing, Work.none, self.work)
+
+
+@known_bug(
+    "000-181",
+    ATTACHED,
+    breaks=ViewWorker.work_goes_on_for_whoever_asks,
+    budgets={ViewWorker.restarts: 0},
+)
+class NewLeadersInterruptBatches(ViewWorker):
+    """The same of a batch for several views."""
+
+    @action(by=COORDINATOR, spends=ViewWorker.leader_changes)
+    def change_leader(self) -> None:
+        """The raft leader changes, and the batch of its worker ends."""
+        super().change_leader()
+        self.batch = frozenset()
+
+
+@known_bug(
+    "000-182",
+    ATTACHED,
+    breaks=ViewCoordinator.work_goes_on_for_whoever_asks,
+    sizes={Base: 1, Tablet: 1, Shard: 1},
+    budgets={ViewCoordinator.staging_sstables: 0},
+)
+class OneDroppedViewEndsTheBatch(ViewCoordinator):
+    """When one view of a batch was dropped the batch was given up, and begun anew for the others: who dropped one view a day
+    never had the others built.
+    """
+
+    @action(by=WORKER, fair=WEAK)
+    def observe_deletion(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> None:
+        """The worker sees that a task of its batch is not in group0 any more."""
+        require(self._is_batch(s, t, b), "the shard has a batch")
+        gone = some(~self.building[v].has(t) for v in self.batch[s].views)
+        require(gone | ~self._is_still_wanted(s, t, b), "a task of it is not in group0")
+        self._end_batch(s)
+
+
+@known_bug(
+    "000-183",
+    ATTACHED,
+    breaks=TabletViews.work_goes_on_for_whoever_asks,
+    budgets={TabletViews.repairs: 0, TabletViews.splits: 0, TabletViews.migrations: 0},
+)
+class NewLeadersBeginAnew(TabletViews):
+    """A new leader had all workers forget their batches, those that were done among them."""
+
+    @action(by=TOPOLOGY, spends=TabletViews.leader_changes)
+    def change_leader(self) -> None:
+        """Another node becomes the raft leader: no worker has a batch."""
+        for t in MovingTablet:
+            self.tablets[t].fail_over()
+        for n in Node:
+            self._end_batch(n)
+
+
+@known_bug(
+    "000-184",
+    "design document 000: vnode-based views are built by node-local view builder",
+    breaks=ViewRange.saved_progress_is_taken_up,
+    budgets={ViewRange.reshardings: 0},
+)
+class RestartsBeginTheRoundAnew(ViewRange):
+    """A node that restarted before its scan had passed the end of the ring read all of it again: one that restarted each night
+    built no large view.
+    """
+
+    @action(by=WORKER, spends=ViewRange.restarts)
+    def restart(self) -> None:
+        """The node restarts: the scan goes on from where it began, or from the beginning of the ring."""
+        self.scan.next = choose(self.saved.wrapped, self.saved.next, self.first)
+        self.scan.wrapped = self.saved.wrapped
 
 
 BUGS = known_bugs_in(globals())

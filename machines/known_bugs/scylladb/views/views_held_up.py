@@ -29,7 +29,7 @@ from stagewright.machines.scylladb.views.view_task import (
     Work,
 )
 from stagewright.machines.scylladb.views.view_updates import ViewUpdates
-from stagewright.machines.scylladb.views.view_wakeups import GROUP0, Loop, ViewWakeups
+from stagewright.machines.scylladb.views.view_wakeups import GROUP0, Loop, Registrator, ViewWakeups
 from stagewright.machines.scylladb.views.view_worker import View as WorkerView, ViewWorker
 from stagewright.machines.systems.tablet_views import Row, Tablet as MovingTablet, TabletViews
 from stagewright.spec import BudgetName, Term, action, every, require, some
@@ -324,6 +324,93 @@ class TasksAreCreatedWhenTheLoopSleeps(ViewWakeups):
         """A task is stored while the loop waits."""
         require(self.loop == Loop.asleep, "the loop waits")
         super().create_task()
+
+
+GROWING: dict[BudgetName, int | None] = {
+    ViewBuilding.migrations: 0,
+    ViewBuilding.failures: 0,
+    ViewBuilding.replica_changes: 2,
+    **CALM,
+}
+
+
+@known_bug(
+    "000-185",
+    "design document 000, In case of RF increase: create tasks for new replica",
+    breaks=ViewBuilding.replicas_are_added_whatever_is_executed,
+    budgets=GROWING,
+)
+class NewReplicasWaitForTheOldOnes(ViewBuilding):
+    """A keyspace got its new replica when the old one's batch was over, as its view rows were to be inherited."""
+
+    @action(by=TOPOLOGY, fair=WEAK)
+    def finish_with_copy(self, t: Term[Task], new: Term[Task], pending: Term[Node]) -> None:
+        """The RF has grown, and no batch runs."""
+        super().finish_with_copy(t, new, pending)
+        require(self.tasks[t].work != Work.executing, "its batch is over")
+
+
+@known_bug(
+    "000-186",
+    "design document 000, In case of RF decrease: abort tasks on abandoning replicas",
+    breaks=ViewBuilding.replicas_are_abandoned_whatever_is_executed,
+    budgets=GROWING,
+)
+class AbandonedReplicasAreWaitedFor(ViewBuilding):
+    """A replica that was abandoned was kept until its worker had built what nobody needs any more."""
+
+    @action(by=TOPOLOGY, fair=WEAK)
+    def finish_without_replica(self, t: Term[Task]) -> None:
+        """The RF has shrunk, and the abandoned replica's batch is over."""
+        super().finish_without_replica(t)
+        require(self.tasks[t].work != Work.executing, "its batch is over")
+
+
+@known_bug(
+    "000-187",
+    "design document 000: a new coordinator will send an RPC with the same view building tasks",
+    breaks=ViewTask.tasks_are_called_for_whoever_did_before,
+    budgets={ViewTask.restarts: 0, ViewTask.lost_calls: 0},
+)
+class NewLeadersWaitForTheOldBatch(ViewTask):
+    """A new coordinator called for no task that its predecessor had called for, until the worker was through."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def send(self) -> None:
+        """The coordinator calls for a task that nobody executes."""
+        super().send()
+        require(self.work != Work.executing, "it is not executed")
+
+
+@known_bug(
+    "000-188",
+    "design document 000: at some point, the coordinator will decide to process it",
+    breaks=ViewWakeups.the_coordinator_waits_for_no_call,
+)
+class TheLoopWaitsForItsCall(ViewWakeups):
+    """The loop called one worker, and looked for nothing else until that had answered and its tasks were removed."""
+
+    @ViewWakeups.loop.step(Loop.drowsy, Loop.awake, by=COORDINATOR, fair=WEAK)
+    def look_anew(self) -> None:
+        """Something has happened in the meantime, and no call is under way."""
+        require(self.news & (self.call == Work.none), "something has happened")
+
+
+@known_bug(
+    "000-189",
+    "design document 000: tasks are created when a staging sstable was registered",
+    breaks=ViewWakeups.what_is_taken_gets_a_task,
+    budgets={ViewWakeups.batches: 0, ViewWakeups.creations: 0},
+)
+class FailedCommandsAreLogged(ViewWakeups):
+    """A command of the registrator failed, as commands of group0 may, which was logged; the sstables that it was about were in
+    no queue any more, and no task was ever created for them.
+    """
+
+    @ViewWakeups.registrator.step(Registrator.adding, Registrator.awake, by=GROUP0)
+    def fail_to_add(self) -> None:
+        """The command is not applied, and the registrator goes on."""
+        self.taken = False
 
 
 BUGS = known_bugs_in(globals())
