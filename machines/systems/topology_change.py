@@ -642,6 +642,14 @@ class TopologyChange(Machine):
         streams = self.streamed != after.streamed
         return (writes & ~streams).implies(base == change)
 
+    @accepts(begin_to_operate)
+    def the_time_of_a_generation_waits_for_no_join(self) -> Bool:
+        """001: a commit is to "create a timestamp for it and tell every node to start using it": its time comes when all have
+        been told, whether or not the node for which it was made has joined by then.
+        """
+        told = every(self.routing[n].generation for n in Node)
+        return self.cdc.committed.has(Generation.second) & told & ~self.operates
+
     @invariant
     def tablets_move_in_their_track(self) -> Bool:
         """001: not in the track "it is guaranteed that there are no tablet transitions in the system"."""
