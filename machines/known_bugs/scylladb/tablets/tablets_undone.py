@@ -52,7 +52,8 @@ class RequestsUndoMigrations(LoadBalancer):
     "001-331",
     'design document 001: "Each tablet has its own migration state machine stored in group0"',
     breaks=LoadBalancer.migrations_are_undone_for_themselves,
-    budgets={LoadBalancer.disturbances: 1},
+    sizes={BalancedTablet: 2},
+    budgets={LoadBalancer.disturbances: 2},
 )
 class AnotherCoordinatorUndoesMigrations(LoadBalancer):
     """A new coordinator, which had not begun what streamed, undid all of it."""
@@ -72,7 +73,8 @@ class AnotherCoordinatorUndoesMigrations(LoadBalancer):
     "001-332",
     INDEPENDENTLY,
     breaks=LoadBalancer.migrations_are_undone_for_themselves,
-    budgets={LoadBalancer.disturbances: 1},
+    sizes={BalancedTablet: 2},
+    budgets={LoadBalancer.disturbances: 2},
 )
 class OneFailureUndoesAll(LoadBalancer):
     """The migrations of a plan were one job: when one of them failed, all were undone."""
