@@ -656,6 +656,15 @@ class TopologyChange(Machine):
         in_track = self.transition_state.column(lambda state: state.tablets)
         return (self.tablet.stage != Stage.none).implies(in_track)
 
+    @invariant
+    def a_tablet_that_moves_has_a_new_replica(self, n: Term[Node]) -> Bool:
+        """001, stage 1: "transition info in group0 is filled with information about migration", with "new_replicas": as long
+        as the tablet moves, whatever is asked for meanwhile.
+        """
+        moves = self.tablet.stage != Stage.none
+        other = (self.pending == n).implies(~self._has_tablet(self.host, n))
+        return moves.implies(self.pending.is_some() & other)
+
     @step_property
     def migrations_wait_for_requests(self, after: Self) -> Bool:
         """001: "If there is a pending topology change request, the load balancer will not be invoked"."""

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from stagewright.machines.scylladb.cluster import Tablet
+from stagewright.machines.scylladb.tablets.intranode_migration import (
+    CLIENT,
+    IntranodeMigration,
+    Stage as ShardStage,
+)
 from stagewright.machines.scylladb.tablets.load_balancer import (
     COORDINATOR,
     OPERATOR,
@@ -12,6 +17,17 @@ from stagewright.machines.scylladb.tablets.load_balancer import (
 from stagewright.machines.scylladb.tablets.resize_guards import Node as GuardNode, ResizeGuards
 from stagewright.machines.scylladb.tablets.tablet import TabletCluster
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
+from stagewright.machines.scylladb.tablets.tablet_repair import (
+    OPERATOR as REPAIR_OPERATOR,
+    Stage as RepairStage,
+    TabletRepair,
+)
+from stagewright.machines.scylladb.tablets.tablet_replica_stages import Stage as ReplicaStage
+from stagewright.machines.scylladb.tablets.tablet_replicas import (
+    Client as ReplicaClient,
+    Node as ReplicaNode,
+    TabletReplicas,
+)
 from stagewright.machines.scylladb.tablets.tablet_resize import (
     BALANCER,
     Half,
@@ -165,6 +181,63 @@ class RequestsMakeMigrationsPointless(TabletCluster):
         for t in Tablet:
             tablet = self.tablets[t]
             tablet.unwanted = tablet.unwanted | (tablet.stage == Stage.streaming)
+
+
+@known_bug(
+    "001-344",
+    'design document 001, write_both_read_old: "Writes are going to both new and old replicas"',
+    breaks=IntranodeMigration.what_is_done_stays_done,
+    budgets={IntranodeMigration.writes: 1, IntranodeMigration.reads: 0},
+)
+class WritesAreStreamedAgain(IntranodeMigration):
+    """A write that came after the rows had been streamed had them streamed again, though it goes to both shards: as long as
+    clients wrote, the tablet did not move.
+    """
+
+    @action(by=CLIENT, spends=IntranodeMigration.writes)
+    def begin_write(self) -> None:
+        """A write reaches the node: what was streamed is out of date."""
+        super().begin_write()
+        self.operated = self.operated & (self.stage != ShardStage.streaming)
+
+
+@known_bug(
+    "001-345",
+    'design document 001, write_both_read_old: "Writes are going to both new and old replicas"',
+    breaks=TabletReplicas.what_is_done_stays_done,
+    sizes={ReplicaNode: 2},
+    budgets={
+        TabletReplicas.writes: 1,
+        TabletReplicas.removals: 0,
+        TabletReplicas.additions: 0,
+        TabletReplicas.failures: 0,
+    },
+)
+class StreamsFollowWrites(TabletReplicas):
+    """The same between nodes: a write had the replicas streamed anew."""
+
+    @action(by=CLIENT, spends=TabletReplicas.writes)
+    def begin_write(self, c: Term[ReplicaClient]) -> None:
+        """A client writes: what was streamed is out of date."""
+        super().begin_write(c)
+        self.operated = self.operated & (self.stage != ReplicaStage.streaming)
+
+
+@known_bug(
+    "001-346",
+    "a tablet's request to repair, a field of its own beside its stage",
+    breaks=TabletRepair.repairs_are_asked_for_while_one_ends,
+    budgets={TabletRepair.failures: 0, TabletRepair.failovers: 0, TabletRepair.restarts: 0},
+)
+class RequestsJoinARepairThatIsDone(TabletRepair):
+    """A request that came while a repair was in transition was taken for a part of it, also when that had run: nothing came
+    of it, and the operator was told that it was done.
+    """
+
+    @action(by=REPAIR_OPERATOR, spends=TabletRepair.requests)
+    def request_repair(self) -> None:
+        """The operator asks for a repair of the tablet, if none goes on."""
+        self.requested = self.requested | (self.stage == RepairStage.none)
 
 
 BUGS = known_bugs_in(globals())

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from stagewright.machines.scylladb import cluster
 from stagewright.machines.scylladb.cdc.cdc_publication import Generation
+from stagewright.machines.scylladb.tablets.tablet_stages import Stage
+from stagewright.machines.scylladb.topology.control.topology_record import (
+    COORDINATOR as COORDINATOR_OF_NODES,
+)
 from stagewright.machines.scylladb.topology.fencing import (
     COORDINATOR,
     NETWORK,
@@ -13,13 +17,18 @@ from stagewright.machines.scylladb.topology.fencing import (
     Purpose,
 )
 from stagewright.machines.scylladb.topology.group0 import MEMBER, Group0, Member
+from stagewright.machines.scylladb.topology.topology_control import TopologyControl
 from stagewright.machines.scylladb.topology.topology_rebuild import (
     OPERATOR,
     Datacenter,
     TopologyRebuild,
 )
 from stagewright.machines.scylladb.topology.topology_states import NodeState
-from stagewright.machines.systems.topology_change import TIME, TopologyChange
+from stagewright.machines.systems.topology_change import (
+    OPERATOR as OPERATOR_OF_JOINS,
+    TIME,
+    TopologyChange,
+)
 from stagewright.spec import Fairness, Term, action, choose, require
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
@@ -158,6 +167,45 @@ class AGenerationWaitsForItsJoin(TopologyChange):
         require(over & self.cdc.committed.has(Generation.second), "its node has joined, or left")
         require(~self.operates & self._is_known(), "everybody knows it")
         self.operates = True
+
+
+@known_bug(
+    "001-347",
+    "scylladb #26315: each node removes the rows of the ranges that it has lost",
+    breaks=TopologyControl.rows_are_removed_when_nothing_can_write_them,
+    sizes={cluster.Node: 3},
+    budgets={TopologyControl.requests: 1, TopologyControl.faults: 0},
+)
+class OneNodeCleansUpForAll(TopologyControl):
+    """When the first node had removed its rows, none was taken to hold any: the others kept theirs."""
+
+    @action(by=COORDINATOR_OF_NODES, fair=WEAK)
+    def clean_up(self, n: Term[cluster.Node]) -> None:
+        """A node removes the rows of ranges which it has lost: the cleanup is done."""
+        require(self.is_at_rest(), "the topology is at rest")
+        require(self.cleanup_needed.has(n) & ~self.down.has(n), "node holds rows of lost ranges")
+        require(self.fence_version == self.version, "older requests are fenced")
+        self.cleanup_needed = frozenset()
+
+
+@known_bug(
+    "001-348",
+    'design document 001, stage 1: "transition info in group0 is filled with information about migration"',
+    breaks=TopologyChange.a_tablet_that_moves_has_a_new_replica,
+    sizes={cluster.Node: 3},
+    budgets={TopologyChange.writes: 0},
+)
+class JoinsTakeTheNewReplicaBack(TopologyChange):
+    """A join that was asked for before anything was written to the new replica took it out of the transition: the tablet went
+    through all stages without, and its only replica was cleaned up.
+    """
+
+    @action(by=OPERATOR_OF_JOINS, spends=TopologyChange.joins)
+    def ask_to_join(self) -> None:
+        """A new node asks to join: a migration that has only begun leads nowhere."""
+        super().ask_to_join()
+        begun = self.tablet.stage == Stage.allow_write_both_read_old
+        self.pending = choose(begun, None, self.pending)
 
 
 BUGS = known_bugs_in(globals())
