@@ -905,10 +905,12 @@ class Fencing(Machine):
             (self.request[n].executed >= self.barrier_version) & (self.request[n].stage == stage)
         )
         nothing_old = up_to_date & waits & streams & executes
+        to_fence = (self.phase == Phase.fencing) & ~self.drain_failed
         return self.excluded.has(r) | (
             applied.implies(up_to_date & fence)
             & informed.implies(view.fence >= self.barrier_version)
             & (drained | passed).implies(nothing_old)
+            & to_fence.implies(self.answer[r] == Answer.acknowledged)
         )
 
     @lemma

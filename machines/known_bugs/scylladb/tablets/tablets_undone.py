@@ -15,6 +15,7 @@ from stagewright.machines.scylladb.tablets.load_balancer import (
     Tablet as BalancedTablet,
 )
 from stagewright.machines.scylladb.tablets.resize_guards import Node as GuardNode, ResizeGuards
+from stagewright.machines.scylladb.tablets.resize_layout import Half
 from stagewright.machines.scylladb.tablets.tablet import TabletCluster
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
 from stagewright.machines.scylladb.tablets.tablet_repair import (
@@ -30,7 +31,6 @@ from stagewright.machines.scylladb.tablets.tablet_replicas import (
 )
 from stagewright.machines.scylladb.tablets.tablet_resize import (
     BALANCER,
-    Half,
     Node as ResizeNode,
     Resize,
     TabletResize,
