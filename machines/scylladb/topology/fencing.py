@@ -1000,9 +1000,6 @@ class Fencing(Machine):
             _commit_version_beside_stages, "0 for 1", because="nothing is committed"
         ),
         equivalent_loss(_store, stale_effect, because="it notes what must not happen"),
-        equivalent_drop(
-            _begin, "node is free", because="what the node coordinated before is lost instead"
-        ),
         equivalent_loss(
             store, Request.lwt, Request.executed, because="a plain write is no transaction"
         ),
