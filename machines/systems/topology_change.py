@@ -642,11 +642,28 @@ class TopologyChange(Machine):
         streams = self.streamed != after.streamed
         return (writes & ~streams).implies(base == change)
 
+    @accepts(begin_to_operate)
+    def the_time_of_a_generation_waits_for_no_join(self) -> Bool:
+        """001: a commit is to "create a timestamp for it and tell every node to start using it": its time comes when all have
+        been told, whether or not the node for which it was made has joined by then.
+        """
+        told = every(self.routing[n].generation for n in Node)
+        return self.cdc.committed.has(Generation.second) & told & ~self.operates
+
     @invariant
     def tablets_move_in_their_track(self) -> Bool:
         """001: not in the track "it is guaranteed that there are no tablet transitions in the system"."""
         in_track = self.transition_state.column(lambda state: state.tablets)
         return (self.tablet.stage != Stage.none).implies(in_track)
+
+    @invariant
+    def a_tablet_that_moves_has_a_new_replica(self, n: Term[Node]) -> Bool:
+        """001, stage 1: "transition info in group0 is filled with information about migration", with "new_replicas": as long
+        as the tablet moves, whatever is asked for meanwhile.
+        """
+        moves = self.tablet.stage != Stage.none
+        other = (self.pending == n).implies(~self._has_tablet(self.host, n))
+        return moves.implies(self.pending.is_some() & other)
 
     @step_property
     def migrations_wait_for_requests(self, after: Self) -> Bool:

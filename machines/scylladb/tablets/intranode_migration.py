@@ -46,6 +46,7 @@ from stagewright.spec import (
     scopes,
     set_of,
     sometimes,
+    step_property,
 )
 
 WEAK = Fairness.WEAK
@@ -388,6 +389,13 @@ class IntranodeMigration(Machine):
         """What the coordinator knows of an action is forgotten with the stage that it was for."""
         acts = self.stage.any_of(Stage.streaming, Stage.cleanup, Stage.cleanup_target)
         return self.operated.implies(acts)
+
+    @step_property
+    def what_is_done_stays_done(self, after: Self) -> Bool:
+        """001, write_both_read_old: "Writes are going to both new and old replicas": what was streamed before them need not
+        be streamed again; the coordinator forgets that an action is done when the next stage begins, and not before.
+        """
+        return (self.operated & ~after.operated).implies(self.stage != after.stage)
 
     @lemma
     def the_write_under_way_is_the_newest(self) -> Bool:

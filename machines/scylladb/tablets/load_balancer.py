@@ -492,6 +492,19 @@ class LoadBalancer(Machine):
         return starts.implies(~self.request_pending & (self.track != Track.topology_change))
 
     @step_property
+    def migrations_are_undone_for_themselves(
+        self, after: Self, t: Term[Tablet], other: Term[Tablet]
+    ) -> Bool:
+        """001: "Tablets are migrated in parallel and independently", and a request is to "allow for current migrations to
+        drain": one is undone when it has failed itself, and not for a request, for another coordinator, or with others.
+        """
+        undone = self._streams(t) & (after.stage[t] == Stage.cleanup_target)
+        others = (t == other) | (self.stage[other] == after.stage[other])
+        asked = (self.request_pending != after.request_pending) | (self.draining != after.draining)
+        plans = self.plan_pending[other] == after.plan_pending[other]
+        return undone.implies(others & plans & ~asked & (self.track == after.track))
+
+    @step_property
     def requests_are_pending_until_they_are_taken_up(self, after: Self) -> Bool:
         """001: a pending operation is "to start" when migrations have drained: no request goes in another way, nor
         with the change before it.

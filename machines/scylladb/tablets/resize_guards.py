@@ -245,6 +245,16 @@ class ResizeGuards(Machine):
         """Nor does one that is done."""
         return self.guard[n].key.is_some()
 
+    @accepts(refresh)
+    def requests_outlive_changes_of_other_tablets(self, n: Term[Node]) -> Bool:
+        """001: "Tablets are migrated in parallel and independently": to a request whose own tablet stays as it is nothing
+        happens: its guard takes the newest map, and its client hears of no error.
+        """
+        guard, view = self.guard[n], self.view[n]
+        knows = (view.layout == self.layout) & (view.migrating == self.migrating)
+        stays = (view.layout == guard.layout) & (view.migrating != guard.tablet)
+        return guard.outdated & knows & stays
+
     @accepts(split)
     def tablets_are_split_under_requests(self) -> Bool:
         """ScyllaDB's code: guards that a resize makes outdated are refreshed or aborted: it waits for none of them."""

@@ -891,6 +891,16 @@ class TabletCluster(Machine):
         leaves = (self.track == Track.tablet_migration) & (after.track == Track.idle)
         return leaves & self.request_pending & after.request_pending
 
+    @step_property
+    def requests_let_migrations_drain(self, after: Self, t: Term[Tablet]) -> Bool:
+        """001: the load balancer is silent "to allow for current migrations to drain": they go on as before, and none is
+        pointless for the request.
+        """
+        asked = ~self.request_pending & after.request_pending
+        before, now = self.tablets[t], after.tablets[t]
+        same = (before.stage == now.stage) & (before.unwanted == now.unwanted)
+        return asked.implies(same)
+
     @sometimes(at={writes: 0, reads: 0, TabletMigration.failures: 0})
     def migrations_are_undone_where_a_node_is_lost(self, after: Self, t: Term[Tablet]) -> Bool:
         """ScyllaDB's code: a barrier that fails since a replica is gone for good is not tried for ever."""

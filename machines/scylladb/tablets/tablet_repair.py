@@ -272,6 +272,12 @@ class TabletRepair(Machine):
         again = every(self.replica[n].repaired == 2 for n in Node)
         return (self.stage == Stage.none) & ~self.requested & again
 
+    @sometimes(at={failures: 0, failovers: 0, restarts: 0})
+    def repairs_are_asked_for_while_one_ends(self, after: Self) -> Bool:
+        """ScyllaDB's code: nor is a request lost that comes when the repair before it is done, and its locks are held still."""
+        asked = ~self.requested & after.requested
+        return asked & (self.stage == Stage.end_repair)
+
     @invariant
     def locks_are_released(self, n: Term[Node]) -> Bool:
         """Every lock that a repair took is released when it ends (scylladb #26346)."""

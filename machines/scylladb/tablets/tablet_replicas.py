@@ -486,6 +486,13 @@ class TabletReplicas(Machine):
         )
         return self.operated.implies(acts)
 
+    @step_property
+    def what_is_done_stays_done(self, after: Self) -> Bool:
+        """001, write_both_read_old: "Writes are going to both new and old replicas": none has the coordinator repair, stream
+        or clean up once more, and while clients write a change ends.
+        """
+        return (self.operated & ~after.operated).implies(self.stage != after.stage)
+
     @invariant
     def new_replicas_are_complete(self, r: Term[Node]) -> Bool:
         """001, stage 4: "New tablet replicas contain all the writes which reached the matching leaving tablet

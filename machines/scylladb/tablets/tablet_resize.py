@@ -587,6 +587,17 @@ class TabletResize(Machine):
         return is_split & merge.implies(self.decision == Resize.merge)
 
     @step_property
+    def nothing_else_revokes_a_decision(self, after: Self, h: Term[Half], n: Term[Node]) -> Bool:
+        """001: "to incrementally make decision", beside "active migrations": what was decided and is not carried out is given
+        up by the balancer alone: no migration that starts or ends, and no other coordinator, takes it back.
+        """
+        gone = (self.decision != Resize.none) & (after.decision == Resize.none)
+        revoked = gone & (self.layout == after.layout)
+        moves = (self.pending[h] != after.pending[h]) | (self.track != after.track)
+        learned = (self.reported[n] != after.reported[n]) | (self.drained != after.drained)
+        return revoked.implies(~moves & ~learned)
+
+    @step_property
     def a_tablet_has_one_transition_at_a_time(self, after: Self, h: Term[Half]) -> Bool:
         """No migration takes the place of one that is going on (001: a transition has its own state)."""
         both = self.pending[h].is_some() & after.pending[h].is_some()

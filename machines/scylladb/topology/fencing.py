@@ -213,6 +213,7 @@ class Fencing(Machine):
         {cleanups: 0, failures: 0},
         {bumps: 0, cleanups: 0, failures: 0, decommissions: 1},
         {bumps: 0, failures: 0, failovers: 1},
+        {cleanups: 0, failures: 0, failovers: 1},
         {bumps: 0},
         {writes: 0, bumps: 0, failures: 0, transactions: 1},
         {writes: 0, bumps: 0, failures: 0, cleanups: 0, transactions: 2},
@@ -567,6 +568,26 @@ class Fencing(Machine):
         return (sent == (request.version > 0)) & left.implies(sent)
 
     @step_property
+    def requests_keep_their_version(self, after: Self, n: Term[Node]) -> Bool:
+        """001, stage 6: "No write request will reach tablet replica in the database layer which does not belong to the new
+        replica set": a request was sent to the replicas of the version that it began under, and is of no newer one when its
+        coordinator has learned of that.
+        """
+        old, new = self.request[n], after.request[n]
+        goes_on = old.replica.is_some() & new.replica.is_some()
+        return goes_on.implies(old.version == new.version)
+
+    @step_property
+    def what_began_before_is_waited_for(self, after: Self, n: Term[Node]) -> Bool:
+        """001: "make sure that no reads that started before this point exist in the system": they end, and are not refused,
+        unless a node did not drain; the fence moves when there is none left for whom a client waits.
+        """
+        moves = (self.fence < after.fence) & ~self.drain_failed & ~self.excluded.has(n)
+        request = self.request[n]
+        waits = request.replica.is_some() & ~request.abandoned
+        return moves.implies(~(waits & (request.version < after.fence)))
+
+    @step_property
     def transactions_hold_their_locks(self, after: Self, n: Term[Node]) -> Bool:
         """ScyllaDB's code: the replica has the row locked from when it executes a transaction until that has ended; none ends
         well without, as a plain write would, and what becomes of others unlocks no row.
@@ -815,6 +836,14 @@ class Fencing(Machine):
         return answers.implies(self.phase.any_of(Phase.draining, Phase.informing))
 
     @step_property
+    def barriers_pass_once_all_have_answered(self, after: Self, n: Term[Node]) -> Bool:
+        """001: "After the entire cluster learns about it": each node that is not excluded has answered the command that was
+        sent last; a barrier to which one did not answer has not passed.
+        """
+        passes = (self.phase != Phase.done) & (after.phase == Phase.done)
+        return (passes & ~self.excluded.has(n)).implies(self.answer[n] == Answer.acknowledged)
+
+    @step_property
     def fence_never_falls(self, after: Self) -> Bool:
         """The fence moves forward, and never beyond what is committed."""
         return (self.fence <= after.fence) & (after.fence <= after.version)
@@ -876,10 +905,12 @@ class Fencing(Machine):
             (self.request[n].executed >= self.barrier_version) & (self.request[n].stage == stage)
         )
         nothing_old = up_to_date & waits & streams & executes
+        to_fence = (self.phase == Phase.fencing) & ~self.drain_failed
         return self.excluded.has(r) | (
             applied.implies(up_to_date & fence)
             & informed.implies(view.fence >= self.barrier_version)
             & (drained | passed).implies(nothing_old)
+            & to_fence.implies(self.answer[r] == Answer.acknowledged)
         )
 
     @lemma
@@ -969,9 +1000,6 @@ class Fencing(Machine):
             _commit_version_beside_stages, "0 for 1", because="nothing is committed"
         ),
         equivalent_loss(_store, stale_effect, because="it notes what must not happen"),
-        equivalent_drop(
-            _begin, "node is free", because="what the node coordinated before is lost instead"
-        ),
         equivalent_loss(
             store, Request.lwt, Request.executed, because="a plain write is no transaction"
         ),

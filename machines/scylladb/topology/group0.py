@@ -406,6 +406,19 @@ class Group0(Machine):
     def _holds_another(self, m: Term[Member], j: int) -> Bool:
         return (self.log[m][j].command > 0) & (self.log[m][j].command != self.refused)
 
+    @invariant
+    def a_change_is_made_once(self, m: Term[Member]) -> Bool:
+        """001, "atomically form the perspective of group0 state machine": a command that is in the log twice, for nobody knew
+        whether it was there, is made once: it was prepared under one state.
+        """
+
+        def twice(i: int, j: int) -> Bool:
+            same = self.log[m][i].command == self.log[m][j].command
+            both = self._is_made(m, i, self._state(m, i)) & self._is_made(m, j, self._state(m, j))
+            return (self.log[m].length > j) & same & both
+
+        return ~some(twice(i, j) for j in range(LONGEST) for i in range(j))
+
     @step_property
     def members_forget_nothing(self, after: Self, m: Term[Member]) -> Bool:
         """What a member has applied stays as it was."""

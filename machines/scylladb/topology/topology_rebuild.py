@@ -404,6 +404,14 @@ class TopologyRebuild(Machine):
         better = some(has_all(dc) & (self.datacenter[m] != dc) for dc in Datacenter)
         return asked.implies(~elsewhere & ~(lost & better))
 
+    @step_property
+    def each_node_has_its_own_source(self, after: Self, n: Term[Node]) -> Bool:
+        """001, the row of each node: `rebuild_option`, "if the node is being rebuild contains datacenter name that is used as
+        a rebuild source": what is named for another node, or what another is asked, does not change it.
+        """
+        changed = self.rebuild_option[n] != after.rebuild_option[n]
+        return changed.implies(~self.waits.has(n) & after.waits.has(n))
+
     @invariant
     def quorum_reads_see_the_row(self, dc: Term[Datacenter]) -> Bool:
         """What a client sees: where no node is left to be rebuilt, no quorum of a datacenter lacks a row that was

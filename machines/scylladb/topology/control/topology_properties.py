@@ -691,13 +691,17 @@ class TopologyProperties(TopologyRecord):
 
     @step_property
     def rows_are_removed_when_nothing_can_write_them(self, after: Self, n: Term[Node]) -> Bool:
-        """A node cleans up while no ring changes, and no request of an older one is left (scylladb #26315)."""
+        """A node cleans up while no ring changes, and no request of an older one is left (scylladb #26315); each for itself,
+        what others hold stays.
+        """
         cleaned = self.cleanup_needed.has(n) & ~after.cleanup_needed.has(n)
         cleaned = cleaned & ~after._is(n, NodeState.left)
         quiet = self.is_at_rest() & ~self.down.has(n)
         if self.release.barrier_before_cleanup:
             quiet = quiet & (self.fence_version == self.version)
-        return cleaned.implies(quiet)
+        before, now = self.cleanup_needed, after.cleanup_needed
+        alone = every((m == n) | (before.has(m) == now.has(m)) for m in Node)
+        return cleaned.implies(quiet & alone)
 
     # -- CDC generations -----------------------------------------------------------------------------
 
