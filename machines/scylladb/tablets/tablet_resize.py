@@ -726,18 +726,8 @@ class TabletResize(Machine):
         ),
         equivalent_replacement(
             finish_migration,
-            "every node has learned of the migration: leaving for n",
-            because="a node learns all of it at once",
-        ),
-        equivalent_replacement(
-            finish_migration,
             "every node has learned of the migration: pending for n",
             because="a node learns all of it at once",
-        ),
-        equivalent_replacement(
-            finish_migration,
-            "unsplit[n] becomes: leaving for n",
-            because="a replica that receives nothing to be split does no harm",
         ),
         equivalent_drop(drain, "not passed yet", because=NOTHING),
         equivalent_weakening(

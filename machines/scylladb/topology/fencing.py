@@ -974,21 +974,16 @@ class Fencing(Machine):
             "a transaction is on its way",
             because="a plain write that took locks would only wait longer",
         ),
-        equivalent_drop(release_locks, "the transaction holds locks", because="it is lost instead"),
         equivalent_drop(
             refuse, "a request is on its way", because="another one is refused, or lost, instead"
         ),
         equivalent_loss(refuse, refused_current, because="it notes what must not happen"),
-        equivalent_drop(
-            time_out, "a request is on its way", because="a request may end in any other way"
-        ),
         equivalent_loss(time_out, Request.abandoned, because="a request may end in any other way"),
         equivalent_replacement(
             time_out, "no for yes", because="a request may end in any other way"
         ),
         equivalent_drop(
             lose,
-            "request is abandoned",
             "no replica works on it",
             because="a request may end at any time",
         ),
@@ -1071,9 +1066,6 @@ class Fencing(Machine):
         ),
         equivalent_value(
             Stage.new, lambda stage: stage.left, 1, because="with fewer versions less happens"
-        ),
-        equivalent_value(
-            Stage.both, lambda stage: stage.session, False, because="nobody need stream"
         ),
     )
 

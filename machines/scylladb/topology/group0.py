@@ -562,6 +562,11 @@ class Group0(Machine):
         ),
         equivalent_loss(add_entry_again, log, because="messages are lost"),
         equivalent_loss(finish, refused, because="nothing is promised to a caller who is not told"),
+        equivalent_replacement(
+            finish,
+            "told becomes: 1 for 0 (8)",  # where no place before has made a change
+            because="nothing is promised to a caller who is not told",
+        ),
         equivalent_weakening(
             finish,
             "its command is applied",
