@@ -1217,9 +1217,7 @@ class TabletCluster(Machine):
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
-        equivalent_drop(
-            learn, "node is behind", because="a node that learns again learns the same"
-        ),
+        equivalent_drop(learn, "node is behind", because="it learns the same again"),
         equivalent_loss(
             learn,
             data,
@@ -1242,21 +1240,14 @@ class TabletCluster(Machine):
             "a write is on its way",
             because="no replica stores what is read, so that no read is acknowledged",
         ),
-        equivalent_loss(
-            begin_read, Request.value, because="a read that may miss everything promises nothing"
-        ),
+        equivalent_loss(begin_read, Request.value, because="a read may miss everything then"),
         equivalent_drop(answer_read, "replica is up", because=LATER),
         equivalent_replacement(answer_read, "replica is up: n for r", because=LATER),
         equivalent_loss(answer_read, stale_read, because="it notes what must not happen"),
         equivalent_loss(_forget, Request.write, Request.reached, Request.abandoned, because=OVER),
         equivalent_drop(time_out, "a request is on its way", because="nothing is abandoned"),
-        equivalent_drop(
-            lose_messages, "request is abandoned", because="a request may be abandoned before"
-        ),
-        equivalent_disabled(
-            lose_messages,
-            because="what is left of a write that its client gave up may be stored instead",
-        ),
+        equivalent_drop(lose_messages, "request is abandoned", because="it may be so earlier"),
+        equivalent_disabled(lose_messages, because="what its client gave up may be stored instead"),
         equivalent_drop(crash, "node is up", because=NO_CRASH),
         equivalent_loss(crash, down, streaming_at, copied, compacting, because=NO_CRASH),
         equivalent_weakening(

@@ -225,7 +225,7 @@ class StreamsFollowWrites(TabletReplicas):
 
 @known_bug(
     "001-346",
-    "a tablet's request to repair, a field of its own beside its stage",
+    "design document 001: a tablet's request to repair is a field of its own beside its stage",
     breaks=TabletRepair.repairs_are_asked_for_while_one_ends,
     budgets={TabletRepair.failures: 0, TabletRepair.failovers: 0, TabletRepair.restarts: 0},
 )

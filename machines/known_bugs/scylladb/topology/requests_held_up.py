@@ -175,7 +175,7 @@ class TransactionsAreWritesElsewhere(Fencing):
 
 @known_bug(
     "001-310",
-    "scylladb, a lightweight transaction holds its locks on the replica",
+    "design document 001: a lightweight transaction holds its locks on the replica",
     breaks=Fencing.transactions_hold_their_locks,
     budgets={**CALM, Fencing.writes: 0, Fencing.transactions: 2},
 )

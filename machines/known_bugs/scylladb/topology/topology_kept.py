@@ -171,7 +171,7 @@ class AGenerationWaitsForItsJoin(TopologyChange):
 
 @known_bug(
     "001-347",
-    "scylladb #26315: each node removes the rows of the ranges that it has lost",
+    "design document 001: each node removes the rows of the ranges that it has lost",
     breaks=TopologyControl.rows_are_removed_when_nothing_can_write_them,
     sizes={cluster.Node: 3},
     budgets={TopologyControl.requests: 1, TopologyControl.faults: 0},

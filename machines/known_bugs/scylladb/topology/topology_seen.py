@@ -26,7 +26,7 @@ class RemovedNodesLeaveAtOnce(TopologyNode):
 
 @known_bug(
     "001-301",
-    "scylladb, topology_request_tracking_mutation_builder: done, with an error",
+    "design document 001: a request that is refused is done, with an error",
     breaks=TopologyRequest.a_refused_request_ends_with_its_error,
 )
 class RefusedRequestsAreDone(TopologyRequest):
