@@ -51,6 +51,7 @@ from stagewright.spec import (
     invariant,
     known_violations,
     leads_to,
+    lemma,
     liveness,
     many,
     number,
@@ -554,9 +555,12 @@ class PartitionRebalance(Machine):
         """Every move ends, done or stopped."""
         return leads_to(self.move[p] != Move.none, self.move[p] == Move.none)
 
+    @lemma
     @liveness
     def indexes_go_on_when_nothing_moves(self, p: Term[Partition], n: Term[Node]) -> LeadsTo:
-        """004, indexable: "That's the default state": what a move has paused is not left so when that is stopped."""
+        """004, indexable: "That's the default state": what a move has paused is not left so when that is stopped. A lemma: it
+        may go on at once.
+        """
         paused = self.nodes[n].paused.has(p)
         return leads_to((self.move[p] == Move.none) & paused, (self.move[p] != Move.none) | ~paused)
 

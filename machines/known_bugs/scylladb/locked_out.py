@@ -30,7 +30,11 @@ from stagewright.machines.scylladb.topology.topology import TopologyCluster
 from stagewright.machines.scylladb.topology.topology_control import TopologyControl
 from stagewright.machines.scylladb.topology.topology_rebuild import TopologyRebuild
 from stagewright.machines.scylladb.topology.topology_sessions import Session, TopologySessions
-from stagewright.machines.scylladb.topology.topology_states import GlobalRequest, Request
+from stagewright.machines.scylladb.topology.topology_states import (
+    GlobalRequest,
+    Request,
+    TransitionState as T,
+)
 from stagewright.machines.scylladb.views.view_coordinator import (
     Base,
     Shard,
@@ -197,13 +201,14 @@ class GlobalRequestsWaitForNodes(TopologyControl):
     breaks=TopologyCluster.clients_write_while_the_ring_changes,
 )
 class WritesWaitForTheRing(TopologyCluster):
-    """No client may write while a node joins or leaves."""
+    """No client may write while a node joins or leaves, once new replicas are read."""
 
     @action(by=CLIENT, spends=TopologyCluster.writes)
     def begin_write(self, n: Term[Node]) -> None:
-        """A client writes to a ring that stays as it is."""
+        """A client writes to a ring in which old replicas are read."""
         super().begin_write(n)
-        require(self.topology.is_at_rest(), "the topology is at rest")
+        moved = self.topology.transition_state == T.write_both_read_new
+        require(~moved, "reads have not moved")
 
 
 @known_bug(

@@ -489,8 +489,9 @@ class TopologyCoordinator(Machine):
         is ready for its next stage. A coordinator that has read so, and knows of nothing since, need not look again before
         something happens.
         """
-        no_work = (self.transition_state == T.null) & ~self.requested
-        at_work = self._tablets_move() & self.ready.is_empty()
+        no_work = (self.transition_state == T.null) & ~self.requested & ~self._tablets_move()
+        moving = (self.transition_state == T.tablet_migration) & self._tablets_move()
+        at_work = moving & self.ready.is_empty()
         return (self.at[c] == At.decided) & self.guarded.has(c) & (no_work | at_work)
 
     @sometimes(at={requests: 0, migrations: 1, drops: 1, failovers: 0})

@@ -603,9 +603,12 @@ class ViewCoordinator(Machine):
         ends = (batch.tablet == t) & after.batch[s].tablet.is_none()
         return ends.implies(~wanted | after.restarted.has(s))
 
+    @lemma
     @sometimes
     def others_stay_in_their_batch(self, s: Term[Shard]) -> Bool:
-        """000: "we simply delete relevant view building tasks": a batch goes on without the one that was dropped."""
+        """000: "we simply delete relevant view building tasks": a batch goes on without the one that was dropped. A lemma:
+        work goes on for whoever asks.
+        """
         views = self.batch[s].views
         dropped = some(self.status[v] == ViewStatus.dropped for v in views)
         return dropped & some(self.status[v] == ViewStatus.started for v in views)

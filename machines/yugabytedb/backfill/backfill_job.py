@@ -464,11 +464,12 @@ class BackfillJob(Machine):
         known = every(self.known[t][o] == self.permission[o] for t in Tablet for o in Index)
         return known & (self.permission[i] == Permission.index_unused)
 
+    @lemma
     @accepts(resume)
     def recorded_jobs_are_taken_up(self) -> Bool:
         """002, "Handling node restarts and leadership changes": a job need not "be restarted if there is a leadership change": it
         is taken up by the new leader when every tablet knows of its indexes, and none is on its way, whatever else that
-        leader has to do.
+        leader has to do. A lemma where there is one job, as that one ends.
         """
         recorded = some(self.job[i].is_some() for i in Index) & ~self.is_backfilling
         known = every(self.known[t][i] == self.permission[i] for t in Tablet for i in Index)

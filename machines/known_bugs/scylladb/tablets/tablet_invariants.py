@@ -88,14 +88,14 @@ class TheFenceComesWithTheCleanup(TabletCluster):
         self.tablets[t].pass_barrier()
         fenced = self.tablets[t].stage != Stage.use_new
         for n in Node:
-            self._forget(n, where=self._is_older(n, t) & fenced)
+            self._forget(n, where=self._is_older(n, t) & self.request[n].abandoned & fenced)
 
     @action(fair=WEAK)
     def clean_up(self, t: Term[Tablet], n: Term[Node]) -> None:
         """The replica removes its rows, and takes no older requests any more."""
         super().clean_up(t, n)
         for m in Node:
-            self._forget(m, where=self._is_older(m, t))
+            self._forget(m, where=self._is_older(m, t) & self.request[m].abandoned)
 
 
 @known_bug(

@@ -60,19 +60,26 @@ class WhoLeftIsMissed(TopologyControl):
         return enough & up if request is Request.join else enough
 
 
-@known_bug("001-163", STARTS, breaks=TopologyControl.replacements_begin, budgets=ONE_FAULT)
-class TheReplacedNodeIsMissed(TopologyControl):
-    """All normal nodes had to be up, also the dead one whose place was to be taken: each replace was cancelled."""
+@known_bug(
+    "001-163",
+    STARTS,
+    breaks=TopologyControl.replacements_begin,
+    sizes={Node: 3},
+    budgets=TWO_AND_A_FAULT,
+)
+class ReplacementsWaitForThePublisher(TopologyControl):
+    """Who was to replace a dead node was let in when clients could see the generation of the join before."""
 
-    def _alive_enough(self, n: Term[Node], request: Request) -> Bool:
-        enough = super()._alive_enough(n, request)
-        up = every(self._is(m, NORMAL).implies(~self.down.has(m)) for m in Node)
-        return enough & up if request is Request.replace else enough
+    @action(by=COORDINATOR, fair=Fairness.WEAK)
+    def accept_replace(self, n: Term[Node]) -> None:
+        """The node is let in, when the generation of the last join is published."""
+        super().accept_replace(n)
+        require(~self.unpublished_cdc_generations, "clients see the newest generation")
 
 
 @known_bug("001-164", STARTS, breaks=TopologyControl.removals_begin, budgets=ONE_FAULT)
 class TheRemovedNodeIsMissed(TopologyControl):
-    """The same of the dead node that was to be removed."""
+    """All normal nodes had to be up, also the dead one that was to be removed: each removal was cancelled."""
 
     def _alive_enough(self, n: Term[Node], request: Request) -> Bool:
         enough = super()._alive_enough(n, request)

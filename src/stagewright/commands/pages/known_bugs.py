@@ -47,8 +47,9 @@ def known_bugs_pages(
 
 
 def _folder(bug: KnownBug) -> str:
-    """Of the machine in `machines/`: `scylladb/tablets`."""
-    return "/".join(bug.right.__module__.split(".")[2:-1])
+    """Of the machine in `machines/`: `scylladb/tablets`; of the bugs, where that is what the right one is written for."""
+    folders = bug.right.__module__.split(".")[2:-1]
+    return "/".join(folder for folder in folders if folder != "known_bugs")
 
 
 def _file(folder: str) -> str:
