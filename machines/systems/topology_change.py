@@ -936,6 +936,7 @@ class TopologyChange(Machine):
         never_happens(finish_rollback, because="a join is given up where there are `failures`"),
         vacuous(
             CdcPublication.a_node_that_left_has_no_tokens_in_the_ring,
+            CdcPublication.joins_are_undone_when_something_has_failed,
             because="a join is given up where there are `failures`",
         ),
         vacuous(

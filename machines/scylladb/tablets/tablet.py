@@ -1490,6 +1490,7 @@ class TabletCluster(Machine):
         ),
         never_happens(change_topology, end_topology_change, because=CHANGES),
         vacuous(
+            requests_let_migrations_drain,
             topology_changes_are_not_interrupted,
             migrations_drain_before_a_topology_change,
             topology_changes_happen,

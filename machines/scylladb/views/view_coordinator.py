@@ -57,6 +57,8 @@ from stagewright.spec import (
     some,
     sometimes,
     step_property,
+    unexercised,
+    vacuous,
     volatile,
 )
 
@@ -710,5 +712,12 @@ class ViewCoordinator(Machine):
         equivalent_drop(finish_batch, "it is executed", because="a batch may be executed again"),
         equivalent_drop(
             restart, "the shard has a batch", because="a restart of an idle shard loses nothing"
+        ),
+    )
+
+    beyond_the_default_scope = unexercised(
+        vacuous(
+            work_goes_on_for_whoever_asks,
+            because="a batch that is still asked for ends where a node restarts, with `restarts`",
         ),
     )
