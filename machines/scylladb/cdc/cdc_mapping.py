@@ -241,7 +241,7 @@ class CdcMapping(Machine):
             for token in list(Token)
         )
 
-    @invariant
+    @lemma
     def base_and_log_rows_are_in_one_vnode(self) -> Bool:
         """003: "we map each token tok to a stream whose token falls into the the same vnode as tok"."""
         return every(

@@ -63,6 +63,7 @@ from stagewright.spec import (
     invariant,
     known_violations,
     leads_to,
+    lemma,
     liveness,
     many,
     never_happens,
@@ -985,7 +986,7 @@ class TabletCluster(Machine):
         """
         return (self.track != Track.tablet_migration).implies(self.tablets[t].stage == Stage.none)
 
-    @invariant
+    @lemma
     def nothing_is_pending_at_rest(self, t: Term[Tablet]) -> Bool:
         """001: a tablet that is not in transition has no new replicas."""
         at_rest = self.tablets[t].stage == Stage.none
@@ -1485,9 +1486,7 @@ class TabletCluster(Machine):
         ),
         vacuous(TabletMigration.a_failed_repair_is_drained_after_it_failed, because=REPAIRS),
         never_happens(end_compaction, because="compactions begin where there are `compactions`"),
-        vacuous(
-            compactions_have_storage, because="compactions begin where there are `compactions`"
-        ),
+        vacuous(compactions_have_storage, because="there are none without `compactions`"),
         never_happens(change_topology, end_topology_change, because=CHANGES),
         vacuous(
             requests_let_migrations_drain,
