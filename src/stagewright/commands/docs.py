@@ -91,8 +91,8 @@ def execute(args: argparse.Namespace) -> int:
     if not args.machine and not args.no_runs:
         called = {where: name for name, where in SHIPPED.items()}
         found = known_bugs_pages(KNOWN_BUGS, NOT_FOUND, called, args.timeout)
-        for file, text in found.items():
-            _write(args.out / "known-bugs" / file, text)
+        for name, text in found.items():
+            _write(args.out / "known-bugs" / name, text)
     return ExitCode.HOLDS
 
 

@@ -185,7 +185,8 @@ class OneNodeCleansUpForAll(TopologyControl):
         require(self.is_at_rest(), "the topology is at rest")
         require(self.cleanup_needed.has(n) & ~self.down.has(n), "node holds rows of lost ranges")
         require(self.fence_version == self.version, "older requests are fenced")
-        self.cleanup_needed = frozenset()
+        for m in cluster.Node:
+            self.cleanup_needed.discard(m)
 
 
 @known_bug(
