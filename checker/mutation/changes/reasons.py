@@ -42,7 +42,11 @@ def reasons_of_assignment(definition: Definition, assignment: Assignment) -> Ite
 def reasons_of_helper(definition: Definition, helper: str, text: str) -> Iterator[Reason]:
     """Why no promise minds when a helper returns something else."""
     for said in definition.equivalents:
-        if isinstance(said, EquivalentHelper) and said.within == helper and _words(said, text):
+        if (
+            isinstance(said, EquivalentHelper)
+            and said.within == helper
+            and _is_of_change(said, text)
+        ):
             yield said.reason
 
 
@@ -54,7 +58,7 @@ def reasons_of_replacement(
         if (
             isinstance(said, EquivalentReplacement)
             and said.within in of.said_in
-            and _words(said, text)
+            and _is_of_change(said, text)
         ):
             yield said.reason
 
@@ -91,7 +95,7 @@ def unknown_changes(
             yield said
 
 
-def _words(said: EquivalentHelper | EquivalentReplacement, text: str) -> bool:
+def _is_of_change(said: EquivalentHelper | EquivalentReplacement, text: str) -> bool:
     """Whether a change in words is the one that is said to be harmless; a part words it without its prefix."""
     return said.change in (text.replace(said.prefix, "") if said.prefix else text)
 

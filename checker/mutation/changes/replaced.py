@@ -15,12 +15,7 @@ from stagewright.checker.mutation.changes.reasons import (
     reasons_of_assignment,
     reasons_of_replacement,
 )
-from stagewright.spec.definition import (
-    Action,
-    Assignment,
-    Definition,
-    Requirement,
-)
+from stagewright.spec.definition import Action, Assignment, Definition, Requirement
 from stagewright.spec.nodes import (
     BOOL,
     Apply,
@@ -37,7 +32,7 @@ from stagewright.spec.source import Source
 from stagewright.spec.text.words import words
 
 Site = tuple[str, Source | None]
-"""What stands for what, in words, and in which line: a line that is said several times is changed everywhere."""
+"""What stands for what, in words, and in which line: where one line makes several expressions, all of them change."""
 
 _OTHER_QUANTITY = {
     Quantity.EVERY: Quantity.SOME,
@@ -155,9 +150,8 @@ def _mutant(
     reasons = [*reasons_of_replacement(definition, old, text)]
     if isinstance(old, Requirement):
         reasons += reasons_never(definition, action)
-    elif any(
-        reasons_of_assignment(definition, old)
-    ):  # what a fault may leave undone it may do otherwise
+    elif any(reasons_of_assignment(definition, old)):
+        # What a fault may leave undone it may do otherwise.
         reasons += reasons_of_fault(definition, action)
     return Mutant(
         Kind.REPLACE,
