@@ -10,6 +10,7 @@ from functools import partial
 
 import pytest
 
+from stagewright.checker.mutation.changes.replaced import replacements
 from stagewright.checker.mutation.changes.shared_methods import changed_helpers
 from stagewright.checker.mutation.report import MutationReport
 from stagewright.machines import SHIPPED
@@ -25,8 +26,11 @@ def test_each_reason_is_about_something(name: str) -> None:
     machine = find(name, SHIPPED)
     newest = define(machine)
     of_older = (define(machine, profile) for profile in profile_names(machine))
-    helpers = [*changed_helpers(newest, machine, partial(defined_afresh, machine, newest.profile))]
-    found = MutationReport(newest, (), (), True, False, 0.0, with_parts=helpers)
+    changes = [
+        *changed_helpers(newest, machine, partial(defined_afresh, machine, newest.profile)),
+        *(mutant for action in newest.actions for mutant in replacements(newest, action)),
+    ]
+    found = MutationReport(newest, (), (), True, False, 0.0, with_parts=changes)
     if found.unmatched:
         found = replace(found, versions=[newest, *of_older])
     assert [(reason.subject, reason.text) for reason in found.unmatched] == []
