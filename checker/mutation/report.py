@@ -19,6 +19,7 @@ from stagewright.checker.mutation.evaluation import ASSIGNED_ONCE, SURVIVES, Eva
 from stagewright.checker.mutation.fairness import Assumed
 from stagewright.checker.mutation.original import Original
 from stagewright.checker.verdicts import IN_BOUNDS
+from stagewright.spec.declarations.exercised import scope_of_difference
 from stagewright.spec.definition import (
     NO_DEADLOCK,
     CheckedAlone,
@@ -27,6 +28,7 @@ from stagewright.spec.definition import (
     Reason,
     Role,
 )
+from stagewright.spec.scope import Scope
 
 _MAY_BE_THE_SAME = frozenset({Kind.TIGHTEN, Kind.HELPER, Kind.REPLACE})
 
@@ -157,6 +159,17 @@ class MutationReport:
     def tightened(self) -> tuple[Finding, ...]:
         """The survivors that only ask for more: no promise says that what they refuse is to happen."""
         return tuple(f for f in self.findings if f.unobserved and not f.explained)
+
+    @cached_property
+    def sought_elsewhere(self) -> Mapping[str, Scope]:
+        """The properties that evaluate no mutant: each is decided at a scope of its own, which was not searched."""
+        searched = {original.scope for original in self.originals}
+        own = {
+            p.name: scope_of_difference(self.definition, p.at)
+            for p in self.definition.properties
+            if p.at is not None
+        }
+        return {name: scope for name, scope in own.items() if scope not in searched}
 
     @cached_property
     def catchers(self) -> Mapping[Catcher, int]:

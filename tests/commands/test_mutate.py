@@ -400,6 +400,24 @@ def test_scopes_are_checked_one_after_the_other(
     assert [s["scope"] for s in scopes] == ["Node=1", "Node=2"]
 
 
+def test_what_is_sought_at_another_scope_is_said_to_decide_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "lease.py"
+    witness = """
+    @sw.sometimes(at={Node: 1})
+    def it_is_held(self) -> sw.Bool:
+        return self.lease == Lease.held
+"""
+    file.write_text(LEASE.read_text() + witness)
+    run(file, "--scope", "node=2", "--kind", "lose")
+    assert "not decided here, but at Node=1: it_is_held" in capsys.readouterr().out
+    run(file, "--scope", "node=2", "--kind", "lose", "--json")
+    assert document(capsys)["sought_elsewhere"] == {"it_is_held": "Node=1"}
+    run(file, "--scope", "node=1", "--scope", "node=2", "--kind", "lose", "--json")
+    assert document(capsys)["sought_elsewhere"] == {}
+
+
 @pytest.mark.parametrize(
     ("words", "printed"),
     [

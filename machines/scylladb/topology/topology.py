@@ -873,9 +873,6 @@ class TopologyCluster(Machine):
         equivalent_loss(
             answer_read, stale_read, because="it records that a promise was broken, and none is"
         ),
-        equivalent_drop(
-            time_out, "a request is on its way", because="what is over may be given up as well"
-        ),
         equivalent_disabled(
             lose_messages,
             because="what is left of a request that its client gave up may be stored, or answered, instead",

@@ -2,6 +2,7 @@
 
     {"machine", "profile", "fingerprint", "seconds", "whole", "interrupted",
      "scopes":  [{"scope", "states", "depth", "stopped", "broken", "never_fired"}],
+     "sought_elsewhere": {property that decides nothing here: its scope, which was not searched},
      "with_parts": {part: how many mutants are checked with it alone, and not here},
      "summary": {"mutants", "caught", "unobserved", "unexplained", "undecided", "same"},
      "kinds":   {"drop": {the same}, "weaken", "skip", "lose", "replace", "swap", "helper", "edge", "disable", "tighten"},
@@ -60,6 +61,7 @@ def document_of(report: MutationReport) -> Json:
             }
             for original in report.originals
         ],
+        "sought_elsewhere": {name: str(scope) for name, scope in report.sought_elsewhere.items()},
         "with_parts": {alone.part.rstrip("."): number for alone, number in report.of_parts.items()},
         "summary": asdict(report.summary()),
         "kinds": {kind.value: asdict(report.summary(kind)) for kind in Kind},

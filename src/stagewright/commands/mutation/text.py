@@ -64,6 +64,10 @@ def _parts(report: MutationReport, *, verbose: bool) -> Iterator[RenderableType]
         if original.broken:
             text = f"    it breaks {', '.join(original.broken)} there by itself, so these properties decide nothing"
             yield Text(text, style="yellow")
+    elsewhere = report.sought_elsewhere if report.originals else {}
+    for scope in dict.fromkeys(elsewhere.values()):
+        names = ", ".join(name for name, its in elsewhere.items() if its == scope)
+        yield Text(f"  not decided here, but at {scope}: {names}", style="yellow")
     if verbose:
         caught = [f for f in report.findings if f.evaluation.fate is Fate.CAUGHT]
         yield from _section("caught", caught, "green", _caught)
