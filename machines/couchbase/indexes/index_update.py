@@ -371,7 +371,6 @@ class IndexUpdate(Machine):
         equivalent_drop(
             begin_snapshot, "documents have changed", because="a snapshot of nothing is none"
         ),
-        equivalent_loss(fail_to_map, to_map, because="a document may be mapped once more"),
         equivalent_loss(
             add_operations, removes, inserts, because="view 1 emits only one of the cities"
         ),

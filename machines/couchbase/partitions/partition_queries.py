@@ -440,9 +440,6 @@ class PartitionQueries(Machine):
 
     harmless = equivalents(
         equivalent_replacement(write, "source[p] becomes", because="what clients write is theirs"),
-        equivalent_loss(
-            ask, asked, because="what was acknowledged is remembered for the promise alone"
-        ),
         equivalent_drop(answer, "a query waits", because="without a query nothing changes"),
         equivalent_drop(
             start_updater, "updater does not run", because="an updater that starts again goes on"
