@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 
-from stagewright.checker.mutation.changes.mutants import Kind, Mutant
+from stagewright.checker.mutation.changes.kinds import Kind
+from stagewright.checker.mutation.changes.mutants import Mutant
 from stagewright.checker.mutation.evaluation import SURVIVES, Evaluation, Fate
 from stagewright.spec.definition import Definition, EquivalentDrop, Reason
 

@@ -11,7 +11,8 @@ from stagewright.checker.engines import search
 from stagewright.checker.explicit.exploration import Exploration
 from stagewright.checker.explicit.search import explore
 from stagewright.checker.limits import Limits, Stop
-from stagewright.checker.mutation.changes.mutants import Kind, Mutant
+from stagewright.checker.mutation.changes.kinds import Kind
+from stagewright.checker.mutation.changes.mutants import Mutant
 from stagewright.checker.mutation.difference import Difference, difference
 from stagewright.checker.mutation.engine import Compiled, MutantEngine
 from stagewright.checker.mutation.original import Original, kept_by

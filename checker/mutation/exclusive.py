@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 
 from stagewright.checker.check import check
 from stagewright.checker.limits import Limits
-from stagewright.checker.mutation.changes.mutants import Kind, Mutant
+from stagewright.checker.mutation.changes.kinds import Kind
+from stagewright.checker.mutation.changes.mutants import Mutant
 from stagewright.checker.mutation.checkpoint import Checkpoint
 from stagewright.checker.mutation.evaluation import Evaluation, Fate, evaluate
 from stagewright.checker.mutation.original import Original

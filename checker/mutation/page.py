@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from importlib.resources import files
 
-from stagewright.checker.mutation.changes.mutants import Kind, Mutant
+from stagewright.checker.mutation.changes.kinds import Kind
+from stagewright.checker.mutation.changes.mutants import Mutant
 from stagewright.checker.mutation.evaluation import Fate
 from stagewright.checker.mutation.report import Finding, Group, MutationReport
 from stagewright.spec.definition import Reason

@@ -12,7 +12,8 @@ from stagewright.checker.mutation.changes.columns import unknown_values
 from stagewright.checker.mutation.changes.disabled import unknown_actions
 from stagewright.checker.mutation.changes.edges import unknown_steps
 from stagewright.checker.mutation.changes.effects import unknown_joins
-from stagewright.checker.mutation.changes.mutants import Kind, Mutant
+from stagewright.checker.mutation.changes.kinds import Kind
+from stagewright.checker.mutation.changes.mutants import Mutant
 from stagewright.checker.mutation.changes.reasons import unknown_bodies, unknown_changes
 from stagewright.checker.mutation.claims import Claim, claim, deciding
 from stagewright.checker.mutation.evaluation import ASSIGNED_ONCE, SURVIVES, Evaluation, Fate

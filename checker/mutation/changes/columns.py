@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from enum import Enum
 from typing import cast
 
-from stagewright.checker.mutation.changes.mutants import Kind, Mutant, owner_of
+from stagewright.checker.mutation.changes.kinds import Kind
+from stagewright.checker.mutation.changes.mutants import Mutant, owner_of
 from stagewright.spec.definition import Definition, EquivalentValue, Reason
 from stagewright.spec.nodes import Node, children
 from stagewright.spec.sorts import (

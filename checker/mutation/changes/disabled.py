@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from stagewright.checker.mutation.changes.mutants import Kind, Mutant, part_of, with_action
+from stagewright.checker.mutation.changes.kinds import Kind
+from stagewright.checker.mutation.changes.mutants import Mutant, part_of, with_action
 from stagewright.spec.definition import Action, Definition, EquivalentDisabled, Reason, Requirement
 from stagewright.spec.nodes import FALSE
 from stagewright.spec.source import here

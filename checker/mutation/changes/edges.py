@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import cast
 
-from stagewright.checker.mutation.changes.mutants import Kind, Mutant, part_of
+from stagewright.checker.mutation.changes.kinds import Kind
+from stagewright.checker.mutation.changes.mutants import Mutant, part_of
 from stagewright.spec.definition import (
     Action,
     Assignment,

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from stagewright.checker.mutation.changes.mutants import Kind, Mutant, part_of, with_action
+from stagewright.checker.mutation.changes.kinds import Kind
+from stagewright.checker.mutation.changes.mutants import Mutant, part_of, with_action
 from stagewright.checker.mutation.changes.reasons import reasons_of_assignment
 from stagewright.spec.definition import (
     Action,

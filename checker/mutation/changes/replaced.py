@@ -10,7 +10,8 @@ from functools import partial
 
 from stagewright.checker.mutation.changes.disabled import reasons_never, reasons_of_fault
 from stagewright.checker.mutation.changes.expressions import with_child
-from stagewright.checker.mutation.changes.mutants import Kind, Mutant, with_action
+from stagewright.checker.mutation.changes.kinds import Kind
+from stagewright.checker.mutation.changes.mutants import Mutant, with_action
 from stagewright.checker.mutation.changes.reasons import (
     reasons_of_assignment,
     reasons_of_replacement,

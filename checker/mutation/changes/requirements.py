@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from stagewright.checker.mutation.changes.mutants import Kind, Mutant, with_action
+from stagewright.checker.mutation.changes.kinds import Kind
+from stagewright.checker.mutation.changes.mutants import Mutant, with_action
 from stagewright.checker.mutation.changes.reasons import reasons_of_requirement
 from stagewright.spec.definition import Action, Definition, Requirement
 from stagewright.spec.nodes import (

@@ -17,7 +17,8 @@ from types import FunctionType, ModuleType
 from typing import Any, cast
 
 from stagewright.checker.mutation.changes.expressions import Change, changed, changes
-from stagewright.checker.mutation.changes.mutants import Kind, Mutant, owner_of
+from stagewright.checker.mutation.changes.kinds import Kind
+from stagewright.checker.mutation.changes.mutants import Mutant, owner_of
 from stagewright.checker.mutation.changes.reasons import reasons_of_helper
 from stagewright.spec.declarations.actions import member_of
 from stagewright.spec.declarations.records import Holder

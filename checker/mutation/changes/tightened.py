@@ -14,7 +14,8 @@ from functools import partial
 
 from stagewright.checker.mutation.changes.disabled import reasons_never
 from stagewright.checker.mutation.changes.edges import Steps, steps_of
-from stagewright.checker.mutation.changes.mutants import Kind, Mutant, part_of, with_action
+from stagewright.checker.mutation.changes.kinds import Kind
+from stagewright.checker.mutation.changes.mutants import Mutant, part_of, with_action
 from stagewright.spec.definition import Action, AnyValue, Definition, Requirement
 from stagewright.spec.nodes import (
     BOOL,

@@ -6,7 +6,7 @@ import pytest
 from tests.checker.mutation.machines import evaluated, mutants_of, mutated
 
 from stagewright.checker.mutation.changes.disabled import unknown_actions
-from stagewright.checker.mutation.changes.mutants import Kind
+from stagewright.checker.mutation.changes.kinds import Kind
 from stagewright.checker.mutation.evaluation import Fate
 from stagewright.checker.mutation.report import hint
 from stagewright.spec import (

@@ -21,7 +21,7 @@ from tests.checker.mutation.machines import (
 )
 
 from stagewright.checker.limits import Limits
-from stagewright.checker.mutation.changes.mutants import Kind
+from stagewright.checker.mutation.changes.kinds import Kind
 from stagewright.checker.mutation.claims import Claim
 from stagewright.checker.mutation.evaluation import ASSIGNED_ONCE, Fate, counterexample
 from stagewright.checker.mutation.original import original_at

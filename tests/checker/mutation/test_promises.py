@@ -11,7 +11,7 @@ from tests.checker.mutation.machines import mutants_of
 
 from stagewright.checker.limits import Limits
 from stagewright.checker.mutation import evaluation
-from stagewright.checker.mutation.changes.mutants import Kind
+from stagewright.checker.mutation.changes.kinds import Kind
 from stagewright.checker.mutation.difference import Difference, difference
 from stagewright.checker.mutation.engine import MutantEngine
 from stagewright.checker.mutation.evaluation import Evaluation, Fate

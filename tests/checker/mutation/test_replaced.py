@@ -7,7 +7,7 @@ from typing import Self
 import pytest
 from tests.checker.mutation.machines import Light, evaluated, mutants_of, mutated
 
-from stagewright.checker.mutation.changes.mutants import Kind
+from stagewright.checker.mutation.changes.kinds import Kind
 from stagewright.checker.mutation.changes.reasons import unknown_changes
 from stagewright.checker.mutation.evaluation import Fate
 from stagewright.spec import (

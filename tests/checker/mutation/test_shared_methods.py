@@ -7,7 +7,8 @@ from typing import Self
 import pytest
 from tests.checker.mutation.machines import mutants_of, mutated
 
-from stagewright.checker.mutation.changes.mutants import Kind, Mutant, all_mutants, changed_actions
+from stagewright.checker.mutation.changes.kinds import Kind
+from stagewright.checker.mutation.changes.mutants import Mutant, all_mutants, changed_actions
 from stagewright.checker.mutation.evaluation import Fate
 from stagewright.spec import (
     Bool,

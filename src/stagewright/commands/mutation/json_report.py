@@ -29,7 +29,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from stagewright.checker.mutation.changes.mutants import Kind
+from stagewright.checker.mutation.changes.kinds import Kind
 from stagewright.checker.mutation.claims import Claim
 from stagewright.checker.mutation.fairness import Assumed
 from stagewright.checker.mutation.report import Finding, MutationReport, hint

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stagewright.checker.mutation.changes.kinds import Kind
 from stagewright.commands.console.exit_codes import ExitCode
 from stagewright.commands.console.machine_flags import (
     add_machine,
@@ -39,18 +40,6 @@ _GRAVITY = (
     ExitCode.INTERRUPTED,
     ExitCode.VIOLATED,
     ExitCode.BAD_INPUT,
-)
-_KINDS = (
-    "drop",
-    "weaken",
-    "skip",
-    "lose",
-    "replace",
-    "swap",
-    "helper",
-    "edge",
-    "disable",
-    "tighten",
 )
 _SECONDS_EACH = 60.0
 _STATES = 2_000_000
@@ -114,7 +103,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=N,...",
         help="check at this scope (repeatable)",
     )
-    add("--kind", action="append", default=[], choices=_KINDS, help="only mutants of this kind")
+    add(
+        "--kind",
+        action="append",
+        default=[],
+        choices=[kind.value for kind in Kind],
+        help="only mutants of this kind",
+    )
     add("--action", action="append", default=[], metavar="NAME", help="only mutants of this action")
     add(
         "--mutant",

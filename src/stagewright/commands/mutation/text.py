@@ -9,7 +9,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from stagewright.checker.mutation.changes.mutants import Kind, Mutant
+from stagewright.checker.mutation.changes.kinds import Kind
+from stagewright.checker.mutation.changes.mutants import Mutant
 from stagewright.checker.mutation.claims import Claim
 from stagewright.checker.mutation.evaluation import Fate
 from stagewright.checker.mutation.fairness import Assumed

@@ -7,7 +7,8 @@ from random import Random
 import pytest
 
 from stagewright.checker.limits import Limits
-from stagewright.checker.mutation.changes.mutants import Kind, all_mutants
+from stagewright.checker.mutation.changes.kinds import Kind
+from stagewright.checker.mutation.changes.mutants import all_mutants
 from stagewright.checker.mutation.evaluation import Fate
 from stagewright.checker.mutation.original import original_at
 from stagewright.checker.mutation.report import Finding, MutationReport
