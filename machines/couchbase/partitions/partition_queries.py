@@ -79,7 +79,11 @@ class PartitionQueries(Machine):
     queries = budget(1, doc="queries")
     monitors = budget(1, doc="updates of a partition that somebody waits for")
 
-    exercised_at = scopes({}, {Partition: 1, requests: 5, queries: 2, writes: 3})
+    exercised_at = scopes(
+        {},
+        {Partition: 1, requests: 5, queries: 2, writes: 3},
+        {requests: 4, writes: 1, monitors: 0},
+    )
 
     index = part(PartitionGroup)
     source = per(Partition, number(0, LAST_SEQ))  # the highest sequence number of the partition
@@ -351,6 +355,23 @@ class PartitionQueries(Machine):
         """Who asks for a partition whose index is behind the documents, by one as by several, is not told at once."""
         asks = (self.listener[p] == 0) & (after.listener[p] > 0)
         return asks & (self.index.group[p].content.seq + 1 == after.listener[p])
+
+    @sometimes
+    def who_asks_waits_for_what_is_paused(self, after: Self, p: Term[Partition]) -> Bool:
+        """004, unindexable: "the indexing is stopped": who asks for a partition that is behind is not told that all is indexed
+        as long as nothing more is.
+        """
+        asks = (self.listener[p] == 0) & (after.listener[p] > 0)
+        return asks & self.index.paused.has(p)
+
+    @sometimes
+    def who_asks_waits_for_what_is_pending(self, after: Self, p: Term[Partition]) -> Bool:
+        """004: a partition is changed to active on its new server once "it is fully indexed": nor is one told so for which there
+        is no sequence number yet, as it is still cleaned up.
+        """
+        asks = (self.listener[p] == 0) & (after.listener[p] > 0)
+        pending = self.index.group[p].pending_active | self.index.group[p].pending_passive
+        return asks & pending
 
     @step_property
     def who_asks_waits_for_all_that_is_there(self, after: Self, p: Term[Partition]) -> Bool:

@@ -432,10 +432,12 @@ class PartitionReplicas(Machine):
 
     @liveness
     def copies_are_cleaned_up(self, p: Term[Partition]) -> LeadsTo:
-        """004, the last row of the table of a failover: "replica index: not-present"."""
-        return leads_to(
-            self.replica.group[p].abit & ~self.on_transfer.has(p), ~self.replica.group[p].abit
-        )
+        """004, the last row of the table of a failover: "replica index: not-present"; the same of one that was never queried:
+        the view engine "just follows the instructions it gets from the cluster manager", who has given it up.
+        """
+        entry = self.replica.group[p]
+        there, wanted = entry.abit | entry.pbit, self.replicas.has(p)
+        return leads_to(there & ~wanted, ~there | wanted)
 
     # -- what older versions break ---------------------------------------------------------------------
 

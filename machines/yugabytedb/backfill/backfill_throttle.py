@@ -279,6 +279,18 @@ class BackfillThrottle(Machine):
         """002, "Checkpointing": the master persists what one tablet has answered, whatever others are at."""
         return self.request[task] == Request.answered
 
+    @accepts(ask)
+    def tablets_are_asked_independently(self, task: Term[Task]) -> Bool:
+        """002, "The index backfill process": "the backfill process on any tablet can proceed independent of the others": the
+        master issues "futher RPCs as necessary" without waiting for the answers of other tablets.
+        """
+        return (self.request[task] == Request.none) & (self.recorded[task] < ROWS)
+
+    @accepts(time_out)
+    def late_requests_are_made_again(self, task: Term[Task]) -> Bool:
+        """The same of a request whose deadline has passed: nobody else has to come to an end before."""
+        return self.request[task] == Request.late
+
     @step_property
     def checkpoints_only_advance(self, after: Self, task: Term[Task]) -> Bool:
         """002: "The entire build process should not need to restart"."""
