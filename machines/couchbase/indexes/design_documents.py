@@ -314,9 +314,6 @@ class DesignDocuments(Machine):
         equivalent_drop(remove_file, "there is the file", because="what is gone stays gone"),
         equivalent_loss(crash, groups, asked, because="a crash that loses less"),
         equivalent_drop(
-            ask, "the last query is answered", because="what becomes of it the next one shows"
-        ),
-        equivalent_drop(
             ask,
             "the design document says so",
             because="it may have said so when the query was sent",

@@ -44,6 +44,7 @@ from stagewright.spec import (
     lemma,
     liveness,
     number,
+    only_when,
     optional,
     part,
     per,
@@ -369,6 +370,7 @@ class PartitionQueries(Machine):
         """004: a partition is changed to active on its new server once "it is fully indexed": nor is one told so for which there
         is no sequence number yet, as it is still cleaned up.
         """
+        only_when(self.release.pending_transition)
         asks = (self.listener[p] == 0) & (after.listener[p] > 0)
         pending = self.index.group[p].pending_active | self.index.group[p].pending_passive
         return asks & pending

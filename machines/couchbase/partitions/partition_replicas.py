@@ -436,8 +436,8 @@ class PartitionReplicas(Machine):
         the view engine "just follows the instructions it gets from the cluster manager", who has given it up.
         """
         entry = self.replica.group[p]
-        there, wanted = entry.abit | entry.pbit, self.replicas.has(p)
-        return leads_to(there & ~wanted, ~there | wanted)
+        left = entry.abit & ~self.on_transfer.has(p) | entry.pbit & ~self.replicas.has(p)
+        return leads_to(left, ~left)
 
     # -- what older versions break ---------------------------------------------------------------------
 

@@ -25,7 +25,6 @@ from stagewright.machines.couchbase.indexes.index_update import (
 from stagewright.machines.couchbase.partitions.group_states import Partition, PartitionState, Role
 from stagewright.machines.couchbase.partitions.partition_index import PartitionIndex
 from stagewright.machines.couchbase.partitions.partition_merge import (
-    Node as MergedNode,
     OnError,
     PartitionMerge,
     Producer,
@@ -95,12 +94,12 @@ class OneErrorIsListed(PartitionMerge):
     """The first error is listed with the rows; the other nodes that fail are taken for through."""
 
     @action(fair=WEAK)
-    def list_error(self, n: Term[MergedNode]) -> None:
+    def list_error(self, n: Term[Node]) -> None:
         require(self.producer[n] == Producer.failed, "node has failed")
         require(self.errors.is_empty(), "no error is listed")
         self.errors.add(n)
 
-    def _is_through(self, n: Term[MergedNode]) -> Bool:
+    def _is_through(self, n: Term[Node]) -> Bool:
         listed = self._has_failed(n) & ~self.errors.is_empty() & (self.on_error == OnError.go_on)
         return (self.producer[n] == Producer.through) | listed
 
