@@ -507,9 +507,10 @@ class IndexCompaction(Machine):
         fragmented = self.fragmentation >= THRESHOLD
         return leads_to(fragmented, ~fragmented)
 
+    @lemma
     @liveness
     def the_previous_file_is_removed(self, f: Term[FileNumber]) -> LeadsTo:
-        """004: the group process switches "to the new index file and previous one is removed"."""
+        """004: the group process switches "to the new index file and previous one is removed". A lemma: that can be done at once."""
         left = self.there[f] & (self.file != f)
         return leads_to(left, ~left)
 

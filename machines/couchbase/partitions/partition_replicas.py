@@ -370,10 +370,11 @@ class PartitionReplicas(Machine):
         """004: "Started indexing partition on main index": "passive, indexable" there. A lemma: transfers start at once."""
         return self.on_transfer.has(p) & self._is_row(p, Failover.started)
 
+    @lemma
     @sometimes
     def a_transfer_is_completed(self, p: Term[Partition]) -> Bool:
         """004: "Indexing on main index completed": "active, indexable" there, and "replica index:
-        not-present".
+        not-present". A lemma: transfers end, and copies are cleaned up.
         """
         return self._is_wanted(p) & self._is_row(p, Failover.completed)
 

@@ -111,7 +111,6 @@ class OneErrorIsListed(PartitionMerge):
     budgets={
         PartitionQueries.requests: 4,
         PartitionQueries.writes: 1,
-        PartitionQueries.monitors: 0,
     },
 )
 class TriggersGoWithThePendingTransition(PartitionQueries):
@@ -241,12 +240,7 @@ class GroupsEndWithADefinition(DesignDocuments):
     "004-180",
     COMPACTION,
     breaks=IndexCompaction.trees_are_copied_once,
-    sizes={Partition: 1},
-    budgets={
-        IndexCompaction.requests: 0,
-        IndexCompaction.crashes: 0,
-        IndexCompaction.lost_headers: 0,
-    },
+    budgets={IndexCompaction.crashes: 0, IndexCompaction.lost_headers: 0},
 )
 class TreesAreCopiedAgain(IndexCompaction):
     """An updater ends while the compactor catches up: it copies the trees again, and never comes to an end under updates."""
@@ -265,11 +259,7 @@ class TreesAreCopiedAgain(IndexCompaction):
     "004-181",
     COMPACTION,
     breaks=IndexCompaction.previous_files_are_removed_at_once,
-    budgets={
-        IndexCompaction.requests: 0,
-        IndexCompaction.crashes: 0,
-        IndexCompaction.lost_headers: 0,
-    },
+    budgets={IndexCompaction.crashes: 0, IndexCompaction.lost_headers: 0},
 )
 class PreviousFilesWaitForTheUpdater(IndexCompaction):
     """The previous file is removed when the index is up to date: where documents always change it stays, and no other follows."""

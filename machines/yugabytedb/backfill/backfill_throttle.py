@@ -229,9 +229,12 @@ class BackfillThrottle(Machine):
         waits = (self.request[task] == Request.queued) & (self.elapsed[task] == 0)
         return waits & free & ~rival
 
+    @lemma
     @sometimes
     def servers_work_in_parallel(self) -> Bool:
-        """002, Design Goals: the build is distributed, "utilizing multiple/all nodes in the cluster"."""
+        """002, Design Goals: the build is distributed, "utilizing multiple/all nodes in the cluster". A lemma: tablets are asked
+        independently, and free slots are given.
+        """
         return every(self._running(s) == SLOTS for s in Server)
 
     @invariant
