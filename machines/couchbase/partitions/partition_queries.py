@@ -462,7 +462,6 @@ class PartitionQueries(Machine):
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
-        equivalent_replacement(write, "source[p] becomes", because="what clients write is theirs"),
         equivalent_drop(answer, "a query waits", because="without a query nothing changes"),
         equivalent_drop(
             start_updater, "updater does not run", because="an updater that starts again goes on"
