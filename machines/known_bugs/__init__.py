@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from stagewright.machines.known_bugs.couchbase import (
     design_documents,
+    engine_held_up,
     index_compaction,
     index_file,
     index_files,
@@ -82,6 +83,7 @@ from stagewright.machines.known_bugs.yugabytedb import (
     backfill,
     backfill_jobs,
     build_results,
+    builds_held_up,
     builds_refused,
     index_build,
     index_readers,
@@ -116,6 +118,7 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *index_tree.BUGS,
     *index_triggers.BUGS,
     *design_documents.BUGS,
+    *engine_held_up.BUGS,
     *index_update.BUGS,
     *index_build.BUGS,
     *index_readers.BUGS,
@@ -123,6 +126,7 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *index_statements.BUGS,
     *index_status.BUGS,
     *build_results.BUGS,
+    *builds_held_up.BUGS,
     *builds_refused.BUGS,
     *job_records.BUGS,
     *job_steps.BUGS,

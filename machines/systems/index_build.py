@@ -43,6 +43,7 @@ from stagewright.spec import (
     Term,
     accepts,
     action,
+    always_reachable,
     bounded,
     budget,
     checked_alone,
@@ -154,6 +155,10 @@ class IndexBuild(Machine):
             restricted(
                 BackfillJob.tablets_are_independent,
                 because="a chunk that finds two rows with one key does not go on: it fails the index",
+            ),
+            restricted(
+                BackfillJob.read_times_wait_for_nothing_else,
+                because="GetSafeTime waits for transactions that leave the index out",
             ),
         ),
     )
@@ -403,6 +408,13 @@ class IndexBuild(Machine):
         """002: "the status (IN-PROGRESS, SUCCESS, FAILED)": the last two are the end, whoever leads."""
         final = self.answered.any_of(Status.success, Status.failed)
         return final.implies(after.answered == self.answered)
+
+    @always_reachable
+    def clients_can_learn_the_result(self) -> Bool:
+        """002: "It would be possible to query and determine the status (IN-PROGRESS, SUCCESS, FAILED)": whoever leads by now, and
+        whether the index is still there, who asks in the end does not hear IN-PROGRESS.
+        """
+        return self.answered.any_of(Status.success, Status.failed)
 
     @invariant
     def checkpoints_stand_for_entries(self, r: Term[Row], k: Term[Key]) -> Bool:

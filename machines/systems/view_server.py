@@ -103,12 +103,8 @@ class ViewServer(Machine):
 
     indexes = part(
         PartitionReplicas,
-        # here replicas are indexed whatever the file does: `replicas_are_indexed_while_the_file_is_copied`,
-        # and what is removed waits for the switch to a new file: `partitions_move_out_at_any_time`
-        without=(
-            PartitionReplicas.replicas_are_indexed_before_they_are_queried,
-            PartitionReplicas.partitions_are_removed_during_a_transfer,
-        ),
+        # here what is removed waits for the switch to a new file: `partitions_move_out_at_any_time`
+        without=(PartitionReplicas.partitions_are_removed_during_a_transfer,),
     )
     file = part(
         FileOfMainIndex,
@@ -348,12 +344,13 @@ class ViewServer(Machine):
         paused = self.indexes.main.paused.has(p)
         return leads_to(paused, ~paused)
 
+    @lemma
     @sometimes(at={Partition: 1})
     def replicas_are_indexed_while_the_file_is_copied(
         self, after: Self, p: Term[Partition]
     ) -> Bool:
         """004: "everything written above also applies to the replica partitions": they are indexed whatever the
-        compactor of the main index does.
+        compactor of the main index does. A lemma: no replica that is behind waits for it.
         """
         before, then = self.indexes.replica.group[p], after.indexes.replica.group[p]
         copies = self.file.compactor == Compactor.copying
@@ -366,9 +363,12 @@ class ViewServer(Machine):
         ends = self.indexes.on_transfer.has(p) & after.indexes.main.group[p].abit
         return ends & (self.file.compactor == Compactor.catching_up)
 
+    @lemma
     @sometimes(at={Partition: 1})
     def both_updaters_are_at_work(self, after: Self, p: Term[Partition]) -> Bool:
-        """004: "one updater instance per group server": the replica index is updated while the main index is, too."""
+        """004: "one updater instance per group server": the replica index is updated while the main index is, too. A lemma:
+        no replica that is behind waits for the other updater.
+        """
         updates = self.file.updating.is_some() & ~self.file.written.is_empty()
         before, then = self.indexes.replica.group[p], after.indexes.replica.group[p]
         return updates & (then.content.seq > before.content.seq)

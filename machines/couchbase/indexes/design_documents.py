@@ -219,6 +219,15 @@ class DesignDocuments(Machine):
         return goes_on.implies(after.reading == self.reading)
 
     @step_property
+    def groups_outlast_other_definitions(self, after: Self, file: Term[File]) -> Bool:
+        """004: several definitions are "present at a time for query request handling": who writes a design document, or deletes
+        it, ends no group server whose file a running query reads, or another design document has.
+        """
+        changed = some(self.definition[d] != after.definition[d] for d in DesignDocument)
+        needed = (self.reading == file) | after._is_used(file)
+        return (changed & self.groups.has(file) & needed).implies(after.groups.has(file))
+
+    @step_property
     def a_file_stays_while_it_is_needed(self, after: Self, file: Term[File]) -> Bool:
         """A design document that is changed or deleted takes no index away from another one with its definition."""
         needed = some(
@@ -304,9 +313,6 @@ class DesignDocuments(Machine):
         equivalent_loss(delete, definition, because=CLIENTS),
         equivalent_drop(remove_file, "there is the file", because="what is gone stays gone"),
         equivalent_loss(crash, groups, asked, because="a crash that loses less"),
-        equivalent_drop(
-            ask, "the last query is answered", because="what becomes of it the next one shows"
-        ),
         equivalent_drop(
             ask,
             "the design document says so",

@@ -438,6 +438,16 @@ class IndexCompaction(Machine):
         return stays.implies(after.rows_of(p) >= self.rows_of(p))
 
     @step_property
+    def trees_are_copied_once(self, after: Self) -> Bool:
+        """004: "Immediately after view compactor rewrites the current btrees to a new file, it will start performing delta changes
+        application": what comes meanwhile is applied to the copy, which is not made anew for it.
+        """
+        copies = self.compactor != Compactor.none
+        return (copies & (after.compactor == Compactor.copying)).implies(
+            self.compactor == Compactor.copying
+        )
+
+    @step_property
     def a_file_is_as_fragmented_as_it_is(self, after: Self) -> Bool:
         """004: fragmentation is that of the file: it is gone with the file, and not when a compactor starts, or stops."""
         less = after.fragmentation < self.fragmentation
@@ -497,9 +507,10 @@ class IndexCompaction(Machine):
         fragmented = self.fragmentation >= THRESHOLD
         return leads_to(fragmented, ~fragmented)
 
+    @lemma
     @liveness
     def the_previous_file_is_removed(self, f: Term[FileNumber]) -> LeadsTo:
-        """004: the group process switches "to the new index file and previous one is removed"."""
+        """004: the group process switches "to the new index file and previous one is removed". A lemma: that can be done at once."""
         left = self.there[f] & (self.file != f)
         return leads_to(left, ~left)
 
@@ -571,6 +582,13 @@ class IndexCompaction(Machine):
         """
         caught_up = (self.compactor == Compactor.catching_up) & self.sort_files.is_empty()
         return caught_up & self.updating.is_none()
+
+    @accepts(remove_previous)
+    def previous_files_are_removed_at_once(self, f: Term[FileNumber]) -> Bool:
+        """004: the group process "will switch to the new index file and previous one is removed": whatever there is to index, or
+        to clean up, of which there may be no end.
+        """
+        return self.there[f] & (f.next == self.file)
 
     @lemma
     @accepts(switch_file)

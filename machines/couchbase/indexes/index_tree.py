@@ -289,6 +289,13 @@ class IndexTree(Machine):
         """The same of a partition that is to be removed, active or passive, whichever other one is being removed."""
         return self.state[p].any_of(PartitionState.active, PartitionState.passive)
 
+    @accepts(finish_cleanup)
+    def partitions_are_gone_when_their_rows_are(self, p: Term[Partition]) -> Bool:
+        """004: "After cleanup a partition will not be part of the index any more": it waits for no other one that is cleaned up."""
+        written = self.changed.is_empty() & ~self.root_changed
+        rows = some(self.row[key] == p for key in each(Key))
+        return (self.state[p] == PartitionState.cleanup) & written & ~rows
+
     @invariant
     def a_bitmask_is_that_of_the_rows(self, n: Term[KVNode], p: Term[Partition]) -> Bool:
         """004: "For KV-node, its the union of all vbuckets of data present in that node"."""

@@ -358,6 +358,14 @@ class IndexUpdate(Machine):
         """
         return self.to_map.is_some() & self.to_write.is_some()
 
+    @sometimes(at={crashes: 0})
+    def a_map_error_is_of_one_change(self, after: Self, d: Term[Document]) -> Bool:
+        """004: the writer queue has "one item per updated document (if there were no errors)": a document for which a map
+        function has failed is mapped again when it is updated.
+        """
+        mapped = (self.to_map == d) & (after.to_write == d)
+        return mapped & self.failed.has(d) & ~after.failed.has(d)
+
     @sometimes
     def an_initial_build_has_several_documents(self) -> Bool:
         """All that is there goes into one build, bottom up."""

@@ -476,10 +476,16 @@ class PartitionIndex(Machine):
 
     @accepts(index_mutation)
     def updates_go_on_under_requests(self, p: Term[Partition]) -> Bool:
-        """004: "updates can happen to the index file anytime": the updater writes while the group process does."""
+        """004: "updates can happen to the index file anytime": the updater writes while the group process does; at most until
+        its batch, which may be small, is taken over.
+        """
         known = self.updating[p].abit | self.updating[p].pbit
         behind = self.updating[p].content.seq < self.source[p]
-        return self.updater & known & self.updating[p].content.in_seqs & behind
+        written = some(
+            self.updating[q].content.rows != self.index.group[q].content.rows for q in Partition
+        )
+        there = known & self.updating[p].content.in_seqs & behind
+        return self.updater & there & ~written
 
     @accepts(start_cleaner)
     def cleanups_start_while_documents_change(self, p: Term[Partition]) -> Bool:
@@ -518,6 +524,15 @@ class PartitionIndex(Machine):
     def the_index_of_a_partition_only_grows(self, after: Self, p: Term[Partition]) -> Bool:
         """004: indexing starts "from last indexed sequence", whether active or passive until then."""
         return self._falls_back(after) | self.index.only_grows(after.index, p)
+
+    @step_property
+    def a_rollback_goes_to_a_header(self, after: Self, p: Term[Partition]) -> Bool:
+        """004: a header has the "vbucket seqence numbers" of all partitions, "from which sequences we need to start reading": as
+        documents of one are lost, no other goes back further than that.
+        """
+        stays = self._has(p) & after._has(p) & ~self._crashes(after)
+        seq, then = self.index.group[p].content.seq, after.index.group[p].content.seq
+        return stays.implies((then >= seq) | (then >= self.earlier[p].content.seq))
 
     @step_property
     def an_unindexable_partition_stays_as_it_is(self, after: Self, p: Term[Partition]) -> Bool:

@@ -47,6 +47,7 @@ from stagewright.spec import (
     optional,
     per,
     require,
+    scopes,
     set_of,
     some,
     step_property,
@@ -91,6 +92,8 @@ class PartitionMerge(Machine):
     """
 
     failures = fault_budget(1, doc="nodes that fail while they send")
+
+    exercised_at = scopes({}, {failures: 2})
 
     # the node that has the row; none: there is no such row
     at = constant(per(Row, optional(Node, init=ANY)))

@@ -44,6 +44,7 @@ from stagewright.spec import (
     lemma,
     liveness,
     number,
+    only_when,
     optional,
     part,
     per,
@@ -79,7 +80,11 @@ class PartitionQueries(Machine):
     queries = budget(1, doc="queries")
     monitors = budget(1, doc="updates of a partition that somebody waits for")
 
-    exercised_at = scopes({}, {Partition: 1, requests: 5, queries: 2, writes: 3})
+    exercised_at = scopes(
+        {},
+        {Partition: 1, requests: 5, queries: 2, writes: 3},
+        {requests: 4, writes: 1},
+    )
 
     index = part(PartitionGroup)
     source = per(Partition, number(0, LAST_SEQ))  # the highest sequence number of the partition
@@ -352,6 +357,24 @@ class PartitionQueries(Machine):
         asks = (self.listener[p] == 0) & (after.listener[p] > 0)
         return asks & (self.index.group[p].content.seq + 1 == after.listener[p])
 
+    @sometimes(at={Partition: 1, queries: 0})
+    def who_asks_waits_for_what_is_paused(self, after: Self, p: Term[Partition]) -> Bool:
+        """004, unindexable: "the indexing is stopped": who asks for a partition that is behind is not told that all is indexed
+        as long as nothing more is.
+        """
+        asks = (self.listener[p] == 0) & (after.listener[p] > 0)
+        return asks & self.index.paused.has(p)
+
+    @sometimes(at={Partition: 1, queries: 0})
+    def who_asks_waits_for_what_is_pending(self, after: Self, p: Term[Partition]) -> Bool:
+        """004: a partition is changed to active on its new server once "it is fully indexed": nor is one told so for which there
+        is no sequence number yet, as it is still cleaned up.
+        """
+        only_when(self.release.pending_transition)
+        asks = (self.listener[p] == 0) & (after.listener[p] > 0)
+        pending = self.index.group[p].pending_active | self.index.group[p].pending_passive
+        return asks & pending
+
     @step_property
     def who_asks_waits_for_all_that_is_there(self, after: Self, p: Term[Partition]) -> Bool:
         """004: a partition is changed to active on its new server once "it is fully indexed": who waits for that waits for
@@ -439,7 +462,6 @@ class PartitionQueries(Machine):
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
-        equivalent_replacement(write, "source[p] becomes", because="what clients write is theirs"),
         equivalent_drop(answer, "a query waits", because="without a query nothing changes"),
         equivalent_drop(
             start_updater, "updater does not run", because="an updater that starts again goes on"

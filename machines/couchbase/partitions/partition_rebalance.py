@@ -114,6 +114,7 @@ class PartitionRebalance(Machine):
     exercised_at = scopes(
         {Partition: 1, writes: 3, moves: 1},
         {Partition: 1, queries: 2},
+        {Partition: 1, writes: 2, stops: 0},
         {writes: 0, moves: 1, stops: 0},
         {Node: 3, Partition: 1, writes: 0, stops: 0, queries: 0},
     )
@@ -378,6 +379,16 @@ class PartitionRebalance(Machine):
             for p in Partition
         )
         return self.querying & ~self.answered.has(n) & has_it
+
+    @accepts(answer)
+    def what_is_indexed_is_returned_at_once(self, n: Term[Node]) -> Bool:
+        """004, unindexable: "A view query will return the results that are currently indexed": one that does not ask for the
+        newest waits neither for an index that is paused, nor for one that is behind.
+        """
+        there = every(
+            (self.wanted_from[p] == n).implies(self.nodes[n].group[p].abit) for p in Partition
+        )
+        return self.querying & ~self.answered.has(n) & ~self.newest & there
 
     @accepts(replicate)
     def documents_move_whatever_the_index_does(self, p: Term[Partition], n: Term[Node]) -> Bool:

@@ -370,10 +370,11 @@ class PartitionReplicas(Machine):
         """004: "Started indexing partition on main index": "passive, indexable" there. A lemma: transfers start at once."""
         return self.on_transfer.has(p) & self._is_row(p, Failover.started)
 
+    @lemma
     @sometimes
     def a_transfer_is_completed(self, p: Term[Partition]) -> Bool:
         """004: "Indexing on main index completed": "active, indexable" there, and "replica index:
-        not-present".
+        not-present". A lemma: transfers end, and copies are cleaned up.
         """
         return self._is_wanted(p) & self._is_row(p, Failover.completed)
 
@@ -432,10 +433,12 @@ class PartitionReplicas(Machine):
 
     @liveness
     def copies_are_cleaned_up(self, p: Term[Partition]) -> LeadsTo:
-        """004, the last row of the table of a failover: "replica index: not-present"."""
-        return leads_to(
-            self.replica.group[p].abit & ~self.on_transfer.has(p), ~self.replica.group[p].abit
-        )
+        """004, the last row of the table of a failover: "replica index: not-present"; the same of one that was never queried:
+        the view engine "just follows the instructions it gets from the cluster manager", who has given it up.
+        """
+        entry = self.replica.group[p]
+        left = entry.abit & ~self.on_transfer.has(p) | entry.pbit & ~self.replicas.has(p)
+        return leads_to(left, ~left)
 
     # -- what older versions break ---------------------------------------------------------------------
 

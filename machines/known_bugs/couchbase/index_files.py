@@ -229,7 +229,7 @@ class CompactionIsForOperators(IndexCompaction):
 @known_bug(
     "004-21",
     'design document 004: "switching to the new index file and previous one is removed"',
-    breaks=IndexCompaction.the_previous_file_is_removed,
+    breaks=IndexCompaction.previous_files_are_removed_at_once,
 )
 class TheNextCompactionRemovesIt(IndexCompaction):
     """The previous file is removed as the next compaction is due: until then the disk has both."""

@@ -218,7 +218,7 @@ class TheReplicaIsIndexedOn(PartitionReplicas):
 @known_bug(
     "004-34",
     FAILOVER,
-    breaks=PartitionReplicas.a_transfer_is_completed,
+    breaks=PartitionReplicas.copies_are_cleaned_up,
     sizes={Partition: 1},
     budgets={PartitionReplicas.requests: 2},
 )

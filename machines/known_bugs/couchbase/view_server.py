@@ -95,7 +95,7 @@ class PausedPartitionsAreNotCopied(ViewServer):
 @known_bug(
     "K5-two",
     "design document 004, index updater operation",
-    breaks=ViewServer.both_updaters_are_at_work,
+    breaks="indexes.replicas_are_indexed_before_they_are_queried",
     sizes={Partition: 1},
     budgets={ViewServer.crashes: 0},
 )
@@ -218,7 +218,7 @@ class ActivationsWaitForTheCompactor(ViewServer):
 @known_bug(
     "004-48",
     "design document 004, index compaction",
-    breaks=ViewServer.replicas_are_indexed_while_the_file_is_copied,
+    breaks="indexes.replicas_are_indexed_before_they_are_queried",
     sizes={Partition: 1},
     budgets={ViewServer.crashes: 0},
 )

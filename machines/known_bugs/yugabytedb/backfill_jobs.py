@@ -19,13 +19,14 @@ from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
     budgets={BackfillJobs.faults: 0},
 )
 class LeaderScansOneTable(BackfillJobs):
-    """The leader has one read time: a table whose tablets are to be scanned waits for the scan of another one."""
+    """The leader has one read time: a table asks for its own when no other one is scanned."""
 
     @action(by=MASTER, fair=WEAK)
-    def choose_read_time(self, b: Term[BaseTable]) -> None:
-        scans = some(self.jobs[c].step == Step.backfill_tablets for c in BaseTable)
+    def find_no_splits(self, b: Term[BaseTable]) -> None:
+        steps = (Step.get_safe_time, Step.backfill_tablets)
+        scans = some(self.jobs[c].step.any_of(*steps) for c in BaseTable)
         require(~scans, "no other table is scanned")
-        self.jobs[b].choose_read_time()
+        self.jobs[b].find_no_splits()
 
 
 @known_bug(

@@ -129,7 +129,7 @@ class AFailureIsAnEnd(BackfillTablet):
 @known_bug(
     "002-34",
     'design document 002: "utilizing multiple/all nodes in the cluster"',
-    breaks=BackfillThrottle.servers_work_in_parallel,
+    breaks=BackfillThrottle.tablets_are_asked_independently,
 )
 class OneRequestAtATime(BackfillThrottle):
     """The master waits for the answer of one tablet before it asks the next."""

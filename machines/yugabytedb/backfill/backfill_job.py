@@ -478,6 +478,34 @@ class BackfillJob(Machine):
         )
         return recorded & known & ~on_its_way
 
+    @lemma
+    @accepts(launch)
+    def indexes_that_wait_are_backfilled(self, i: Term[Index]) -> Bool:
+        """002, "Backfill the data": "After the index state is updated to DB_REORG, the YB-Master orchestrates the backfill
+        process": whatever else the leader has to do, or has found as it came. A lemma where there is one job, as that one ends.
+        """
+        waits = (self.permission[i] == Permission.do_backfill) & ~self.is_backfilling
+        free = ~some(self.job[o].is_some() for o in Index)
+        known = every(self.known[t][o] == self.permission[o] for t in Tablet for o in Index)
+        on_its_way = some(
+            self.permission[o].any_of(*MOVED_BY_ALTER, Permission.index_unused) for o in Index
+        )
+        return waits & free & known & ~on_its_way
+
+    @accepts(choose_read_time)
+    def read_times_wait_for_nothing_else(self) -> Bool:
+        """002, "Waiting for pending transactions": GetSafeTime waits for those, and for nothing else: not for other indexes
+        that are added meanwhile, nor for other tables that are scanned.
+        """
+        return self.step == Step.get_safe_time
+
+    @accepts(write_permissions)
+    def built_indexes_wait_for_no_other(self) -> Bool:
+        """002, "Finalize the index": "Once the index build is successfully completed on all the tablets of the table, the table
+        state is updated to READ_WRITE_AND_DELETE": whichever other index is being altered, or built, of this table or another.
+        """
+        return self.step == Step.write_permissions
+
     @accepts(apply_version)
     def tablets_apply_versions_at_any_time(self, t: Term[Tablet]) -> Bool:
         """002: "The HandleAlterTable() RPC call initiates a schema change on all the nodes", also on one that is backfilled."""

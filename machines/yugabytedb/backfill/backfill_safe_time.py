@@ -275,6 +275,20 @@ class BackfillSafeTime(Machine):
         """
         return self.scanned.has(t).implies(self.entry.has(t) == self._was_live(t))
 
+    @step_property
+    def scans_are_kept(self, after: Self, t: Term[Tablet]) -> Bool:
+        """002, Design Goals: "The entire build process should not need to restart on a node failure in the cluster": a tablet
+        that is scanned is so for the next leader.
+        """
+        return self.scanned.has(t).implies(after.scanned.has(t))
+
+    @accepts(advance_clock)
+    def clocks_wait_for_no_transaction(self, t: Term[Tablet]) -> Bool:
+        """002, "Waiting for pending transactions": GetSafeTime waits for old ones; the clocks by which the scan begins, and a
+        duration is waited for, go on under a "terminal open with an ongoing txn".
+        """
+        return self.clock[t] < LAST
+
     @sometimes
     def rows_of_old_transactions_are_found(self, t: Term[Tablet]) -> Bool:
         """002, "Waiting for pending transactions": the tablet waits "for all 'pending transactions' to finish (i.e. commit or

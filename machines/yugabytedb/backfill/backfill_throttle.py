@@ -229,9 +229,12 @@ class BackfillThrottle(Machine):
         waits = (self.request[task] == Request.queued) & (self.elapsed[task] == 0)
         return waits & free & ~rival
 
+    @lemma
     @sometimes
     def servers_work_in_parallel(self) -> Bool:
-        """002, Design Goals: the build is distributed, "utilizing multiple/all nodes in the cluster"."""
+        """002, Design Goals: the build is distributed, "utilizing multiple/all nodes in the cluster". A lemma: tablets are asked
+        independently, and free slots are given.
+        """
         return every(self._running(s) == SLOTS for s in Server)
 
     @invariant
@@ -278,6 +281,18 @@ class BackfillThrottle(Machine):
     def checkpoints_are_recorded_as_they_come(self, task: Term[Task]) -> Bool:
         """002, "Checkpointing": the master persists what one tablet has answered, whatever others are at."""
         return self.request[task] == Request.answered
+
+    @accepts(ask)
+    def tablets_are_asked_independently(self, task: Term[Task]) -> Bool:
+        """002, "The index backfill process": "the backfill process on any tablet can proceed independent of the others": the
+        master issues "futher RPCs as necessary" without waiting for the answers of other tablets.
+        """
+        return (self.request[task] == Request.none) & (self.recorded[task] < ROWS)
+
+    @accepts(time_out)
+    def late_requests_are_made_again(self, task: Term[Task]) -> Bool:
+        """The same of a request whose deadline has passed: nobody else has to come to an end before."""
+        return self.request[task] == Request.late
 
     @step_property
     def checkpoints_only_advance(self, after: Self, task: Term[Task]) -> Bool:
