@@ -462,6 +462,11 @@ class PartitionQueries(Machine):
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
+        equivalent_replacement(
+            set_active,
+            "asked[p] becomes: no for yes",
+            because="what is asked of a partition counts once it is active, and is noted anew then",
+        ),
         equivalent_drop(answer, "a query waits", because="without a query nothing changes"),
         equivalent_drop(
             start_updater, "updater does not run", because="an updater that starts again goes on"
