@@ -143,7 +143,7 @@ class TabletViews(Machine):
     staged = per(Node, set_of(Row))  # in the staging directory
     view: SetVar[Row] = set_of(Row)
     written: SetVar[Row] = history(set_of(Row))
-    restarted: SetVar[Node] = history(set_of(Node))  # nodes that have lost a batch
+    restarted: SetVar[Node] = history(set_of(Node))  # nodes that have lost their last batch
 
     each_alone = checked_alone(tablets)
 
@@ -202,6 +202,7 @@ class TabletViews(Machine):
         require((k == Type.build_range) | built, "ranges are built first")
         self.batch[n].tablet = t
         self.batch[n].type = k
+        self.restarted.discard(n)
         for r in Row:
             self.batch[n].rows.put(r, self._owner(Term.of(r)) == t)
 

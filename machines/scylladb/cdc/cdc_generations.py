@@ -628,6 +628,16 @@ class CdcGenerations(Machine):
         last = every(self.start[h] < after.start[g] for h in self.introduced)
         return new.implies(last)
 
+    @step_property
+    def timestamps_are_kept(self, after: Self, g: Term[Generation]) -> Bool:
+        """003: the timestamp is "the time point from which this generation "starts operating"": nodes and clients that have it
+        are told of no other one, whoever commits it, and neither are nodes that are prepared for it.
+        """
+        known = self.introduced.has(g)
+        if self.release.prepares:
+            known = known | (self.on_its_way == g)
+        return known.implies(after.start[g] == self.start[g])
+
     @invariant
     def log_writes_use_the_generation_that_operates(self) -> Bool:
         """003: "The stream ID is taken from the generation operating at this timestamp", which is the same
@@ -685,6 +695,27 @@ class CdcGenerations(Machine):
         only_when(self.release.prepares)
         prepared = every(~self.lacks[m].has(g) for m in Node)
         return (self.on_its_way == g) & prepared & self._is_in_time(n, g)
+
+    @accepts(publish)
+    def generations_are_described_whatever_is_on_its_way(self, g: Term[Generation]) -> Bool:
+        """003, "Streams description table": clients "learn about available sets of streams", one after the other, and wait for
+        no node that is cut off, nor for what is to be committed.
+        """
+        only_when(self.release.group0)
+        oldest = every(self.start[g] <= self.start[h] for h in self.unpublished)
+        return self.unpublished.has(g) & oldest
+
+    @accepts(clear)
+    def old_generations_are_cleared_whoever_is_cut_off(
+        self, n: Term[Node], g: Term[Generation], kept: Term[Generation]
+    ) -> Bool:
+        """Old generations go from group0 (scylladb #15163) when another one has operated for long enough, though a node that
+        is cut off may still have them in memory.
+        """
+        only_when(self.release.group0)
+        long_ago = self.start[kept] <= self.clock(n) - (LEEWAY + RING_DELAY)
+        later = self.introduced.has(kept) & (self.start[g] < self.start[kept]) & long_ago
+        return self.introduced.has(g) & self.described.has(g) & self.stored.has(g) & later
 
     @accepts(decide_by_paxos)
     def conditional_writes_are_decided_at_any_time(self, n: Term[Node]) -> Bool:

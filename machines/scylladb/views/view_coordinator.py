@@ -147,7 +147,7 @@ class ViewCoordinator(Machine):
     batch = volatile(per(Shard, record(Batch)), of=WORKER)
     # data
     scanned = per(View, set_of(Tablet))  # tablets whose rows are in a view
-    restarted: SetVar[Shard] = history(set_of(Shard))  # shards whose node has lost a batch
+    restarted: SetVar[Shard] = history(set_of(Shard))  # shards whose node has lost their last batch
     staged = per(Base, set_of(Tablet))  # those with rows in staging sstables that no view has
 
     # -- tasks are created -------------------------------------------------------------------------------
@@ -337,6 +337,7 @@ class ViewCoordinator(Machine):
         self.batch[s].base = b
         self.batch[s].tablet = t
         self.called.add(s)
+        self.restarted.discard(s)
 
     def _is_batch(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> Bool:
         return (self.batch[s].tablet == t) & (self.batch[s].base == b)

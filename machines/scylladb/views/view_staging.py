@@ -416,6 +416,15 @@ class ViewStaging(Machine):
         return (after.waiting > self.waiting).implies(cause & one)
 
     @step_property
+    def completed_tasks_are_not_executed_again(self, after: Self) -> Bool:
+        """000: "the worker will immediately response that those tasks were completed", also to a new coordinator: what is done
+        waits to be done once more only where the node has restarted.
+        """
+        done = (self.batch == Work.done) & self.started
+        again = ~after.started & (after.waiting > self.waiting)
+        return (done & again).implies(~after.discovered)
+
+    @step_property
     def tasks_are_finished_or_deleted(self, after: Self) -> Bool:
         """000: group0 stores tasks until they are completed, or the operation is over."""
         stored = self.started | (self.waiting > 0) | self.aborted

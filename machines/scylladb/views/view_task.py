@@ -119,7 +119,7 @@ class ViewTask(Machine):
     late: SetVar[RaftTerm] = observed(set_of(RaftTerm), of=NETWORK)
     work: OneVar[Work] = volatile(one_of(Work, init=Work.none), of=WORKER)
     worked: FlagVar = history(flag())  # the worker has executed it to the end
-    forgotten: FlagVar = history(flag())  # its node has restarted since
+    forgotten: FlagVar = history(flag())  # its node has restarted, and not begun it anew since
 
     # -- group0 ----------------------------------------------------------------------------------------
 
@@ -267,6 +267,7 @@ class ViewTask(Machine):
         )
         require(self.work == Work.none, "it is neither executed nor completed")
         self.work = Work.executing
+        self.forgotten = False
 
     def _has_current_term(self) -> None:
         require(self.late.has(RaftTerm.current), "a request of the current term arrives")
@@ -359,18 +360,19 @@ class ViewTask(Machine):
         sends = (self.call != Call.sent) & (after.call == Call.sent)
         return sends.implies(self.call == Call.none)
 
-    @invariant
-    def completed_tasks_are_not_executed_again(self) -> Bool:
+    @step_property
+    def completed_tasks_are_not_executed_again(self, after: Self) -> Bool:
         """000: "the worker will immediately response that those tasks were completed", whoever asks and however often:
-        what was done is done again only where the worker's node has restarted, or of a task that is aborted.
+        what was done is done again only where the worker's node has restarted since, or of a task that is aborted.
         """
-        alive = (self.work == Work.executing) & (self.life == Life.normal)
+        starts = (self.work != Work.executing) & (after.work == Work.executing)
+        alive = starts & (self.life == Life.normal)
         return alive.implies(~self.worked | self.forgotten)
 
     @step_property
     def work_goes_on_for_whoever_asks(self, after: Self) -> Bool:
         """000, RPC: the handler "attaches to the tasks and waits for the result": of a task that is alive a batch goes on, whoever
-        coordinates, but where the worker's node has restarted.
+        coordinates, but where the worker's node restarts.
         """
         given_up = (self.work == Work.executing) & (after.work == Work.none)
         return given_up.implies((self.life != Life.normal) | after.forgotten)
@@ -392,8 +394,8 @@ class ViewTask(Machine):
 
     @lemma
     def what_was_done_is_known_or_forgotten(self) -> Bool:
-        """A task that was executed was created, and is among the worker's completed ones unless its node has restarted."""
-        known = (self.work == Work.done) | self.forgotten
+        """A task that was executed was created, and is completed, or executed anew, unless its worker's node has restarted."""
+        known = (self.work != Work.none) | self.forgotten
         alive = (self.life == Life.normal) & self.worked
         return (self.life == Life.absent).implies(~self.worked) & alive.implies(known)
 
