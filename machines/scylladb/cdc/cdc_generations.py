@@ -172,6 +172,7 @@ class CdcGenerations(Machine):
         {restarts: 1},
         {Node: 2, writes: 0, partitions: 0, restarts: 1},
         {Node: 2, writes: 0},
+        {writes: 0, partitions: 2, restarts: 2},
         {Node: 2, partitions: 0},
         {Generation: 3, joins: 2},
     )
@@ -688,6 +689,14 @@ class CdcGenerations(Machine):
         only_when(self.release.prepares)
         later = every(self.start[h] < self.clock(n) + DELAY for h in self.introduced)
         return ~self.introduced.has(g) & self.on_its_way.is_none() & later
+
+    @accepts(store_data)
+    def nodes_are_prepared_when_they_are_reached(self, n: Term[Node], g: Term[Generation]) -> Bool:
+        """003: the node is to "keep trying to read the generation's data in background until it succeeds": however often it was
+        cut off.
+        """
+        only_when(self.release.group0)
+        return self.lacks[n].has(g) & ~self.unreachable.has(n)
 
     @accepts(commit_prepared)
     def prepared_generations_are_committed(self, n: Term[Node], g: Term[Generation]) -> Bool:

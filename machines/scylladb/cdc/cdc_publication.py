@@ -48,6 +48,7 @@ from stagewright.spec import (
     optional,
     profiles,
     require,
+    scopes,
     set_of,
     some,
     sometimes,
@@ -111,6 +112,8 @@ class CdcPublication(Machine):
         1, doc="barriers and streams that fail, losses of the description tables"
     )
     failovers = fault_budget(1, doc="changes of the topology coordinator")
+
+    exercised_at = scopes({}, {failures: 2, failovers: 2})
 
     # committed to group0
     in_group0: FlagVar = flag(init=ANY)  # the topology; before, nodes gossip

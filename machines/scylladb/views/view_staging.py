@@ -50,6 +50,7 @@ from stagewright.spec import (
     per,
     profiles,
     require,
+    scopes,
     set_of,
     sometimes,
     step_property,
@@ -110,6 +111,8 @@ class ViewStaging(Machine):
     release = profiles(SEED, SCYLLA_2026_2)
     moves = budget(2, doc="migrations of the tablet to the node or away from it")
     restarts = fault_budget(1, doc="restarts of the node")
+
+    exercised_at = scopes({}, {moves: 1, restarts: 2})
 
     # the node's disk, and the tablet
     place = per(Sstable, one_of(Place, init=Place.nowhere))

@@ -111,7 +111,11 @@ class ViewTask(Machine):
     leader_changes = fault_budget(1, doc="changes of the view building coordinator")
     restarts = fault_budget(1, doc="restarts of a worker")
 
-    exercised_at = scopes({}, {aborts: 0, deletions: 0})
+    exercised_at = scopes(
+        {},
+        {aborts: 0, deletions: 0},
+        {aborts: 0, deletions: 0, lost_calls: 2, leader_changes: 2, restarts: 2},
+    )
 
     life: OneVar[Life] = one_of(Life, init=Life.absent)
     call: OneVar[Call] = volatile(one_of(Call, init=Call.none), of=COORDINATOR)

@@ -76,7 +76,12 @@ class ViewWorker(Machine):
     leader_changes = fault_budget(1, doc="changes of the view building coordinator")
     restarts = fault_budget(1, doc="restarts of the worker's node")
 
-    exercised_at = scopes({}, {drops: 0, Row: 2, leader_changes: 0}, {drops: 0, leader_changes: 0})
+    exercised_at = scopes(
+        {},
+        {drops: 0, Row: 2, leader_changes: 0},
+        {drops: 0, leader_changes: 0},
+        {drops: 0, leader_changes: 2, restarts: 2},
+    )
 
     # group0
     created: SetVar[View] = set_of(View)
