@@ -245,6 +245,7 @@ VIEW_BUILDING = Document(
         Section(
             "Staging sstables",
             (
+                ViewCoordinator.views_that_were_started_are_built,
                 ViewCoordinator.staging_tasks_are_of_tables_with_views,
                 ViewDestinations.tasks_wait_for_the_migration,
                 ViewDestinations.sstables_without_need_are_not_staged,

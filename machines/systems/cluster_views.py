@@ -114,7 +114,6 @@ class ClusterViews(Machine):
     exercised_at = scopes(
         {},
         {Task: 3, failures: 1, leader_changes: 0},
-        {Task: 3, failures: 2, leader_changes: 0},
         {Task: 3, requests: 0, migrations: 2, leader_changes: 0},
         {faults: 1, leader_changes: 0},
         {Task: 3, migrations: 1, leader_changes: 0},

@@ -101,7 +101,7 @@ class Batch(Record):
 
     tablet = optional(Tablet)
     type = optional(Type)
-    rows = set_of(Row)  # those of the tablet when the batch began, but for what was cleaned up since
+    rows = set_of(Row)  # those of the tablet when the batch began, until they are cleaned up
     done = flag()
     stale = flag()  # group0 does not store its task any more
 
@@ -675,6 +675,12 @@ class TabletViews(Machine):
             send,
             "no call to the node is under way",
             because="a call is under way only while the worker has a batch",
+        ),
+        equivalent_loss(send, restarted, because="then more is excused by an earlier restart"),
+        equivalent_replacement(
+            send,
+            "restarted[n] becomes: yes for no",
+            because="then more is excused by an earlier restart",
         ),
         equivalent_loss(
             _may_call, called, because="a call of which the coordinator does not know is made again"

@@ -173,7 +173,7 @@ class ViewBuilding(Machine):
             ViewTask.restarts: 2,
         },
         {Task: 3, replica_changes: 3, migrations: 0, failures: 0, **FAULTLESS},
-        {Task: 3, migrations: 2, **FAULTLESS},
+        {Task: 4, migrations: 2, failures: 2, **FAULTLESS},
         {Node: 3, Task: 3, replica_changes: 1, failures: 0, **FAULTLESS},
     )
 

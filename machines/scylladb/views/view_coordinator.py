@@ -414,6 +414,14 @@ class ViewCoordinator(Machine):
         ends = after.status[v].any_of(ViewStatus.success, ViewStatus.dropped)
         return (self.status[v] == ViewStatus.success).implies(ends)
 
+    @step_property
+    def views_that_were_started_are_built(self, after: Self, v: Term[View]) -> Bool:
+        """000, "Is any view started but not finished yet?": what is started stays so until it is built or dropped, whoever
+        coordinates; sstables of views that are not go to the normal directory.
+        """
+        onwards = (ViewStatus.started, ViewStatus.success, ViewStatus.dropped)
+        return (self.status[v] == ViewStatus.started).implies(after.status[v].any_of(*onwards))
+
     @accepts(create_view)
     def views_are_created_at_any_time(self, v: Term[View]) -> Bool:
         """000: tasks are created when "a view/index is created", whatever is processed at that time; its table
@@ -692,6 +700,12 @@ class ViewCoordinator(Machine):
         ),
         equivalent_loss(
             _may_send, called, because="a call of which the coordinator does not know is made again"
+        ),
+        equivalent_loss(_may_send, restarted, because="then more is excused by an earlier restart"),
+        equivalent_replacement(
+            _may_send,
+            "restarted[s] becomes: yes for no",
+            because="then more is excused by an earlier restart",
         ),
         equivalent_replacement(
             _may_send,

@@ -461,6 +461,12 @@ class ViewTask(Machine):
             because="a worker that refuses aborted tasks does as well",
         ),
         equivalent_loss(drop, life, because="a view may as well not be dropped"),
+        equivalent_loss(_start, forgotten, because="then more is excused by an earlier restart"),
+        equivalent_replacement(
+            _start,
+            "forgotten becomes: yes for no",
+            because="then more is excused by an earlier restart",
+        ),
         equivalent_disabled(start_late, because="a late request may as well be lost"),
         equivalent_disabled(drop_late, because="a request may as well be under way for ever"),
         equivalent_loss(

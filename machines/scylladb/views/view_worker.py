@@ -480,6 +480,9 @@ class ViewWorker(Machine):
         equivalent_drop(
             begin_flush, "a view was not flushed for", because="a flush too many does no harm"
         ),
+        equivalent_loss(
+            start_batch, forgotten, because="then more is excused by an earlier restart"
+        ),
         equivalent_drop(start_batch, "a call is under way", because="a batch of nothing is none"),
         equivalent_drop(
             finish_batch, "a batch is executed", because="a batch of nothing does nothing"

@@ -205,6 +205,27 @@ class BatchesOutliveTheirReplica(TabletViews):
         """The batch looks into the staging directory when it processes it."""
 
 
+@known_bug(
+    "000-217",
+    "design document 000: is any view started but not finished yet?",
+    breaks=ViewCoordinator.views_that_were_started_are_built,
+    sizes={Base: 1, Tablet: 1, Shard: 1},
+    budgets={ViewCoordinator.staging_sstables: 0},
+)
+class NewLeadersStartViewsAnew(ViewCoordinator):
+    """A coordinator that took over found the processed table's views CREATED, and started them: to the eyes of who asked they
+    had not begun, and what was streamed meanwhile went to the normal directory.
+    """
+
+    @action(by=COORDINATOR, spends=ViewCoordinator.leader_changes)
+    def change_leader(self) -> None:
+        """The raft leader changes: views that are being built are to be started."""
+        super().change_leader()
+        for v in View:
+            started = self.status[v] == ViewStatus.started
+            self.status[v] = choose(started, ViewStatus.created, self.status[v])
+
+
 # -- after a restart ---------------------------------------------------------------------------------
 
 
