@@ -58,6 +58,7 @@ CDC = Document(
                 CdcGenerations.conditional_writes_are_decided_at_any_time,
                 CdcGenerations.prepared_generations_are_committed,
                 CdcGenerations.nodes_are_prepared_when_they_are_reached,
+                CdcGenerations.what_is_given_up_is_refused_no_longer,
                 CdcLog.generations_get_their_timestamp_at_once,
                 CdcGenerations.prepared_generations_become_usable,
                 CdcLog.writes_are_accepted_while_nodes_join,

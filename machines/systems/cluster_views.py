@@ -444,6 +444,25 @@ class ClusterViews(Machine):
         streams = (self.tablet.stage == Stage.streaming) & ~self.tablet.unwanted
         return asked & leaves & streams
 
+    @accepts(write_both)
+    def aborts_wait_for_the_barrier_alone(self) -> Bool:
+        """000: "the tasks are aborted at the start of the operation": when its first barrier has passed, whatever is executed."""
+        ready = self.tablet.stage == Stage.allow_write_both_read_old
+        return ready & (self.tablet.barrier == Progress.done)
+
+    @accepts(begin_streaming)
+    def streaming_waits_for_the_barrier_alone(self) -> Bool:
+        """000, the same: what a worker executes for an aborted task is for nothing, and nobody waits for its end."""
+        drained = self.tablet.barrier == Progress.done
+        return (self.tablet.stage == Stage.write_both_read_old) & drained
+
+    @accepts(revert)
+    def targets_are_cleaned_up_whatever_is_executed(self) -> Bool:
+        """000, the same on the way back: "In case of failure, new copies of aborted tasks are created during rollback"."""
+        drained = self.tablet.barrier == Progress.done
+        cleaned = drained & (self.tablet.operation == Progress.done)
+        return (self.tablet.stage == Stage.cleanup_target) & cleaned
+
     @accepts(end)
     def leaving_replicas_are_cleaned_up_whatever_is_executed(self) -> Bool:
         """000: what a worker executes for an aborted task is for nothing; 001, cleanup: once the replica is cleaned up, its
@@ -683,6 +702,7 @@ class ClusterViews(Machine):
         ),
         vacuous(
             rollbacks_end_whatever_is_executed,
+            targets_are_cleaned_up_whatever_is_executed,
             TabletMigration.the_target_is_cleaned_up_after_a_barrier,
             TabletMigration.a_transition_is_undone_only_for_a_reason,
             because="a migration is undone where there are `failures`",

@@ -698,6 +698,15 @@ class CdcGenerations(Machine):
         only_when(self.release.group0)
         return self.lacks[n].has(g) & ~self.unreachable.has(n)
 
+    @accepts(learn_that_it_is_abandoned)
+    def what_is_given_up_is_refused_no_longer(self, n: Term[Node], g: Term[Generation]) -> Bool:
+        """003: a node goes on until it "sees that it's not necessary anymore": then it takes writes again, and does not wait for
+        another generation.
+        """
+        only_when(self.release.prepares)
+        prepared = self.known[n][g] == Known.prepared
+        return prepared & ~self.stored.has(g) & ~self.unreachable.has(n)
+
     @accepts(commit_prepared)
     def prepared_generations_are_committed(self, n: Term[Node], g: Term[Generation]) -> Bool:
         """003, "a two-phase-commit approach": once all nodes have stored the data, none need be reached any more."""
@@ -724,7 +733,8 @@ class CdcGenerations(Machine):
         only_when(self.release.group0)
         long_ago = self.start[kept] <= self.clock(n) - (LEEWAY + RING_DELAY)
         later = self.introduced.has(kept) & (self.start[g] < self.start[kept]) & long_ago
-        return self.introduced.has(g) & self.described.has(g) & self.stored.has(g) & later
+        published = self.introduced.has(g) & ~self.unpublished.has(g)
+        return published & self.stored.has(g) & later
 
     @accepts(decide_by_paxos)
     def conditional_writes_are_decided_at_any_time(self, n: Term[Node]) -> Bool:

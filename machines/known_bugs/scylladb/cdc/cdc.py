@@ -385,6 +385,25 @@ class NodesThatWereCutOffAreLeftOut(CdcGenerations):
         require(~self.left_out.has(n), "it was never cut off")
 
 
+@known_bug(
+    "003-87",
+    "design document 003: until it succeeds or sees that it's not necessary anymore",
+    breaks=CdcGenerations.what_is_given_up_is_refused_no_longer,
+    budgets={CdcGenerations.writes: 0},
+)
+class ToldWithTheNextGeneration(CdcGenerations):
+    """Nodes were told what had been given up with the next generation, or when the time of the last join was over: until then
+    they refused writes for its sake.
+    """
+
+    @action(fair=Fairness.WEAK)
+    def learn_that_it_is_abandoned(self, n: Term[Node], g: Term[Generation]) -> None:
+        """Another generation is on its way, or none can be any more."""
+        super().learn_that_it_is_abandoned(n, g)
+        told = self.on_its_way.is_some() | (self.now > LAST_COMMIT + DELAY)
+        require(told, "another one is on its way")
+
+
 COLOCATION_IS_LOST_FOR_A_WHILE = released_bug(
     "003-6",
     "design document 003, Generation switching",

@@ -218,4 +218,21 @@ class RollbacksWaitForTheTables(CdcPublication):
         self._end()
 
 
+@known_bug(
+    "003-86",
+    "design document 003: when a new node joins the cluster it modifies the token ring",
+    breaks=CdcPublication.a_topology_change_goes_one_way,
+)
+class FailoversTakeJoinsForRequests(CdcPublication):
+    """A coordinator that took over found a generation to be committed, and took it for one that a user had asked for: when it was
+    committed all was done, and the node for which it was made did not join.
+    """
+
+    @action(by=COORDINATOR, spends=CdcPublication.failovers)
+    def fail_over(self) -> None:
+        """The new coordinator does not know that a node joins."""
+        super().fail_over()
+        self.joins = self.joins & (self.transition != COMMIT)
+
+
 BUGS = known_bugs_in(globals())

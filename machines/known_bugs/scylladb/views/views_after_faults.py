@@ -115,6 +115,58 @@ class CleanedUpReplicasAreWaitedFor(ClusterViews):
 
 
 @known_bug(
+    "000-218",
+    "design document 000: the tasks are aborted at the start of the operation",
+    breaks=ClusterViews.aborts_wait_for_the_barrier_alone,
+    budgets={ClusterViews.leader_changes: 0},
+)
+class AbortsWaitForTheBatch(ClusterViews):
+    """A migration whose first barrier had passed waited for the batch of the task that it was to abort."""
+
+    @action(by=LEADER, fair=WEAK)
+    def write_both(self) -> None:
+        """Writes go to both replicas, and no batch runs."""
+        super().write_both()
+        executed = some(self.views.tasks[t].work == Work.executing for t in Task)
+        require(~executed, "no batch runs")
+
+
+@known_bug(
+    "000-219",
+    "design document 000: the tasks are aborted at the start of the operation",
+    breaks=ClusterViews.streaming_waits_for_the_barrier_alone,
+    budgets={ClusterViews.leader_changes: 0},
+)
+class StreamsWaitForTheBatchOfTheOther(ClusterViews):
+    """Nothing was streamed before the batch of the aborted task was over."""
+
+    @action(by=LEADER, fair=WEAK)
+    def begin_streaming(self) -> None:
+        """Every write reaches both replicas, and no batch runs."""
+        super().begin_streaming()
+        executed = some(self.views.tasks[t].work == Work.executing for t in Task)
+        require(~executed, "no batch runs")
+
+
+@known_bug(
+    "000-220",
+    ROLLBACK,
+    breaks=ClusterViews.targets_are_cleaned_up_whatever_is_executed,
+    sizes={Task: 3},
+    budgets={ClusterViews.failures: 1, ClusterViews.leader_changes: 0},
+)
+class RollbacksWaitForTheBatch(ClusterViews):
+    """On the way back a pending replica that was cleaned up kept its stage until the batch of the aborted task was over."""
+
+    @action(by=LEADER, fair=WEAK)
+    def revert(self) -> None:
+        """The pending replica has removed its rows, and no batch runs."""
+        super().revert()
+        executed = some(self.views.tasks[t].work == Work.executing for t in Task)
+        require(~executed, "no batch runs")
+
+
+@known_bug(
     "000-203",
     "design document 000: new tasks are created at the end of the operation",
     breaks=ClusterViews.migrations_end_whatever_is_executed,
@@ -173,7 +225,7 @@ class EveryTaskOfTheTabletIsAborted(ViewBuilding):
         self._abort(self.replicas.has)
 
     @action(by=TOPOLOGY, fair=WEAK)
-    def finish_with_copy(
+    def finish_with_copy(  # type: ignore[override]  # for another task, too
         self,
         t: Term[Task],
         new: Term[Task],
@@ -440,7 +492,7 @@ class OneTaskIsDroppedWithItsView(ViewBuilding):
     """With a view the task of one replica was deleted, and those of the others left."""
 
     @action(by=CLIENT, spends=ViewBuilding.drops)
-    def drop_view(self, n: Term[Node]) -> None:
+    def drop_view(self, n: Term[Node]) -> None:  # type: ignore[override]  # of one replica
         """The view is dropped, and a replica's task."""
         there = self.status.any_of(ViewStatus.started, ViewStatus.success)
         require(there & self.replicas.has(n), "there is a view, and a replica")
