@@ -76,6 +76,7 @@ from stagewright.machines.known_bugs.scylladb.views import (
     views_done_again,
     views_held_up,
     views_noticed,
+    views_of_clusters,
     views_of_tablets,
     views_together,
 )
@@ -175,6 +176,7 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *views_done_again.BUGS,
     *views_held_up.BUGS,
     *views_noticed.BUGS,
+    *views_of_clusters.BUGS,
     *views_of_tablets.BUGS,
     *views_together.BUGS,
 )
