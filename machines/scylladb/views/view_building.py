@@ -762,11 +762,6 @@ class ViewBuilding(Machine):
         ),
         equivalent_disabled(start_late, because="a late request may as well be lost"),
         equivalent_loss(give_up, stage, because="an operation that does not fail goes on"),
-        equivalent_drop(
-            finish_revert_with_task,
-            "the task was aborted",
-            because="aborted tasks are the leaving replica's; others may be replaced as well",
-        ),
         equivalent_loss(
             finish_revert_with_task,
             stage,
