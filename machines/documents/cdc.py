@@ -28,6 +28,7 @@ CDC = Document(
                 CdcGenerations.generations_start_in_the_order_of_their_introduction,
                 CdcGenerations.log_writes_use_the_generation_that_operates,
                 CdcGenerations.decided_timestamps_are_kept,
+                CdcGenerations.timestamps_are_kept,
                 CdcGenerations.nodes_are_prepared_for_what_is_new,
                 CdcGenerations.a_generation_operates_after_the_first,
                 CdcMapping.every_token_has_a_stream,
@@ -56,6 +57,8 @@ CDC = Document(
                 CdcGenerations.changes_are_written_ahead_of_their_generation,
                 CdcGenerations.conditional_writes_are_decided_at_any_time,
                 CdcGenerations.prepared_generations_are_committed,
+                CdcGenerations.nodes_are_prepared_when_they_are_reached,
+                CdcGenerations.what_is_given_up_is_refused_no_longer,
                 CdcLog.generations_get_their_timestamp_at_once,
                 CdcGenerations.prepared_generations_become_usable,
                 CdcLog.writes_are_accepted_while_nodes_join,
@@ -81,6 +84,7 @@ CDC = Document(
             (
                 CdcGenerations.clients_see_introduced_generations_only,
                 CdcGenerations.generations_are_described,
+                CdcGenerations.generations_are_described_whatever_is_on_its_way,
                 CdcGenerations.clients_see_a_generation_before_it_operates,
                 CdcPublication.clients_see_a_generation_while_its_node_joins,
                 CdcPublication.generations_are_published_whatever_the_topology_does,
@@ -92,6 +96,7 @@ CDC = Document(
             (
                 CdcGenerations.clients_can_read_what_is_cleared,
                 CdcGenerations.old_generations_are_cleared,
+                CdcGenerations.old_generations_are_cleared_whoever_is_cut_off,
             ),
         ),
     ),

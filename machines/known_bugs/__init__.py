@@ -73,9 +73,11 @@ from stagewright.machines.known_bugs.scylladb.views import (
     view_tasks,
     view_workers,
     views,
+    views_after_faults,
     views_done_again,
     views_held_up,
     views_noticed,
+    views_of_clusters,
     views_of_tablets,
     views_together,
 )
@@ -174,9 +176,11 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *view_tasks.BUGS,
     *view_workers.BUGS,
     *views.BUGS,
+    *views_after_faults.BUGS,
     *views_done_again.BUGS,
     *views_held_up.BUGS,
     *views_noticed.BUGS,
+    *views_of_clusters.BUGS,
     *views_of_tablets.BUGS,
     *views_together.BUGS,
 )

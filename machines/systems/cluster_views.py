@@ -25,7 +25,7 @@ from stagewright.machines.scylladb.topology.topology_states import (
 from stagewright.machines.scylladb.views import view_building as views
 from stagewright.machines.scylladb.views.view_building import Task, ViewBuilding
 from stagewright.machines.scylladb.views.view_coordinator import ViewStatus
-from stagewright.machines.scylladb.views.view_task import ViewTask
+from stagewright.machines.scylladb.views.view_task import Life, ViewTask
 from stagewright.machines.systems.sound_migration import RESTRICTED
 from stagewright.spec import (
     Actor,
@@ -186,6 +186,12 @@ class ClusterViews(Machine):
             restricted(
                 ViewBuilding.operations_are_undone_at_any_time,
                 because="001: a migration is undone when streaming has failed, and need not succeed",
+            ),
+            restricted(
+                ViewBuilding.targets_are_cleaned_up_whatever_is_executed,
+                ViewBuilding.rollbacks_end_whatever_is_executed,
+                because="001: on the way back, too, a stage is left when its barrier has passed, and its action is done",
+                at={Task: 3, failures: 1, leader_changes: 0},
             ),
         ),
     )
@@ -438,6 +444,54 @@ class ClusterViews(Machine):
         streams = (self.tablet.stage == Stage.streaming) & ~self.tablet.unwanted
         return asked & leaves & streams
 
+    @accepts(write_both)
+    def aborts_wait_for_the_barrier_alone(self) -> Bool:
+        """000: "the tasks are aborted at the start of the operation": when its first barrier has passed, whatever is executed."""
+        ready = self.tablet.stage == Stage.allow_write_both_read_old
+        return ready & (self.tablet.barrier == Progress.done)
+
+    @accepts(begin_streaming)
+    def streaming_waits_for_the_barrier_alone(self) -> Bool:
+        """000, the same: what a worker executes for an aborted task is for nothing, and nobody waits for its end."""
+        drained = self.tablet.barrier == Progress.done
+        return (self.tablet.stage == Stage.write_both_read_old) & drained
+
+    @accepts(revert)
+    def targets_are_cleaned_up_whatever_is_executed(self) -> Bool:
+        """000, the same on the way back: "In case of failure, new copies of aborted tasks are created during rollback"."""
+        drained = self.tablet.barrier == Progress.done
+        cleaned = drained & (self.tablet.operation == Progress.done)
+        return (self.tablet.stage == Stage.cleanup_target) & cleaned
+
+    @accepts(end)
+    def leaving_replicas_are_cleaned_up_whatever_is_executed(self) -> Bool:
+        """000: what a worker executes for an aborted task is for nothing; 001, cleanup: once the replica is cleaned up, its
+        stage is over.
+        """
+        return (self.tablet.stage == Stage.cleanup) & (self.tablet.operation == Progress.done)
+
+    @accepts(finish_with_task)
+    def migrations_end_whatever_is_executed(
+        self, t: Term[Task], new: Term[Task], pending: Term[Node]
+    ) -> Bool:
+        """000: "new tasks are created at the end" of the operation: its last barrier is waited for, and no call of an aborted
+        task.
+        """
+        ends = (self.tablet.stage == Stage.end_migration) & (self.tablet.barrier == Progress.done)
+        moves = self.views.next.has(pending) & ~self.views.replicas.has(pending)
+        stored = self.views.is_stored(t) & (self.views.tasks[new].life == Life.absent)
+        return ends & moves & stored
+
+    @accepts(finish_revert_with_task)
+    def rollbacks_end_whatever_is_executed(
+        self, t: Term[Task], new: Term[Task], n: Term[Node]
+    ) -> Bool:
+        """000, the same: copies of aborted tasks "are created during rollback", when its barrier has passed."""
+        drained = self.tablet.barrier == Progress.done
+        ends = (self.tablet.stage == Stage.revert_migration) & drained
+        aborted = (self.views.tasks[t].life == Life.aborted) & (self.views.replica[t] == n)
+        return ends & aborted & (self.views.tasks[new].life == Life.absent)
+
     def _could_move(self, leaving: Term[Node], pending: Term[Node]) -> Bool:
         """Nodes and tablets are at rest, and one of them has the tablet, the other one not."""
         work = ~self.topology.cleanup_needed.is_empty() | self.topology.global_request.is_some()
@@ -647,6 +701,8 @@ class ClusterViews(Machine):
             because="a migration is undone where there are `failures`",
         ),
         vacuous(
+            rollbacks_end_whatever_is_executed,
+            targets_are_cleaned_up_whatever_is_executed,
             TabletMigration.the_target_is_cleaned_up_after_a_barrier,
             TabletMigration.a_transition_is_undone_only_for_a_reason,
             because="a migration is undone where there are `failures`",

@@ -101,7 +101,7 @@ class Batch(Record):
 
     tablet = optional(Tablet)
     type = optional(Type)
-    rows = set_of(Row)  # those of the tablet as it was when the batch began
+    rows = set_of(Row)  # those of the tablet when the batch began, until they are cleaned up
     done = flag()
     stale = flag()  # group0 does not store its task any more
 
@@ -119,6 +119,8 @@ class TabletViews(Machine):
     exercised_at = scopes(
         {},
         {restarts: 1, leader_changes: 0},
+        {restarts: 2, leader_changes: 2, splits: 0, repairs: 0},
+        {migrations: 2, splits: 0, leader_changes: 0},
         {repairs: 2, splits: 0, leader_changes: 0},
         {migrations: 2, splits: 2, repairs: 0, leader_changes: 0},
     )
@@ -143,7 +145,7 @@ class TabletViews(Machine):
     staged = per(Node, set_of(Row))  # in the staging directory
     view: SetVar[Row] = set_of(Row)
     written: SetVar[Row] = history(set_of(Row))
-    restarted: SetVar[Node] = history(set_of(Node))  # nodes that have lost a batch
+    restarted: SetVar[Node] = history(set_of(Node))  # nodes that have lost their last batch
 
     each_alone = checked_alone(tablets)
 
@@ -202,6 +204,7 @@ class TabletViews(Machine):
         require((k == Type.build_range) | built, "ranges are built first")
         self.batch[n].tablet = t
         self.batch[n].type = k
+        self.restarted.discard(n)
         for r in Row:
             self.batch[n].rows.put(r, self._owner(Term.of(r)) == t)
 
@@ -291,6 +294,7 @@ class TabletViews(Machine):
                 base, staged = own & (base | (staged & ~stays)), own & staged & stays
                 self.base[n].put(r, (self.base[n].has(r) & ~(goes & own)) | (comes & base))
                 self.staged[n].put(r, (self.staged[n].has(r) & ~(goes & own)) | (comes & staged))
+                self._leave_batch(n, r, goes & own)
 
     @action(by=TOPOLOGY, fair=WEAK)
     def finish(self, t: Term[Tablet], new: Term[Node]) -> None:
@@ -353,6 +357,10 @@ class TabletViews(Machine):
         for n in Node:
             begun = (self.batch[n].tablet == t) & (self.batch[n].type == kind)
             self.batch[n].stale = self.batch[n].stale | (begun & staged)
+
+    def _leave_batch(self, n: Term[Node], r: Row, gone: Bool) -> None:
+        """A batch of a replica that was cleaned up finds nothing any more, also of what comes back when the tablet does."""
+        self.batch[n].rows.put(r, self.batch[n].rows.has(r) & ~gone)
 
     def _stays_staged(self) -> Bool:
         """A staging sstable that is streamed is one at the new replica, too (scylladb PR #25776)."""
@@ -667,6 +675,12 @@ class TabletViews(Machine):
             send,
             "no call to the node is under way",
             because="a call is under way only while the worker has a batch",
+        ),
+        equivalent_loss(send, restarted, because="then more is excused by an earlier restart"),
+        equivalent_replacement(
+            send,
+            "restarted[n] becomes: yes for no",
+            because="then more is excused by an earlier restart",
         ),
         equivalent_loss(
             _may_call, called, because="a call of which the coordinator does not know is made again"

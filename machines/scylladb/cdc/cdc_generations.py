@@ -172,6 +172,7 @@ class CdcGenerations(Machine):
         {restarts: 1},
         {Node: 2, writes: 0, partitions: 0, restarts: 1},
         {Node: 2, writes: 0},
+        {writes: 0, partitions: 2, restarts: 2},
         {Node: 2, partitions: 0},
         {Generation: 3, joins: 2},
     )
@@ -628,6 +629,16 @@ class CdcGenerations(Machine):
         last = every(self.start[h] < after.start[g] for h in self.introduced)
         return new.implies(last)
 
+    @step_property
+    def timestamps_are_kept(self, after: Self, g: Term[Generation]) -> Bool:
+        """003: the timestamp is "the time point from which this generation "starts operating"": nodes and clients that have it
+        are told of no other one, whoever commits it, and neither are nodes that are prepared for it.
+        """
+        known = self.introduced.has(g)
+        if self.release.prepares:
+            known = known | (self.on_its_way == g)
+        return known.implies(after.start[g] == self.start[g])
+
     @invariant
     def log_writes_use_the_generation_that_operates(self) -> Bool:
         """003: "The stream ID is taken from the generation operating at this timestamp", which is the same
@@ -679,12 +690,51 @@ class CdcGenerations(Machine):
         later = every(self.start[h] < self.clock(n) + DELAY for h in self.introduced)
         return ~self.introduced.has(g) & self.on_its_way.is_none() & later
 
+    @accepts(store_data)
+    def nodes_are_prepared_when_they_are_reached(self, n: Term[Node], g: Term[Generation]) -> Bool:
+        """003: the node is to "keep trying to read the generation's data in background until it succeeds": however often it was
+        cut off.
+        """
+        only_when(self.release.group0)
+        return self.lacks[n].has(g) & ~self.unreachable.has(n)
+
+    @accepts(learn_that_it_is_abandoned)
+    def what_is_given_up_is_refused_no_longer(self, n: Term[Node], g: Term[Generation]) -> Bool:
+        """003: a node goes on until it "sees that it's not necessary anymore": then it takes writes again, and does not wait for
+        another generation.
+        """
+        only_when(self.release.prepares)
+        prepared = self.known[n][g] == Known.prepared
+        return prepared & ~self.stored.has(g) & ~self.unreachable.has(n)
+
     @accepts(commit_prepared)
     def prepared_generations_are_committed(self, n: Term[Node], g: Term[Generation]) -> Bool:
         """003, "a two-phase-commit approach": once all nodes have stored the data, none need be reached any more."""
         only_when(self.release.prepares)
         prepared = every(~self.lacks[m].has(g) for m in Node)
         return (self.on_its_way == g) & prepared & self._is_in_time(n, g)
+
+    @accepts(publish)
+    def generations_are_described_whatever_is_on_its_way(self, g: Term[Generation]) -> Bool:
+        """003, "Streams description table": clients "learn about available sets of streams", one after the other, and wait for
+        no node that is cut off, nor for what is to be committed.
+        """
+        only_when(self.release.group0)
+        oldest = every(self.start[g] <= self.start[h] for h in self.unpublished)
+        return self.unpublished.has(g) & oldest
+
+    @accepts(clear)
+    def old_generations_are_cleared_whoever_is_cut_off(
+        self, n: Term[Node], g: Term[Generation], kept: Term[Generation]
+    ) -> Bool:
+        """Old generations go from group0 (scylladb #15163) when another one has operated for long enough, though a node that
+        is cut off may still have them in memory.
+        """
+        only_when(self.release.group0)
+        long_ago = self.start[kept] <= self.clock(n) - (LEEWAY + RING_DELAY)
+        later = self.introduced.has(kept) & (self.start[g] < self.start[kept]) & long_ago
+        published = self.introduced.has(g) & ~self.unpublished.has(g)
+        return published & self.stored.has(g) & later
 
     @accepts(decide_by_paxos)
     def conditional_writes_are_decided_at_any_time(self, n: Term[Node]) -> Bool:

@@ -48,6 +48,7 @@ from stagewright.spec import (
     optional,
     profiles,
     require,
+    scopes,
     set_of,
     some,
     sometimes,
@@ -111,6 +112,8 @@ class CdcPublication(Machine):
         1, doc="barriers and streams that fail, losses of the description tables"
     )
     failovers = fault_budget(1, doc="changes of the topology coordinator")
+
+    exercised_at = scopes({}, {failures: 2, failovers: 2})
 
     # committed to group0
     in_group0: FlagVar = flag(init=ANY)  # the topology; before, nodes gossip
@@ -334,7 +337,8 @@ class CdcPublication(Machine):
     @step_property
     def a_topology_change_goes_one_way(self, after: Self) -> Bool:
         """001: "After committing the generation we move to publish_cdc_generation. Once the generation is
-        published, we enter write_both_read_old state"; and what was rolled back does not come back.
+        published, we enter write_both_read_old state"; what was rolled back does not come back, and what was begun as
+        a join ends as one, whoever coordinates.
         """
         way = {
             COMMIT: (NONE,),
@@ -348,7 +352,8 @@ class CdcPublication(Machine):
             for target, sources in way.items()
         )
         left_out = (self.transition == COMMIT) & self.joins & (after.transition == NONE)
-        return in_order & ~left_out
+        goes_on = (self.transition != NONE) & (after.transition != NONE)
+        return in_order & ~left_out & goes_on.implies(self.joins == after.joins)
 
     @step_property
     def joins_are_undone_when_something_has_failed(self, after: Self) -> Bool:

@@ -163,8 +163,17 @@ class ViewBuilding(Machine):
         {ViewTask.leader_changes: 0, ViewTask.restarts: 0},
         {migrations: 0, failures: 0},
         {drops: 1, **FAULTLESS},
+        {drops: 1, replica_changes: 1, migrations: 0, failures: 0, **FAULTLESS},
+        {Task: 3, replica_changes: 2, migrations: 0, **FAULTLESS},
+        {
+            migrations: 0,
+            failures: 0,
+            ViewTask.lost_calls: 2,
+            ViewTask.leader_changes: 2,
+            ViewTask.restarts: 2,
+        },
         {Task: 3, replica_changes: 3, migrations: 0, failures: 0, **FAULTLESS},
-        {Task: 3, migrations: 2, **FAULTLESS},
+        {Task: 4, migrations: 2, failures: 2, **FAULTLESS},
         {Node: 3, Task: 3, replica_changes: 1, failures: 0, **FAULTLESS},
     )
 
@@ -539,6 +548,20 @@ class ViewBuilding(Machine):
             & (self.tasks[new].life == Life.absent)
         )
 
+    @accepts(revert)
+    def targets_are_cleaned_up_whatever_is_executed(self) -> Bool:
+        """000: "In case of failure, new copies of aborted tasks are created during rollback", and not when a batch is over."""
+        return self.stage == Stage.cleanup_target
+
+    @accepts(finish_revert_with_task)
+    def rollbacks_end_whatever_is_executed(
+        self, t: Term[Task], new: Term[Task], n: Term[Node]
+    ) -> Bool:
+        """000, the same where the copy is made: "rolling back a task means creating its duplicate and removing the original"."""
+        aborted = (self.tasks[t].life == Life.aborted) & (self.replica[t] == n)
+        ends = (self.stage == Stage.revert_migration) & aborted
+        return ends & (self.tasks[new].life == Life.absent)
+
     @accepts(finish_with_copy)
     def replicas_are_added_whatever_is_executed(
         self, t: Term[Task], new: Term[Task], pending: Term[Node]
@@ -599,6 +622,15 @@ class ViewBuilding(Machine):
         """000: "Each task is associated with particular tablet replica": no other node has one."""
         own = some((self.replica[t] == n) for n in self.replicas)
         return self.is_stored(t).implies(own)
+
+    @step_property
+    def tasks_of_replicas_that_stay_are_kept(self, after: Self, t: Term[Task]) -> Bool:
+        """000, "Tablet operations": aborted is a task of which "replica == source replica", or on one of the "abandoning
+        replicas": whoever stays goes on building, and need not begin anew.
+        """
+        aborted = (self.tasks[t].life != Life.aborted) & (after.tasks[t].life == Life.aborted)
+        stays = some(self.replica[t] == n for n in after.next)
+        return aborted.implies(~stays)
 
     @step_property
     def new_tasks_take_the_place_of_others(self, after: Self, n: Term[Node]) -> Bool:
@@ -730,11 +762,6 @@ class ViewBuilding(Machine):
         ),
         equivalent_disabled(start_late, because="a late request may as well be lost"),
         equivalent_loss(give_up, stage, because="an operation that does not fail goes on"),
-        equivalent_drop(
-            finish_revert_with_task,
-            "the task was aborted",
-            because="aborted tasks are the leaving replica's; others may be replaced as well",
-        ),
         equivalent_loss(
             finish_revert_with_task,
             stage,

@@ -127,6 +127,7 @@ class ViewCoordinator(Machine):
     exercised_at = scopes(
         {},
         {Tablet: 1, Shard: 1, restarts: 1},
+        {Base: 1, Tablet: 1, Shard: 1, restarts: 2, leader_changes: 2},
         {Base: 1, staging_sstables: 0},
         {Base: 1, View: 1, Tablet: 1, Shard: 1, staging_sstables: 3},
         {Base: 1, View: 1, staging_sstables: 2},
@@ -147,7 +148,7 @@ class ViewCoordinator(Machine):
     batch = volatile(per(Shard, record(Batch)), of=WORKER)
     # data
     scanned = per(View, set_of(Tablet))  # tablets whose rows are in a view
-    restarted: SetVar[Shard] = history(set_of(Shard))  # shards whose node has lost a batch
+    restarted: SetVar[Shard] = history(set_of(Shard))  # shards whose node has lost their last batch
     staged = per(Base, set_of(Tablet))  # those with rows in staging sstables that no view has
 
     # -- tasks are created -------------------------------------------------------------------------------
@@ -337,6 +338,7 @@ class ViewCoordinator(Machine):
         self.batch[s].base = b
         self.batch[s].tablet = t
         self.called.add(s)
+        self.restarted.discard(s)
 
     def _is_batch(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> Bool:
         return (self.batch[s].tablet == t) & (self.batch[s].base == b)
@@ -411,6 +413,14 @@ class ViewCoordinator(Machine):
         """000, the same: an entry goes with its view alone."""
         ends = after.status[v].any_of(ViewStatus.success, ViewStatus.dropped)
         return (self.status[v] == ViewStatus.success).implies(ends)
+
+    @step_property
+    def views_that_were_started_are_built(self, after: Self, v: Term[View]) -> Bool:
+        """000, "Is any view started but not finished yet?": what is started stays so until it is built or dropped, whoever
+        coordinates; sstables of views that are not go to the normal directory.
+        """
+        onwards = (ViewStatus.started, ViewStatus.success, ViewStatus.dropped)
+        return (self.status[v] == ViewStatus.started).implies(after.status[v].any_of(*onwards))
 
     @accepts(create_view)
     def views_are_created_at_any_time(self, v: Term[View]) -> Bool:
@@ -528,10 +538,12 @@ class ViewCoordinator(Machine):
 
     @step_property
     def running_batches_are_not_replaced(self, after: Self, s: Term[Shard]) -> Bool:
-        """000: "it can execute only one batch per shard": another starts when this one is gone."""
+        """000: "it can execute only one batch per shard": another starts when this one is gone, which takes no task in on its
+        way, as it has read a part of the tablet by then.
+        """
         batch, new = self.batch[s], after.batch[s]
-        ends = new.tablet.is_none()
-        return batch.tablet.is_some().implies(ends | (new.tablet == batch.tablet))
+        goes_on = (new.tablet == batch.tablet) & (new.views <= batch.views)
+        return batch.tablet.is_some().implies(new.tablet.is_none() | goes_on)
 
     @step_property
     def ranges_are_built_first(self, after: Self, s: Term[Shard], t: Term[Tablet]) -> Bool:
@@ -688,6 +700,12 @@ class ViewCoordinator(Machine):
         ),
         equivalent_loss(
             _may_send, called, because="a call of which the coordinator does not know is made again"
+        ),
+        equivalent_loss(_may_send, restarted, because="then more is excused by an earlier restart"),
+        equivalent_replacement(
+            _may_send,
+            "restarted[s] becomes: yes for no",
+            because="then more is excused by an earlier restart",
         ),
         equivalent_replacement(
             _may_send,

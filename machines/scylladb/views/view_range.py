@@ -27,6 +27,7 @@ from stagewright.spec import (
     accepts,
     action,
     budget,
+    choose,
     constant,
     equivalent_drop,
     equivalent_loss,
@@ -195,9 +196,12 @@ class ViewRange(Machine):
         return self.built.implies(after.built)
 
     @sometimes
-    def progress_is_saved_on_the_way(self) -> Bool:
-        """After every batch, so that a restart costs no more than one: not when the scan has come to an end."""
-        return ~self.saved.wrapped & (self.saved.next > self.first)
+    def progress_is_saved_on_the_way(self, wrapped: Bool) -> Bool:
+        """After every batch, so that a restart costs no more than one: before the end of the ring and after it, and not when
+        the scan has come to an end.
+        """
+        begun = choose(wrapped, self.saved.next > 0, self.saved.next > self.first)
+        return (self.saved.wrapped == wrapped) & begun
 
     @accepts(reshard)
     def shards_are_added_at_any_time(self, t: Term[Token]) -> Bool:

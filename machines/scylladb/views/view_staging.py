@@ -50,6 +50,7 @@ from stagewright.spec import (
     per,
     profiles,
     require,
+    scopes,
     set_of,
     sometimes,
     step_property,
@@ -110,6 +111,8 @@ class ViewStaging(Machine):
     release = profiles(SEED, SCYLLA_2026_2)
     moves = budget(2, doc="migrations of the tablet to the node or away from it")
     restarts = fault_budget(1, doc="restarts of the node")
+
+    exercised_at = scopes({}, {moves: 1, restarts: 2})
 
     # the node's disk, and the tablet
     place = per(Sstable, one_of(Place, init=Place.nowhere))
@@ -414,6 +417,15 @@ class ViewStaging(Machine):
         cause = ~self.registering.is_empty() | self.aborted | self.started
         one = after.waiting <= self.waiting + 1
         return (after.waiting > self.waiting).implies(cause & one)
+
+    @step_property
+    def completed_tasks_are_not_executed_again(self, after: Self) -> Bool:
+        """000: "the worker will immediately response that those tasks were completed", also to a new coordinator: what is done
+        waits to be done once more only where the node has restarted.
+        """
+        done = (self.batch == Work.done) & self.started
+        again = ~after.started & (after.waiting > self.waiting)
+        return (done & again).implies(~after.discovered)
 
     @step_property
     def tasks_are_finished_or_deleted(self, after: Self) -> Bool:

@@ -111,7 +111,11 @@ class ViewTask(Machine):
     leader_changes = fault_budget(1, doc="changes of the view building coordinator")
     restarts = fault_budget(1, doc="restarts of a worker")
 
-    exercised_at = scopes({}, {aborts: 0, deletions: 0})
+    exercised_at = scopes(
+        {},
+        {aborts: 0, deletions: 0},
+        {aborts: 0, deletions: 0, lost_calls: 2, leader_changes: 2, restarts: 2},
+    )
 
     life: OneVar[Life] = one_of(Life, init=Life.absent)
     call: OneVar[Call] = volatile(one_of(Call, init=Call.none), of=COORDINATOR)
@@ -119,7 +123,7 @@ class ViewTask(Machine):
     late: SetVar[RaftTerm] = observed(set_of(RaftTerm), of=NETWORK)
     work: OneVar[Work] = volatile(one_of(Work, init=Work.none), of=WORKER)
     worked: FlagVar = history(flag())  # the worker has executed it to the end
-    forgotten: FlagVar = history(flag())  # its node has restarted since
+    forgotten: FlagVar = history(flag())  # its node has restarted, and not begun it anew since
 
     # -- group0 ----------------------------------------------------------------------------------------
 
@@ -267,6 +271,7 @@ class ViewTask(Machine):
         )
         require(self.work == Work.none, "it is neither executed nor completed")
         self.work = Work.executing
+        self.forgotten = False
 
     def _has_current_term(self) -> None:
         require(self.late.has(RaftTerm.current), "a request of the current term arrives")
@@ -359,18 +364,19 @@ class ViewTask(Machine):
         sends = (self.call != Call.sent) & (after.call == Call.sent)
         return sends.implies(self.call == Call.none)
 
-    @invariant
-    def completed_tasks_are_not_executed_again(self) -> Bool:
+    @step_property
+    def completed_tasks_are_not_executed_again(self, after: Self) -> Bool:
         """000: "the worker will immediately response that those tasks were completed", whoever asks and however often:
-        what was done is done again only where the worker's node has restarted, or of a task that is aborted.
+        what was done is done again only where the worker's node has restarted since, or of a task that is aborted.
         """
-        alive = (self.work == Work.executing) & (self.life == Life.normal)
+        starts = (self.work != Work.executing) & (after.work == Work.executing)
+        alive = starts & (self.life == Life.normal)
         return alive.implies(~self.worked | self.forgotten)
 
     @step_property
     def work_goes_on_for_whoever_asks(self, after: Self) -> Bool:
         """000, RPC: the handler "attaches to the tasks and waits for the result": of a task that is alive a batch goes on, whoever
-        coordinates, but where the worker's node has restarted.
+        coordinates, but where the worker's node restarts.
         """
         given_up = (self.work == Work.executing) & (after.work == Work.none)
         return given_up.implies((self.life != Life.normal) | after.forgotten)
@@ -392,8 +398,8 @@ class ViewTask(Machine):
 
     @lemma
     def what_was_done_is_known_or_forgotten(self) -> Bool:
-        """A task that was executed was created, and is among the worker's completed ones unless its node has restarted."""
-        known = (self.work == Work.done) | self.forgotten
+        """A task that was executed was created, and is completed, or executed anew, unless its worker's node has restarted."""
+        known = (self.work != Work.none) | self.forgotten
         alive = (self.life == Life.normal) & self.worked
         return (self.life == Life.absent).implies(~self.worked) & alive.implies(known)
 
@@ -455,6 +461,12 @@ class ViewTask(Machine):
             because="a worker that refuses aborted tasks does as well",
         ),
         equivalent_loss(drop, life, because="a view may as well not be dropped"),
+        equivalent_loss(_start, forgotten, because="then more is excused by an earlier restart"),
+        equivalent_replacement(
+            _start,
+            "forgotten becomes: yes for no",
+            because="then more is excused by an earlier restart",
+        ),
         equivalent_disabled(start_late, because="a late request may as well be lost"),
         equivalent_disabled(drop_late, because="a request may as well be under way for ever"),
         equivalent_loss(

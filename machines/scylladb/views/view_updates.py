@@ -47,6 +47,7 @@ from stagewright.spec import (
     optional,
     per,
     require,
+    scopes,
     set_of,
     sometimes,
 )
@@ -68,6 +69,8 @@ class ViewUpdates(Machine):
     """One base row and its row in one view, which has another key whenever the base row's value changes."""
 
     redos = fault_budget(1, doc="executions of the task whose end is forgotten")
+
+    exercised_at = scopes({}, {redos: 2})
 
     # the base replica
     value: OptionalVar[Key] = optional(Key)  # none: there is no row

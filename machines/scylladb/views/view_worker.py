@@ -76,7 +76,12 @@ class ViewWorker(Machine):
     leader_changes = fault_budget(1, doc="changes of the view building coordinator")
     restarts = fault_budget(1, doc="restarts of the worker's node")
 
-    exercised_at = scopes({}, {drops: 0, Row: 2, leader_changes: 0}, {drops: 0, leader_changes: 0})
+    exercised_at = scopes(
+        {},
+        {drops: 0, Row: 2, leader_changes: 0},
+        {drops: 0, leader_changes: 0},
+        {drops: 0, leader_changes: 2, restarts: 2},
+    )
 
     # group0
     created: SetVar[View] = set_of(View)
@@ -97,7 +102,7 @@ class ViewWorker(Machine):
     sstables: SetVar[Row] = set_of(Row)
     rows = per(View, set_of(Row))  # of a view
     worked: SetVar[View] = history(set_of(View))  # tasks that were executed to their end
-    # what the worker executed, or had executed, when its node restarted
+    # what the worker executed, or had executed, when its node restarted, and has not begun anew since
     forgotten: SetVar[View] = history(set_of(View))
 
     # -- clients -----------------------------------------------------------------------------------------
@@ -194,6 +199,7 @@ class ViewWorker(Machine):
         require(~self._executes(), "no batch is executed")
         require(self.asked <= self.tasks, "every id is found in group0")
         require(self.asked <= self.flushed_views, "the table was flushed for the views")
+        self.forgotten = self.forgotten - self.asked
         self.batch = self.asked
 
     @action(by=WORKER, fair=WEAK)
@@ -352,12 +358,12 @@ class ViewWorker(Machine):
         """000: "the worker will immediately response that those tasks were completed"."""
         return (self.batch & self.completed).is_empty()
 
-    @invariant
-    def finished_tasks_are_remembered(self) -> Bool:
+    @step_property
+    def finished_tasks_are_remembered(self, after: Self) -> Bool:
         """000: the worker "keeps track of finished tasks locally" for whoever coordinates, also when it has answered: none
-        is executed again, but where the worker's node has restarted.
+        is executed again, but where the worker's node has restarted since.
         """
-        return (self.batch & self.worked) <= self.forgotten
+        return ((after.batch - self.batch) & self.worked) <= self.forgotten
 
     @step_property
     def work_goes_on_for_whoever_asks(self, after: Self) -> Bool:
@@ -365,7 +371,7 @@ class ViewWorker(Machine):
         is executed, whoever coordinates, or the worker's node restarts.
         """
         left = (self.batch - after.batch) & self.tasks
-        return left <= (after.worked | after.forgotten)
+        return left <= (after.completed | after.forgotten)
 
     @step_property
     def finished_tasks_are_removed_together(self, after: Self) -> Bool:
@@ -436,8 +442,8 @@ class ViewWorker(Machine):
 
     @lemma
     def what_was_done_is_known_or_forgotten(self) -> Bool:
-        """A stored task that was executed is among the completed ones, or was when the worker's node restarted."""
-        return (self.worked & self.tasks) <= (self.completed | self.forgotten)
+        """A stored task that was executed is completed, or executed anew, or was when the worker's node restarted."""
+        return (self.worked & self.tasks) <= (self.completed | self.batch | self.forgotten)
 
     @lemma
     def the_worker_knows_views_that_are(self) -> Bool:
@@ -473,6 +479,9 @@ class ViewWorker(Machine):
         ),
         equivalent_drop(
             begin_flush, "a view was not flushed for", because="a flush too many does no harm"
+        ),
+        equivalent_loss(
+            start_batch, forgotten, because="then more is excused by an earlier restart"
         ),
         equivalent_drop(start_batch, "a call is under way", because="a batch of nothing is none"),
         equivalent_drop(

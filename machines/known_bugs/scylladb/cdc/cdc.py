@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from stagewright.machines.scylladb.cdc.cdc_generations import (
+    COORDINATOR as TOPOLOGY,
+    DELAY,
     END,
+    LAST_COMMIT,
+    NETWORK,
     SKEW,
     CdcGenerations,
     Generation,
@@ -23,7 +27,20 @@ from stagewright.machines.scylladb.cdc.cdc_publication import (
     CdcPublication,
     Generation as NumberedGeneration,
 )
-from stagewright.spec import Bool, Fairness, Number, Term, action, every, only_when, require, some
+from stagewright.spec import (
+    Bool,
+    Fairness,
+    Number,
+    SetVar,
+    Term,
+    action,
+    choose,
+    every,
+    only_when,
+    require,
+    set_of,
+    some,
+)
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in, released_bug
 
 
@@ -267,6 +284,124 @@ class NothingIsAheadOfASwitch(CdcLog):
     def _accepts(self, timestamp: Number) -> Bool:
         switches = some(self.now < self.start[g] for g in self.committed)
         return super()._accepts(timestamp) & ~(switches & (self.now < timestamp))
+
+
+@known_bug(
+    "003-80",
+    "design document 003: a timestamp describes the time point from which a generation starts operating",
+    breaks=CdcGenerations.timestamps_are_kept,
+    budgets={CdcGenerations.writes: 0, CdcGenerations.restarts: 1, CdcGenerations.partitions: 0},
+)
+class NewCoordinatorsCommitAgain(CdcGenerations):
+    """A coordinator that took over committed the generation that was not published yet once more, with a timestamp by its own
+    clock: nodes and clients had been told of another one.
+    """
+
+    @action(by=TOPOLOGY, spends=CdcGenerations.restarts)
+    def commit_again(self, n: Term[Node], g: Term[Generation]) -> None:
+        """What waits to be published gets another timestamp."""
+        only_when(self.release.group0)
+        require(self.unpublished.has(g), "it is not published yet")
+        require(self.now <= LAST_COMMIT, "nobody uses it yet")
+        self.start[g] = self.clock(n) + DELAY
+
+
+@known_bug(
+    "003-81",
+    "design document 003: a timestamp describes the time point from which a generation starts operating",
+    breaks=CdcGenerations.timestamps_are_kept,
+    budgets={CdcGenerations.writes: 0, CdcGenerations.partitions: 0},
+)
+class TheSecondPhaseBringsATimestamp(CdcGenerations):
+    """Preparing nodes took long, and the commit gave the generation a later timestamp than that for which they were prepared."""
+
+    @action(by=TOPOLOGY, fair=Fairness.WEAK)
+    def commit_prepared(self, n: Term[Node], g: Term[Generation]) -> None:
+        """Every node is prepared: the generation gets its timestamp."""
+        only_when(self.release.prepares)
+        self._every_node_has_it(g)
+        early = self.now <= LAST_COMMIT
+        require(early | self._is_in_time(n, g), "its timestamp is far enough ahead")
+        self.start[g] = choose(early, self.clock(n) + DELAY, self.start[g])
+        self.introduced.add(g)
+        self.unpublished.add(g)
+        self.on_its_way = None
+
+
+@known_bug(
+    "003-82",
+    "design document 003, Streams description table; scylladb #15163",
+    breaks=CdcGenerations.old_generations_are_cleared_whoever_is_cut_off,
+    budgets={CdcGenerations.writes: 0},
+)
+class ClearingWaitsForAllNodes(CdcGenerations):
+    """A generation was removed from group0 when no node had it in memory: one that was down kept all of them."""
+
+    @action(by=TOPOLOGY, fair=Fairness.WEAK)
+    def clear(self, n: Term[Node], g: Term[Generation], kept: Term[Generation]) -> None:
+        """No node has the generation in memory, and another one has operated for long enough."""
+        super().clear(n, g, kept)
+        require(every(~self.knows(m, g) for m in Node), "no node has it in memory")
+
+
+@known_bug(
+    "003-83",
+    "design document 003, Streams description table: it allows clients to learn about available sets of streams",
+    breaks=CdcGenerations.generations_are_described_whatever_is_on_its_way,
+    sizes={Generation: 3},
+    budgets={CdcGenerations.joins: 2, CdcGenerations.writes: 0, CdcGenerations.partitions: 0},
+)
+class PublishedBetweenJoins(CdcGenerations):
+    """The publisher waited while another generation was on its way, which takes as long as the slowest node."""
+
+    @action(by=TOPOLOGY, fair=Fairness.WEAK)
+    def publish(self, g: Term[Generation]) -> None:
+        """The publisher describes the oldest generation while none is on its way."""
+        super().publish(g)
+        require(self.on_its_way.is_none(), "none is on its way")
+
+
+@known_bug(
+    "003-85",
+    'design document 003: the node will "keep trying to read the generation\'s data in background until it succeeds"',
+    breaks=CdcGenerations.nodes_are_prepared_when_they_are_reached,
+    budgets={CdcGenerations.writes: 0},
+)
+class NodesThatWereCutOffAreLeftOut(CdcGenerations):
+    """A node that had been cut off was taken for dead: no generation was sent to it, each was given up, and no node could join."""
+
+    left_out: SetVar[Node] = set_of(Node)
+
+    @action(by=NETWORK, spends=CdcGenerations.partitions)
+    def cut_off(self, n: Term[Node]) -> None:
+        """The node is cut off, which is noted."""
+        super().cut_off(n)
+        self.left_out.add(n)
+
+    @action(fair=Fairness.WEAK)
+    def store_data(self, n: Term[Node], g: Term[Generation]) -> None:
+        """A node that was never cut off stores the data."""
+        super().store_data(n, g)
+        require(~self.left_out.has(n), "it was never cut off")
+
+
+@known_bug(
+    "003-87",
+    "design document 003: until it succeeds or sees that it's not necessary anymore",
+    breaks=CdcGenerations.what_is_given_up_is_refused_no_longer,
+    budgets={CdcGenerations.writes: 0},
+)
+class ToldWithTheNextGeneration(CdcGenerations):
+    """Nodes were told what had been given up with the next generation, or when the time of the last join was over: until then
+    they refused writes for its sake.
+    """
+
+    @action(fair=Fairness.WEAK)
+    def learn_that_it_is_abandoned(self, n: Term[Node], g: Term[Generation]) -> None:
+        """Another generation is on its way, or none can be any more."""
+        super().learn_that_it_is_abandoned(n, g)
+        told = self.on_its_way.is_some() | (self.now > LAST_COMMIT + DELAY)
+        require(told, "another one is on its way")
 
 
 COLOCATION_IS_LOST_FOR_A_WHILE = released_bug(

@@ -12,7 +12,7 @@ from stagewright.machines.scylladb.cdc.cdc_publication import (
     CdcPublication,
     Generation,
 )
-from stagewright.spec import Bool, Term, action, choose, require
+from stagewright.spec import Bool, Fairness, Term, action, choose, only_when, require
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 
@@ -197,6 +197,42 @@ class FailoversRollJoinsBack(CdcPublication):
         self.publishing = None
         undone = (self.transition == COMMIT) & self.joins
         self.transition = choose(undone, ROLLED_BACK, self.transition)
+
+
+@known_bug(
+    "003-84",
+    "design document 003, Streams description table; scylladb #15194",
+    breaks=CdcPublication.rollbacks_end_whatever_is_published,
+    budgets={CdcPublication.failures: 2},
+)
+class RollbacksWaitForTheTables(CdcPublication):
+    """The rollback of a join ended when the tables for CDC clients could be written, whose dead replica is to be replaced by
+    another topology change.
+    """
+
+    @CdcPublication.transition.step(ROLLED_BACK, NONE, by=COORDINATOR, fair=Fairness.WEAK)
+    def finish_rollback(self) -> None:
+        """The node has left, and the tables can be written."""
+        only_when(self.release.rollback)
+        require(self.writable, "the tables can be written")
+        self._end()
+
+
+@known_bug(
+    "003-86",
+    "design document 003: when a new node joins the cluster it modifies the token ring",
+    breaks=CdcPublication.a_topology_change_goes_one_way,
+)
+class FailoversTakeJoinsForRequests(CdcPublication):
+    """A coordinator that took over found a generation to be committed, and took it for one that a user had asked for: when it was
+    committed all was done, and the node for which it was made did not join.
+    """
+
+    @action(by=COORDINATOR, spends=CdcPublication.failovers)
+    def fail_over(self) -> None:
+        """The new coordinator does not know that a node joins."""
+        super().fail_over()
+        self.joins = self.joins & (self.transition != COMMIT)
 
 
 BUGS = known_bugs_in(globals())
