@@ -20,9 +20,13 @@ from stagewright.machines.known_bugs.couchbase import (
     partition_lists,
     partition_roles,
     partitions,
-    requests_refused,
     shared_helpers,
     view_server,
+)
+from stagewright.machines.known_bugs.couchbase.requests import (
+    file_requests,
+    partition_requests,
+    rebalance_requests,
 )
 from stagewright.machines.known_bugs.scylladb import locked_out
 from stagewright.machines.known_bugs.scylladb.cdc import (
@@ -145,7 +149,9 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *partitions.BUGS,
     *replicas_held_up.BUGS,
     *requests_held_up.BUGS,
-    *requests_refused.BUGS,
+    *file_requests.BUGS,
+    *partition_requests.BUGS,
+    *rebalance_requests.BUGS,
     *resize.BUGS,
     *tablet_invariants.BUGS,
     *tablet_repair.BUGS,
