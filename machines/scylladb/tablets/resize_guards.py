@@ -97,6 +97,7 @@ class ResizeGuards(Machine):
     drained: FlagVar = flag()  # the barrier of the migration has passed
     view = per(Node, record(View))
     guard = per(Node, record(Guard))
+    cut_off: FlagVar = flag()  # a request was aborted whose tablet is what it was
 
     @initially
     def nodes_know(self, n: Term[Node]) -> Bool:
@@ -136,9 +137,15 @@ class ResizeGuards(Machine):
     def abort(self, n: Term[Node]) -> None:
         """A request whose tablet changes is aborted: what the change waits for comes to an end."""
         require(self.guard[n].outdated, "its map is not the newest")
+        self._its_tablet_changes(n)
+        view, guard = self.view[n], self.guard[n]
+        same = (view.layout == guard.layout) & (view.migrating != guard.tablet)
+        self.cut_off = self.cut_off | same
+        self._release(n)
+
+    def _its_tablet_changes(self, n: Term[Node]) -> None:
         migrates = self.view[n].migrating == self.guard[n].tablet
         require(migrates | ~self._names_the_same_tablet(n), "its tablet is not the same")
-        self._release(n)
 
     @action(fair=WEAK)
     def learn(self, n: Term[Node]) -> None:
@@ -254,6 +261,11 @@ class ResizeGuards(Machine):
         knows = (view.layout == self.layout) & (view.migrating == self.migrating)
         stays = (view.layout == guard.layout) & (view.migrating != guard.tablet)
         return guard.outdated & knows & stays
+
+    @invariant
+    def requests_are_aborted_for_their_own_tablet(self) -> Bool:
+        """001, "independently", as clients see it: none gets an error because another tablet migrates."""
+        return ~self.cut_off
 
     @accepts(split)
     def tablets_are_split_under_requests(self) -> Bool:

@@ -213,6 +213,7 @@ class Fencing(Machine):
         {cleanups: 0, failures: 0},
         {bumps: 0, cleanups: 0, failures: 0, decommissions: 1},
         {bumps: 0, failures: 0, failovers: 1},
+        {bumps: 0, cleanups: 0, failovers: 1},
         {cleanups: 0, failures: 0, failovers: 1},
         {bumps: 0},
         {writes: 0, bumps: 0, failures: 0, transactions: 1},

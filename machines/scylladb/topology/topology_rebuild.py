@@ -107,7 +107,7 @@ class TopologyRebuild(Machine):
         {losses: 2, failovers: 0},
         {losses: 2, crashes: 0},
         {Node: 1},
-        {Node: 3, losses: 2, crashes: 0, failovers: 0},
+        {Node: 3, losses: 2, crashes: 0},
     )
 
     # -- the client ------------------------------------------------------------------------------------
