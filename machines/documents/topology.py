@@ -87,6 +87,7 @@ TOPOLOGY = Document(
                 TopologyControl.a_request_is_pending_until_it_is_taken_up,
                 TopologyControl.results_stay_until_the_node_asks_again,
                 TopologyControl.requests_end_each_for_itself,
+                TopologyControl.global_requests_are_not_overwritten,
                 TopologyControl.requests_are_issued_at_any_time,
                 TopologyControl.nodes_ask_to_join_at_any_time,
                 TopologyControl.dead_nodes_can_be_replaced_at_any_time,

@@ -175,7 +175,7 @@ class TopologyChange(Machine):
 
     exercised_at = scopes(
         {},
-        {failures: 1, migrations: 0},
+        {failures: 1},
         {failovers: 1, writes: 0},
         {failures: 1, failovers: 1, migrations: 0},
         {losses: 1, failures: 1, migrations: 0},

@@ -3,17 +3,40 @@
 from __future__ import annotations
 
 from stagewright.machines.scylladb.cluster import Node, Tablet
-from stagewright.machines.scylladb.tablets import resize_guards
+from stagewright.machines.scylladb.tablets import (
+    resize_guards,
+    tablet_replica_stages,
+    tablet_replicas,
+    tablet_resize,
+)
 from stagewright.machines.scylladb.tablets.intranode_migration import IntranodeMigration
 from stagewright.machines.scylladb.tablets.resize_guards import ResizeGuards
+from stagewright.machines.scylladb.tablets.resize_layout import Half
 from stagewright.machines.scylladb.tablets.tablet import TabletCluster
 from stagewright.machines.scylladb.tablets.tablet_migration import (
     COORDINATOR,
     Progress,
     TabletMigration,
 )
+from stagewright.machines.scylladb.tablets.tablet_replicas import Client, TabletReplicas
+from stagewright.machines.scylladb.tablets.tablet_resize import Resize, TabletResize
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
-from stagewright.spec import Fairness, Term, action, choose, count, flag, per, require, some
+from stagewright.spec import (
+    Bool,
+    Fairness,
+    FlagVar,
+    SetVar,
+    Term,
+    action,
+    choose,
+    count,
+    every,
+    flag,
+    per,
+    require,
+    set_of,
+    some,
+)
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 WEAK = Fairness.WEAK
@@ -153,6 +176,61 @@ class StagesAreLearnedBetweenRequests(IntranodeMigration):
         """The node learns the stage, between two requests."""
         super().learn()
         require((self.write == 0) & ~self.reading, "no request is under way")
+
+
+@known_bug(
+    "001-375",
+    'design document 001, stage 6: "No write request will reach tablet replica … which does not belong"',
+    breaks=(
+        TabletReplicas.only_replicas_hold_data,
+        TabletReplicas.nobody_is_behind_the_last_barrier,
+    ),
+    sizes={Client: 2, tablet_replicas.Node: 2},
+    budgets={TabletReplicas.removals: 0, TabletReplicas.additions: 0},
+)
+class OneAnswerIsEnoughToUndo(TabletReplicas):
+    """To undo a move the barrier of whoever answered first was enough: others still wrote to the pending replica."""
+
+    def _has_drained(self) -> Bool:
+        back = self.stage.any_of(
+            tablet_replica_stages.Stage.cleanup_target, tablet_replica_stages.Stage.revert_migration
+        )
+        one = some(
+            (self.view[c].stage == self.stage)
+            & ((self.write[c].value == 0) | (self.write[c].stage == self.stage))
+            for c in Client
+        )
+        return super()._has_drained() | (back & one)
+
+
+@known_bug(
+    "001-376",
+    'design document 001: the balancer is to "incrementally make decision", beside "active migrations"',
+    breaks=(
+        TabletResize.split_tablets_have_split_sstables,
+        TabletResize.a_finalization_begins_when_nothing_is_left_to_prepare,
+    ),
+    budgets={TabletResize.decisions: 1, TabletResize.failovers: 1},
+)
+class WhoCameLaterIsNotAsked(TabletResize):
+    """A new coordinator asked those whether they were ready that were replicas when it took over, and nobody who came later."""
+
+    took_over: FlagVar = flag()
+    asked: SetVar[tablet_resize.Node] = set_of(tablet_resize.Node)
+
+    @action(by=tablet_resize.COORDINATOR, spends=TabletResize.failovers)
+    def fail_over(self) -> None:
+        """Another node becomes the topology coordinator, and looks who the replicas are."""
+        super().fail_over()
+        self.took_over = True
+        self.asked = self.replicas[Half.left]
+
+    def _is_split_everywhere(self) -> Bool:
+        ready = every(
+            (self.reported[n] == self.sequence) | (self.took_over & ~self.asked.has(n))
+            for n in self.replicas[Half.left]
+        )
+        return (self.decision == Resize.split) & ready
 
 
 BUGS = known_bugs_in(globals())

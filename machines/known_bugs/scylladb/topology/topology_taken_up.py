@@ -9,7 +9,8 @@ from stagewright.machines.scylladb.topology import (
     topology_rebuild,
 )
 from stagewright.machines.scylladb.topology.control.topology_record import COORDINATOR, OPERATOR
-from stagewright.machines.scylladb.topology.fencing import Fencing, Phase, Purpose
+from stagewright.machines.scylladb.topology.fencing import Answer, Fencing, Phase, Purpose
+from stagewright.machines.scylladb.topology.group0 import LEADER, MEMBER, Group0, Member
 from stagewright.machines.scylladb.topology.topology_control import TopologyControl
 from stagewright.machines.scylladb.topology.topology_coordinator import (
     Coordinator,
@@ -17,20 +18,30 @@ from stagewright.machines.scylladb.topology.topology_coordinator import (
 )
 from stagewright.machines.scylladb.topology.topology_rebuild import TopologyRebuild
 from stagewright.machines.scylladb.topology.topology_sessions import Session, TopologySessions
-from stagewright.machines.scylladb.topology.topology_states import Request
+from stagewright.machines.scylladb.topology.topology_states import (
+    GlobalRequest,
+    NodeState,
+    Owner,
+    Request,
+    TransitionState,
+)
 from stagewright.machines.systems import topology_change
 from stagewright.machines.systems.topology_change import COMMIT, TopologyChange
 from stagewright.spec import (
+    Bool,
     Fairness,
     FlagVar,
     Term,
     action,
     choose,
     count,
+    every,
     flag,
     only_when,
     per,
     require,
+    set_of,
+    some,
 )
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
@@ -142,6 +153,109 @@ class ARollbackIsForgotten(TopologyChange):
         require(self.knows, "the coordinator knows that it has failed")
 
 
+@known_bug(
+    "001-382",
+    'design document 001, left: "the node left the cluster and group0"',
+    breaks=Group0.leaders_are_elected,
+    budgets={Group0.changes: 0, Group0.restarts: 1, Group0.voter_changes: 1},
+)
+class VotersAreThoseOfTheSnapshot(Group0):
+    """A member that had restarted took those for voters that its snapshot named, whatever its log said of them since."""
+
+    restarted = set_of(Member)
+
+    @action(by=MEMBER, spends=Group0.restarts)
+    def restart(self, m: Term[Member]) -> None:
+        """What a member only had in memory is lost."""
+        super().restart(m)
+        self.restarted.add(m)
+
+    @action(by=LEADER)
+    def replicate(self, leader: Term[Member], m: Term[Member]) -> None:
+        """A member takes over the leader's log, with the voters that it names."""
+        super().replicate(leader, m)
+        self.restarted.discard(m)
+
+    def _is_voter(self, m: Term[Member], v: Term[Member]) -> Bool:
+        changed = some(entry.voter == v for entry in self.log[m])
+        return self.voters_at_first.has(v) != (changed & ~self.restarted.has(m))
+
+
+# -- after a failure, or beside another change -----------------------------------------------------------------
+
+
+@known_bug(
+    "001-377",
+    "design document 001, removing: the cluster goes on with nodes that are alive",
+    breaks=(Fencing.barriers_end, Fencing.the_last_stage_can_be_reached),
+    budgets={Fencing.bumps: 0, Fencing.exclusions: 1},
+)
+class TheFenceWaitsForWhoIsGone(Fencing):
+    """Nodes that were gone for good did not hold up a drain; but where that had failed, the second command waited for them."""
+
+    def _all_have_acknowledged(self) -> None:
+        informs = self.phase == Phase.informing
+        answers = every(
+            (self.answer[n] == Answer.acknowledged) | ~(self._is_asked(n) | informs)
+            for n in fencing.Node
+        )
+        require(answers, "every node has acknowledged")
+
+
+@known_bug(
+    "001-378",
+    'design document 001: "After the entire cluster learns about it"',
+    breaks=(
+        Fencing.fence_holds_on_every_replica,
+        Fencing.barriers_pass_once_all_have_answered,
+        Fencing.answers_say_what_is_so,
+    ),
+    budgets={Fencing.bumps: 0, Fencing.cleanups: 0, Fencing.decommissions: 1},
+)
+class WhoLeavesNeedNotKnowTheFence(Fencing):
+    """The second command of a barrier waited for normal nodes only: one that was leaving stored what all others refused."""
+
+    def _all_have_acknowledged(self) -> None:
+        informs = self.phase == Phase.informing
+        answers = every(
+            (self.answer[n] == Answer.acknowledged)
+            | ~self._is_asked(n)
+            | (informs & (self.node[n] == fencing.NodeState.decommissioning))
+            for n in fencing.Node
+        )
+        require(answers, "every node has acknowledged")
+
+
+@known_bug(
+    "001-379",
+    'design document 001, left: "the node left the cluster and group0"',
+    breaks=TopologyChange.the_tablet_is_on_a_normal_node,
+    budgets={TopologyChange.failures: 1, TopologyChange.writes: 0},
+)
+class TheBalancerKnowsWhoWasAccepted(TopologyChange):
+    """The balancer moved tablets to each node that had been accepted, also to one whose join had been rolled back."""
+
+    def _is_normal(self, n: Term[Node]) -> Bool:
+        return (self.newcomer != n) | self.state.any_of(NodeState.normal, NodeState.left)
+
+
+@known_bug(
+    "001-380",
+    "design document 001: requests that wait are worked on when the one before has ended",
+    breaks=(TopologySessions.every_request_ends, TopologySessions.ids_are_used_once),
+    sizes={Session: 3},
+    budgets={TopologySessions.truncations: 2},
+)
+class AFailureEmptiesTheQueue(TopologySessions):
+    """A TRUNCATE that failed took the one along that waited behind it: its client was never answered."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def fail_to_truncate(self) -> None:
+        """A node that drives the work has restarted: nothing is left to do."""
+        super().fail_to_truncate()
+        self.queued = None
+
+
 # -- what whoever asked is told ------------------------------------------------------------------------------
 
 
@@ -202,6 +316,26 @@ class AllThatWaitAreAborted(TopologyControl):
             self.topology_request[m] = choose(goes, None, self.topology_request[m])
             self.done.put(m, self.done.has(m) | goes)
             self.error.put(m, self.error.has(m) | goes)
+
+
+@known_bug(
+    "001-381",
+    'design document 001: the field has "one of the supported global topology requests"',
+    breaks=TopologyControl.global_requests_are_not_overwritten,
+    budgets={TopologyControl.faults: 0},
+)
+class TheLastGlobalRequestCounts(TopologyControl):
+    """A global request took the place of another one that was not taken up yet, and whose client was never answered."""
+
+    @action(by=OPERATOR, spends=TopologyControl.requests)
+    def ask_globally(self, request: Term[GlobalRequest]) -> None:
+        """A request that affects the entire cluster, while none is worked on."""
+        worked_on = self.transition_state.any_of(
+            *(state for state in TransitionState if state.owner is Owner.request),
+            TransitionState.commit_cdc_generation,
+        )
+        require(self.global_request.is_none() | ~worked_on, "none is worked on")
+        self.global_request = request
 
 
 @known_bug(

@@ -360,6 +360,12 @@ class TopologyProperties(TopologyRecord):
         return ends.implies(after.error.has(n) | (self.session & ~self.down.has(n) & source))
 
     @step_property
+    def global_requests_are_not_overwritten(self, after: Self) -> Bool:
+        """001: the field has "one of the supported global topology requests": the next is made when it is free again."""
+        before, now = self.global_request, after.global_request
+        return (before.is_some() & now.is_some()).implies(before == now)
+
+    @step_property
     def global_requests_are_done(self, after: Self) -> Bool:
         """A global request goes when its work is done: in its own state, or when all is clean."""
         gone = self.global_request.is_some() & after.global_request.is_none()
