@@ -85,7 +85,7 @@ class LoadBalancer(Machine):
     exercised_at = scopes(
         {Tablet: 2, disturbances: 2},
         {disturbances: 0},
-        {Node: 3, Tablet: 1, disturbances: 2},
+        {Node: 3, Tablet: 2, disturbances: 2},
     )
 
     node = constant(per(Shard, one_of(Node)))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from stagewright.machines.scylladb.cluster import Node, Tablet
 from stagewright.machines.scylladb.tablets import (
+    load_balancer,
     resize_guards,
     tablet_replica_stages,
     tablet_replicas,
     tablet_resize,
 )
 from stagewright.machines.scylladb.tablets.intranode_migration import IntranodeMigration
+from stagewright.machines.scylladb.tablets.load_balancer import LoadBalancer, Shard
 from stagewright.machines.scylladb.tablets.resize_guards import ResizeGuards
 from stagewright.machines.scylladb.tablets.resize_layout import Half
 from stagewright.machines.scylladb.tablets.tablet import TabletCluster
@@ -176,6 +178,30 @@ class StagesAreLearnedBetweenRequests(IntranodeMigration):
         """The node learns the stage, between two requests."""
         super().learn()
         require((self.write == 0) & ~self.reading, "no request is under way")
+
+
+@known_bug(
+    "001-383",
+    'design document 001: migrations are "to be started as soon as tablets finish streaming"',
+    breaks=(
+        LoadBalancer.plans_count_what_is_on_its_way_as_done,
+        LoadBalancer.the_cluster_is_saturated,
+    ),
+    sizes={load_balancer.Node: 3, load_balancer.Tablet: 2},
+    budgets={LoadBalancer.disturbances: 2},
+)
+class NodesAreEmptiedOneAfterTheOther(LoadBalancer):
+    """Of two nodes that were to leave, no tablet left the one before that of the other had got to its last stage."""
+
+    def _improves(self, leaving: Term[Shard], pending: Term[Shard]) -> Bool:
+        others = some(
+            some(
+                (self.leaving[t] == s) & (self.node[s] != self.node[leaving]) & self._drains(s)
+                for s in Shard
+            )
+            for t in load_balancer.Tablet
+        )
+        return super()._improves(leaving, pending) & ~(self._drains(leaving) & others)
 
 
 @known_bug(
