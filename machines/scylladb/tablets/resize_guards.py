@@ -363,16 +363,14 @@ class ResizeGuards(Machine):
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
+        equivalent_loss(abort, cut_off, because="it notes what must not happen"),
         equivalent_drop(
             begin, "the node is free", because="a request that gives way to another one has ended"
         ),
         equivalent_drop(refresh, "its map is not the newest", because="otherwise nothing happens"),
         equivalent_drop(end, "a request is going on", because="otherwise nothing happens"),
         equivalent_drop(
-            abort,
-            "its map is not the newest",
-            "its tablet is not the same",
-            because="a request may end at any time",
+            abort, "its map is not the newest", because="a request may end at any time"
         ),
         equivalent_drop(learn, "the node is behind", because="otherwise nothing happens"),
         equivalent_drop(
