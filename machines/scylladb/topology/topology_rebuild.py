@@ -514,12 +514,6 @@ class TopologyRebuild(Machine):
             because="rows may be sent more than once",
         ),
         equivalent_loss(
-            _stop_streaming,
-            sources,
-            streamed,
-            because="what was learned of the replicas stays true",
-        ),
-        equivalent_loss(
             finish_rebuild, broken, because="a rebuild is not finished where a stream broke off"
         ),
         equivalent_drop(crash, "the node is up", because="what does not run cannot crash"),
