@@ -50,6 +50,7 @@ from stagewright.machines.known_bugs.scylladb.tablets import (
     tablets_asked_in_vain,
     tablets_held_up,
     tablets_not_done,
+    tablets_taken_up,
     tablets_undone,
 )
 from stagewright.machines.known_bugs.scylladb.topology import (
@@ -67,6 +68,7 @@ from stagewright.machines.known_bugs.scylladb.topology import (
     topology_operations,
     topology_ranges,
     topology_seen,
+    topology_taken_up,
     topology_turns,
 )
 from stagewright.machines.known_bugs.scylladb.views import (
@@ -162,6 +164,7 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *tablets_asked_in_vain.BUGS,
     *tablets_held_up.BUGS,
     *tablets_not_done.BUGS,
+    *tablets_taken_up.BUGS,
     *tablets_undone.BUGS,
     *topology.BUGS,
     *topology_asked_in_vain.BUGS,
@@ -173,6 +176,7 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *topology_operations.BUGS,
     *topology_ranges.BUGS,
     *topology_seen.BUGS,
+    *topology_taken_up.BUGS,
     *topology_turns.BUGS,
     *view_answers.BUGS,
     *view_coordinator.BUGS,

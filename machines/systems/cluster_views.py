@@ -638,6 +638,7 @@ class ClusterViews(Machine):
             TopologyControl.requests_on_tables_have_states_of_their_own,
             TopologyControl.requests_on_tables_open_a_session,
             TopologyControl.global_requests_are_done,
+            TopologyControl.global_requests_are_not_overwritten,
             TopologyControl.global_requests_come_after_those_of_nodes,
             TopologyControl.global_requests_end,
             because="nobody asks for work on the whole cluster here: topology-control has that",

@@ -175,9 +175,9 @@ class TopologyChange(Machine):
 
     exercised_at = scopes(
         {},
-        {failures: 1, migrations: 0},
+        {failures: 1},
         {failovers: 1, writes: 0},
-        {failovers: 1, migrations: 0},
+        {failures: 1, failovers: 1, migrations: 0},
         {losses: 1, failures: 1, migrations: 0},
         {Node: 3, writes: 0},
         {Node: 3, joins: 0, losses: 1},
@@ -722,6 +722,13 @@ class TopologyChange(Machine):
     def vnodes_are_written_while_a_tablet_moves(self, n: Term[Node]) -> Bool:
         """001: a migration is of its tablet alone: tables of vnodes, and their logs, are written meanwhile."""
         return self._serves_clients(n) & (self.tablet.stage != Stage.none)
+
+    @accepts(write)
+    def vnodes_are_written_while_a_node_joins(self, n: Term[Node]) -> Bool:
+        """001: "Writes are going to both new and old replicas", from a new CDC generation to the last read of the old ring:
+        whoever joins, and whichever generation nodes have learned of, clients need not wait.
+        """
+        return self._serves_clients(n) & (self.state == NodeState.bootstrapping)
 
     def _serves_clients(self, n: Term[Node]) -> Bool:
         """001, normal: the node "serves the slice of the ring that belongs to it"; the newcomer when it knows that."""

@@ -298,6 +298,11 @@ class IntranodeMigration(Machine):
         """Nor a read."""
         return ~self.reading
 
+    @accepts(learn)
+    def stages_are_learned_while_clients_write(self) -> Bool:
+        """001, stage 2: replicas "see the transition info", whatever is under way: it holds the stage that it began under."""
+        return self.known != self.stage
+
     @accepts(start)
     def tablets_are_moved_while_clients_write(self) -> Bool:
         """001: the load balancer looks at tablets in transition and at requests for topology changes, at no client's."""

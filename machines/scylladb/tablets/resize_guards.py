@@ -97,6 +97,7 @@ class ResizeGuards(Machine):
     drained: FlagVar = flag()  # the barrier of the migration has passed
     view = per(Node, record(View))
     guard = per(Node, record(Guard))
+    cut_off: FlagVar = flag()  # a request was aborted whose tablet is what it was
 
     @initially
     def nodes_know(self, n: Term[Node]) -> Bool:
@@ -136,9 +137,15 @@ class ResizeGuards(Machine):
     def abort(self, n: Term[Node]) -> None:
         """A request whose tablet changes is aborted: what the change waits for comes to an end."""
         require(self.guard[n].outdated, "its map is not the newest")
+        self._its_tablet_changes(n)
+        view, guard = self.view[n], self.guard[n]
+        same = (view.layout == guard.layout) & (view.migrating != guard.tablet)
+        self.cut_off = self.cut_off | same
+        self._release(n)
+
+    def _its_tablet_changes(self, n: Term[Node]) -> None:
         migrates = self.view[n].migrating == self.guard[n].tablet
         require(migrates | ~self._names_the_same_tablet(n), "its tablet is not the same")
-        self._release(n)
 
     @action(fair=WEAK)
     def learn(self, n: Term[Node]) -> None:
@@ -255,6 +262,11 @@ class ResizeGuards(Machine):
         stays = (view.layout == guard.layout) & (view.migrating != guard.tablet)
         return guard.outdated & knows & stays
 
+    @invariant
+    def requests_are_aborted_for_their_own_tablet(self) -> Bool:
+        """001, "independently", as clients see it: none gets an error because another tablet migrates."""
+        return ~self.cut_off
+
     @accepts(split)
     def tablets_are_split_under_requests(self) -> Bool:
         """ScyllaDB's code: guards that a resize makes outdated are refreshed or aborted: it waits for none of them."""
@@ -351,16 +363,14 @@ class ResizeGuards(Machine):
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
+        equivalent_loss(abort, cut_off, because="it notes what must not happen"),
         equivalent_drop(
             begin, "the node is free", because="a request that gives way to another one has ended"
         ),
         equivalent_drop(refresh, "its map is not the newest", because="otherwise nothing happens"),
         equivalent_drop(end, "a request is going on", because="otherwise nothing happens"),
         equivalent_drop(
-            abort,
-            "its map is not the newest",
-            "its tablet is not the same",
-            because="a request may end at any time",
+            abort, "its map is not the newest", because="a request may end at any time"
         ),
         equivalent_drop(learn, "the node is behind", because="otherwise nothing happens"),
         equivalent_drop(

@@ -175,13 +175,21 @@ class TabletCluster(Machine):
         },
         {reads: 0, crashes: 0, rebuilds: 1, migrations: 0},
         {writes: 0, reads: 0, crashes: 0, loads: 1},
-        {writes: 0, reads: 0, TabletMigration.failures: 0, rebuilds: 1},
+        {writes: 0, reads: 0, TabletMigration.failures: 0, rebuilds: 1, coordinator_changes: 1},
         {crashes: 0, TabletMigration.failures: 0},
         {reads: 0, crashes: 0, migrations: 2},
         {reads: 0, crashes: 0, compactions: 1},
         {reads: 0, TabletMigration.failures: 0},
         {Tablet: 2, crashes: 0, TabletMigration.failures: 0, migrations: 0},
-        {Tablet: 2, writes: 0, reads: 0, crashes: 0, TabletMigration.failures: 0, rebuilds: 1},
+        {
+            Tablet: 2,
+            writes: 0,
+            reads: 0,
+            crashes: 0,
+            TabletMigration.failures: 0,
+            rebuilds: 1,
+            coordinator_changes: 1,
+        },
         {Node: 3, writes: 0, reads: 0, crashes: 0, TabletMigration.failures: 0},
         {Node: 3, reads: 0, crashes: 0, TabletMigration.failures: 0},
         {writes: 0, reads: 0, crashes: 2},
@@ -327,13 +335,9 @@ class TabletCluster(Machine):
 
     def _current(self, n: Term[Node], t: Term[Tablet]) -> Bool:
         """Node `n` has learned all that is committed of a tablet."""
-        view = self.view[n][t]
+        view, tablet = self.view[n][t], self.tablets[t]
         same_sets = (view.replicas == self.replicas[t]) & (view.next == self.next[t])
-        return (
-            (view.stage == self.tablets[t].stage)
-            & same_sets
-            & (view.session == self.tablets[t].session)
-        )
+        return same_sets & (view.stage == tablet.stage) & (view.session == tablet.session)
 
     def _learns_of_closing(self, n: Term[Node], t: Term[Tablet]) -> Bool:
         """The session of a chunk that is on its way to node `n` is closed, as the node learns now."""
@@ -471,9 +475,8 @@ class TabletCluster(Machine):
         if self.release.sessions:
             is_open = self.view[target][t].session & ~chunk.closed
             require(is_open, "its session is open, as far as the node has learned")
-        self.data[t][target] = choose(
-            self.data[t][target] < chunk.value, chunk.value, self.data[t][target]
-        )
+        newer = self.data[t][target] < chunk.value
+        self.data[t][target] = choose(newer, chunk.value, self.data[t][target])
         self.copied[t] = self.streaming_at[t] == target
         self._take_off_the_wire(t)
 
@@ -531,17 +534,17 @@ class TabletCluster(Machine):
     @action(by=COORDINATOR, fair=WEAK)
     def run_repair(self, t: Term[Tablet]) -> None:
         """The replicas to read from are asked to repair; all are in step, as writes go to all of them."""
-        require(
-            self.tablets[t].stage.any_of(Stage.repair, Stage.rebuild_repair), "stage is a repair"
-        )
+        repairs = self.tablets[t].stage.any_of(Stage.repair, Stage.rebuild_repair)
+        require(repairs, "stage is a repair")
         self.tablets[t].start_operation()
 
     @action(by=COORDINATOR, fair=WEAK)
     def finish_repair_run(self, t: Term[Tablet]) -> None:
         """The replicas answer that they are repaired."""
-        require(
-            self.tablets[t].stage.any_of(Stage.repair, Stage.rebuild_repair), "stage is a repair"
-        )
+        stage = self.tablets[t].stage
+        require(stage.any_of(Stage.repair, Stage.rebuild_repair), "stage is a repair")
+        silent = (stage == Stage.rebuild_repair) & (self.replicas[t] <= self.down)
+        require(~silent, "a replica to stream from is up")
         self.tablets[t].finish_operation()
 
     # -- maintenance -----------------------------------------------------------------------------------
@@ -643,9 +646,8 @@ class TabletCluster(Machine):
     def leave_track(self) -> None:
         """No tablet is in transition: the topology state machine leaves the tablet migration track."""
         require(self.track == Track.tablet_migration, "in the tablet migration track")
-        require(
-            every(self.tablets[t].stage == Stage.none for t in Tablet), "no tablet is in transition"
-        )
+        at_rest = every(self.tablets[t].stage == Stage.none for t in Tablet)
+        require(at_rest, "no tablet is in transition")
         self.track = Track.idle
 
     @action(by=OPERATOR, spends=topology_changes)
@@ -1032,7 +1034,8 @@ class TabletCluster(Machine):
         ends = (before.operation != Progress.done) & (now.operation == Progress.done)
         streams = before.stage == Stage.streaming
         cleans = before.stage.any_of(Stage.cleanup, Stage.cleanup_target)
-        return ends.implies((~streams | self.copied[t]) & (~cleans | self.cleaned[t]))
+        silent = (before.stage == Stage.rebuild_repair) & (self.replicas[t] <= self.down)
+        return ends.implies((~streams | self.copied[t]) & (~cleans | self.cleaned[t]) & ~silent)
 
     @step_property
     def stages_cut_nobody_off(self, after: Self, n: Term[Node]) -> Bool:
@@ -1118,9 +1121,8 @@ class TabletCluster(Machine):
         """
         request = self.request[n]
         writing = (request.tablet == t) & request.write
-        return (self.tablets[t].stage == Stage.cleanup).implies(
-            writing.implies(request.targets <= self.next[t])
-        )
+        cleans = self.tablets[t].stage == Stage.cleanup
+        return (cleans & writing).implies(request.targets <= self.next[t])
 
     @invariant
     def only_replicas_hold_data(self, t: Term[Tablet], n: Term[Node]) -> Bool:
@@ -1133,10 +1135,8 @@ class TabletCluster(Machine):
     @invariant
     def only_replicas_have_storage(self, t: Term[Tablet], n: Term[Node]) -> Bool:
         """The storage of a replica that left is gone when the transition ends (scylladb #23481)."""
-        stores = self.storage[t].has(n) & ~self.excluded.has(n)
-        return (self.tablets[t].stage == Stage.none).implies(
-            stores.implies(self.replicas[t].has(n))
-        )
+        stores = (self.tablets[t].stage == Stage.none) & self.storage[t].has(n)
+        return (stores & ~self.excluded.has(n)).implies(self.replicas[t].has(n))
 
     @invariant
     def compactions_have_storage(self, t: Term[Tablet], n: Term[Node]) -> Bool:

@@ -107,6 +107,7 @@ class TabletReplicas(Machine):
         {writes: 3, removals: 0, additions: 0, moves: 0, failures: 0, Node: 2},
         {removals: 1, moves: 0, Node: 2},
         {removals: 0, additions: 0, Node: 2},
+        {removals: 0, additions: 0, Client: 2, Node: 2},
         {writes: 2, removals: 0, additions: 0, failures: 0, Client: 2, Node: 2},
         {removals: 1, additions: 0, failures: 0},
         {removals: 0, additions: 0, failures: 0, Node: 4},

@@ -129,8 +129,8 @@ class TabletResize(Machine):
 
     exercised_at = scopes(
         {decisions: 1, migrations: 0},
-        {decisions: 1, migrations: 0, failovers: 1},
-        {decisions: 1, migrations: 0, restarts: 1},
+        {decisions: 1, failovers: 1},
+        {decisions: 1, restarts: 1},
         {Node: 3, decisions: 0, migrations: 2},
         {Node: 3, decisions: 1, migrations: 0},
         {decisions: 1},

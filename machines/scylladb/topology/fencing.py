@@ -211,13 +211,14 @@ class Fencing(Machine):
         {writes: 0, bumps: 0, streams: 2, failures: 0},
         {writes: 2, bumps: 0, cleanups: 0, failures: 0},
         {cleanups: 0, failures: 0},
-        {bumps: 0, cleanups: 0, failures: 0, decommissions: 1},
+        {bumps: 0, cleanups: 0, decommissions: 1},
         {bumps: 0, failures: 0, failovers: 1},
+        {bumps: 0, cleanups: 0, failovers: 1},
         {cleanups: 0, failures: 0, failovers: 1},
         {bumps: 0},
         {writes: 0, bumps: 0, failures: 0, transactions: 1},
         {writes: 0, bumps: 0, failures: 0, cleanups: 0, transactions: 2},
-        {bumps: 0, failures: 0, exclusions: 1},
+        {bumps: 0, exclusions: 1},
     )
 
     # == nodes that learn topology versions late =========================================================

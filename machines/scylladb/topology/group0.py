@@ -98,6 +98,7 @@ class Group0(Machine):
         {elections: 1, changes: 1, repeats: 1},
         {elections: 1, changes: 1, voter_changes: 1},
         {changes: 0, voter_changes: 2},
+        {changes: 0, restarts: 1, voter_changes: 1},
         {elections: 1},
         {changes: 1},
         {changes: 1, restarts: 1},

@@ -132,7 +132,7 @@ class TopologyCoordinator(Machine):
         {migrations: 0, drops: 0},
         {requests: 2, failovers: 2, migrations: 0, drops: 0},
         {requests: 0, failures: 0, migrations: 2, failovers: 2},
-        {requests: 0, failures: 0, migrations: 2, failovers: 0, Tablet: 2},
+        {requests: 0, failures: 0, migrations: 2, Tablet: 2},
         {drops: 0, failures: 0},
         {},
     )

@@ -249,6 +249,15 @@ class TopologyProperties(TopologyRecord):
         return request.is_some().implies((self.asked[n] == request) & ~ended)
 
     @step_property
+    def results_stay_until_the_node_asks_again(self, after: Self, n: Term[Node]) -> Bool:
+        """001: "When a request is issued to a node the entry is added to the map": what has become of it is what it was
+        reported to be, whoever coordinates later and whatever happens to the node, until the next one is issued.
+        """
+        same = (after.asked[n] == self.asked[n]) & (after.error.has(n) == self.error.has(n))
+        asks = after.topology_request[n].is_some()
+        return (self.done.has(n) & ~asks).implies(after.done.has(n) & same)
+
+    @step_property
     def requests_are_not_overwritten(self, after: Self, n: Term[Node]) -> Bool:
         """A request stays until it is taken up or refused."""
         before, now = self.topology_request[n], after.topology_request[n]
@@ -306,6 +315,16 @@ class TopologyProperties(TopologyRecord):
         none = ~some(self._could_begin(m) for m in Node)
         return self._is_refused(n, after).implies(self._could_begin(n) | none)
 
+    @step_property
+    def requests_end_each_for_itself(self, after: Self, n: Term[Node]) -> Bool:
+        """001: "a map of topology requests per node": what an operator aborts, or the coordinator rejects, is the request of
+        one node. Several end at once only where none can proceed ("Canceled. Dead nodes").
+        """
+        none = self.is_at_rest() & ~some(self._could_begin(m) for m in Node)
+        refused = ~self._in_transition(n) & ~self.error.has(n) & after.error.has(n)
+        alone = every((m == n) | (self.error.has(m) == after.error.has(m)) for m in Node)
+        return (refused & ~none).implies(alone)
+
     def _is_refused(self, n: Term[Node], after: Self) -> Bool:
         refused = ~self._in_transition(n) & ~self.error.has(n) & after.error.has(n)
         return refused & ~self._wants_to_go(n)
@@ -339,6 +358,12 @@ class TopologyProperties(TopologyRecord):
         ends = self._is(n, NodeState.rebuilding) & after._is(n, NodeState.normal)
         source = some(self._is(m, NORMAL) & ~self.down.has(m) for m in Node)
         return ends.implies(after.error.has(n) | (self.session & ~self.down.has(n) & source))
+
+    @step_property
+    def global_requests_are_not_overwritten(self, after: Self) -> Bool:
+        """001: the field has "one of the supported global topology requests": the next is made when it is free again."""
+        before, now = self.global_request, after.global_request
+        return (before.is_some() & now.is_some()).implies(before == now)
 
     @step_property
     def global_requests_are_done(self, after: Self) -> Bool:
