@@ -138,6 +138,9 @@ class ResizeGuards(Machine):
         """A request whose tablet changes is aborted: what the change waits for comes to an end."""
         require(self.guard[n].outdated, "its map is not the newest")
         self._its_tablet_changes(n)
+        self._end_with_an_error(n)
+
+    def _end_with_an_error(self, n: Term[Node]) -> None:
         view, guard = self.view[n], self.guard[n]
         same = (view.layout == guard.layout) & (view.migrating != guard.tablet)
         self.cut_off = self.cut_off | same
@@ -363,7 +366,7 @@ class ResizeGuards(Machine):
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
-        equivalent_loss(abort, cut_off, because="it notes what must not happen"),
+        equivalent_loss(_end_with_an_error, cut_off, because="it notes what must not happen"),
         equivalent_drop(
             begin, "the node is free", because="a request that gives way to another one has ended"
         ),

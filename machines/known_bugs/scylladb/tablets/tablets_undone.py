@@ -107,20 +107,14 @@ class OneFailureUndoesAll(LoadBalancer):
 
 
 @known_bug("001-333", INDEPENDENTLY, breaks=ResizeGuards.requests_outlive_changes_of_other_tablets)
-class GuardsAreOfOneMap(ResizeGuards):
-    """A guard was as good as its map: when any tablet of the table changed, all requests were aborted, and none refreshed."""
+class GuardsAreRefreshedWhenNothingMigrates(ResizeGuards):
+    """A guard took no newer map as long as any tablet of the table migrated: its request held up all that came meanwhile."""
 
     @action(fair=WEAK)
     def refresh(self, n: Term[GuardNode]) -> None:
-        """No guard takes another map."""
-        require(self.guard[n].outdated & self.guard[n].key.is_none(), "nobody holds it")
-
-    @action(fair=WEAK)
-    def abort(self, n: Term[GuardNode]) -> None:
-        """A request whose map is not the newest is aborted."""
-        require(self.guard[n].outdated, "its map is not the newest")
-        require(self._is_current(n), "the node has learned of the newest")
-        self._release(n)
+        """The guard takes the newest map when no tablet migrates."""
+        super().refresh(n)
+        require(self.view[n].migrating.is_none(), "no tablet migrates")
 
 
 @known_bug(
