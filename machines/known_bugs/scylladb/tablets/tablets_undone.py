@@ -107,14 +107,20 @@ class OneFailureUndoesAll(LoadBalancer):
 
 
 @known_bug("001-333", INDEPENDENTLY, breaks=ResizeGuards.requests_outlive_changes_of_other_tablets)
-class GuardsAreRefreshedWhenNothingMigrates(ResizeGuards):
-    """A guard took no newer map as long as any tablet of the table migrated: its request held up all that came meanwhile."""
+class GuardsAreOfOneMap(ResizeGuards):
+    """A guard was as good as its map: when any tablet of the table changed, all requests began anew, and no guard was refreshed."""
 
     @action(fair=WEAK)
     def refresh(self, n: Term[GuardNode]) -> None:
-        """The guard takes the newest map when no tablet migrates."""
-        super().refresh(n)
-        require(self.view[n].migrating.is_none(), "no tablet migrates")
+        """No guard takes another map."""
+        require(self.guard[n].outdated & self.guard[n].key.is_none(), "nobody holds it")
+
+    @action(fair=WEAK)
+    def begin_anew(self, n: Term[GuardNode]) -> None:
+        """A request whose map is not the newest lets go of its guard."""
+        require(self.guard[n].outdated, "its map is not the newest")
+        require(self._is_current(n), "the node has learned of the newest")
+        self._release(n)
 
 
 @known_bug(
