@@ -681,6 +681,7 @@ class IndexBuild(Machine):
         equivalent_loss(
             abort_old_transaction, wrong_abort, because="it notes what must not happen"
         ),
+        equivalent_loss(ask_for_status, told_late, because="it notes what must not happen"),
         equivalent_drop(
             _is_to_scan,
             "no checkpoint is past them",

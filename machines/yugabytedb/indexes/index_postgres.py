@@ -266,10 +266,11 @@ class PostgresIndex(IndexLife):
     @accepts(make_valid)
     def published_indexes_become_valid_at_once(self) -> Bool:
         """002, "Finalize the index": the index is updated to READ_WRITE_AND_DELETE, "at which point the index is completely
-        rebuilt": queries may use it, whichever other one is being altered.
+        rebuilt": queries may use it when every backend maintains it, whichever other one is being altered.
         """
         published = self.permission == Permission.read_write_and_delete
-        return published & (self.flags == Flags.indisready)
+        known = every(self.cached[s] == Flags.indisready for s in Server)
+        return published & known & (self.flags == Flags.indisready)
 
     @accepts(refresh)
     def backends_learn_at_any_time(self, s: Term[Server]) -> Bool:
