@@ -198,6 +198,7 @@ class IndexBuild(Machine):
     wrong_abort: FlagVar = flag()
     # what clients were answered
     answered: OneVar[Status] = one_of(Status, init=Status.in_progress)
+    told_late: FlagVar = flag()  # one was told IN-PROGRESS of what was over
 
     @initially
     def tablets_have_rows(self, t: Term[Tablet]) -> Bool:
@@ -216,7 +217,9 @@ class IndexBuild(Machine):
     def ask_for_status(self) -> None:
         """The client that has created the index asks what has become of it."""
         require(~self.job.created.is_empty(), "CREATE INDEX was executed")
-        self.answered = self._status()
+        status = self._status()
+        self.answered = status
+        self.told_late = self.told_late | ((status == Status.in_progress) & self._is_known())
 
     @action(by=CLIENT, spends=writes)
     def write(self, r: Term[Row], k: Term[Key], t: Term[Tablet]) -> None:
@@ -374,6 +377,14 @@ class IndexBuild(Machine):
         failed = some(self.job.created.has(i) & self._is_removed(i) for i in Index)
         return choose(ready, Status.success, choose(failed, Status.failed, Status.in_progress))
 
+    def _is_known(self) -> Bool:
+        """Every server reads the index, or it is being removed, or gone."""
+        going = (*ON_ITS_WAY_OUT, Permission.absent)
+        removed = some(
+            self.job.created.has(i) & self.job.permission[i].any_of(*going) for i in Index
+        )
+        return removed | every(self._may(t, lambda p: p.read) for t in Tablet)
+
     def _is_removed(self, i: Term[Index]) -> Bool:
         gone = self.job.permission[i] == Permission.absent
         return self.job.permission[i].column(lambda p: p.removed) | gone
@@ -409,10 +420,18 @@ class IndexBuild(Machine):
         final = self.answered.any_of(Status.success, Status.failed)
         return final.implies(after.answered == self.answered)
 
+    @invariant
+    def results_are_told_at_once(self) -> Bool:
+        """002: "It would be possible to query and determine the status (IN-PROGRESS, SUCCESS, FAILED)": whoever leads by now, and
+        whether the index is still there, who asks hears IN-PROGRESS until every server reads the index, or it is to go.
+        """
+        return ~self.told_late
+
+    @lemma
     @always_reachable
     def clients_can_learn_the_result(self) -> Bool:
-        """002: "It would be possible to query and determine the status (IN-PROGRESS, SUCCESS, FAILED)": whoever leads by now, and
-        whether the index is still there, who asks in the end does not hear IN-PROGRESS.
+        """002: "It would be possible to query and determine the status (IN-PROGRESS, SUCCESS, FAILED)": who asks in the end does
+        not hear IN-PROGRESS. A lemma: builds end, and `results_are_told_at_once`.
         """
         return self.answered.any_of(Status.success, Status.failed)
 
@@ -480,6 +499,14 @@ class IndexBuild(Machine):
         left = (self.tablet[r] == t) & ~self.recorded.has(r)
         passes = passes_the_checks(self.rows, r)
         return self.job.tablets_are_independent(t) & passes & left
+
+    @accepts(find_duplicate)
+    def builds_fail_as_soon_as_they_must(self, i: Term[Index], r: Term[Row]) -> Bool:
+        """002, Design Goals: "If a problem arises while scanning the table, such as a unique constraint violation", the build
+        is aborted: it takes no tablet to its end before, neither this one nor another.
+        """
+        scanned = (self.job.step == Step.backfill_tablets) & self.job.created.has(i)
+        return scanned & self.rows.violations_are_found(r)
 
     @accepts(create_index)
     def indexes_are_created_while_clients_write(self, i: Term[Index]) -> Bool:  # noqa: ARG002
@@ -580,16 +607,17 @@ class IndexBuild(Machine):
 
     @step_property
     def the_build_ends_no_transaction(self, after: Self) -> Bool:
-        """The same of whatever else the job does: as it chooses the time of the scan, or publishes the index, transactions that
-        maintain the index go on.
+        """The same of whatever else the job does: as the index is created, or the time of the scan chosen, rows are written or two
+        of them found under one key, and the index is published, transactions go on.
         """
         moves = (self.job.step != after.job.step) | (self.recorded != after.recorded)
         moves = moves | some(self.job.permission[i] != after.job.permission[i] for i in Index)
         moves = moves | some(
             self.job.known[t][i] != after.job.known[t][i] for t in Tablet for i in Index
         )
-        maintains = self.pending.is_some() & self.to_write
-        return (moves & maintains).implies(after.pending == self.pending)
+        moves = moves | (self.rows.backfilled != after.rows.backfilled)
+        moves = moves | (self.rows.build != after.rows.build)
+        return (moves & self.pending.is_some()).implies(after.pending == self.pending)
 
     @final
     def at_rest(self) -> Bool:
@@ -653,6 +681,7 @@ class IndexBuild(Machine):
         equivalent_loss(
             abort_old_transaction, wrong_abort, because="it notes what must not happen"
         ),
+        equivalent_loss(ask_for_status, told_late, because="it notes what must not happen"),
         equivalent_drop(
             _is_to_scan,
             "no checkpoint is past them",

@@ -34,7 +34,7 @@ FINALIZE = 'design document 002, "Finalize the index"'
 # -- what clients are told -------------------------------------------------------------------------------
 
 
-@known_bug("002-260", STATUS, breaks=IndexBuild.clients_can_learn_the_result, sizes={Index: 1})
+@known_bug("002-260", STATUS, breaks=IndexBuild.results_are_told_at_once, sizes={Index: 1})
 class TheResultIsTheLeaders(IndexBuild):
     """The master leader remembers what has become of a build: who asks another one hears IN-PROGRESS, for ever."""
 
@@ -50,7 +50,7 @@ class TheResultIsTheLeaders(IndexBuild):
         return choose(unknown, Status.in_progress, super()._status())
 
 
-@known_bug("002-261", STATUS, breaks=IndexBuild.clients_can_learn_the_result, sizes={Index: 1})
+@known_bug("002-261", STATUS, breaks=IndexBuild.results_are_told_at_once, sizes={Index: 1})
 class FailuresGoWithTheIndex(IndexBuild):
     """FAILED is said of an index that is on its way out: who asks first when it is deleted hears IN-PROGRESS."""
 

@@ -506,6 +506,40 @@ class BackfillJob(Machine):
         """
         return self.step == Step.write_permissions
 
+    @accepts(find_no_splits)
+    def scans_are_prepared_while_others_are_altered(self) -> Bool:
+        """002, "Backfill the data": "After the index state is updated to DB_REORG, the YB-Master orchestrates the backfill
+        process": an index that comes later is not waited for before tablets are asked for their safe times, either.
+        """
+        return (self.step == Step.wait_for_splits) & self.read_time.is_none()
+
+    @accepts(take_recorded_time)
+    def scans_that_are_found_go_on(self) -> Bool:
+        """002, "Handling node restarts and leadership changes": the job need not "be restarted if there is a leadership change":
+        it goes on at the time that is recorded, whichever index is being altered, or table scanned.
+        """
+        return (self.step == Step.wait_for_splits) & self.read_time.is_some()
+
+    @accepts(find_all_done)
+    def completed_scans_wait_for_no_other(self) -> Bool:
+        """002, "Finalize the index": "Once the index build is successfully completed on all the tablets of the table", delete
+        markers may go, and the index is published: whatever is still to do for another index, or table.
+        """
+        undone = some(
+            self.job[i].any_of(Status.in_progress, Status.success)
+            & (self.checkpoint[t][i] != Checkpoint.done)
+            for t in Tablet
+            for i in Index
+        )
+        return (self.step == Step.backfill_tablets) & ~undone
+
+    @accepts(finish)
+    def leaders_are_free_when_the_job_is_erased(self) -> Bool:
+        """002, "Create the index table": the master "performs checks to see if another schema change is required", and launches
+        the next job, when this one is erased: till then tablets do not split, either.
+        """
+        return self.step == Step.finish
+
     @accepts(apply_version)
     def tablets_apply_versions_at_any_time(self, t: Term[Tablet]) -> Bool:
         """002: "The HandleAlterTable() RPC call initiates a schema change on all the nodes", also on one that is backfilled."""

@@ -291,6 +291,19 @@ class BackfillLeaders(Machine):
         left = (self.checkpoint < ROWS) & ~self.unanswered & ~heard
         return builds & left & (self.work[th].intent == Intent.none)
 
+    @accepts(publish)
+    def threads_publish_beside_others(self, th: Term[Thread]) -> Bool:
+        """002, "Finalize the index": "Once the index build is successfully completed" the thread that has found it so writes
+        that, whatever threads of an earlier leader are about to write, who may hang.
+        """
+        present = (self.work[th].term == self.term) & (self.work[th].version == self.version)
+        return (self.work[th].intent == Intent.publish) & present
+
+    @accepts(record_checkpoint)
+    def checkpoints_are_recorded_beside_others(self, th: Term[Thread]) -> Bool:
+        """002, "Checkpointing": the master "persists the checkpointing info": also while a thread of an earlier leader hangs."""
+        return (self.work[th].intent == Intent.checkpoint) & (self.work[th].term == self.term)
+
     @accepts(drop_index)
     def indexes_are_dropped_at_any_time(self) -> Bool:
         """DROP INDEX does not wait for the threads that build the index."""

@@ -362,6 +362,42 @@ class BackfillRpcs(Machine):
         """
         return some(self.job[i] == Status.in_progress for i in Index)
 
+    @accepts(record_job)
+    def jobs_wait_for_no_request(self) -> Bool:
+        """002, "Backfill the data": "After the index state is updated to DB_REORG, the YB-Master orchestrates the backfill
+        process": what is still on its way of an earlier job holds up no other.
+        """
+        free = every(self.job[i].is_none() for i in Index)
+        do_backfill = Permission.do_backfill
+        waits = some(
+            (self.permission[i] == do_backfill) & (self.known[i] == do_backfill) for i in Index
+        )
+        return free & waits
+
+    @accepts(take_up)
+    def new_leaders_wait_for_no_request(self) -> Bool:
+        """002, "Handling node restarts and leadership changes": a job need not "be restarted if there is a leadership change":
+        the new leader goes on with it, and what the old one has asked for may come to an end beside it.
+        """
+        return (self.phase == Phase.none) & some(self.job[i].is_some() for i in Index)
+
+    @accepts(record_checkpoint)
+    def answers_are_recorded_as_they_come(self, r: Term[Request]) -> Bool:
+        """002, "Checkpointing": the master "persists the checkpointing info" of one request, also while another hangs."""
+        answered = self.rpc[r].at.any_of(At.backfilled, At.past)
+        return (self.phase == Phase.asks) & answered & (self.rpc[r].job == self.job_id)
+
+    @accepts(finish_tablets)
+    def the_first_answer_is_enough(self) -> Bool:
+        """002, "Finalize the index": "Once the index build is successfully completed on all the tablets", nobody waits for
+        another answer of a tablet that was asked twice.
+        """
+        undone = some(
+            self.job[i].any_of(Status.in_progress, Status.success) & ~self.done.has(i)
+            for i in Index
+        )
+        return (self.phase == Phase.asks) & ~undone
+
     @invariant
     def published_indexes_are_complete(self, i: Term[Index]) -> Bool:
         """002: "After the index builds are completed, they should be consistent with the data": also when answers

@@ -216,6 +216,15 @@ class BackfillSafeTime(Machine):
         waited = self.clock[t] >= BEGIN + self._upper_bound()
         return (self.answer[t] == NO_TIME) & choose(self.user_enforced, waited, ~old)
 
+    @accepts(choose_read_time)
+    def read_times_wait_for_answers_alone(self, time: Annotated[Number, between(1, LAST)]) -> Bool:
+        """002, "Waiting for pending transactions": the tablets have waited "before determining the timestamp at which the scan is
+        to be performed": it is the largest of their answers, and each comes to it in its own time.
+        """
+        answered = every((self.answer[t] != NO_TIME) & (self.answer[t] <= time) for t in Tablet)
+        largest = some(self.answer[t] == time for t in Tablet)
+        return (self.read_time == NO_TIME) & answered & largest
+
     @accepts(commit)
     def transactions_commit_at_any_time(self, t: Term[Tablet]) -> Bool:
         """002, Design Goals: "without locking out reads or writes": what is pending commits, whether tablets are asked

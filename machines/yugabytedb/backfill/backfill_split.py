@@ -219,6 +219,13 @@ class BackfillSplit(Machine):
         )
         return (self.shape[t] == Shape.whole) & ~self.is_backfilling & ~begun
 
+    @accepts(launch)
+    def jobs_begin_while_tablets_split(self) -> Bool:
+        """002, "Backfill the data": "After the index state is updated to DB_REORG, the YB-Master orchestrates the backfill
+        process": a job that waits for splits is one that keeps new ones from beginning, and that can be given up.
+        """
+        return (self.index == Status.in_progress) & (self.step == Step.none)
+
     @accepts(give_up)
     def jobs_do_not_wait_for_splits_for_ever(self, t: Term[Tablet]) -> Bool:
         """002, Design Goals: "If a problem arises [...] the CREATE INDEX command should abort and result in a failure": a single

@@ -127,6 +127,38 @@ class IndexPermissions(IndexLife):
         only_when(self.era.stepwise_removal)
         return self.permission.column(lambda p: p.kept)
 
+    @accepts(IndexLife.publish)
+    def built_indexes_are_published_unasked(self) -> Bool:
+        """002, "Finalize the index": "Once the index build is successfully completed on all the tablets of the table, the
+        table state is updated": whether or not a client has asked for the status.
+        """
+        return (self.job == Job.success) & (self.permission == self.backfilled_at())
+
+    @accepts(IndexLife.give_up)
+    def failed_indexes_are_removed_unasked(self) -> Bool:
+        """002, Design Goals: "An aborted index will be cleaned up and deleted": whether or not a client has heard that."""
+        only_when(self.era.stepwise_removal or self.era.postgres)
+        return (self.job == Job.failed) & (self.permission == self.backfilled_at())
+
+    @accepts(IndexLife.delete_index)
+    def unused_indexes_are_deleted(self) -> Bool:
+        """002, Design Goals: an index that no server uses any more is "cleaned up and deleted": also while the job that was to
+        build it goes on, for nobody.
+        """
+        only_when(self.era.stepwise_removal)
+        known = every(self.reported.has(s) for s in Server)
+        return (self.permission == Permission.index_unused) & known
+
+    @step_property
+    def results_are_told_at_once(self, after: Self) -> Bool:
+        """002, "Handle CREATE INDEX statement": the status is IN-PROGRESS, SUCCESS or FAILED: who asks when every server reads
+        the index, or when its removal has begun, does not hear IN-PROGRESS, if it is for the first time, either.
+        """
+        in_progress = self.told.is_none() & (after.told == Status.in_progress)
+        published = self.permission == Permission.read_write_and_delete
+        known = (published & self.fully_applied.is_none()) | self._removed()
+        return in_progress.implies(~known)
+
     @step_property
     def deferred_builds_wait_for_their_statement(self, after: Self) -> Bool:
         """002, "Future Work": the build begins with "BUILD/BACKFILL index <indexed_table>", and not before, nor with another

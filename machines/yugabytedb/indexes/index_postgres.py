@@ -263,6 +263,15 @@ class PostgresIndex(IndexLife):
         there = self.permission != Permission.absent
         return there & current & (self.job == Job.none)
 
+    @accepts(make_valid)
+    def published_indexes_become_valid_at_once(self) -> Bool:
+        """002, "Finalize the index": the index is updated to READ_WRITE_AND_DELETE, "at which point the index is completely
+        rebuilt": queries may use it when every backend maintains it, whichever other one is being altered.
+        """
+        published = self.permission == Permission.read_write_and_delete
+        known = every(self.cached[s] == Flags.indisready for s in Server)
+        return published & known & (self.flags == Flags.indisready)
+
     @accepts(refresh)
     def backends_learn_at_any_time(self, s: Term[Server]) -> Bool:
         """002, "Create the index table": the schema change is one "on all the nodes", of which none waits for the build."""

@@ -514,6 +514,11 @@ class IndexRows(Machine):
         rebuilt = every(self.backfilled.has(row) for row in Row)
         return published & rebuilt & self.index.fully_applied.is_none()
 
+    @accepts(create_index)
+    def indexes_are_created_while_rows_are_written(self) -> Bool:
+        """002: "The CREATE INDEX command is asynchronous": what is pending is waited for later, before the scan."""
+        return self.index.version == 0
+
     @accepts(drop_index)
     def indexes_are_dropped_while_rows_are_written(self) -> Bool:
         """DROP INDEX waits for no transaction: what it has planned for the index nobody reads any more."""
@@ -579,15 +584,28 @@ class IndexRows(Machine):
 
     @step_property
     def the_build_ends_no_transaction(self, after: Self, s: Term[Server]) -> Bool:
-        """The same of whatever else the build does, or DROP INDEX: a server that answers GetSafeTime, or learns a permission,
-        goes on with the transactions that maintain the index.
+        """The same of whatever else the build does, or CREATE and DROP INDEX: a server that learns a permission goes on with
+        the transactions that it has, and one that answers GetSafeTime with those that maintain the index.
         """
         index, then = self.index, after.index
         moves = (index.permission != then.permission) | (index.job != then.job)
         moves = moves | some(index.learned[o] != then.learned[o] for o in Server)
-        moves = moves | (self.safe != after.safe) | (self.backfilled != after.backfilled)
-        maintains = self._is_pending(s) & self._writes_every_entry(s)
-        return (moves & maintains).implies(after._is_pending(s))
+        moves = moves | (self.backfilled != after.backfilled)
+        answers = (self.safe != after.safe) & self._writes_every_entry(s)
+        goes_on = self._is_pending(s).implies(after._is_pending(s))
+        return (moves | answers).implies(goes_on)
+
+    @step_property
+    def transactions_end_as_a_whole(
+        self, after: Self, s: Term[Server], r: Term[Row], q: Term[Row]
+    ) -> Bool:
+        """002, "Waiting for pending transactions to finish": they finish, "i.e. commit or abort", with all the rows that they
+        have written, also where the backfill waits for one of these alone.
+        """
+        both = self.transaction[s][r].pending & self.transaction[s][q].pending
+        ends = after.transaction[s][r].pending == after.transaction[s][q].pending
+        changed = (self.updated[r] == after.updated[r]) == (self.updated[q] == after.updated[q])
+        return both.implies(ends & changed)
 
     @invariant
     def entries_have_the_time_of_their_rows(self, r: Term[Row], v: Term[Value]) -> Bool:
