@@ -221,9 +221,11 @@ class DesignDocuments(Machine):
     @step_property
     def groups_outlast_other_definitions(self, after: Self, file: Term[File]) -> Bool:
         """004: several definitions are "present at a time for query request handling": who writes a design document, or deletes
-        it, ends no group server whose file a running query reads, or another design document has.
+        it, ends no group server whose file a running query reads, or another design document has. Nor does one end when it
+        has built its index: it "owns all the operations".
         """
-        changed = some(self.definition[d] != after.definition[d] for d in DesignDocument)
+        written = some(self.definition[d] != after.definition[d] for d in DesignDocument)
+        changed = written | some(self.rows[f] != after.rows[f] for f in each(File))
         needed = (self.reading == file) | after._is_used(file)
         return (changed & self.groups.has(file) & needed).implies(after.groups.has(file))
 
@@ -275,6 +277,16 @@ class DesignDocuments(Machine):
         """The same of a design document that is deleted."""
         return self.reading.is_some() & self.definition[d].is_some()
 
+    @accepts(build)
+    def indexes_are_built_independently(
+        self, d: Term[DesignDocument], definition: Term[Definition], file: Term[File]
+    ) -> Bool:
+        """004: a "new index file can be created independently": of queries, of the indexes of other definitions that are still to
+        be built, and of the files that are still to be removed.
+        """
+        named = self._names(file, d, definition) & self.groups.has(file)
+        return (self.definition[d] == definition) & named
+
     @final
     def nothing_is_left_to_do(self) -> Bool:
         """A server may stay as it is when no query is going on."""
@@ -288,6 +300,16 @@ class DesignDocuments(Machine):
         wanted = self.definition[d] == definition
         there = some(self.rows[file] == definition for file in each(File))
         return leads_to(wanted, there | (self.definition[d] != definition))
+
+    @liveness
+    def groups_run_for_what_is_defined(
+        self, d: Term[DesignDocument], definition: Term[Definition], file: Term[File]
+    ) -> LeadsTo:
+        """004: a group server for "each design document": also of an index that is built already, as after a restart, so that
+        somebody goes on with it.
+        """
+        wanted = (self.definition[d] == definition) & self._names(file, d, definition)
+        return leads_to(wanted, self.groups.has(file) | (self.definition[d] != definition))
 
     @liveness
     def unused_files_are_removed(self, file: Term[File]) -> LeadsTo:
