@@ -33,7 +33,6 @@ VIEW_ENGINE = Document(
                 DesignDocuments.an_index_is_in_a_file,
                 DesignDocuments.what_is_built_can_be_queried,
                 DesignDocuments.definitions_are_indexed,
-                DesignDocuments.groups_run_for_what_is_defined,
                 IndexTriggers.many_changes_trigger_an_update,
                 IndexTriggers.time_triggers_an_update,
                 IndexTriggers.fragmentation_triggers_a_compaction,

@@ -35,6 +35,7 @@ from stagewright.spec import (
     history,
     invariant,
     leads_to,
+    lemma,
     liveness,
     optional,
     per,
@@ -200,10 +201,12 @@ class DesignDocuments(Machine):
             self.files.has(file) & (self.rows[file] == self.asked)
         )
 
+    @lemma
     @sometimes
     def a_query_goes_on_with_the_older_file(self, after: Self) -> Bool:
         """004: a "new index file can be created independently without affecting the running query request": the definition is
-        changed, a new index is built, and the query still reads.
+        changed, a new index is built, and the query still reads. A lemma: indexes are built independently of it, and it outlasts
+        its definition.
         """
         changed = ~some(self.definition[d] == self.asked for d in DesignDocument)
         built = some(self.rows[f].is_none() & after.rows[f].is_some() for f in each(File))
@@ -225,7 +228,9 @@ class DesignDocuments(Machine):
         has built its index: it "owns all the operations".
         """
         written = some(self.definition[d] != after.definition[d] for d in DesignDocument)
-        changed = written | some(self.rows[f] != after.rows[f] for f in each(File))
+        changed = written | some(
+            after.rows[f].is_some() & (self.rows[f] != after.rows[f]) for f in each(File)
+        )
         needed = (self.reading == file) | after._is_used(file)
         return (changed & self.groups.has(file) & needed).implies(after.groups.has(file))
 
@@ -296,20 +301,12 @@ class DesignDocuments(Machine):
     def definitions_are_indexed(
         self, d: Term[DesignDocument], definition: Term[Definition]
     ) -> LeadsTo:
-        """004: a group server "owns all the operations of indexes belonging to a design document": it has rows."""
-        wanted = self.definition[d] == definition
-        there = some(self.rows[file] == definition for file in each(File))
-        return leads_to(wanted, there | (self.definition[d] != definition))
-
-    @liveness
-    def groups_run_for_what_is_defined(
-        self, d: Term[DesignDocument], definition: Term[Definition], file: Term[File]
-    ) -> LeadsTo:
-        """004: a group server for "each design document": also of an index that is built already, as after a restart, so that
-        somebody goes on with it.
+        """004: a group server "owns all the operations of indexes belonging to a design document": it has rows, and runs, also
+        after a restart, so that somebody goes on with them.
         """
-        wanted = (self.definition[d] == definition) & self._names(file, d, definition)
-        return leads_to(wanted, self.groups.has(file) | (self.definition[d] != definition))
+        wanted = self.definition[d] == definition
+        there = some(self.groups.has(file) & (self.rows[file] == definition) for file in each(File))
+        return leads_to(wanted, there | (self.definition[d] != definition))
 
     @liveness
     def unused_files_are_removed(self, file: Term[File]) -> LeadsTo:
