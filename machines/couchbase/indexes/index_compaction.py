@@ -474,8 +474,11 @@ class IndexCompaction(Machine):
         compacts = (self.compactor == Compactor.none) & (after.compactor != Compactor.none)
         starts = self.updating.is_none() & after.updating.is_some()
         updating = after.updating == self.updating
-        together = self.updating.is_some() & updating & (self.compactor != Compactor.none)
-        kept = together.implies(after.compactor != Compactor.none)
+        taken_over = some(after.seqs[p] > self.seqs[p] for p in Partition)
+        writes = taken_over | (after.updating.is_some() & ~after.written.is_empty())
+        kept = (writes & (self.compactor != Compactor.none)).implies(
+            after.compactor != Compactor.none
+        )
         return compacts.implies(updating) & starts.implies(after.compactor == self.compactor) & kept
 
     @invariant
