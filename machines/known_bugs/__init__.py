@@ -9,6 +9,7 @@ from __future__ import annotations
 from stagewright.machines.known_bugs.couchbase import (
     design_documents,
     engine_held_up,
+    engine_put_off,
     index_compaction,
     index_file,
     index_files,
@@ -128,6 +129,7 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *index_triggers.BUGS,
     *design_documents.BUGS,
     *engine_held_up.BUGS,
+    *engine_put_off.BUGS,
     *index_update.BUGS,
     *index_build.BUGS,
     *index_readers.BUGS,

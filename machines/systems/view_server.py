@@ -287,6 +287,13 @@ class ViewServer(Machine):
         indexed = state.column(lambda s: s.indexed) == entry.content.in_seqs
         return bits & indexed & (state.column(lambda s: s.cbit) == entry.content.cbit)
 
+    @invariant
+    def nothing_is_written_of_what_is_paused(self, p: Term[Partition]) -> Bool:
+        """004: "When set to unindexable, the indexing is stopped": a batch that no header has is written again when the partition is
+        indexable, and does not keep the updater from others.
+        """
+        return self.indexes.main.paused.has(p).implies(~self.file.has_written(p))
+
     @lemma
     @step_property
     def queries_lose_no_rows(self, after: Self, p: Term[Partition]) -> Bool:

@@ -35,6 +35,7 @@ from stagewright.spec import (
     history,
     invariant,
     leads_to,
+    lemma,
     liveness,
     optional,
     per,
@@ -200,10 +201,12 @@ class DesignDocuments(Machine):
             self.files.has(file) & (self.rows[file] == self.asked)
         )
 
+    @lemma
     @sometimes
     def a_query_goes_on_with_the_older_file(self, after: Self) -> Bool:
         """004: a "new index file can be created independently without affecting the running query request": the definition is
-        changed, a new index is built, and the query still reads.
+        changed, a new index is built, and the query still reads. A lemma: indexes are built independently of it, and it outlasts
+        its definition.
         """
         changed = ~some(self.definition[d] == self.asked for d in DesignDocument)
         built = some(self.rows[f].is_none() & after.rows[f].is_some() for f in each(File))
@@ -221,9 +224,13 @@ class DesignDocuments(Machine):
     @step_property
     def groups_outlast_other_definitions(self, after: Self, file: Term[File]) -> Bool:
         """004: several definitions are "present at a time for query request handling": who writes a design document, or deletes
-        it, ends no group server whose file a running query reads, or another design document has.
+        it, ends no group server whose file a running query reads, or another design document has. Nor does one end when it
+        has built its index: it "owns all the operations".
         """
-        changed = some(self.definition[d] != after.definition[d] for d in DesignDocument)
+        written = some(self.definition[d] != after.definition[d] for d in DesignDocument)
+        changed = written | some(
+            after.rows[f].is_some() & (self.rows[f] != after.rows[f]) for f in each(File)
+        )
         needed = (self.reading == file) | after._is_used(file)
         return (changed & self.groups.has(file) & needed).implies(after.groups.has(file))
 
@@ -275,6 +282,16 @@ class DesignDocuments(Machine):
         """The same of a design document that is deleted."""
         return self.reading.is_some() & self.definition[d].is_some()
 
+    @accepts(build)
+    def indexes_are_built_independently(
+        self, d: Term[DesignDocument], definition: Term[Definition], file: Term[File]
+    ) -> Bool:
+        """004: a "new index file can be created independently": of queries, of the indexes of other definitions that are still to
+        be built, and of the files that are still to be removed.
+        """
+        named = self._names(file, d, definition) & self.groups.has(file)
+        return (self.definition[d] == definition) & named
+
     @final
     def nothing_is_left_to_do(self) -> Bool:
         """A server may stay as it is when no query is going on."""
@@ -284,9 +301,11 @@ class DesignDocuments(Machine):
     def definitions_are_indexed(
         self, d: Term[DesignDocument], definition: Term[Definition]
     ) -> LeadsTo:
-        """004: a group server "owns all the operations of indexes belonging to a design document": it has rows."""
+        """004: a group server "owns all the operations of indexes belonging to a design document": it has rows, and runs, also
+        after a restart, so that somebody goes on with them.
+        """
         wanted = self.definition[d] == definition
-        there = some(self.rows[file] == definition for file in each(File))
+        there = some(self.groups.has(file) & (self.rows[file] == definition) for file in each(File))
         return leads_to(wanted, there | (self.definition[d] != definition))
 
     @liveness

@@ -468,12 +468,18 @@ class IndexCompaction(Machine):
     @step_property
     def updates_and_compactions_go_on_together(self, after: Self) -> Bool:
         """004: "We cannot stop the view engine updates from happening. While doing the compaction, new changes would be
-        happening": a compaction that begins stops no updater, and an updater that starts no compactor.
+        happening": a compaction that begins stops no updater, an updater that starts no compactor, and none is given up as it
+        writes, however much.
         """
         compacts = (self.compactor == Compactor.none) & (after.compactor != Compactor.none)
         starts = self.updating.is_none() & after.updating.is_some()
         updating = after.updating == self.updating
-        return compacts.implies(updating) & starts.implies(after.compactor == self.compactor)
+        taken_over = some(after.seqs[p] > self.seqs[p] for p in Partition)
+        writes = taken_over | (after.updating.is_some() & ~after.written.is_empty())
+        kept = (writes & (self.compactor != Compactor.none)).implies(
+            after.compactor != Compactor.none
+        )
+        return compacts.implies(updating) & starts.implies(after.compactor == self.compactor) & kept
 
     @invariant
     def sort_files_are_kept_for_a_compactor(self) -> Bool:

@@ -316,6 +316,12 @@ class IndexFile(Machine):
         del leaf
         return ~self.writer.any_of(Writer.down, Writer.looking)
 
+    @accepts(append_node)
+    def inserts_go_on_after_a_recovery(self, leaf: Term[Leaf]) -> Bool:
+        """004: "updates can happen to the index file anytime": also behind a header that had to be looked for, or behind none."""
+        del leaf
+        return self.writer == Writer.idle
+
     @sometimes
     def inserts_are_acknowledged(self, after: Self, leaf: Term[Leaf]) -> Bool:
         """004: an insert "creates a snapshot": the next one adds to it, and no restart is needed to find that."""

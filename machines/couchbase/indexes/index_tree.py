@@ -289,6 +289,18 @@ class IndexTree(Machine):
         """The same of a partition that is to be removed, active or passive, whichever other one is being removed."""
         return self.state[p].any_of(PartitionState.active, PartitionState.passive)
 
+    @accepts(clean_up_node)
+    def nodes_are_cleaned_up_while_the_tree_is_written(self, n: Term[KVNode]) -> Bool:
+        """004: a partition in cleanup "will be removed during the next cleanup cycle": out of a node that is as it was written,
+        whatever is about to be written of others, for something may always be.
+        """
+        left = some(
+            self._is_in(key, n) & (self.row[key] == p) & (self.state[p] == PartitionState.cleanup)
+            for key in each(Key)
+            for p in Partition
+        )
+        return left & ~self.changed.has(n)
+
     @accepts(finish_cleanup)
     def partitions_are_gone_when_their_rows_are(self, p: Term[Partition]) -> Bool:
         """004: "After cleanup a partition will not be part of the index any more": it waits for no other one that is cleaned up."""

@@ -53,6 +53,7 @@ from stagewright.spec import (
     lemma,
     liveness,
     number,
+    only_when,
     part,
     per,
     profiles,
@@ -495,6 +496,16 @@ class PartitionIndex(Machine):
         free = self._no_request_is_performed() & ~self.updater & ~self.cleaner
         return free & self.index.group[p].content.cbit
 
+    @accepts(apply_pending_transition)
+    def partitions_are_added_as_soon_as_they_are_clean(self, p: Term[Partition]) -> Bool:
+        """004: the view engine "just performs such requests": one that has waited for the cleaner waits for nothing else then,
+        as for an index that is up to date, which one may never be.
+        """
+        only_when(self.release.pending_transition)
+        entry = self.index.group[p]
+        clean = (entry.pending_active | entry.pending_passive) & ~entry.content.cbit
+        return self._no_request_is_performed() & ~self.cleaner & ~self.updater & clean
+
     @accepts(learn_of_new_partition)
     def updaters_learn_of_what_is_passive(self, p: Term[Partition]) -> Bool:
         """004: what is passive and indexable "will start indexing right away": by an updater that has begun without it, too,
@@ -596,6 +607,13 @@ class PartitionIndex(Machine):
         """004: the updater brings the index "up to date with the KV server"."""
         behind = self._is_behind(self.index.group[p], p)
         return leads_to(behind, ~behind)
+
+    @liveness
+    def who_dies_is_started_again(self) -> LeadsTo:
+        """004: the "view engine always server requests": a group process that has died opens its file, whether or not there is
+        something to index in it.
+        """
+        return leads_to(self.down, ~self.down)
 
     # -- what older versions break ---------------------------------------------------------------------
 

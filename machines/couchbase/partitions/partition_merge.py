@@ -295,6 +295,13 @@ class PartitionMerge(Machine):
         total = count(self.at[row].is_some() for row in Row)
         return (self.done & self._nobody_failed()).implies(self.total == total)
 
+    @invariant
+    def total_rows_comes_with_the_first_row(self) -> Bool:
+        """004: rows "are streamed to query response as they arrive": behind total_rows, so that a client never has more rows
+        than it was told of, nor does a query that ends with an error.
+        """
+        return self.page.size() <= self.total
+
     @step_property
     def an_error_is_told(self, after: Self, n: Term[Node]) -> Bool:
         """An answer without a word on errors is complete: a node that had failed is listed, or all is aborted."""

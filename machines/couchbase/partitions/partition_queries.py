@@ -279,6 +279,15 @@ class PartitionQueries(Machine):
         behind = content.in_seqs & (content.seq < self.source[p])
         return (self.query == Stale.false) & behind & ~self.updater
 
+    @accepts(apply_pending_transition)
+    def what_is_clean_is_added_while_queries_wait(self, p: Term[Partition]) -> Bool:
+        """004: the view engine "just performs such requests", if it has to clean up first, then: whichever query waits for
+        other partitions, or for this one.
+        """
+        only_when(self.release.pending_transition)
+        entry = self.index.group[p]
+        return (entry.pending_active | entry.pending_passive) & ~entry.content.cbit
+
     @accepts(set_active)
     def partitions_come_while_queries_wait(self, p: Term[Partition]) -> Bool:
         """004: the view engine "just performs such requests": also while a query waits for other partitions."""

@@ -56,6 +56,7 @@ from stagewright.spec import (
     many,
     number,
     one_of,
+    only_when,
     optional,
     per,
     profiles,
@@ -116,6 +117,7 @@ class PartitionRebalance(Machine):
         {Partition: 1, queries: 2},
         {Partition: 1, writes: 2, stops: 0},
         {writes: 0, moves: 1, stops: 0},
+        {writes: 1, moves: 2, stops: 0, queries: 0},
         {Node: 3, Partition: 1, writes: 0, stops: 0, queries: 0},
     )
 
@@ -396,6 +398,47 @@ class PartitionRebalance(Machine):
         yet to clean up, or to catch up.
         """
         return (self.destination[p] == n) & (self.kv[n][p] < self.acknowledged[p])
+
+    @accepts(pause)
+    def indexes_are_paused_as_soon_as_the_documents_are_there(
+        self, p: Term[Partition], old: Term[Node], new: Term[Node]
+    ) -> Bool:
+        """004, the second event of a migration: "active, unindexable" on the old node: the documents are there, and queries,
+        of which there may always be one, do not put it off.
+        """
+        moves = (self.origin[p] == old) & (self.destination[p] == new)
+        there = self.kv[new][p] == self.kv[old][p]
+        return moves & (self.move[p] == Move.indexing) & there
+
+    @accepts(take_over)
+    def partitions_are_taken_over_one_by_one(
+        self, p: Term[Partition], old: Term[Node], new: Term[Node]
+    ) -> Bool:
+        """004: "Once the migration of the partition is complete and it is fully indexed": of this one, whatever other partitions
+        have still to be moved, or indexed.
+        """
+        moves = (self.origin[p] == old) & (self.destination[p] == new)
+        there = self.kv[new][p] == self.kv[old][p]
+        indexed = self.nodes[new].group[p].content.seq >= self.due[p]
+        return moves & (self.move[p] == Move.paused) & there & indexed
+
+    @accepts(finish)
+    def old_partitions_are_cleaned_up_whatever_is_queried(
+        self, p: Term[Partition], old: Term[Node]
+    ) -> Bool:
+        """004: "changed to active on the new server and marked for cleanup on the old one": no query keeps it there, for one
+        that still wants it from the old node starts again.
+        """
+        return (self.move[p] == Move.released) & (self.origin[p] == old)
+
+    @accepts(apply_pending_transition)
+    def partitions_are_added_during_a_rebalance(self, p: Term[Partition], n: Term[Node]) -> Bool:
+        """004, passive and indexable "means that it will start indexing right away": on a node that had it before, when that
+        has cleaned up, whatever is queried, or moves away from there.
+        """
+        only_when(self.release.pending_transition)
+        entry = self.nodes[n].group[p]
+        return (entry.pending_active | entry.pending_passive) & ~entry.content.cbit
 
     @accepts(stop)
     def moves_are_stopped_until_the_takeover(self, p: Term[Partition], new: Term[Node]) -> Bool:

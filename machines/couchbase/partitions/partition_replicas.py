@@ -52,6 +52,7 @@ from stagewright.spec import (
     liveness,
     number,
     one_of,
+    only_when,
     part,
     per,
     profiles,
@@ -324,6 +325,33 @@ class PartitionReplicas(Machine):
         """004: the main index has caught up when it has what the replica had: documents need not stay what they are."""
         return self.on_transfer.has(p) & (self.kv[p] < LAST_SEQ)
 
+    @accepts(clean_up_replica)
+    def copies_are_cleaned_up_during_other_transfers(self, p: Term[Partition]) -> Bool:
+        """004, the last row of the table of a failover: "replica index: not-present", as soon as the main index of that
+        partition has it, or the manager has given it up: whatever else is on transfer.
+        """
+        there = self.replica.requested[p] != Role.none
+        unused = ~self.on_transfer.has(p) & (self.asked[p] != Asked.replica)
+        return there & unused & ~self.replica.paused.has(p)
+
+    @accepts(apply_pending_in_main)
+    def partitions_are_added_as_soon_as_they_are_clean(self, p: Term[Partition]) -> Bool:
+        """004: "The partition is added to the main index as passive partition": when rows of an earlier time are removed, and
+        not when some worker has come to its end.
+        """
+        only_when(self.release.pending_transition)
+        entry = self.main.group[p]
+        return (entry.pending_active | entry.pending_passive) & ~entry.content.cbit
+
+    @accepts(apply_pending_in_replica)
+    def replicas_are_added_as_soon_as_they_are_clean(self, p: Term[Partition]) -> Bool:
+        """004: "replica partitions have the same semantics as the main partitions": one that was here before is added when
+        its rows are removed, whatever is on transfer.
+        """
+        only_when(self.release.pending_transition)
+        entry = self.replica.group[p]
+        return (entry.pending_active | entry.pending_passive) & ~entry.content.cbit
+
     @accepts(index_replica)
     def replicas_are_indexed_before_they_are_queried(self, p: Term[Partition]) -> Bool:
         """004: "everything written above also applies to the replica partitions": what is passive "is indexed", so that a
@@ -409,6 +437,14 @@ class PartitionReplicas(Machine):
         """
         both = self._is_wanted(p) & ~self._waits(p) & after._is_wanted(p) & ~after._waits(p)
         return both.implies(after._rows_found(p) >= self._rows_found(p))
+
+    @step_property
+    def indexes_go_on_from_where_they_are(self, after: Self, p: Term[Partition]) -> Bool:
+        """004: "from last indexed sequence": a partition that is handed over during its transfer is indexed no second time in
+        the main index, nor is a replica that is announced once more in the other.
+        """
+        main = self.main.only_grows(after.main, p)
+        return main & self.replica.only_grows(after.replica, p)
 
     @invariant
     def the_index_in_which_a_partition_is_active_is_queried(self, p: Term[Partition]) -> Bool:

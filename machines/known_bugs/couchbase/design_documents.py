@@ -111,7 +111,7 @@ class ChangesEmptyTheFile(DesignDocuments):
         self.definition[d] = definition
 
 
-@known_bug("004-74", DETAILS, breaks=DesignDocuments.a_query_goes_on_with_the_older_file)
+@known_bug("004-74", DETAILS, breaks=DesignDocuments.indexes_are_built_independently)
 class BuildsWaitForQueries(DesignDocuments):
     """No index was built while a query was going on, though that reads another file."""
 
