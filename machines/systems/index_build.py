@@ -217,9 +217,7 @@ class IndexBuild(Machine):
     def ask_for_status(self) -> None:
         """The client that has created the index asks what has become of it."""
         require(~self.job.created.is_empty(), "CREATE INDEX was executed")
-        status = self._status()
-        self.answered = status
-        self.told_late = self.told_late | ((status == Status.in_progress) & self._is_known())
+        self._answer(self._status())
 
     @action(by=CLIENT, spends=writes)
     def write(self, r: Term[Row], k: Term[Key], t: Term[Tablet]) -> None:
@@ -367,6 +365,10 @@ class IndexBuild(Machine):
         return some(
             self.job.created.has(i) & ~self.job.retains_delete_markers.has(i) for i in Index
         )
+
+    def _answer(self, status: Term[Status]) -> None:
+        self.answered = status
+        self.told_late = self.told_late | ((status == Status.in_progress) & self._is_known())
 
     def _status(self) -> Term[Status]:
         ready = some(
@@ -681,7 +683,7 @@ class IndexBuild(Machine):
         equivalent_loss(
             abort_old_transaction, wrong_abort, because="it notes what must not happen"
         ),
-        equivalent_loss(ask_for_status, told_late, because="it notes what must not happen"),
+        equivalent_loss(_answer, told_late, because="it notes what must not happen"),
         equivalent_drop(
             _is_to_scan,
             "no checkpoint is past them",
