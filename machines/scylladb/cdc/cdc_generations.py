@@ -1108,16 +1108,6 @@ class CdcGenerations(Machine):
         ),
         equivalent_replacement(
             clear,
-            "it is in group0: kept for g",
-            because="the last one is always there, and what is not there is not removed",
-        ),
-        equivalent_replacement(
-            clear,
-            "it is published: kept for g",
-            because="generations are published in their order",
-        ),
-        equivalent_replacement(
-            clear,
             "has operated for long enough",
             because="in whole ticks, no write needs it a tick earlier, and it may be cleared later",
         ),

@@ -44,6 +44,7 @@ from stagewright.spec import (
     number,
     record,
     require,
+    scopes,
     set_of,
     some,
     sometimes,
@@ -74,6 +75,8 @@ class ViewRange(Machine):
 
     restarts = fault_budget(2, doc="restarts of the node")
     reshardings = budget(1, doc="restarts with another number of shards")
+
+    exercised_at = scopes({}, {reshardings: 2})
 
     rows: SetVar[Token] = constant(set_of(Token, init=ANY))
     view: SetVar[Token] = set_of(Token)

@@ -112,7 +112,7 @@ class ViewStaging(Machine):
     moves = budget(2, doc="migrations of the tablet to the node or away from it")
     restarts = fault_budget(1, doc="restarts of the node")
 
-    exercised_at = scopes({}, {moves: 1, restarts: 2})
+    exercised_at = scopes({}, {moves: 1, restarts: 2}, {moves: 3})
 
     # the node's disk, and the tablet
     place = per(Sstable, one_of(Place, init=Place.nowhere))
