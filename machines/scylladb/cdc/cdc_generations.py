@@ -172,7 +172,7 @@ class CdcGenerations(Machine):
         {restarts: 1},
         {Node: 2, writes: 0, partitions: 0, restarts: 1},
         {Node: 2, writes: 0},
-        {writes: 0, partitions: 2, restarts: 2},
+        {partitions: 2, restarts: 2},
         {Node: 2, partitions: 0},
         {Generation: 3, joins: 2},
     )

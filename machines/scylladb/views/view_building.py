@@ -164,7 +164,7 @@ class ViewBuilding(Machine):
         {ViewTask.leader_changes: 0, ViewTask.restarts: 0},
         {migrations: 0, failures: 0},
         {drops: 1, **FAULTLESS},
-        {drops: 1, replica_changes: 1, migrations: 0, failures: 0, **FAULTLESS},
+        {Task: 3, drops: 1, replica_changes: 1, migrations: 0, **FAULTLESS},
         {Task: 3, replica_changes: 2, migrations: 0, **FAULTLESS},
         {
             migrations: 0,

@@ -30,7 +30,6 @@ from stagewright.spec import (
     choose,
     constant,
     equivalent_drop,
-    equivalent_loss,
     equivalent_weakening,
     equivalents,
     every,
@@ -235,11 +234,6 @@ class ViewRange(Machine):
             save_progress,
             "there is progress",
             because="progress may be written again, and of a view that is built",
-        ),
-        equivalent_loss(
-            save_progress,
-            Progress.wrapped,
-            because="a scan that has passed the end of the ring may pass it again",
         ),
         equivalent_weakening(_is_next, "it is ahead", because="a partition may be read twice"),
     )

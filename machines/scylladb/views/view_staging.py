@@ -526,7 +526,6 @@ class ViewStaging(Machine):
         equivalent_replacement(
             give_up_coming,
             "staging for nowhere",
-            "nowhere for removed",
             because="what came to a replica that is given up may as well never have been written",
         ),
         equivalent_loss(give_up_leaving, standing, because="a migration may as well go on"),
