@@ -86,6 +86,7 @@ from stagewright.machines.known_bugs.scylladb.views import (
     views_noticed,
     views_of_clusters,
     views_of_tablets,
+    views_the_second_time,
     views_together,
 )
 from stagewright.machines.known_bugs.yugabytedb import (
@@ -196,6 +197,7 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *views_noticed.BUGS,
     *views_of_clusters.BUGS,
     *views_of_tablets.BUGS,
+    *views_the_second_time.BUGS,
     *views_together.BUGS,
 )
 """What the checker must find."""

@@ -122,7 +122,7 @@ class TabletViews(Machine):
         {restarts: 2, leader_changes: 2, splits: 0, repairs: 0},
         {migrations: 2, splits: 0, leader_changes: 0},
         {repairs: 2, splits: 0, leader_changes: 0},
-        {migrations: 2, splits: 2, repairs: 0, leader_changes: 0},
+        {migrations: 2, splits: 2, repairs: 0},
     )
 
     tablets = many(
@@ -598,6 +598,14 @@ class TabletViews(Machine):
         batch = self.batch[n]
         finished = (batch.tablet == t) & (batch.type == k) & batch.done & ~batch.stale
         return finished & self.called.has(n) & (self.tasks[t][k] == Life.normal)
+
+    @accepts(write_both)
+    def aborts_wait_for_the_barrier_alone(self, t: Term[Tablet]) -> Bool:
+        """000: "the tasks are aborted at the start of the operation": when its first barrier has passed, and not when another
+        tablet has moved, or a batch is over.
+        """
+        ready = self.tablets[t].stage == Stage.allow_write_both_read_old
+        return ready & (self.tablets[t].barrier == Progress.done)
 
     @accepts(finish_operation)
     def replicas_are_streamed_and_cleaned_up_whatever_is_executed(

@@ -39,6 +39,7 @@ from stagewright.spec import (
     Term,
     accepts,
     action,
+    bounded,
     budget,
     choose,
     count,
@@ -163,7 +164,7 @@ class ViewBuilding(Machine):
         {ViewTask.leader_changes: 0, ViewTask.restarts: 0},
         {migrations: 0, failures: 0},
         {drops: 1, **FAULTLESS},
-        {drops: 1, replica_changes: 1, migrations: 0, failures: 0, **FAULTLESS},
+        {Task: 3, drops: 1, replica_changes: 1, migrations: 0, **FAULTLESS},
         {Task: 3, replica_changes: 2, migrations: 0, **FAULTLESS},
         {
             migrations: 0,
@@ -172,6 +173,7 @@ class ViewBuilding(Machine):
             ViewTask.leader_changes: 2,
             ViewTask.restarts: 2,
         },
+        {replica_changes: 1, migrations: 0, failures: 0},
         {Task: 3, replica_changes: 3, migrations: 0, failures: 0, **FAULTLESS},
         {Task: 4, migrations: 2, failures: 2, **FAULTLESS},
         {Node: 3, Task: 3, replica_changes: 1, failures: 0, **FAULTLESS},
@@ -379,6 +381,7 @@ class ViewBuilding(Machine):
         """The same where the tablet has two replicas: one task for each."""
         require(self.status == ViewStatus.none, "there is no view yet")
         require((t != u) & (n != m), "two tasks, of two replicas")
+        bounded(self.replicas.size() == 2, "the tablet has two replicas")
         require(self.replicas.has(n), "a replica")
         require(self.replicas.has(m), "the other replica")
         self.status = ViewStatus.started
@@ -640,6 +643,17 @@ class ViewBuilding(Machine):
         new = some(~self.is_stored(t) & after.is_stored(t) & (after.replica[t] == n) for t in Task)
         old = some(self.is_stored(t) & (self._is_of_leaving(t) | self._grows()) for t in Task)
         return new.implies((self.status == ViewStatus.none) | old)
+
+    @step_property
+    def workers_forget_their_own_tasks_alone(
+        self, after: Self, t: Term[Task], u: Term[Task]
+    ) -> Bool:
+        """000: "each view building worker keeps track of finished tasks locally": what is forgotten at once is one node's, and
+        the worker of another replica goes on.
+        """
+        lost = [~self.tasks[x].forgotten & after.tasks[x].forgotten for x in (t, u)]
+        own = some((self.replica[t] == n) & (self.replica[u] == n) for n in Node)
+        return (lost[0] & lost[1]).implies(own)
 
     @step_property
     def built_views_stay_built(self, after: Self) -> Bool:

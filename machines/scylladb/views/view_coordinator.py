@@ -130,6 +130,8 @@ class ViewCoordinator(Machine):
         {Base: 1, Tablet: 1, Shard: 1, restarts: 2, leader_changes: 2},
         {Base: 1, staging_sstables: 0},
         {Base: 1, View: 1, Tablet: 1, Shard: 1, staging_sstables: 3},
+        {Base: 1, View: 1, restarts: 2, leader_changes: 2},
+        {Base: 1, View: 3, Tablet: 1, Shard: 1, drops: 2, staging_sstables: 0, leader_changes: 0},
         {Base: 1, View: 1, staging_sstables: 2},
         {Tablet: 1, Shard: 1, staging_sstables: 2},
     )

@@ -112,7 +112,7 @@ class ViewStaging(Machine):
     moves = budget(2, doc="migrations of the tablet to the node or away from it")
     restarts = fault_budget(1, doc="restarts of the node")
 
-    exercised_at = scopes({}, {moves: 1, restarts: 2})
+    exercised_at = scopes({}, {moves: 1, restarts: 2}, {moves: 3})
 
     # the node's disk, and the tablet
     place = per(Sstable, one_of(Place, init=Place.nowhere))
@@ -526,7 +526,6 @@ class ViewStaging(Machine):
         equivalent_replacement(
             give_up_coming,
             "staging for nowhere",
-            "nowhere for removed",
             because="what came to a replica that is given up may as well never have been written",
         ),
         equivalent_loss(give_up_leaving, standing, because="a migration may as well go on"),

@@ -80,7 +80,7 @@ class ViewWorker(Machine):
         {},
         {drops: 0, Row: 2, leader_changes: 0},
         {drops: 0, leader_changes: 0},
-        {drops: 0, leader_changes: 2, restarts: 2},
+        {leader_changes: 2, restarts: 2},
     )
 
     # group0
