@@ -1009,9 +1009,7 @@ class TabletCluster(Machine):
 
     @step_property
     def migrations_drain_before_a_topology_change(self, after: Self, t: Term[Tablet]) -> Bool:
-        """001: "If there is a pending topology change request, the load balancer will not be invoked to allow
-        for current migrations to drain".
-        """
+        """001: with a pending request the balancer is silent "to allow for current migrations to drain"."""
         starts = (self.tablets[t].stage == Stage.none) & (after.tablets[t].stage != Stage.none)
         return self.request_pending.implies(~starts)
 
@@ -1061,9 +1059,13 @@ class TabletCluster(Machine):
 
     @step_property
     def streams_come_from_live_replicas(self, after: Self, t: Term[Tablet]) -> Bool:
-        """A chunk is read at a replica that is up: while the leaving one is down, no migration streams."""
+        """A chunk is read at a replica that is up: while the leaving one is down, no migration streams. 001,
+        "independently": a node that dies stops what is streamed to itself.
+        """
         sent = self.chunk[t].target.is_none() & after.chunk[t].target.is_some()
-        return sent.implies(some(~self.down.has(r) for r in self.replicas[t]))
+        alive = some((self.streaming_at[t] == n) & ~after.down.has(n) for n in Node)
+        cut_off = alive & (self.down != after.down) & after.streaming_at[t].is_none()
+        return sent.implies(some(~self.down.has(r) for r in self.replicas[t])) & ~cut_off
 
     @invariant
     def replicas_are_ready_for_writes(self, t: Term[Tablet]) -> Bool:
@@ -1177,9 +1179,7 @@ class TabletCluster(Machine):
 
     @liveness
     def topology_changes_happen(self) -> LeadsTo:
-        """001: the state machine "will exit the tablet migration track and allow pending topology operation
-        to start".
-        """
+        """001: it "will exit the tablet migration track and allow pending topology operation to start"."""
         return leads_to(self.request_pending, self.track == Track.topology_change)
 
     @liveness

@@ -836,10 +836,10 @@ class Fencing(Machine):
         receives = (self.answer[n] == Answer.none) & (after.answer[n] != Answer.none)
         learns = after.view[n].version != self.view[n].version
         cleaned = after.cleaned[n] != self.cleaned[n]
-        given_up = ~self.excluded.has(n) & after.excluded.has(n)
         gone = self.request[n].replica.is_some() & after.request[n].replica.is_none()
         silent = ~receives & ~learns & ~cleaned
-        return self.excluded.has(n).implies(silent) & ~(given_up & gone)
+        before = self.excluded.has(n)
+        return after.excluded.has(n).implies(choose(before, silent, ~gone))
 
     @step_property
     def only_commands_are_answered(self, after: Self, n: Term[Node]) -> Bool:

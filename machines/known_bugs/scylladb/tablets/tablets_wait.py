@@ -223,4 +223,32 @@ class RequestsGoWithTheChangeBefore(TabletCluster):
         self.request_pending = False
 
 
+@known_bug(
+    "001-401",
+    INDEPENDENTLY,
+    breaks=TabletCluster.streams_come_from_live_replicas,
+    budgets={
+        TabletCluster.writes: 0,
+        TabletCluster.reads: 0,
+        TabletMigration.failures: 0,
+        TabletCluster.repairs: 1,
+    },
+)
+class CrashesStopAllStreams(TabletCluster):
+    """Whoever streamed gave up when a node died, from which it may have streamed nothing: each crash had all tablets of the
+    cluster streamed anew.
+    """
+
+    @action(spends=TabletCluster.crashes)
+    def crash(self, n: Term[Node]) -> None:
+        """Node `n` stops, and so do all that stream."""
+        require(~self.down.has(n), "node is up")
+        self.down.add(n)
+        self._abandon(n)
+        for t in Tablet:
+            self.streaming_at[t] = None
+            self.copied[t] = False
+            self.compacting[t][n] = 0
+
+
 BUGS = known_bugs_in(globals())
