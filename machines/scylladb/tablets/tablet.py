@@ -1001,11 +1001,9 @@ class TabletCluster(Machine):
         going_on = self.track == Track.topology_change
         begins = (after.track == Track.topology_change) & ~going_on
         taken_up = self.request_pending & ~after.request_pending
-        return (
-            going_on.implies(after.track != Track.tablet_migration)
-            & (begins == taken_up)
-            & (begins.implies(self.track == Track.idle))
-        )
+        alone = after.track != Track.tablet_migration
+        in_turn = (begins == taken_up) & choose(begins, self.track == Track.idle, alone)
+        return (going_on | begins | taken_up).implies(in_turn)
 
     @step_property
     def migrations_drain_before_a_topology_change(self, after: Self, t: Term[Tablet]) -> Bool:
