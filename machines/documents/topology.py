@@ -217,6 +217,7 @@ TOPOLOGY = Document(
                 LoadBalancer.migrations_end_independently,
                 LoadBalancer.migrations_are_undone_while_others_go_on,
                 TabletMigration.what_failed_is_tried_again,
+                TabletCluster.streams_come_from_live_replicas,
                 LoadBalancer.nothing_starts_while_a_request_is_pending,
                 LoadBalancer.migrations_are_undone_for_themselves,
                 LoadBalancer.topology_changes_are_not_overtaken,

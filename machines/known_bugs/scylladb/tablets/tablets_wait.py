@@ -11,11 +11,11 @@ from stagewright.machines.scylladb.tablets.intranode_migration import (
 from stagewright.machines.scylladb.tablets.load_balancer import (
     COORDINATOR,
     LoadBalancer,
-    Stage,
     Tablet as BalancedTablet,
 )
 from stagewright.machines.scylladb.tablets.tablet import TabletCluster
 from stagewright.machines.scylladb.tablets.tablet_migration import Progress, TabletMigration
+from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 from stagewright.spec import Fairness, Term, action, choose, every, require
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
