@@ -53,6 +53,7 @@ from stagewright.machines.known_bugs.scylladb.tablets import (
     tablets_not_done,
     tablets_taken_up,
     tablets_undone,
+    tablets_wait,
 )
 from stagewright.machines.known_bugs.scylladb.topology import (
     fencing,
@@ -70,6 +71,7 @@ from stagewright.machines.known_bugs.scylladb.topology import (
     topology_ranges,
     topology_seen,
     topology_taken_up,
+    topology_touched,
     topology_turns,
 )
 from stagewright.machines.known_bugs.scylladb.views import (
@@ -171,6 +173,7 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *tablets_not_done.BUGS,
     *tablets_taken_up.BUGS,
     *tablets_undone.BUGS,
+    *tablets_wait.BUGS,
     *topology.BUGS,
     *topology_asked_in_vain.BUGS,
     *topology_change.BUGS,
@@ -182,6 +185,7 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *topology_ranges.BUGS,
     *topology_seen.BUGS,
     *topology_taken_up.BUGS,
+    *topology_touched.BUGS,
     *topology_turns.BUGS,
     *view_answers.BUGS,
     *view_coordinator.BUGS,

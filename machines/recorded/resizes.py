@@ -7,6 +7,7 @@ And what `load-balancer` does: a plan begins no migration that its shards have n
 from __future__ import annotations
 
 from enum import Enum, auto
+from typing import Self
 
 from stagewright.machines.scylladb.tablets.load_balancer import MOST_READS, MOST_WRITES
 from stagewright.spec import (
@@ -30,6 +31,7 @@ from stagewright.spec import (
     one_of,
     require,
     sometimes,
+    step_property,
 )
 
 REPLICAS_MAX = 8
@@ -91,6 +93,7 @@ class RecordedResize(Machine):
     @action
     def finish(self, drained: Bool, kept: Bool) -> None:
         """There are new tablets instead; `drained`: what began under the old ones is over; `kept`: their rows are there."""
+        require(~self.withdrawn, "it was not decided otherwise")
         require(self.awaited == 0, "no replica holds it up")
         require(~self.moving, "no tablet of it moves, nor is to be repaired or moved")
         require(drained, "the barrier of the finalization has passed")
@@ -114,6 +117,11 @@ class RecordedResize(Machine):
     def rows_are_where_the_new_tablets_are(self) -> Bool:
         """A split or merge moves nothing."""
         return self.done.implies(~self.astray)
+
+    @step_property
+    def only_what_is_still_decided_is_done(self, after: Self) -> Bool:
+        """A finalization carries out the decision that is in force, and none that was revoked."""
+        return (~self.done & after.done).implies(~self.withdrawn)
 
     @sometimes
     def a_resize_is_done(self) -> Bool:

@@ -592,6 +592,7 @@ class ClusterViews(Machine):
             TopologyControl.left_nodes_hold_no_tablets,
             TopologyControl.tablets_of_replaced_nodes_are_rebuilt,
             TopologyControl.a_node_bootstraps_with_a_committed_generation,
+            TopologyControl.generations_are_published_at_any_time,
             TopologyControl.what_is_committed_is_to_be_published,
             TopologyControl.what_is_committed_stays_until_it_is_published,
             TopologyControl.generations_are_published,
@@ -705,6 +706,8 @@ class ClusterViews(Machine):
         vacuous(
             rollbacks_end_whatever_is_executed,
             targets_are_cleaned_up_whatever_is_executed,
+            TabletMigration.what_failed_is_tried_again,
+            TabletMigration.barriers_that_failed_are_tried_again,
             TabletMigration.the_target_is_cleaned_up_after_a_barrier,
             TabletMigration.a_transition_is_undone_only_for_a_reason,
             because="a migration is undone where there are `failures`",

@@ -313,6 +313,13 @@ class IntranodeMigration(Machine):
         """001, write_both_read_old: "Writes are going to both new and old replicas": streaming waits for none."""
         return self.stage == Stage.streaming
 
+    @accepts(clean_up)
+    def rows_are_removed_while_clients_read(self, shard: Term[Shard]) -> Bool:
+        """001, cleanup, whose precondition is of requests that reach a replica "which does not belong to the new replica set":
+        what reads and writes use the other shard is waited for by the next stage's barrier, not here.
+        """
+        return (self.stage == Stage.cleanup) & (shard == LEAVING)
+
     @accepts(give_up_streaming)
     def what_cannot_be_streamed_is_undone(self) -> Bool:
         """ScyllaDB's code: a migration whose streaming fails is undone, whatever the pending shard has got by then."""

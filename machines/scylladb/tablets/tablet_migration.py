@@ -622,6 +622,19 @@ class TabletMigration(Machine):
         only_when(self.release.rollback)
         return (self.stage == Stage.streaming) & ~self.unwanted
 
+    @accepts(retry_operation)
+    def what_failed_is_tried_again(self) -> Bool:
+        """001: "Tablets are migrated in parallel and independently": an action that has failed, and may still succeed, is
+        tried again, whatever becomes of others.
+        """
+        hopeful = self.excluded.is_empty() & ~self.unwanted
+        return (self.operation == Progress.failed) & hopeful
+
+    @accepts(retry_barrier)
+    def barriers_that_failed_are_tried_again(self) -> Bool:
+        """Likewise a barrier."""
+        return (self.barrier == Progress.failed) & self.excluded.is_empty()
+
     # -- streaming ------------------------------------------------------------------------------------
 
     @invariant

@@ -622,6 +622,14 @@ class Fencing(Machine):
         version = self.request[n].version
         return (version > 0) & (version < self.barrier_version) & ~self.request[n].abandoned
 
+    @step_property
+    def barriers_are_for_what_is_committed_by_then(self, after: Self) -> Bool:
+        """001: "After the entire cluster learns about it": a barrier is for the version that is current as it begins, which may
+        be that of another change than the one whose barrier has failed before.
+        """
+        begins = (self.phase == Phase.none) & (after.phase != Phase.none)
+        return begins.implies(after.barrier_version == self.version)
+
     @accepts(begin_write)
     def clients_write_whatever_is_fenced(self, n: Term[Node], r: Term[Node]) -> Bool:  # noqa: ARG002
         """001: the cluster learns of a stage while "Writes are going to both new and old replicas": no barrier keeps a
@@ -823,12 +831,15 @@ class Fencing(Machine):
     @step_property
     def excluded_nodes_are_left_alone(self, after: Self, n: Term[Node]) -> Bool:
         """ScyllaDB's code: commands go to all nodes "except ignored_nodes", which are cut off from group0: such a
-        node receives nothing, learns nothing, and is asked for nothing.
+        node receives nothing, learns nothing, and is asked for nothing; what it has sent before goes on where it is.
         """
         receives = (self.answer[n] == Answer.none) & (after.answer[n] != Answer.none)
         learns = after.view[n].version != self.view[n].version
         cleaned = after.cleaned[n] != self.cleaned[n]
-        return self.excluded.has(n).implies(~receives & ~learns & ~cleaned)
+        gone = self.request[n].replica.is_some() & after.request[n].replica.is_none()
+        silent = ~receives & ~learns & ~cleaned
+        before = self.excluded.has(n)
+        return after.excluded.has(n).implies(choose(before, silent, ~gone))
 
     @step_property
     def only_commands_are_answered(self, after: Self, n: Term[Node]) -> Bool:

@@ -590,7 +590,5 @@ class Group0(Machine):
             because="who wants no change looks at neither, and a change may not reach the leader",
         ),
         equivalent_loss(change_voters, log, because="voters that do not change"),
-        equivalent_loss(
-            restart, leads, votes, known, because="what a member remembers is so still"
-        ),
+        equivalent_loss(restart, leads, known, because="what a member remembers is so still"),
     )

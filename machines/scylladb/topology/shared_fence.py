@@ -320,6 +320,19 @@ class SharedFence(Machine):
         )
         return replicas & ~self.acknowledged.has(k) & after.acknowledged.has(k)
 
+    @accepts(begin_barrier)
+    def barriers_wait_for_no_stream(self) -> Bool:
+        """001, "independently": what one kind of change commits has its barrier at once, whatever the other one still does."""
+        return (self.barrier == 0) & (self.passed < self.version)
+
+    @step_property
+    def barriers_end_by_passing(self, after: Self) -> Bool:
+        """001, "independently": no commit stops a barrier that runs, or else the one kind would hold up the other as long as
+        it commits.
+        """
+        ends = (self.barrier > 0) & (after.barrier == 0)
+        return ends.implies(after.passed == self.barrier)
+
     @invariant
     def reads_see_acknowledged_writes(self, n: Term[Node], k: Term[Kind], r: Term[Node]) -> Bool:
         """001: the replicas that are read "will reflect all successful writes": whichever node a client reads

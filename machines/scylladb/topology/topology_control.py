@@ -1173,6 +1173,14 @@ class TopologyControl(TopologyProperties):
         """001: "Separately from the per-node requests, there is also a 'global' request field": nodes need not be done."""
         return self.global_request.is_none()
 
+    @accepts(publish_generation)
+    def generations_are_published_at_any_time(self) -> Bool:
+        """001: "we need to publish it to user-facing description tables": later without a state of its own, so also while
+        the node for which it was made streams, which may take hours.
+        """
+        only_when(not self.release.publish_state)
+        return self.unpublished_cdc_generations
+
     @accepts(accept_join)
     def joins_begin(self, n: Term[Node]) -> Bool:
         """001: "allow pending topology operation to start": one that could, and no other, since all whom it needs are up."""
@@ -1309,11 +1317,6 @@ class TopologyControl(TopologyProperties):
         equivalent_weakening(cancel, "no request can proceed", because=reasons.WAITING),
         equivalent_weakening(
             reject, "its request can proceed, or is paused", because=reasons.WAITING
-        ),
-        equivalent_replacement(
-            reject,
-            "replace for rebuild",
-            because="what is refused is to join or to leave: a rebuild need not be",
         ),
         equivalent_weakening(
             reject, "the topology is at rest, or drains nodes", because=reasons.ABORTED

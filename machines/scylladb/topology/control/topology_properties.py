@@ -325,6 +325,18 @@ class TopologyProperties(TopologyRecord):
         alone = every((m == n) | (self.error.has(m) == after.error.has(m)) for m in Node)
         return (refused & ~none).implies(alone)
 
+    @step_property
+    def requests_change_nothing_that_goes_on(self, after: Self, n: Term[Node]) -> Bool:
+        """001: "When a request is issued to a node the entry is added to the map": neither an entry, nor that one is taken
+        back or refused, touches what goes on meanwhile: tablets that move come to rest in their own time.
+        """
+        before, now = self.topology_request[n], after.topology_request[n]
+        withdrawn = before.is_some() & now.is_none() & ~after._in_transition(n)
+        same = (self.transition_state == after.transition_state) & (self.version == after.version)
+        same = same & (self.tablet_work == after.tablet_work) & (self.session == after.session)
+        same = same & (self.barrier == after.barrier) & (self.giving_up == after.giving_up)
+        return (withdrawn | (before.is_none() & now.is_some())).implies(same)
+
     def _is_refused(self, n: Term[Node], after: Self) -> Bool:
         refused = ~self._in_transition(n) & ~self.error.has(n) & after.error.has(n)
         return refused & ~self._wants_to_go(n)
@@ -570,8 +582,13 @@ class TopologyProperties(TopologyRecord):
 
     @step_property
     def requests_on_tables_open_a_session(self, after: Self) -> Bool:
-        """TRUNCATE and snapshots run in a session, and a second barrier follows when it is closed."""
-        return self._enters(after, T.truncate_table, T.snapshot_tables).implies(after.session)
+        """TRUNCATE and snapshots run in a session, and a second barrier follows when it is closed: no coordinator opens it
+        again, or what clients have written since would be removed as well.
+        """
+        tables = T.truncate_table, T.snapshot_tables
+        goes_on = self.transition_state.any_of(*tables) & after.transition_state.any_of(*tables)
+        opened = self._enters(after, *tables).implies(after.session)
+        return opened & (goes_on & after.session).implies(self.session)
 
     @invariant
     def sessions_are_closed_when_their_work_is_over(self) -> Bool:
