@@ -15,8 +15,8 @@ from tests.checker.mutation.machines import (
 )
 
 from stagewright.checker.mutation.changes.effects import unknown_joins
+from stagewright.checker.mutation.changes.kinds import Kind
 from stagewright.checker.mutation.changes.mutants import (
-    Kind,
     all_mutants,
     changed_actions,
     evaluated_here,
