@@ -65,13 +65,15 @@ from stagewright.machines.known_bugs.scylladb.topology import (
     topology_change,
     topology_coordinator,
     topology_held_up,
-    topology_invariants,
     topology_kept,
-    topology_operations,
     topology_ranges,
     topology_seen,
     topology_taken_up,
     topology_touched,
+)
+from stagewright.machines.known_bugs.scylladb.topology.control import (
+    topology_invariants,
+    topology_operations,
     topology_turns,
 )
 from stagewright.machines.known_bugs.scylladb.views import (
@@ -92,8 +94,6 @@ from stagewright.machines.known_bugs.scylladb.views import (
     views_together,
 )
 from stagewright.machines.known_bugs.yugabytedb import (
-    backfill,
-    backfill_jobs,
     build_results,
     builds_held_up,
     builds_not_gone_on_with,
@@ -103,12 +103,16 @@ from stagewright.machines.known_bugs.yugabytedb import (
     index_rows,
     index_statements,
     index_status,
+    locked_out as locked_out_of_tables,
+    unique_index,
+)
+from stagewright.machines.known_bugs.yugabytedb.backfill import (
+    backfill,
+    backfill_jobs,
     job_records,
     job_steps,
     leader_changes,
-    locked_out as locked_out_of_tables,
     tablet_scans,
-    unique_index,
 )
 from stagewright.spec.known_bugs import KnownBug, NotFound
 

@@ -41,6 +41,7 @@ _GRAVITY = (
     ExitCode.VIOLATED,
     ExitCode.BAD_INPUT,
 )
+_KINDS = [kind.value for kind in Kind]
 _SECONDS_EACH = 60.0
 _STATES = 2_000_000
 
@@ -103,13 +104,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=N,...",
         help="check at this scope (repeatable)",
     )
-    add(
-        "--kind",
-        action="append",
-        default=[],
-        choices=[kind.value for kind in Kind],
-        help="only mutants of this kind",
-    )
+    add("--kind", action="append", default=[], choices=_KINDS, help="only mutants of this kind")
     add("--action", action="append", default=[], metavar="NAME", help="only mutants of this action")
     add(
         "--mutant",
