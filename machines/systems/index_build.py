@@ -416,9 +416,12 @@ class IndexBuild(Machine):
         read = every(self._may(t, lambda p: p.read) for t in Tablet)
         return failed & (self.answered == Status.success).implies(sound & read)
 
+    @lemma
     @step_property
     def answers_are_final(self, after: Self) -> Bool:
-        """002: "the status (IN-PROGRESS, SUCCESS, FAILED)": the last two are the end, whoever leads."""
+        """002: "the status (IN-PROGRESS, SUCCESS, FAILED)": the last two are the end, whoever leads. A lemma: what clients are
+        told is so, and is told at once.
+        """
         final = self.answered.any_of(Status.success, Status.failed)
         return final.implies(after.answered == self.answered)
 

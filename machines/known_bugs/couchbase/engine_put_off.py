@@ -105,6 +105,22 @@ class ReplicasAreAddedWhenNothingIsOnTransfer(PartitionReplicas):
 
 
 @known_bug(
+    "004-210",
+    'design document 004: "The partition is added to the main index as passive partition"',
+    breaks=PartitionReplicas.partitions_are_added_as_soon_as_they_are_clean,
+)
+class AddedWhenTheReplicaIsClean(PartitionReplicas):
+    """A partition that is clean in the main index is added there when the replica index has nothing to clean up, either."""
+
+    @action(fair=WEAK)
+    def apply_pending_in_main(self) -> None:
+        """The main index adds what both have cleaned up."""
+        unclean = some(self.replica.group[p].content.cbit for p in Partition)
+        require(~unclean, "nothing is to be cleaned up in the replica index")
+        super().apply_pending_in_main()
+
+
+@known_bug(
     "004-202",
     'design document 004: "The partition is added to the main index as passive partition"',
     breaks="indexes.partitions_are_added_as_soon_as_they_are_clean",

@@ -114,6 +114,41 @@ class JobsFinishTogether(BackfillJobs):
         self.jobs[b].finish()
 
 
+@known_bug(
+    "002-300",
+    OUTLAST,
+    breaks=BackfillJob.scans_that_are_found_go_on,
+    sizes={Tablet: 1},
+    budgets={BackfillJob.aborts: 0},
+)
+class ScansThatAreFoundWaitForAlters(BackfillJob):
+    """A new leader goes on with a scan that it has found when no other index is to move on first."""
+
+    @action(by=MASTER, fair=WEAK)
+    def take_recorded_time(self) -> None:
+        """J1 of a job that was begun, when nothing is altered."""
+        self._no_index_is_altered()
+        super().take_recorded_time()
+
+
+@known_bug(
+    "002-301",
+    'design document 002, "Create the index table": the master "performs checks"',
+    breaks=BackfillJob.leaders_are_free_when_the_job_is_erased,
+    sizes={Tablet: 1},
+    budgets=CALM,
+)
+class LeadersAreBusyUntilTabletsKnow(BackfillJob):
+    """The leader is busy with a job that is erased until every tablet has learned how it has ended."""
+
+    @action(by=MASTER, fair=WEAK)
+    def finish(self) -> None:
+        """J8, when every tablet knows what the index may be used for."""
+        known = every(self.known[t][i] == self.permission[i] for t in Tablet for i in Index)
+        require(known, "every tablet knows")
+        super().finish()
+
+
 @known_bug("002-292", ORCHESTRATES, breaks=BackfillSplit.jobs_begin_while_tablets_split)
 class JobsBeginWhenNobodySplits(BackfillSplit):
     """A job begins when no tablet is splitting: till then others begin to, and one that hangs fails no job."""

@@ -883,9 +883,12 @@ class CdcGenerations(Machine):
         now = self.clock(n)
         return some(self.uses(n, g, now) & (self.start[g] > 0) for g in self.described)
 
+    @lemma
     @liveness
     def generations_are_introduced(self, g: Term[Generation]) -> LeadsTo:
-        """001: "we need to commit the generation - create a timestamp for it and tell every node"."""
+        """001: "we need to commit the generation - create a timestamp for it and tell every node". A lemma: nodes that are reached
+        store it, and what they are prepared for becomes usable, or is given up.
+        """
         return leads_to(self.stored.has(g), self.introduced.has(g) | ~self.stored.has(g))
 
     @liveness

@@ -7,6 +7,7 @@ from typing import Annotated
 from stagewright.machines.scylladb.cdc.cdc_generations import (
     CLIENT,
     COORDINATOR,
+    DELAY,
     LAST_TIMESTAMP,
     CdcGenerations,
     Fate,
@@ -24,7 +25,6 @@ from stagewright.spec import (
     between,
     bounded,
     choose,
-    every,
     require,
     some,
 )
@@ -38,24 +38,18 @@ CUT_OFF: dict[BudgetName, int | None] = {CdcGenerations.writes: 0}
 @known_bug(
     "003-12",
     'design document 001: "create a timestamp for it and tell every node"',
-    breaks=CdcGenerations.generations_are_introduced,
+    breaks=CdcGenerations.prepared_generations_become_usable,
     budgets=CUT_OFF,
 )
-class GivingUpWaitsForAnswers(CdcGenerations):
-    """A node refuses a generation whose time has come, and the coordinator gives up only what all nodes have stored:
-    the generation is neither introduced nor given up, and no other one can follow.
+class GivingUpIsForTheUnprepared(CdcGenerations):
+    """The coordinator gives up what some node has not stored: where all have, and it is too late, the generation is neither
+    introduced nor given up, and no other one can follow.
     """
-
-    @action(fair=WEAK)
-    def store_data(self, n: Term[Node], g: Term[Generation]) -> None:
-        """A node stores the data in time."""
-        require(self.clock(n) < self.start[g], "its time is to come")
-        super().store_data(n, g)
 
     @action(by=COORDINATOR, fair=WEAK)
     def abandon(self, n: Term[Node], g: Term[Generation]) -> None:
-        """Every node has answered, and it is too late."""
-        require(every(~self.lacks[m].has(g) for m in Node), "every node has answered")
+        """Some node was not prepared in time."""
+        require(some(self.lacks[m].has(g) for m in Node), "a node is not prepared")
         super().abandon(n, g)
 
 
@@ -66,17 +60,11 @@ class GivingUpWaitsForAnswers(CdcGenerations):
     sizes={Generation: 3},
     budgets={**CALM, CdcGenerations.joins: 2},
 )
-class TimestampsAreRounded(CdcGenerations):
-    """A timestamp was rounded when it was committed: two generations that are close to each other had the same."""
+class TimestampsAreNotCompared(CdcGenerations):
+    """A timestamp was taken from the clock, and not compared: two generations that are made at one time had the same."""
 
-    @action(by=COORDINATOR, fair=WEAK)
-    def commit_prepared(self, n: Term[Node], g: Term[Generation]) -> None:
-        """Every node is prepared for it, at a time just behind the one that is committed."""
-        close = some(
-            self.introduced.has(h) & (self.start[h] + 1 == self.start[g]) for h in Generation
-        )
-        super().commit_prepared(n, g)
-        self.start[g] = choose(close, self.start[g] - 1, self.start[g])
+    def _give_timestamp(self, n: Term[Node], g: Term[Generation]) -> None:
+        self.start[g] = self.clock(n) + DELAY
 
 
 @known_bug(

@@ -78,16 +78,26 @@ class TheWindowIsOfWhatCanBeRead(CdcGenerations):
     breaks=CdcGenerations.clients_see_a_generation_before_it_operates,
     budgets={**REACHED, CdcGenerations.writes: 0},
 )
-class PublishedWhenItOperates(CdcGenerations):
-    """A generation was described to CDC clients when it operated: until they looked again they read streams to which no
-    change went any more.
+class QueuedWhenItOperates(CdcGenerations):
+    """A generation came into the publisher's queue when it operated: until then clients read streams to which no change
+    went any more.
     """
 
     @action(by=COORDINATOR, fair=WEAK)
-    def publish(self, g: Term[Generation]) -> None:
-        """The publisher describes a generation that operates."""
+    def commit_prepared(self, n: Term[Node], g: Term[Generation]) -> None:
+        """Every node is prepared for it: it is introduced, and not queued yet."""
+        self._every_node_has_it(g)
+        require(self._is_in_time(n, g), "its timestamp is far enough ahead")
+        self.introduced.add(g)
+        self.on_its_way = None
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def queue(self, g: Term[Generation]) -> None:
+        """A generation that operates is queued."""
+        require(self.introduced.has(g) & ~self.described.has(g), "introduced, not published")
+        require(~self.unpublished.has(g) & self.stored.has(g), "it is not queued")
         require(self.start[g] <= self.now, "it operates")
-        super().publish(g)
+        self.unpublished.add(g)
 
 
 @known_bug(

@@ -20,6 +20,7 @@ from stagewright.machines.scylladb.views.view_task import (
     COORDINATOR,
     TOPOLOGY,
     WORKER,
+    Life,
     ViewTask,
     Work,
 )
@@ -355,6 +356,23 @@ class DropsKeepTheTopologyBusy(ClusterViews):
         dropped = self.views.status == ViewStatus.dropped
         work = self.topology.tablet_work
         self.topology.tablet_work = choose(dropped, work, None)
+
+
+@known_bug(
+    "000-242",
+    'design document 000: "Each task is associated with particular tablet replica"',
+    breaks=ViewBuilding.one_task_for_a_replica,
+    budgets={ViewBuilding.migrations: 0, ViewBuilding.failures: 0, ViewTask.lost_calls: 0},
+)
+class TasksAreCreatedAgain(ViewBuilding):
+    """CREATE that is sent again, as its answer was lost, creates a second task of a replica that waits for its first."""
+
+    @action(by=COORDINATOR)
+    def create_again(self, t: Term[Task], u: Term[Task], n: Term[Node]) -> None:
+        """Another task of a replica whose task is not sent yet."""
+        waits = self.tasks[t].life == Life.normal
+        require((t != u) & (self.replica[t] == n) & waits, "the replica has a task")
+        self._create(u, n)
 
 
 BUGS = known_bugs_in(globals())

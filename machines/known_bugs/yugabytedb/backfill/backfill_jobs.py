@@ -14,7 +14,7 @@ from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 @known_bug(
     "Y23",
     "design document 002, design goals",
-    breaks=BackfillJobs.jobs_run_at_once,
+    breaks="jobs.scans_are_prepared_while_others_are_altered",
     sizes={Index: 1, Tablet: 1},
     budgets={BackfillJobs.faults: 0},
 )
