@@ -161,8 +161,14 @@ def _bugs(bugs: Sequence[KnownBug]) -> Iterator[str]:
     if not bugs:
         return
     yield from ("## Known bugs that the checker finds again", "")
-    rows = [(bug.id, bug.reference, _sentence(bug.story), _codes(bug.breaks)) for bug in bugs]
+    rows = [(bug.id, _source(bug), _sentence(bug.story), _codes(bug.breaks)) for bug in bugs]
     yield from table(("row", "reference", "what happened", "violated property"), rows)
+
+
+def _source(bug: KnownBug) -> str:
+    """Where it is from; what the document says is with the property that it violates."""
+    document = re.match(r"design (document \d+)", bug.reference)
+    return document[1] if document else bug.reference
 
 
 def _codes(names: Sequence[str]) -> str:
