@@ -39,7 +39,7 @@ from stagewright.machines.couchbase.partitions.partition_rebalance import (
 from stagewright.machines.couchbase.partitions.partition_replicas import PartitionReplicas
 from stagewright.machines.couchbase.partitions.partition_states import MANAGER
 from stagewright.machines.systems.view_server import ViewServer
-from stagewright.spec import Bool, Term, action, choose, each, every, flag, require, some
+from stagewright.spec import Bool, FlagVar, Term, action, choose, each, every, flag, require, some
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 UNINDEXABLE = (
@@ -132,7 +132,7 @@ class TriggersGoWithThePendingTransition(PartitionQueries):
 class ReplicasAreNotIndexedAfterACrash(ViewServer):
     """The group process of the main index dies, and the updater of the replica index, which nobody starts again."""
 
-    crashed = flag()
+    crashed: FlagVar = flag()
 
     @action(spends=ViewServer.crashes)
     def crash(self, f: Term[FileNumber]) -> None:

@@ -30,7 +30,7 @@ from stagewright.machines.couchbase.partitions.partition_rebalance import (
 from stagewright.machines.couchbase.partitions.partition_replicas import PartitionReplicas
 from stagewright.machines.couchbase.partitions.partition_states import MANAGER
 from stagewright.machines.systems.view_server import ViewServer
-from stagewright.spec import Term, action, choose, each, every, flag, require, some
+from stagewright.spec import FlagVar, Term, action, choose, each, every, flag, require, some
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 REBALANCE = 'design document 004, "Queries during rebalance"'
@@ -310,7 +310,7 @@ class GroupsStartToBuild(DesignDocuments):
 class ReadOnlyAfterATornBlock(IndexFile):
     """A file that does not end with a header is queried, and not written any more."""
 
-    spoilt = flag()
+    spoilt: FlagVar = flag()
 
     @action(fair=WEAK)
     def look_further(self) -> None:

@@ -159,7 +159,7 @@ class NextLeaderScansAnew(BackfillSafeTime):
     @action(spends=BackfillSafeTime.failovers)
     def fail_over(self) -> None:
         super().fail_over()
-        self.scanned = frozenset()
+        self.scanned = frozenset[Tablet]()
 
 
 @known_bug("002-268", RESTART, breaks=BackfillSplit.checkpoints_are_kept)

@@ -123,7 +123,7 @@ class WhoIsGoneIsForgotten(TabletCluster):
     def fail_over(self) -> None:
         """Another node becomes the topology coordinator."""
         super().fail_over()
-        self.excluded = frozenset()
+        self.excluded = frozenset[Node]()
 
 
 @known_bug(
