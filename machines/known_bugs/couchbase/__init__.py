@@ -1,1 +1,1 @@
-"""Known bugs of Couchbase, one file for each machine."""
+"""Known bugs of Couchbase: its indexes, their files and partitions; requests that are refused have a folder of their own."""

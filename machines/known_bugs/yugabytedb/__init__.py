@@ -1,1 +1,1 @@
-"""Known bugs of YugabyteDB, one file for each machine."""
+"""Known bugs of YugabyteDB: indexes, and how they are built; backfill has a folder of its own."""

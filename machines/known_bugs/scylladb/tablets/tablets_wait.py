@@ -17,10 +17,17 @@ from stagewright.machines.scylladb.tablets.tablet import TabletCluster
 from stagewright.machines.scylladb.tablets.tablet_migration import Progress, TabletMigration
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 from stagewright.spec import Fairness, Term, action, choose, every, require
+from stagewright.spec.declarations.budgets import BudgetName
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 WEAK = Fairness.WEAK
 INDEPENDENTLY = 'design document 001: "Tablets are migrated in parallel and independently"'
+TWO_MIGRATIONS: dict[BudgetName, int | None] = {
+    TabletCluster.writes: 0,
+    TabletCluster.reads: 0,
+    TabletCluster.crashes: 0,
+    TabletCluster.migrations: 2,
+}
 
 
 @known_bug(
@@ -87,12 +94,7 @@ class NewCoordinatorsTakeWhatFailedForStreamed(LoadBalancer):
     INDEPENDENTLY,
     breaks="tablets.what_failed_is_tried_again",
     sizes={Tablet: 2},
-    budgets={
-        TabletCluster.writes: 0,
-        TabletCluster.reads: 0,
-        TabletCluster.crashes: 0,
-        TabletCluster.migrations: 2,
-    },
+    budgets=TWO_MIGRATIONS,
 )
 class WhatFailedIsTriedAgainWhenOthersRest(TabletCluster):
     """An action that had failed was tried again when no other tablet was in transition, as failures were laid to load: two
@@ -112,12 +114,7 @@ class WhatFailedIsTriedAgainWhenOthersRest(TabletCluster):
     INDEPENDENTLY,
     breaks="tablets.barriers_that_failed_are_tried_again",
     sizes={Tablet: 2},
-    budgets={
-        TabletCluster.writes: 0,
-        TabletCluster.reads: 0,
-        TabletCluster.crashes: 0,
-        TabletCluster.migrations: 2,
-    },
+    budgets=TWO_MIGRATIONS,
 )
 class BarriersAreTriedAgainWhenNothingStreams(TabletCluster):
     """A barrier that had failed was tried again when no action ran, of whichever tablet: beside long streams a tablet that
@@ -154,12 +151,7 @@ class CleanupsWaitForReads(IntranodeMigration):
     INDEPENDENTLY,
     breaks=TabletCluster.two_tablets_stream_at_once,
     sizes={Tablet: 2},
-    budgets={
-        TabletCluster.writes: 0,
-        TabletCluster.reads: 0,
-        TabletCluster.crashes: 0,
-        TabletCluster.migrations: 2,
-    },
+    budgets=TWO_MIGRATIONS,
 )
 class NodesStreamOneTabletAtATime(TabletCluster):
     """The limit of a shard was applied to its node: one tablet was streamed to it at a time, on whichever shard."""
