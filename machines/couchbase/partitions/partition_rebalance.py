@@ -118,6 +118,7 @@ class PartitionRebalance(Machine):
         {Partition: 1, writes: 2, stops: 0},
         {writes: 0, moves: 1, stops: 0},
         {writes: 1, moves: 2, stops: 0, queries: 0},
+        {writes: 0, moves: 3, queries: 0},
         {Node: 3, Partition: 1, writes: 0, stops: 0, queries: 0},
     )
 
@@ -567,13 +568,14 @@ class PartitionRebalance(Machine):
         self, p: Term[Partition], old: Term[Node], new: Term[Node]
     ) -> Bool:
         """004: "This diagram shows the migration of one partition from one node to another"; what is still
-        in cleanup on the new node from an earlier time is pending there.
+        in cleanup on a node from an earlier time is pending there.
         """
         moves = (self.origin[p] == old) & (self.destination[p] == new)
         was, will = self.nodes[old].group[p], self.nodes[new].group[p]
         paused = self.move[p].column(lambda m: m.old.seq is Seqs.unindexable_seqs)
         active = self.move[p].column(lambda m: m.new.abit)
-        here = was.abit & (was.content.in_unindexable_seqs == paused)
+        served = was.abit & (was.content.in_unindexable_seqs == paused)
+        here = served | was.pending_active & (was.pending_unindexable == paused)
         there = (will.abit | will.pending_active) == active
         return moves.implies(here & there & (active | will.pbit | will.pending_passive))
 

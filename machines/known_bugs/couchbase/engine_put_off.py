@@ -90,6 +90,27 @@ class PassiveOnesAreAddedWhenNothingIsQueried(PartitionRebalance):
 
 
 @known_bug(
+    "004-211",
+    REBALANCE,
+    breaks=PartitionRebalance.partitions_are_added_during_a_rebalance,
+    budgets={
+        PartitionRebalance.writes: 0,
+        PartitionRebalance.moves: 3,
+        PartitionRebalance.queries: 0,
+    },
+)
+class PassiveOnesAreAddedWhenNothingMovesAway(PartitionRebalance):
+    """A partition comes back to a node, and is indexed there when no other one is moving away from it."""
+
+    @action(fair=WEAK)
+    def apply_pending_transition(self, n: Term[Node]) -> None:
+        active = some(self.nodes[n].group[p].pending_active for p in Partition)
+        leaves = some(self.origin[p] == n for p in Partition)
+        require(active | ~leaves, "no other partition moves away from the node")
+        super().apply_pending_transition(n)
+
+
+@known_bug(
     "004-201",
     'design document 004: "replica partitions have the same semantics as the main partitions"',
     breaks=PartitionReplicas.replicas_are_added_as_soon_as_they_are_clean,
