@@ -323,7 +323,7 @@ class PartitionReplicas(Machine):
     @accepts(write)
     def documents_change_while_partitions_are_transferred(self, p: Term[Partition]) -> Bool:
         """004: the main index has caught up when it has what the replica had: documents need not stay what they are."""
-        return self.on_transfer.has(p) & (self.kv[p] < LAST_SEQ)
+        return self.on_transfer.has(p)
 
     @accepts(clean_up_replica)
     def copies_are_cleaned_up_during_other_transfers(self, p: Term[Partition]) -> Bool:

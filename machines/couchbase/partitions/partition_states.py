@@ -415,8 +415,7 @@ class PartitionStates(PartitionGroup):
     def what_is_there_is_indexed_during_a_cleanup(self, p: Term[Partition]) -> Bool:
         """004: active and passive partitions are indexed, whatever others are removed, or wait for that."""
         entry = self.group[p]
-        there = (entry.abit | entry.pbit) & entry.content.in_seqs
-        return there & (entry.content.seq < LAST_SEQ)
+        return (entry.abit | entry.pbit) & entry.content.in_seqs
 
     @step_property
     def a_partition_starts_empty(self, after: Self, p: Term[Partition]) -> Bool:

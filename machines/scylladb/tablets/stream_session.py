@@ -44,7 +44,7 @@ COORDINATOR = Actor("topology coordinator")
 MASTER = Actor("master")
 FOLLOWER = Actor("follower")
 NETWORK = Actor("network")
-LAST_PLAN = 4
+LAST_PLAN = 8
 ROWS = 2
 
 

@@ -54,7 +54,7 @@ WEAK = Fairness.WEAK
 COORDINATOR = Actor("topology coordinator")
 OPERATOR = Actor("operator")
 NETWORK = Actor("network")
-LAST_SESSION = 4
+LAST_SESSION = 8
 
 
 class Node(Entity, scope=2):
