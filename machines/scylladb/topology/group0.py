@@ -97,8 +97,8 @@ class Group0(Machine):
     exercised_at = scopes(
         {elections: 1, changes: 1, repeats: 1},
         {elections: 1, changes: 1, voter_changes: 1},
-        {changes: 0, voter_changes: 2},
-        {changes: 0, restarts: 1, voter_changes: 1},
+        {changes: 1, voter_changes: 2},
+        {changes: 0, restarts: 1, voter_changes: 2},
         {elections: 1},
         {changes: 1},
         {changes: 1, restarts: 1},
@@ -230,6 +230,7 @@ class Group0(Machine):
         require(self.leads.has(leader), "it leads")
         others = some((v != m) & self._is_voter(leader, v) for v in Member)
         require(others, "another member is a voter")
+        self._has_settled_voters(leader)
         bounded(~self.log[leader].is_full(), "the log has room")
         self._append(leader, Entry(term=self.term[leader], voter=m))
 
@@ -247,6 +248,18 @@ class Group0(Machine):
         """Member `v` is a voter, as far as the log of `m` says."""
         changed = some(entry.voter == v for entry in self.log[m])
         return self.voters_at_first.has(v) != changed
+
+    def _has_settled_voters(self, leader: Term[Member]) -> None:
+        """Raft: voters change one by one, so that the quorums before and after have a member in common."""
+        require(~self._changes_voters(leader), "the last change of the voters is committed")
+
+    def _changes_voters(self, leader: Term[Member]) -> Bool:
+        """A change of the voters is in the leader's log, and not known to be committed."""
+        entries = self.log[leader]
+        return some(
+            (entries.length > i) & (self.known[leader] <= i) & entries[i].voter.is_some()
+            for i in range(LONGEST)
+        )
 
     def _counts(self, m: Term[Member], v: Term[Member]) -> Bool:
         return self._is_voter(m, v)
@@ -371,15 +384,26 @@ class Group0(Machine):
 
     @invariant
     def what_was_told_is_stored_by_a_quorum(self) -> Bool:
-        """001, "atomically from the perspective of group0": before a caller is told, a quorum has its change."""
+        """001, "atomically from the perspective of group0": before a caller is told, a quorum has its change, of the
+        voters when it was committed: those after some place of some log.
+        """
 
-        def by_a_quorum(m: Term[Member]) -> Bool:
-            stored = count(
-                self._is_voter(m, v) & (self._state(v, LONGEST) >= self.told) for v in Member
+        def is_voter(m: Term[Member], v: Term[Member], end: int) -> Bool:
+            changed = some(
+                (self.log[m].length > i) & (self.log[m][i].voter == v) for i in range(end)
             )
-            return stored * 2 > count(self._is_voter(m, v) for v in Member)
+            return self.voters_at_first.has(v) != changed
 
-        return (self.told == 0) | some(by_a_quorum(m) for m in Member)
+        def by_a_quorum(m: Term[Member], end: int) -> Bool:
+            stored = count(
+                is_voter(m, v, end) & (self._state(v, LONGEST) >= self.told) for v in Member
+            )
+            return stored * 2 > count(is_voter(m, v, end) for v in Member)
+
+        def by_some_quorum(m: Term[Member]) -> Bool:
+            return some(by_a_quorum(m, end) for end in range(LONGEST + 1))
+
+        return (self.told == 0) | some(by_some_quorum(m) for m in Member)
 
     @invariant
     def what_was_refused_is_not_made(self, m: Term[Member]) -> Bool:
@@ -487,10 +511,13 @@ class Group0(Machine):
     @accepts(change_voters)
     def voters_come_and_go(self, leader: Term[Member], m: Term[Member]) -> Bool:
         """001, left: "the node left the cluster and group0": its vote goes, however few are left; none: "the new node
-        joined group0": it gets one. A leader waits until all of its log is known to be committed, and keeps the last
-        voter.
+        joined group0": it gets one. A leader waits until its last change of the voters is committed, and keeps the
+        last voter.
         """
-        settled = self.leads.has(leader) & (self.known[leader] == self.log[leader].length)
+        under_way = some(
+            (self.known[leader] <= i) & self.log[leader][i].voter.is_some() for i in range(LONGEST)
+        )
+        settled = self.leads.has(leader) & ~under_way
         voters = count(self._is_voter(leader, v) for v in Member)
         return settled & (~self._is_voter(leader, m) | (voters > 1))
 

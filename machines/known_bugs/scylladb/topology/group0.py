@@ -218,5 +218,20 @@ class MostMembersMustStore(Group0):
         require(stored > others, "most members have stored it")
 
 
+@known_bug(
+    "001-402",
+    "Raft, cluster membership changes: a change begins when the one before it is committed",
+    breaks=Group0.members_apply_the_same,
+    budgets={Group0.changes: 1, Group0.voter_changes: 2},
+)
+class VotersChangeTwiceAtOnce(Group0):
+    """A leader took in a change of the voters while its last one was not committed: a quorum of the voters after both and
+    one of those before them need not have a member in common, and each makes its own changes.
+    """
+
+    def _has_settled_voters(self, leader: Term[Member]) -> None:
+        """A leader takes in what it is asked for."""
+
+
 BUGS = known_bugs_in(globals())
 NOT_FOUND: tuple[NotFound, ...] = ()
