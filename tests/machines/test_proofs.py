@@ -10,12 +10,6 @@ from stagewright.spec.loading import load
 from stagewright.spec.scope import scope_of
 from stagewright.spec.verdict import Outcome
 
-NOT_INDUCTIVE = {
-    # One step does not show that the balancer may decide in every reachable state: the search does.
-    "tablet-resize": {"splits_are_decided_at_any_time", "merges_are_decided_at_any_time"},
-}
-
-
 @pytest.mark.parametrize(
     "name",
     [
@@ -29,4 +23,4 @@ def test_every_promise_about_states_and_steps_is_proved(name: str) -> None:
     definition = load(name, "", SHIPPED)
     report = prove(definition, scope_of(definition), max_k=1, depth=0)
     left = {v.name for v in report.verdicts if v.outcome is not Outcome.HOLDS}
-    assert left == NOT_INDUCTIVE.get(name, set())
+    assert left == set()

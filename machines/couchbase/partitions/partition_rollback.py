@@ -15,12 +15,14 @@ from stagewright.spec import (
     Fairness,
     LeadsTo,
     Machine,
+    Number,
     NumberVar,
     Record,
     SetVar,
     Term,
     accepts,
     action,
+    bounded,
     budget,
     choose,
     constant,
@@ -29,15 +31,19 @@ from stagewright.spec import (
     equivalent_replacement,
     equivalent_weakening,
     equivalents,
+    every,
     fault_budget,
     final,
+    history,
     invariant,
     leads_to,
     liveness,
     number,
     per,
+    queue,
     record,
     require,
+    scopes,
     set_of,
     step_property,
 )
@@ -46,6 +52,7 @@ WEAK = Fairness.WEAK
 CLIENT = Actor("client")
 SOURCE = Actor("document store")
 LAST_SEQ = 4
+FAILOVERS = 2
 DOCUMENTS = "the index follows whatever happens to the documents"
 
 
@@ -57,8 +64,16 @@ class Header(Record):
     """A header of the index file: up to where it is, on which branch of history, and its rows."""
 
     seq = number(0, LAST_SEQ)
-    branch: NumberVar = number(0, 1)  # the last entry of the failover log that the updater had seen
+    branch: NumberVar = number(
+        0, FAILOVERS
+    )  # entries of the failover log that the updater had seen
     rows = set_of(Item)
+
+
+class Branch(Record):
+    """An entry of the failover log: up to where history is the same before and after a failover."""
+
+    seq = number(0, LAST_SEQ)
 
 
 class PartitionRollback(Machine):
@@ -68,15 +83,16 @@ class PartitionRollback(Machine):
     """
 
     changes = budget(3, doc="documents that are written or deleted")
-    failovers = fault_budget(1, doc="failovers to the replica")
+    failovers = fault_budget(2, doc="failovers to the replica")
+
+    exercised_at = scopes({}, {Item: 1, changes: 4})
 
     # documents
     live: SetVar[Item] = set_of(Item)
     changed_at = per(Item, number(0, LAST_SEQ))  # 0: never, or deleted and purged
     high: NumberVar = number(0, LAST_SEQ)
     purged: NumberVar = number(0, LAST_SEQ)  # purge_seq: deletions up to here may be forgotten
-    branch: NumberVar = number(0, 1)  # failovers so far
-    branched_at: NumberVar = number(0, LAST_SEQ)  # up to where history is the same on both branches
+    failover_log = queue(Branch, FAILOVERS)
     # the replica
     replica_live: SetVar[Item] = set_of(Item)
     replica_changed_at = per(Item, number(0, LAST_SEQ))
@@ -86,6 +102,8 @@ class PartitionRollback(Machine):
     index = record(Header)
     earlier = record(Header)  # the header before the last one
     empty = constant(record(Header))
+    # how much of what was indexed last no failover has lost since
+    common: NumberVar = history(number(0, LAST_SEQ))
 
     # -- documents ---------------------------------------------------------------------------------------
 
@@ -111,8 +129,7 @@ class PartitionRollback(Machine):
 
     @action(by=SOURCE)
     def replicate(self) -> None:
-        """The replica gets all documents."""
-        require(self.branch == 0, "there is a replica")
+        """The replica gets all documents, or a new one that follows after a failover."""
         self.replica_live = self.live
         self.replica_high = self.high
         self.replica_purged = self.purged
@@ -122,8 +139,9 @@ class PartitionRollback(Machine):
     @action(by=SOURCE, spends=failovers)
     def fail_over(self) -> None:
         """The replica takes over, with a new entry in the failover log: what it does not have is lost."""
-        self.branch = 1
-        self.branched_at = self.replica_high
+        bounded(~self.failover_log.is_full(), "the failover log has room")
+        self.failover_log.append(Branch(seq=self.replica_high))
+        self.common = choose(self.common < self.replica_high, self.common, self.replica_high)
         self.live = self.replica_live
         self.high = self.replica_high
         self.purged = self.replica_purged
@@ -145,7 +163,8 @@ class PartitionRollback(Machine):
             rows = choose(changed, self.live.has(d), self.index.rows.has(d))
             self.index.rows.put(d, rows)
         self.index.seq = self.high
-        self.index.branch = self.branch
+        self.index.branch = self.failover_log.length
+        self.common = self.high
 
     @action(fair=WEAK)
     def roll_back(self) -> None:
@@ -157,7 +176,7 @@ class PartitionRollback(Machine):
     @action(fair=WEAK)
     def reset(self) -> None:
         """No header is old enough, or deletions were missed: the index starts again, empty."""
-        lost = (self.index.branch != self.branch) & ~self._earlier_header_will_do()
+        lost = self._has_diverged() & ~self._earlier_header_will_do()
         require(lost | self._has_missed_deletions(), "no header helps")
         self.index = self.empty
 
@@ -168,14 +187,23 @@ class PartitionRollback(Machine):
         self.high = self.high + 1
 
     def _is_behind(self) -> Bool:
-        return (self.index.seq != self.high) | (self.index.branch != self.branch)
+        return (self.index.seq != self.high) | (self.index.branch != self.failover_log.length)
+
+    def _is_common(self, seq: Number, branch: Number) -> Bool:
+        """No failover since then has lost what was there: as the failover log says."""
+        return every(
+            ((self.failover_log.length > i) & (branch <= i)).implies(
+                seq <= self.failover_log[i].seq
+            )
+            for i in range(FAILOVERS)
+        )
 
     def _has_diverged(self) -> Bool:
         """What was indexed last is of a branch of history that has ended before."""
-        return (self.index.branch != self.branch) & (self.index.seq > self.branched_at)
+        return ~self._is_common(self.index.seq, self.index.branch)
 
     def _earlier_header_will_do(self) -> Bool:
-        return self.earlier.seq <= self.branched_at
+        return self._is_common(self.earlier.seq, self.earlier.branch)
 
     def _has_missed_deletions(self) -> Bool:
         """Deletions after the last one that was indexed may be purged."""
@@ -200,8 +228,8 @@ class PartitionRollback(Machine):
 
     @accepts(replicate)
     def replicas_do_not_wait_for_the_index(self) -> Bool:
-        """What the replica has may be more than is indexed, or less."""
-        return self.branch == 0
+        """What the replica has may be more than is indexed, or less; and after a failover another one follows."""
+        return self._is_behind()
 
     @invariant
     def an_index_that_has_caught_up_is_right(self, d: Term[Item]) -> Bool:
@@ -215,7 +243,7 @@ class PartitionRollback(Machine):
         """004: the updater goes on "from last indexed sequence", unless what it has indexed is lost, or what it
         has not is forgotten.
         """
-        lost = (self.index.branch != self.branch) & (self.index.seq > self.replica_high)
+        lost = self.index.seq > self.common
         back = after.index.seq < self.index.seq
         return back.implies(lost | self._needs_what_is_purged())
 
@@ -223,10 +251,9 @@ class PartitionRollback(Machine):
     def one_rollback_is_enough(self, after: Self) -> Bool:
         """A rollback goes to a header of the common history, and not behind it if there is one."""
         back = after.index.seq < self.index.seq
-        useful = (self.earlier.seq <= self.branched_at) & ~self._needs_what_is_purged()
+        useful = (self.earlier.seq <= self.common) & ~self._needs_what_is_purged()
         kept = useful.implies(after.index.seq >= self.earlier.seq)
-        common = (after.index.branch == after.branch) | (after.index.seq <= after.branched_at)
-        return back.implies(common & kept)
+        return back.implies((after.index.seq <= after.common) & kept)
 
     def _needs_what_is_purged(self) -> Bool:
         """Of the changes that the index is to get some may be deletions that nobody has any more."""
@@ -252,9 +279,6 @@ class PartitionRollback(Machine):
     harmless = equivalents(
         equivalent_loss(write, live, because=DOCUMENTS),
         equivalent_replacement(write, "live[d] becomes", because=DOCUMENTS),
-        equivalent_replacement(
-            _advance, "changed_at[d] becomes", "high becomes", because=DOCUMENTS
-        ),
         equivalent_drop(delete, "document is there", because=DOCUMENTS),
         equivalent_loss(delete, live, because=DOCUMENTS),
         equivalent_replacement(delete, "live[d] becomes", because=DOCUMENTS),

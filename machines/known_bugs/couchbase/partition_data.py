@@ -105,6 +105,19 @@ class PurgedDeletionsAreMissed(PartitionRollback):
 
 
 @known_bug(
+    "004-212",
+    'design document 004: an index is "up to date with the KV server"',
+    breaks=PartitionRollback.an_index_that_has_caught_up_is_right,
+)
+class OnlyTheLastFailoverCounts(PartitionRollback):
+    """An index that had missed two failovers was compared with the last one alone: what the first one lost stayed in it."""
+
+    def _is_common(self, seq: Number, branch: Number) -> Bool:
+        log = self.failover_log
+        return (log.length <= branch) | (seq <= log.last.seq)
+
+
+@known_bug(
     "K8-limit",
     "design document 004, view query operation",
     breaks=PartitionMerge.the_page_has_no_more_than_was_asked_for,

@@ -46,7 +46,7 @@ DEFAULTS = [
     Default(PartitionVersions, 176, 1_180),
     Default(PartitionRequests, 224, 352),
     Default(PartitionMerge, 234_700, 608_764),
-    Default(PartitionRollback, 2_936, 7_909),
+    Default(PartitionRollback, 21_534, 72_106),
 ]
 
 
