@@ -156,7 +156,7 @@ class DesignDocuments(Machine):
         require(self.reading.is_some(), "a query reads a file")
         self._end_query()
 
-    # -- what recurs -------------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------------
 
     def _names(
         self, file: Term[File], _d: Term[DesignDocument], definition: Term[Definition]
@@ -326,7 +326,7 @@ class DesignDocuments(Machine):
         """Every query ends, also on the file of a definition that was changed."""
         return leads_to(self.reading.is_some(), self.reading.is_none())
 
-    # -- what no promise can tell ------------------------------------------------------------------------
+    # -- harmless changes --------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_loss(delete, definition, because=CLIENTS),

@@ -189,7 +189,7 @@ class IndexTree(Machine):
         require(self._is_clean(p), "no node has rows of it")
         self.state[p] = PartitionState.not_present
 
-    # -- what recurs -------------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------------
 
     def _is_written(self) -> Bool:
         return self.changed.is_empty() & ~self.root_changed
@@ -404,7 +404,7 @@ class IndexTree(Machine):
     def _loses_rows(self, after: Self) -> Bool:
         return some(self.row[key].is_some() & after.row[key].is_none() for key in each(Key))
 
-    # -- what no promise can tell ------------------------------------------------------------------------
+    # -- harmless changes --------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_helper(_value, "is one less", because="any value will do"),

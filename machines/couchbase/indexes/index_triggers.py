@@ -155,7 +155,7 @@ class IndexTriggers(Machine):
         self.to_clean = False
         self._append()
 
-    # -- what recurs -------------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------------
 
     def _has_many_changes(self) -> Bool:
         return self.waiting >= CHANGES
@@ -318,7 +318,7 @@ class IndexTriggers(Machine):
         fragmented = self.fragmentation == FRAGMENTATION
         return leads_to(fragmented, ~fragmented)
 
-    # -- what no promise can tell ------------------------------------------------------------------------
+    # -- harmless changes --------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_loss(write, waiting, because="what clients write is theirs"),

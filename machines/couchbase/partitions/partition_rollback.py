@@ -1,7 +1,8 @@
-"""Rollback and purge: an index whose partition has forgotten deletions, or lost its last documents.
+"""Rollback and purge: an index whose partition has forgotten deletions, or lost its latest changes.
 
-The updater resumes from the last sequence number that it has indexed. That is wrong if deletions after it have
-been purged, and if the documents are now those of a replica that did not have all of them.
+The updater resumes from "last indexed sequence" (004, "Index updater operation"). That is wrong if
+later deletions have been purged, or if the documents are now those of a replica that did not have
+all of the changes.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ WEAK = Fairness.WEAK
 CLIENT = Actor("client")
 SOURCE = Actor("document store")
 LAST_SEQ = 4
-DOCUMENTS = "the index follows whatever happens to the documents"
+DOCUMENTS = "the index follows its documents, whatever happens to them"
 
 
 class Item(Entity, scope=2):
@@ -54,7 +55,7 @@ class Item(Entity, scope=2):
 
 
 class Header(Record):
-    """A header of the index file: up to where it is, on which branch of history, and its rows."""
+    """A header of the index file: how far the index has got, on which branch of history, and its rows."""
 
     seq = number(0, LAST_SEQ)
     branch: NumberVar = number(0, 1)  # the last entry of the failover log that the updater had seen
@@ -64,7 +65,8 @@ class Header(Record):
 class PartitionRollback(Machine):
     """One partition, its replica, and an index of it.
 
-    Beyond the document, which says nothing of either: there is no profile.
+    This goes beyond the document, which mentions neither rollbacks nor purges; so there is no
+    profile.
     """
 
     changes = budget(3, doc="documents that are written or deleted")
@@ -76,7 +78,7 @@ class PartitionRollback(Machine):
     high: NumberVar = number(0, LAST_SEQ)
     purged: NumberVar = number(0, LAST_SEQ)  # purge_seq: deletions up to here may be forgotten
     branch: NumberVar = number(0, 1)  # failovers so far
-    branched_at: NumberVar = number(0, LAST_SEQ)  # up to where history is the same on both branches
+    branched_at: NumberVar = number(0, LAST_SEQ)  # history up to here is the same on both branches
     # the replica
     replica_live: SetVar[Item] = set_of(Item)
     replica_changed_at = per(Item, number(0, LAST_SEQ))
@@ -97,21 +99,21 @@ class PartitionRollback(Machine):
 
     @action(by=CLIENT, spends=changes)
     def delete(self, d: Term[Item]) -> None:
-        """A client deletes a document: what is left of it is a tombstone."""
+        """A client deletes a document, which leaves a tombstone."""
         require(self.live.has(d), "document is there")
         self._advance(d)
         self.live.discard(d)
 
     @action(by=SOURCE)
     def purge(self, d: Term[Item]) -> None:
-        """Compaction of the documents removes a tombstone for good."""
+        """Compaction of the document store removes a tombstone for good."""
         require(~self.live.has(d), "what is left of the document is a tombstone")
         self.purged = choose(self.purged < self.changed_at[d], self.changed_at[d], self.purged)
         self.changed_at[d] = 0
 
     @action(by=SOURCE)
     def replicate(self) -> None:
-        """The replica gets all documents."""
+        """The replica catches up with all documents."""
         require(self.branch == 0, "there is a replica")
         self.replica_live = self.live
         self.replica_high = self.high
@@ -121,7 +123,7 @@ class PartitionRollback(Machine):
 
     @action(by=SOURCE, spends=failovers)
     def fail_over(self) -> None:
-        """The replica takes over, with a new entry in the failover log: what it does not have is lost."""
+        """The replica takes over, with a new entry in the failover log: changes that it does not have are lost."""
         self.branch = 1
         self.branched_at = self.replica_high
         self.live = self.replica_live
@@ -134,7 +136,7 @@ class PartitionRollback(Machine):
 
     @action(fair=WEAK)
     def update(self) -> None:
-        """The updater resumes where the index is, and indexes all that has changed since."""
+        """The updater resumes from the sequence number of the index, and indexes all that has changed since."""
         require(self._is_behind(), "the index is behind")
         require(~self._has_diverged(), "no rollback is needed")
         require(~self._has_missed_deletions(), "no deletion is missed")
@@ -149,7 +151,7 @@ class PartitionRollback(Machine):
 
     @action(fair=WEAK)
     def roll_back(self) -> None:
-        """The index has documents that were lost: it goes back to a header from before."""
+        """The index has changes that were lost: it goes back to a header from before the branches parted."""
         require(self._has_diverged(), "a rollback is needed")
         require(self._earlier_header_will_do(), "the header is old enough")
         self.index = self.earlier
@@ -161,7 +163,7 @@ class PartitionRollback(Machine):
         require(lost | self._has_missed_deletions(), "no header helps")
         self.index = self.empty
 
-    # -- what recurs -------------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------------
 
     def _advance(self, d: Term[Item]) -> None:
         self.changed_at[d] = self.high + 1
@@ -171,49 +173,49 @@ class PartitionRollback(Machine):
         return (self.index.seq != self.high) | (self.index.branch != self.branch)
 
     def _has_diverged(self) -> Bool:
-        """What was indexed last is of a branch of history that has ended before."""
+        """The last change that was indexed belongs to a branch of history that ended before it."""
         return (self.index.branch != self.branch) & (self.index.seq > self.branched_at)
 
     def _earlier_header_will_do(self) -> Bool:
         return self.earlier.seq <= self.branched_at
 
     def _has_missed_deletions(self) -> Bool:
-        """Deletions after the last one that was indexed may be purged."""
+        """Deletions later than the last change that was indexed may have been purged."""
         return (self.index.seq > 0) & (self.index.seq < self.purged)
 
     # -- promises ----------------------------------------------------------------------------------------
 
     @accepts(write)
     def documents_change_while_the_index_is_behind(self) -> Bool:
-        """No document waits for the index: 004 has the updater bring that "up to date with the KV server"."""
+        """No document waits for the index: in 004 the updater brings it "up to date with the KV server"."""
         return self._is_behind()
 
     @accepts(delete)
     def documents_are_deleted_while_the_index_is_behind(self, d: Term[Item]) -> Bool:
-        """The same of a document that is deleted."""
+        """The same for a document that is deleted."""
         return self.live.has(d)
 
     @accepts(purge)
     def tombstones_are_forgotten_while_the_index_is_behind(self, d: Term[Item]) -> Bool:
-        """Nor is a tombstone kept until the index has seen it."""
+        """Nor are tombstones kept until the index has seen them."""
         return (self.changed_at[d] > 0) & ~self.live.has(d)
 
     @accepts(replicate)
     def replicas_do_not_wait_for_the_index(self) -> Bool:
-        """What the replica has may be more than is indexed, or less."""
+        """The replica may have more changes than the index, or fewer."""
         return self.branch == 0
 
     @invariant
     def an_index_that_has_caught_up_is_right(self, d: Term[Item]) -> Bool:
-        """004: the index is "up to date with the KV server": it has a row of every document that there is,
-        and none of one that was deleted, or lost (MB-8689, MB-32420).
+        """004: the index is "up to date with the KV server": it has a row for every document that
+        there is, and none for one that was deleted, or lost (MB-8689, MB-32420).
         """
         return self._is_behind() | (self.index.rows.has(d) == self.live.has(d))
 
     @step_property
     def the_index_goes_back_only_if_it_has_to(self, after: Self) -> Bool:
-        """004: the updater goes on "from last indexed sequence", unless what it has indexed is lost, or what it
-        has not is forgotten.
+        """004: the updater continues "from last indexed sequence", unless what it has indexed was
+        lost, or deletions that it has not seen were purged.
         """
         lost = (self.index.branch != self.branch) & (self.index.seq > self.replica_high)
         back = after.index.seq < self.index.seq
@@ -221,7 +223,7 @@ class PartitionRollback(Machine):
 
     @step_property
     def one_rollback_is_enough(self, after: Self) -> Bool:
-        """A rollback goes to a header of the common history, and not behind it if there is one."""
+        """A rollback goes to a header of the common history if there is one, and no further back."""
         back = after.index.seq < self.index.seq
         useful = (self.earlier.seq <= self.branched_at) & ~self._needs_what_is_purged()
         kept = useful.implies(after.index.seq >= self.earlier.seq)
@@ -229,12 +231,12 @@ class PartitionRollback(Machine):
         return back.implies(common & kept)
 
     def _needs_what_is_purged(self) -> Bool:
-        """Of the changes that the index is to get some may be deletions that nobody has any more."""
+        """Some of the changes that the index has yet to see may be deletions that nobody remembers."""
         return (self.index.seq > 0) & (self.index.seq < self.purged)
 
     @invariant
     def an_index_starts_empty(self) -> Bool:
-        """What has indexed nothing has no rows."""
+        """An index that has indexed nothing has no rows."""
         return (self.index.seq > 0) | self.index.rows.is_empty()
 
     @final
@@ -244,10 +246,10 @@ class PartitionRollback(Machine):
 
     @liveness
     def the_index_catches_up(self) -> LeadsTo:
-        """After every rollback and reset the index catches up."""
+        """The index catches up, also after a rollback or a reset."""
         return leads_to(self._is_behind(), ~self._is_behind())
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_loss(write, live, because=DOCUMENTS),
@@ -264,13 +266,15 @@ class PartitionRollback(Machine):
         equivalent_drop(
             update,
             "the index is behind",
-            because="an index that has caught up has nothing to update",
+            because="an index that has caught up has no changes to index",
         ),
         equivalent_loss(
-            update, earlier, because="with no header but the first a rollback is a reset"
+            update, earlier, because="with only the first header, a rollback is a reset"
         ),
         equivalent_loss(
-            update, Header.rows, because="what has not changed since is what is indexed"
+            update, Header.rows, because="documents that have not changed since are indexed already"
         ),
-        equivalent_weakening(reset, "no header helps", because="what is empty stays empty"),
+        equivalent_weakening(
+            reset, "no header helps", because="resetting an empty index changes nothing"
+        ),
     )

@@ -196,7 +196,7 @@ class PartitionGroup(Machine):
         entry.content.rows = choose(newer, entry.content.seq + 1, entry.content.rows)
         entry.content.seq = entry.content.seq + 1
 
-    # -- what recurs -----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------
 
     def _may_change_its_role(self, p: Term[Partition]) -> None:
         if self.release.pauses_first:
@@ -351,7 +351,7 @@ class PartitionGroup(Machine):
         ),
     )
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(

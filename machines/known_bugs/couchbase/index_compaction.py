@@ -171,7 +171,7 @@ class SwitchesBeforeItHasCaughtUp(IndexCompaction):
 class SortFilesAreRemoved(IndexCompaction):
     """The updater was not told of the compactor: it removed its sort record files, as ever."""
 
-    def _is_told(self) -> Bool:
+    def _is_aware_of_compactor(self) -> Bool:
         return self.compactor == Compactor.complete
 
 
@@ -268,7 +268,7 @@ class CompactionsWaitForTheUpdater(IndexCompaction):
 class SortFilesAreNeverRemoved(IndexCompaction):
     """The updater kept its sort record files for a compactor that did not run."""
 
-    def _is_told(self) -> Bool:
+    def _is_aware_of_compactor(self) -> Bool:
         return self.compactor.any_of(*Compactor)
 
 

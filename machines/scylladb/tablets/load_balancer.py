@@ -281,7 +281,7 @@ class LoadBalancer(Machine):
         """The active migrations that stream to a shard."""
         return count((self.stage[t] == Stage.streaming) & (self.pending[t] == s) for t in Tablet)
 
-    # -- what recurs -------------------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------------------
 
     def _drains(self, s: Term[Shard]) -> Bool:
         return some((self.node[s] == n) for n in self.draining)
@@ -644,7 +644,7 @@ class LoadBalancer(Machine):
         """A cluster in balance may stay as it is."""
         return (self.track == Track.idle) & ~self.invoked & ~self.request_pending
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(

@@ -205,7 +205,7 @@ class ResizeGuards(Machine):
         for n in Node:
             self.guard[n].transition = False
 
-    # -- what recurs -------------------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------------------
 
     def _resize(self) -> None:
         require(self.migrating.is_none(), "no tablet migrates")
@@ -363,7 +363,7 @@ class ResizeGuards(Machine):
         """Tablets may stay as they are."""
         return self.migrating.is_none()
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_loss(_end_with_an_error, cut_off, because="it notes what must not happen"),

@@ -332,7 +332,7 @@ class TabletCluster(Machine):
             tablet.excluded.put(Role.pending, pending)
             tablet.excluded.put(Role.staying, staying)
 
-    # -- what recurs -----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------
 
     def _current(self, n: Term[Node], t: Term[Tablet]) -> Bool:
         """Node `n` has learned all that is committed of a tablet."""
@@ -567,7 +567,7 @@ class TabletCluster(Machine):
         self.data[t][n] = choose(newer, self.compacting[t][n], self.data[t][n])
         self.compacting[t][n] = 0
 
-    # -- what recurs -----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------
 
     def _rows_to_stream(self, t: Term[Tablet], source: Term[Node]) -> Number:
         return self.data[t][source]
@@ -748,7 +748,7 @@ class TabletCluster(Machine):
         for t in Tablet:
             self.tablets[t].fail_over()
 
-    # -- what recurs -----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------
 
     def _may_start(self) -> None:
         require(self.track != Track.topology_change, "no topology change is going on")
@@ -1217,7 +1217,7 @@ class TabletCluster(Machine):
         ),
     )
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(learn, "node is behind", because="it learns the same again"),

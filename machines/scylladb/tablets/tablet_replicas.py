@@ -325,7 +325,7 @@ class TabletReplicas(Machine):
         write.stored = frozenset()
         write.needed = 0
 
-    # -- what recurs -----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------
 
     def _rows_to_stream(self, source: Term[Node]) -> Number:
         return self.data[source]
@@ -541,7 +541,7 @@ class TabletReplicas(Machine):
         """Every change of the replicas ends."""
         return leads_to(self.stage != Stage.none, self.stage == Stage.none)
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_value(Stage.none, lambda stage: stage.writes, because="both sets are one"),

@@ -223,7 +223,7 @@ class TabletResize(Machine):
         self.writer[n] = None
         self.splitting.discard(n)
 
-    # -- what recurs ---------------------------------------------------------------------------------------------
+    # -- helpers -------------------------------------------------------------------------------------------------
 
     def _is_current(self, n: Term[Node]) -> Bool:
         view = self.view[n]
@@ -394,7 +394,7 @@ class TabletResize(Machine):
         for n in Node:
             self.reported[n] = 0
 
-    # -- what recurs ---------------------------------------------------------------------------------------------
+    # -- helpers -------------------------------------------------------------------------------------------------
 
     def _lacks(self, half: Half, n: Term[Node]) -> Bool:
         return ~self.replicas[half].has(n)
@@ -678,7 +678,7 @@ class TabletResize(Machine):
         """A table may stay as it is."""
         return (self.decision == Resize.none) & (self.track == Track.idle)
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(learn, "node is behind", because=NOTHING),

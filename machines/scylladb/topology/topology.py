@@ -842,7 +842,7 @@ class TopologyCluster(Machine):
         ),
     )
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(learn, "node is behind", because="to learn again changes nothing"),

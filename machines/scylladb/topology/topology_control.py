@@ -1281,7 +1281,7 @@ class TopologyControl(TopologyProperties):
         """001: "the entire cluster learns about it", but for a dead node that is removed or replaced."""
         return (self.barrier == Barrier.running) & ~some(self._is_missed(n) for n in Node)
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(_ask, "no request of the node is pending", because=reasons.NO_OTHER),

@@ -373,7 +373,7 @@ class TopologyCoordinator(Machine):
     def _outdate_guards(self) -> None:
         self.guarded = frozenset()
 
-    # -- around it -------------------------------------------------------------------------------------
+    # -- what happens around it -------------------------------------------------------------------------------------
 
     @action(by=OPERATOR, spends=requests)
     def ask_to_leave(self) -> None:
@@ -584,7 +584,7 @@ class TopologyCoordinator(Machine):
             self.transition_state == T.tablet_migration, self.transition_state == T.null
         )
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(

@@ -469,7 +469,7 @@ class TopologyRebuild(Machine):
         alone = every(m == n for m in Node for n in Node)
         return alone | ~some(self._is_lost(n) for n in Node)
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(

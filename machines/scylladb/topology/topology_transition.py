@@ -360,7 +360,7 @@ class TopologyTransition(Machine):
         """The request "has completed"; or the lock is given back."""
         only_when(self.release.requests)
 
-    # -- what recurs -----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------
 
     def _of_no_node(self) -> None:
         require(self.in_transition.is_none(), "no node is in transition")

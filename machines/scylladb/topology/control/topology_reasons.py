@@ -1,4 +1,4 @@
-"""Why no promise can tell some changes of the topology from none: the reasons, and those of its tables' entries.
+"""Why no promise notices some changes of the topology: the reasons, and those for entries of its tables.
 
 `stagewright mutate` changes every entry of a table; what is not listed here is caught by a promise.
 """
