@@ -120,7 +120,7 @@ class BackfillJobs(Machine):
         return (self.jobs[b].step == Step.none) & recorded
 
     @step_property
-    def a_step_is_of_one_job(self, after: Self, b: Term[BaseTable], c: Term[BaseTable]) -> Bool:
+    def a_step_changes_one_job(self, after: Self, b: Term[BaseTable], c: Term[BaseTable]) -> Bool:
         """002, "Checkpointing": an answer says how far one tablet of one table has got, so a step
         changes one job. Only a new leader changes two at once, and then neither of them runs yet.
         """

@@ -158,13 +158,13 @@ class IndexCompaction(Machine):
     @action(by=MANAGER, spends=requests)
     def set_active(self, p: Term[Partition]) -> None:
         """The partition is to be indexed and queried; a new one is indexed from the beginning."""
-        self._adds(p)
+        self._is_not_in_cleanup(p)
         self.state[p] = PartitionState.active
 
     @action(by=MANAGER, spends=requests)
     def set_passive(self, p: Term[Partition]) -> None:
         """The partition is to be indexed, but not queried. To workers, active and passive are the same."""
-        self._adds(p)
+        self._is_not_in_cleanup(p)
         self.state[p] = PartitionState.passive
 
     @action(by=MANAGER, spends=requests)
@@ -326,7 +326,7 @@ class IndexCompaction(Machine):
         self._stop_updater()
         self._stop_compactor()
 
-    def _adds(self, p: Term[Partition]) -> None:
+    def _is_not_in_cleanup(self, p: Term[Partition]) -> None:
         require(self.state[p] != PartitionState.cleanup, "partition is clean")
 
     def _is_not_switching(self) -> None:
@@ -420,7 +420,7 @@ class IndexCompaction(Machine):
     # -- promises ----------------------------------------------------------------------------------------
 
     @invariant
-    def the_roots_are_of_the_file(self) -> Bool:
+    def the_roots_are_offsets_in_the_open_file(self) -> Bool:
         """004: "From the header, we can locate the the file offset position from which we can read
         the root node": the group's roots are offsets in the file that it has open.
         """
@@ -455,7 +455,7 @@ class IndexCompaction(Machine):
         )
 
     @step_property
-    def a_file_is_as_fragmented_as_it_is(self, after: Self) -> Bool:
+    def fragmentation_falls_only_with_a_new_file(self, after: Self) -> Bool:
         """004: "the fragmentation in the index file" is the file's: it falls with a new file, not
         when a compactor starts or stops.
         """

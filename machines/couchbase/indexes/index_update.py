@@ -365,7 +365,7 @@ class IndexUpdate(Machine):
         return self.to_map.is_some() & self.to_write.is_some()
 
     @sometimes(at={crashes: 0})
-    def a_map_error_is_of_one_change(self, after: Self, d: Term[Document]) -> Bool:
+    def a_map_error_is_forgotten_with_the_next_change(self, after: Self, d: Term[Document]) -> Bool:
         """004: the writer queue has "one item per updated document (if there were no errors)": a
         document for which a map function has failed is mapped again when it is updated.
         """

@@ -274,7 +274,7 @@ class PartitionQueries(Machine):
         return self.query.is_some() & caught_up & ~pending
 
     @accepts(start_updater)
-    def updates_are_triggered_for_who_waits(self, p: Term[Partition]) -> Bool:
+    def updates_are_triggered_for_those_who_wait(self, p: Term[Partition]) -> Bool:
         """004, stale=false: it will block "by triggering an updater in the background", which waits
         for nothing else, such as partitions that are still to be cleaned up, or to be added after
         that.

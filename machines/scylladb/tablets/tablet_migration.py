@@ -524,7 +524,7 @@ class TabletMigration(Machine):
         return (advances & runs).implies(done) & answered.implies(asked)
 
     @step_property
-    def who_loses_its_storage_is_cleaned_up_before(self, after: Self) -> Bool:
+    def replicas_are_cleaned_up_before_they_lose_their_storage(self, after: Self) -> Bool:
         """001, when not in transition: storage contains writes "only if that shard is one of the
         current tablet replicas": a replica that loses its storage has been cleaned up, unless
         nothing was ever written to it.

@@ -376,7 +376,7 @@ class SharedFence(Machine):
         return (self.fence <= after.fence) & passes.implies(after.fence == after.passed)
 
     @step_property
-    def a_version_is_of_one_stage(self, after: Self) -> Bool:
+    def each_stage_has_its_own_version(self, after: Self) -> Bool:
         """Every stage of either kind has a version of its own: the version of a request says which
         stage of both it began under.
         """

@@ -334,7 +334,7 @@ class TopologyControl(TopologyProperties):
         fenced, as a node that does not answer may be slow, and not down.
         """
         require(self.barrier == Barrier.failed, "barrier failed")
-        require(self._puts_up(), "there is no way back")
+        require(self._may_be_waived(), "there is no way back")
         self.barrier = Barrier.waived
         self.fence_version = self.version
 
@@ -345,7 +345,9 @@ class TopologyControl(TopologyProperties):
 
     def _try_again(self) -> None:
         require(self.barrier == Barrier.failed, "barrier failed")
-        require(~self._gives_up() & ~self._puts_up(), "nothing is to be undone or put up with")
+        require(
+            ~self._gives_up() & ~self._may_be_waived(), "nothing is to be undone or put up with"
+        )
         self.barrier = Barrier.none
 
     # -- tablets -------------------------------------------------------------------------------------

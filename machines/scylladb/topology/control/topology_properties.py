@@ -302,7 +302,7 @@ class TopologyProperties(TopologyRecord):
         return self._is(n, NodeState.removing).implies(self.down.has(n))
 
     @step_property
-    def only_what_goes_on_ends(self, after: Self, n: Term[Node]) -> Bool:
+    def requests_end_with_their_operation(self, after: Self, n: Term[Node]) -> Bool:
         """A request is done when its operation is, or when it is refused."""
         ends = ~self.done.has(n) & after.done.has(n)
         refused = self.topology_request[n].is_some() & after.error.has(n)
@@ -479,7 +479,7 @@ class TopologyProperties(TopologyRecord):
         passes = (self.barrier != after.barrier) & (after.barrier == Barrier.passed)
         waived = (self.barrier != after.barrier) & (after.barrier == Barrier.waived)
         return passes.implies(answered) & waived.implies(
-            (self.barrier == Barrier.failed) & self._puts_up()
+            (self.barrier == Barrier.failed) & self._may_be_waived()
         )
 
     @step_property
@@ -490,7 +490,7 @@ class TopologyProperties(TopologyRecord):
         return moves.implies(nothing)
 
     @invariant
-    def barriers_are_of_states_that_have_one(self) -> Bool:
+    def barriers_run_only_in_states_that_have_one(self) -> Bool:
         """Barriers run, and streams end, only in the states that the table gives them."""
         has = self.transition_state.column(lambda state: state.barrier)
         streams = self.transition_state == T.write_both_read_old
@@ -566,7 +566,7 @@ class TopologyProperties(TopologyRecord):
         return (self.version <= after.version) & (self.fence_version <= after.fence_version)
 
     @step_property
-    def a_version_is_of_a_change(self, after: Self) -> Bool:
+    def the_version_moves_only_with_a_change(self, after: Self) -> Bool:
         """The version moves only with the topology or with the stages of tablets, so that no
         barrier is run for nothing.
         """
