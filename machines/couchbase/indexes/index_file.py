@@ -285,9 +285,9 @@ class IndexFile(Machine):
         root = self.block[at].root
         left, right = self.block[root].left, self.block[root].right
         nodes = self._is_node(left) & self._is_node(right)
-        whole = (self.block[root].kind == Kind.root) & ~self.block[root].torn & nodes
+        complete = (self.block[root].kind == Kind.root) & ~self.block[root].torn & nodes
         valid = (self.block[at].kind == Kind.header) & ~self.block[at].torn
-        return valid.implies(whole | (root == 0))
+        return valid.implies(complete | (root == 0))
 
     @invariant
     def what_is_acknowledged_is_found(self, leaf: Term[Leaf]) -> Bool:

@@ -465,7 +465,7 @@ class PartitionIndex(Machine):
 
     @accepts(stop_cleaner)
     def cleaners_are_stopped_for_requests(self) -> Bool:
-        """The same of a cleaner, which goes on in the next cleanup cycle."""
+        """The same for a cleaner, which continues in the next cleanup cycle."""
         return self._no_request_is_performed() & self.cleaner
 
     @accepts(start_updater)

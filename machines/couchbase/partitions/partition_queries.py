@@ -364,9 +364,9 @@ class PartitionQueries(Machine):
     @step_property
     def nobody_is_told_too_early(self, after: Self, p: Term[Partition]) -> Bool:
         """A listener is notified only when its partition is indexed that far, or is to be removed."""
-        told = (self.listener[p] > 0) & (after.listener[p] == 0)
+        notified = (self.listener[p] > 0) & (after.listener[p] == 0)
         indexed = after.index.group[p].content.rows >= self.listener[p]
-        return told.implies(indexed | (after.index.requested[p] == Role.none))
+        return notified.implies(indexed | (after.index.requested[p] == Role.none))
 
     @sometimes
     def who_asks_too_early_waits(self, after: Self, p: Term[Partition]) -> Bool:
@@ -475,8 +475,8 @@ class PartitionQueries(Machine):
         partition before (MB-6158, MB-6537, MB-6541); but a paused partition has to become indexable
         first.
         """
-        told = self.listener[p] == 0
-        return leads_to(~told, told | self.index.paused.has(p))
+        notified = self.listener[p] == 0
+        return leads_to(~notified, notified | self.index.paused.has(p))
 
     # -- harmless changes ------------------------------------------------------------------------------
 

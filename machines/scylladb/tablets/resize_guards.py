@@ -277,7 +277,7 @@ class ResizeGuards(Machine):
 
     @accepts(merge)
     def tablets_are_merged_under_requests(self) -> Bool:
-        """Likewise a merge."""
+        """The same for a merge."""
         return (self.layout == Layout.two_tablets) & self.migrating.is_none()
 
     @sometimes(at={resizes: 1, migrations: 0})

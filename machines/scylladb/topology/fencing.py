@@ -1015,12 +1015,12 @@ class Fencing(Machine):
         equivalent_loss(
             _forget,
             Request.stage,
-            because="the stage is noted anew when a transaction takes its locks",
+            because="the stage is recorded again when a transaction takes its locks",
         ),
         equivalent_replacement(
             _forget,
             "both for old",
-            because="the stage is noted anew when a transaction takes its locks",
+            because="the stage is recorded again when a transaction takes its locks",
         ),
         equivalent_drop(
             fail_to_drain, "phase is draining", because="a barrier may fail at any time"

@@ -365,9 +365,9 @@ class SharedFence(Machine):
         learns = (self.known_version[n] != after.known_version[n]) | (
             self.known_fence[n] != after.known_fence[n]
         )
-        whole = (after.known_version[n] == self.version) & (after.known_fence[n] == self.fence)
+        current = (after.known_version[n] == self.version) & (after.known_fence[n] == self.fence)
         stages = every(after.known_stage[n][k] == self.stage[k] for k in Kind)
-        return learns.implies(whole & stages)
+        return learns.implies(current & stages)
 
     @step_property
     def the_fence_moves_with_the_barrier(self, after: Self) -> Bool:

@@ -89,7 +89,7 @@ class TopologyRebuild(Machine):
     # static columns
     rebuilding: OptionalVar[Node] = optional(Node)
     session: FlagVar = flag()  # an open session: what is streamed in it is stored
-    # what only the coordinator of the moment knows
+    # what only the present coordinator knows
     # the replicas to stream from, once it streams
     sources: SetVar[Node] = volatile(set_of(Node), of=COORDINATOR)
     # those of them that have sent all their rows

@@ -479,12 +479,12 @@ class TopologyProperties(TopologyRecord):
         passes = (self.barrier != after.barrier) & (after.barrier == Barrier.passed)
         waived = (self.barrier != after.barrier) & (after.barrier == Barrier.waived)
         return passes.implies(answered) & waived.implies(
-            (self.barrier == Barrier.failed) & self._may_be_waived()
+            (self.barrier == Barrier.failed) & self._waives()
         )
 
     @step_property
     def what_was_learned_counts_in_its_state_alone(self, after: Self) -> Bool:
-        """A barrier that passed, a stream that ended or a failure say nothing about the next state."""
+        """A barrier that passed, a stream that ended or a failure says nothing about the next state."""
         moves = (self.transition_state != after.transition_state) | (self.session != after.session)
         nothing = (after.barrier == Barrier.none) & ~after.streamed & ~after.giving_up
         return moves.implies(nothing)
@@ -562,7 +562,7 @@ class TopologyProperties(TopologyRecord):
 
     @step_property
     def versions_only_grow(self, after: Self) -> Bool:
-        """No version is used twice, and the fence never opens again."""
+        """Neither the version nor the fence ever goes back."""
         return (self.version <= after.version) & (self.fence_version <= after.fence_version)
 
     @step_property

@@ -234,7 +234,7 @@ class TopologyRecord(Machine):
         there_is = self.transition_state.column(lambda state: state.gives_up and back)
         return there_is & some(self._in_transition(n) for n in Node)
 
-    def _may_be_waived(self) -> Bool:
+    def _waives(self) -> Bool:
         """A barrier that fails in this state is waived once ring_delay is over."""
         if not self.release.rollback:
             return self.transition_state == T.write_both_read_new
