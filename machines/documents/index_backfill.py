@@ -288,7 +288,7 @@ INDEX_BACKFILL = Document(
                 IndexBuild.checkpoints_stand_for_entries,
                 IndexBuild.chunks_keep_what_others_have_built,
                 BackfillJob.a_chunk_is_of_one_tablet,
-                BackfillJobs.a_step_is_of_one_job,
+                BackfillJobs.a_step_changes_one_job,
                 BackfillChunks.only_the_last_chunk_is_repeated,
                 BackfillTablet.chunks_that_end_well_are_not_repeated,
                 BackfillTablet.what_is_done_was_scanned,

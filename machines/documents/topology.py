@@ -290,7 +290,7 @@ TOPOLOGY = Document(
                 TabletMigration.writes_use_the_sets_that_the_next_stage_presupposes,
                 TabletMigration.every_replica_has_learned_a_stage_before_the_next,
                 TabletMigration.the_action_of_a_stage_is_done_before_the_next,
-                TabletMigration.who_loses_its_storage_is_cleaned_up_before,
+                TabletMigration.replicas_are_cleaned_up_before_they_lose_their_storage,
                 TabletMigration.nobody_waits_for_a_leaving_replica_that_is_gone,
                 TabletMigration.nobody_waits_for_a_pending_replica_that_is_gone,
                 TabletRepair.what_the_coordinator_knows_belongs_to_the_stage,

@@ -1,8 +1,8 @@
-"""Two tables whose indexes are built at once (002): each has its job, and one master leads both.
+"""Two tables whose indexes are built at the same time (002): each has its own job, and one master leader drives both.
 
-What a job is, and what it promises, is said in `backfill_job.py`. The masters keep jobs of several tables in one
-catalog and in one memory, which is lost for all of them when another master becomes the leader; the tablet servers
-share their slots among them (`backfill_throttle.py`).
+`backfill_job.py` has what a job does and promises. The masters keep the jobs of all tables in one
+sys catalog; the leader's memory of them is lost for all tables when another master becomes the
+leader. The tablet servers share their slots among the jobs (`backfill_throttle.py`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class BaseTable(Entity, scope=2):
 
 @dataclass(frozen=True)
 class MasterRelease(Profile):
-    """The version of the jobs."""
+    """The version of YugabyteDB, which the jobs follow."""
 
 
 NEWEST = MasterRelease("yugabyte-2026")
@@ -79,17 +79,17 @@ class BackfillJobs(Machine):
 
     each_alone = checked_alone(jobs)
 
-    the_index = constant(one_of(Index, init=ANY))  # that is created
+    the_index = constant(one_of(Index, init=ANY))  # the one that is created
 
     @action(by=CLIENT)
     def create_index(self, b: Term[BaseTable], i: Term[Index]) -> None:
-        """CREATE INDEX of a table."""
+        """A client runs CREATE INDEX on a table."""
         bounded(self.the_index == i, "it is the index of the table")
         self.jobs[b].create_index(i)
 
     @action(spends=faults)
     def fail_over(self) -> None:
-        """Another master becomes the leader, of all tables."""
+        """Another master becomes the leader, for all tables at once."""
         for b in BaseTable:
             self.jobs[b].fail_over()
 
@@ -105,14 +105,14 @@ class BackfillJobs(Machine):
     @lemma
     @sometimes(at={Index: 1, Tablet: 1, faults: 0})
     def jobs_run_at_once(self) -> Bool:
-        """002, Design Goals: an index is built without locking others out: two tables are scanned at once. A lemma: no step of a
-        job waits for what another table is at.
+        """002, Design Goals: an index build locks nobody out, nor another index build: two tables
+        are scanned at the same time. A lemma: no step of a job waits for the job of another table.
         """
         return every(self._scans(b) for b in BaseTable)
 
     @sometimes(at={Index: 1, Tablet: 1, faults: 1})
     def a_new_leader_takes_up_both_jobs(self) -> Bool:
-        """002, "Fault tolerance": what another leader has begun is gone on with, for every table."""
+        """002, "Fault tolerance": what the previous leader has begun can be continued, for every table."""
         return every(self._is_left(b) for b in BaseTable)
 
     def _is_left(self, b: Term[BaseTable]) -> Bool:
@@ -120,9 +120,9 @@ class BackfillJobs(Machine):
         return (self.jobs[b].step == Step.none) & recorded
 
     @step_property
-    def a_step_is_of_one_job(self, after: Self, b: Term[BaseTable], c: Term[BaseTable]) -> Bool:
-        """002, "Checkpointing": an answer tells how far one tablet came, of one table. Only another leader changes two jobs
-        at once: by taking up neither of them yet.
+    def a_step_changes_one_job(self, after: Self, b: Term[BaseTable], c: Term[BaseTable]) -> Bool:
+        """002, "Checkpointing": an answer says how far one tablet of one table has got, so a step
+        changes one job. Only a new leader changes two at once, and then neither of them runs yet.
         """
         both = self._changes(after, b) & self._changes(after, c)
         idle = (after.jobs[b].step == Step.none) & (after.jobs[c].step == Step.none)
@@ -136,12 +136,12 @@ class BackfillJobs(Machine):
         )
         return (self.jobs[b].step != after.jobs[b].step) | recorded
 
-    # -- what no promise can tell --------------------------------------------------------------------------
+    # -- harmless changes ----------------------------------------------------------------------------------
 
     beyond_the_default_scope = unexercised(
         vacuous(
             BackfillJob.abandoned_indexes_are_not_published,
             BackfillJob.dropped_indexes_are_deleted,
-            because="no client drops an index, and no job gives up: backfill-job has that",
+            because="no client drops an index here, and no job gives up: backfill-job has that",
         ),
     )

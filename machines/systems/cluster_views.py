@@ -1,9 +1,9 @@
 """A view is built on a tablet that moves, in a cluster that a node leaves: three machines as one system.
 
-The topology state machine (001), the migration of a tablet (001) and view building (000) are driven by
-coordinators that run on the raft leader, over one group0: a step that concerns several of them is one
-commit. What each of them promises by itself is checked here too; the promises of this file are those
-that none of them could make alone.
+The topology state machine (001), the migration of a tablet (001) and view building (000) are driven
+by coordinators that run on the raft leader and share one group0: a step that concerns several of
+them is one commit. What each of them promises by itself is checked here, too; the promises of this
+file are those that none of them could make alone.
 """
 
 from __future__ import annotations
@@ -72,9 +72,11 @@ WEAK = Fairness.WEAK
 
 @dataclass(frozen=True)
 class ClusterRelease(Profile):
-    """How a version frees a node that leaves of its tablets."""
+    """How a version drains a leaving node of its tablets."""
 
-    parallel_draining: bool  # while its request is paused; before: in a transition state of its own
+    parallel_draining: (
+        bool  # while its request is paused; earlier: in a transition state of its own
+    )
 
 
 SCYLLA_2025_4 = ClusterRelease("scylla-2025.4", parallel_draining=False)
@@ -93,11 +95,11 @@ SEEN_BY_VIEWS = {
     Stage.cleanup_target: views.Stage.cleanup_target,
     Stage.revert_migration: views.Stage.revert_migration,
 }
-"""The stages as view building tells them apart."""
+"""The stages as view building distinguishes them."""
 
 
 class ClusterViews(Machine):
-    """One tablet with one view, on nodes of which one may be asked to leave."""
+    """One tablet with one view, on nodes one of which may be asked to leave."""
 
     release = profiles(SCYLLA_2025_4, SCYLLA_2026_2)
     leader_changes = fault_budget(
@@ -135,7 +137,7 @@ class ClusterViews(Machine):
             TopologyControl.start_resize_finalization,
             TopologyControl.lock,
             TopologyControl.crash,
-            # what the tablet decides here
+            # what follows from the tablet here
             TopologyControl.settle_tablets_on,
             TopologyControl.finish_draining_node,
             TopologyControl.move_last_tablet,
@@ -174,23 +176,23 @@ class ClusterViews(Machine):
         restricts=(
             restricted(
                 ViewBuilding.tablets_are_moved_at_any_time,
-                because="001: the topology moves tablets where it has no other work, and to nodes that stay",
+                because="001: the topology moves tablets if it has no other work, and to nodes that stay",
             ),
             restricted(
                 ViewBuilding.aborts_wait_for_no_batch,
                 ViewBuilding.streaming_waits_for_no_batch,
                 ViewBuilding.cleanup_waits_for_no_batch,
                 ViewBuilding.operations_end_whatever_is_executed,
-                because="001: a stage is left when its barrier has passed, and its action is done",
+                because="001: a stage is left when its barrier has passed and its action is done",
             ),
             restricted(
                 ViewBuilding.operations_are_undone_at_any_time,
-                because="001: a migration is undone when streaming has failed, and need not succeed",
+                because="001: a migration is undone when streaming has failed and need not succeed",
             ),
             restricted(
                 ViewBuilding.targets_are_cleaned_up_whatever_is_executed,
                 ViewBuilding.rollbacks_end_whatever_is_executed,
-                because="001: on the way back, too, a stage is left when its barrier has passed, and its action is done",
+                because="001: on the way back, too, a stage is left when its barrier has passed and its action is done",
                 at={Task: 3, failures: 1, leader_changes: 0},
             ),
         ),
@@ -208,20 +210,22 @@ class ClusterViews(Machine):
 
     @action(by=BALANCER, spends=migrations)
     def start_balancing(self, leaving: Term[Node], pending: Term[Node]) -> None:
-        """The load balancer's plan: the topology enters the track, the tablet a transition, in one commit."""
+        """The load balancer persists its plan: the topology enters the track and the tablet a
+        transition, in one commit.
+        """
         self.topology.start_balancing()
         self._move_tablet(leaving, pending)
 
     @action(by=BALANCER, fair=WEAK)
     def start_draining(self, leaving: Term[Node], pending: Term[Node]) -> None:
-        """The request of a node that wants to leave is paused: its tablet is moved away."""
+        """The request of a node to leave is paused, and its tablet is moved away."""
         only_when(self.release.parallel_draining)
         self.topology.start_draining(leaving)
         self._move_tablet(leaving, pending)
 
     @action(by=BALANCER, fair=WEAK)
     def drain(self, leaving: Term[Node], pending: Term[Node]) -> None:
-        """The node is decommissioned, and its tablet is moved away meanwhile."""
+        """The node is being decommissioned, and its tablet is moved away meanwhile."""
         only_when(not self.release.parallel_draining)
         draining = self.topology.transition_state == TransitionState.tablet_draining
         require(draining & ~self.topology.giving_up, "the topology drains tablets")
@@ -270,33 +274,33 @@ class ClusterViews(Machine):
 
     @action(by=LEADER, fair=WEAK)
     def begin_cleanup(self) -> None:
-        """Nobody reads the leaving replica, or writes to it, any more."""
+        """Nobody reads or writes the leaving replica any more: clean it up."""
         self.tablet.begin_cleanup()
         self.views.read_new()
 
     @action(by=LEADER, fair=WEAK)
     def end(self) -> None:
-        """It has removed its rows."""
+        """The leaving replica has removed its rows."""
         self.tablet.end()
         self.views.end()
 
     @action(by=LEADER, fair=WEAK)
     def finish(self) -> None:
-        """The migration ends; the view has no task to adjust."""
+        """The migration ends, without a task to adjust."""
         self.tablet.finish()
         self.views.finish()
         self._settle_where_it_went()
 
     @action(by=LEADER, fair=WEAK)
     def finish_with_task(self, t: Term[Task], new: Term[Task], pending: Term[Node]) -> None:
-        """The same commit ends the migration, and puts a new task on the new replica for the old one."""
+        """The same commit ends the migration, and replaces the old task by a new one on the new replica."""
         self.tablet.finish()
         self.views.finish_with_task(t, new, pending)
         self._settle_where_it_went()
 
     @action(by=LEADER, fair=WEAK)
     def settle_tablets(self) -> None:
-        """The node that was to leave stays, as the drain failed before its tablet began to move."""
+        """The node that was to leave stays, because draining failed before its tablet began to move."""
         require(self.tablet.stage == Stage.none, "the tablet is at rest")
         self.topology.settle_tablets()
 
@@ -308,14 +312,14 @@ class ClusterViews(Machine):
 
     @action(by=OPERATOR)
     def make_unwanted(self, leaving: Term[Node]) -> None:
-        """The node that the tablet leaves is itself to leave: streaming that fails is not tried again."""
+        """The node that the tablet leaves is itself asked to leave: streaming that fails is not retried."""
         asked = self.topology.topology_request[leaving] == Request.leave
         require(asked & self.views.replicas.has(leaving), "the leaving node is asked to leave")
         self.tablet.make_unwanted()
 
     @action(by=LEADER, fair=WEAK)
     def give_up_streaming(self) -> None:
-        """Streaming failed, and need not succeed: the migration is undone."""
+        """Streaming failed and need not succeed: the migration is undone."""
         self.tablet.give_up_streaming()
         self.views.give_up()
 
@@ -334,7 +338,7 @@ class ClusterViews(Machine):
 
     @action(by=LEADER, fair=WEAK)
     def finish_revert_with_task(self, t: Term[Task], new: Term[Task], n: Term[Node]) -> None:
-        """The same, and the task that was aborted comes back with a new id, in the same commit."""
+        """The same commit also rolls back the aborted task: it is created again, with a new id."""
         self.tablet.finish_revert()
         self.views.finish_revert_with_task(t, new, n)
         self.topology.tablet_work = None
@@ -343,7 +347,7 @@ class ClusterViews(Machine):
 
     @action(by=LEADER, spends=leader_changes)
     def change_leader(self) -> None:
-        """Another node becomes the raft leader: all coordinators start anew, with what group0 stores."""
+        """Another node becomes the raft leader: all coordinators start over from what group0 stores."""
         self.topology.fail_over()
         self.tablet.fail_over()
         self.views.change_leader()
@@ -352,14 +356,15 @@ class ClusterViews(Machine):
 
     @invariant
     def built_views_are_complete(self) -> Bool:
-        """View built: every row that existed is in it, also across a migration and a leader change."""
+        """When the view is built, every row of the base table is in it, even across a migration and a leader change."""
         built = self.views.status == ViewStatus.success
         return built.implies(every(self.views.view.has(n) for n in self.views.replicas))
 
     @invariant
     def tablets_move_only_in_their_track(self) -> Bool:
-        """001: "When the topology state machine is not in the tablet_migration track, it is guaranteed that
-        there are no tablet transitions in the system"; until 2026.1 they also drain in tablet_draining.
+        """001: "When the topology state machine is not in the tablet_migration track, it is
+        guaranteed that there are no tablet transitions in the system"; before 2026.1 they also
+        drain in tablet_draining.
         """
         tracks = [TransitionState.tablet_migration]
         if not self.release.parallel_draining:
@@ -369,15 +374,16 @@ class ClusterViews(Machine):
 
     @step_property
     def rows_are_streamed_when_asked_for(self, after: Self, n: Term[Node]) -> Bool:
-        """001, stage streaming: a replica gets rows by a stream that the coordinator started."""
+        """001, stage streaming: a replica gets rows only from a stream that the coordinator has started."""
         comes = ~self.views.base.has(n) & after.views.base.has(n)
         asked = (self.tablet.stage == Stage.streaming) & (self.tablet.operation != Progress.none)
         return comes.implies(asked)
 
     @step_property
     def migrations_are_unwanted_when_their_node_leaves(self, after: Self) -> Bool:
-        """ScyllaDB's code: streaming that fails is given up only for "a pending `leave` request of the leaving
-        host", or of what the balancer sees of disks; otherwise "the action is retried for ever".
+        """ScyllaDB's code: streaming that fails is given up only for "a pending `leave` request of
+        the leaving host", or because of what the balancer sees of disks; otherwise "the action is
+        retried for ever".
         """
         becomes = ~self.tablet.unwanted & after.tablet.unwanted
         asked = some(
@@ -396,15 +402,17 @@ class ClusterViews(Machine):
 
     @invariant
     def the_topology_knows_where_tablets_are(self) -> Bool:
-        """A request to leave is paused for as long as the node holds a replica: that must be known."""
+        """A request to leave is paused as long as the node holds a replica, so the topology has to
+        know where replicas are.
+        """
         settled = self.topology.tablet_hosts == self.views.replicas
         return (self.tablet.stage == Stage.none).implies(settled)
 
     @lemma
     def nodes_that_left_keep_nothing(self, n: Term[Node]) -> Bool:
-        """001: in state left "the node left the cluster": no replica, and no task of a view, is on it. A lemma: a node
-        leaves outside of the track, when the topology knows where tablets are and tasks are of replicas, and no
-        migration to a node that has left can end.
+        """001: in state left "the node left the cluster": it has no replica, and no view building
+        task. A lemma: a node leaves outside of the track, when the topology knows where tablets are
+        and tasks belong to replicas; and no migration to a node that has left can end.
         """
         task = some(self.views.is_stored(t) & (self.views.replica[t] == n) for t in Task)
         holds = self.views.replicas.has(n) | self.views.next.has(n) | self.views.base.has(n)
@@ -415,8 +423,9 @@ class ClusterViews(Machine):
     def tablets_are_balanced_while_views_are_built(
         self, leaving: Term[Node], pending: Term[Node]
     ) -> Bool:
-        """000: it is for the coordinator "to react to following tablet operations"; 001: "If there is no work for the state
-        machine, tablet load balancer is invoked": a view that is being built is no such work.
+        """000: the coordinator "needs to react to following tablet operations"; 001: "If there is
+        no work for the state machine, tablet load balancer is invoked": a view that is being built
+        is no such work.
         """
         asked = some(self.topology.topology_request[n].is_some() for n in Node)
         return ~asked & self._could_move(leaving, pending)
@@ -426,8 +435,8 @@ class ClusterViews(Machine):
     def nodes_are_drained_while_views_are_built(
         self, leaving: Term[Node], pending: Term[Node]
     ) -> Bool:
-        """The same, of the tablet of a node that wants to leave. A lemma: `topology-control` promises it, whatever becomes of
-        views.
+        """The same for the tablet of a node that is asked to leave. A lemma: `topology-control`
+        promises it, whatever happens to views.
         """
         only_when(self.release.parallel_draining)
         asked = self.topology.topology_request[leaving] == Request.leave
@@ -436,8 +445,8 @@ class ClusterViews(Machine):
 
     @accepts(make_unwanted)
     def migrations_need_not_succeed_when_their_node_leaves(self, leaving: Term[Node]) -> Bool:
-        """ScyllaDB's code: a stream is not tried again for ever with "a pending `leave` request of the leaving host", whatever
-        becomes of views.
+        """ScyllaDB's code: a stream is not retried for ever with "a pending `leave` request of the
+        leaving host", whatever happens to views.
         """
         asked = self.topology.topology_request[leaving] == Request.leave
         leaves = self.views.replicas.has(leaving) & ~self.views.next.has(leaving)
@@ -446,27 +455,31 @@ class ClusterViews(Machine):
 
     @accepts(write_both)
     def aborts_wait_for_the_barrier_alone(self) -> Bool:
-        """000: "the tasks are aborted at the start of the operation": when its first barrier has passed, whatever is executed."""
+        """000: "the tasks are aborted at the start of the operation": once its first barrier has
+        passed, whatever workers execute.
+        """
         ready = self.tablet.stage == Stage.allow_write_both_read_old
         return ready & (self.tablet.barrier == Progress.done)
 
     @accepts(begin_streaming)
     def streaming_waits_for_the_barrier_alone(self) -> Bool:
-        """000, the same: what a worker executes for an aborted task is for nothing, and nobody waits for its end."""
+        """000, the same: what a worker still executes for an aborted task is wasted, and nobody waits for its end."""
         drained = self.tablet.barrier == Progress.done
         return (self.tablet.stage == Stage.write_both_read_old) & drained
 
     @accepts(revert)
     def targets_are_cleaned_up_whatever_is_executed(self) -> Bool:
-        """000, the same on the way back: "In case of failure, new copies of aborted tasks are created during rollback"."""
+        """000, the same on the way back: "In case of failure, new copies of aborted tasks are
+        created during rollback".
+        """
         drained = self.tablet.barrier == Progress.done
         cleaned = drained & (self.tablet.operation == Progress.done)
         return (self.tablet.stage == Stage.cleanup_target) & cleaned
 
     @accepts(end)
     def leaving_replicas_are_cleaned_up_whatever_is_executed(self) -> Bool:
-        """000: what a worker executes for an aborted task is for nothing; 001, cleanup: once the replica is cleaned up, its
-        stage is over.
+        """000: what a worker still executes for an aborted task is wasted; 001, stage 6: once the
+        replica is cleaned up, the stage is over.
         """
         return (self.tablet.stage == Stage.cleanup) & (self.tablet.operation == Progress.done)
 
@@ -474,8 +487,8 @@ class ClusterViews(Machine):
     def migrations_end_whatever_is_executed(
         self, t: Term[Task], new: Term[Task], pending: Term[Node]
     ) -> Bool:
-        """000: "new tasks are created at the end" of the operation: its last barrier is waited for, and no call of an aborted
-        task.
+        """000: "new tasks are created at the end" of the operation, which waits for its last
+        barrier, but not for calls of aborted tasks.
         """
         ends = (self.tablet.stage == Stage.end_migration) & (self.tablet.barrier == Progress.done)
         moves = self.views.next.has(pending) & ~self.views.replicas.has(pending)
@@ -486,14 +499,14 @@ class ClusterViews(Machine):
     def rollbacks_end_whatever_is_executed(
         self, t: Term[Task], new: Term[Task], n: Term[Node]
     ) -> Bool:
-        """000, the same: copies of aborted tasks "are created during rollback", when its barrier has passed."""
+        """000, the same: copies of aborted tasks "are created during rollback", once its barrier has passed."""
         drained = self.tablet.barrier == Progress.done
         ends = (self.tablet.stage == Stage.revert_migration) & drained
         aborted = (self.views.tasks[t].life == Life.aborted) & (self.views.replica[t] == n)
         return ends & aborted & (self.views.tasks[new].life == Life.absent)
 
     def _could_move(self, leaving: Term[Node], pending: Term[Node]) -> Bool:
-        """Nodes and tablets are at rest, and one of them has the tablet, the other one not."""
+        """Nodes and the tablet are at rest, and only the first of the two nodes has the tablet."""
         work = ~self.topology.cleanup_needed.is_empty() | self.topology.global_request.is_some()
         rests = self.topology.is_at_rest() & (self.tablet.stage == Stage.none) & ~work
         normal = self.topology.node_state[pending] == NodeState.normal
@@ -502,27 +515,27 @@ class ClusterViews(Machine):
 
     @final
     def at_rest(self) -> Bool:
-        """Final where all three machines are."""
+        """A cluster may stay as it is when its tablet is at rest, and so are topology and views."""
         return self.tablet.stage == Stage.none
 
     @always_reachable
     def the_view_can_be_built(self) -> Bool:
-        """Whatever befell tablet and nodes, the view can still be built, or was dropped."""
+        """Whatever has happened to tablet and nodes, the view can still be built, or was dropped."""
         return self.views.status.any_of(ViewStatus.success, ViewStatus.dropped)
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_without(
             TopologyControl.fail_over,
             TabletMigration.fail_over,
             ViewBuilding.change_leader,
-            because="what a new leader would know of its predecessor's work is still so",
+            because="what a new leader would know of its predecessor's work is still true",
         ),
         equivalent_loss(
             _settle_where_it_went,
             Record.tablet_work,
-            because="a topology that does not know yet that its tablet has come to rest settles it in a step of its own",
+            because="a topology that does not know yet that its tablet is at rest settles it in a step of its own",
         ),
         equivalent_value(
             (
@@ -539,30 +552,30 @@ class ClusterViews(Machine):
         equivalent_drop(
             start_draining,
             "the pending node is normal",
-            because="of two nodes one asks to leave, and the other one is normal",
+            because="one of two nodes asks to leave, and the other one is normal",
         ),
         equivalent_drop(
             _is_to_stay,
             "the pending node is to stay",
-            because="what comes to a node that asked to leave is moved away before it does",
+            because="a tablet that moves to a node that is to leave is moved away before it does",
         ),
         equivalent_replacement(
             start_balancing,
             "leaving for pending",
-            because="what comes to a node that asked to leave is moved away, and what it has is drained",
+            because="a tablet that moves to a node that is to leave is moved away again, and what it holds is drained",
         ),
     )
 
     beyond_the_default_scope = unexercised(
         never_happens(
             settle_tablets,
-            because="a drain that begins with its first tablet ends with its last one, also if it fails",
+            because="draining starts with the first tablet and ends with the last one, even if it fails",
         ),
         vacuous(
             ViewTask.completed_tasks_are_not_executed_again,
             ViewTask.work_goes_on_for_whoever_asks,
             ViewBuilding.workers_forget_their_own_tasks_alone,
-            because="a worker forgets what it has done where there are `restarts`",
+            because="a worker forgets what it has done only where there are `restarts`",
         ),
         never_happens(
             TopologyControl.accept_join,
@@ -652,18 +665,18 @@ class ClusterViews(Machine):
             TopologyControl.give_up,
             TopologyControl.roll_back_leave,
             TopologyControl.complete_rollback,
-            because="an operation on a node is undone where there are `faults`",
+            because="an operation on a node is undone only where there are `faults`",
         ),
         vacuous(
             TopologyControl.only_operations_on_nodes_are_given_up,
             TopologyControl.what_is_given_up_is_undone,
             TopologyControl.rows_of_lost_ranges_are_remembered,
             TopologyControl.rows_are_removed_when_nothing_can_write_them,
-            because="an operation on a node is undone where there are `faults`",
+            because="an operation on a node is undone only where there are `faults`",
         ),
         never_happens(
             TopologyControl.retry_barrier,
-            because="no barrier is needed here but by an operation on a node, which is undone instead",
+            because="only an operation on a node needs a barrier here, and it is undone instead",
         ),
         never_happens(
             TopologyControl.give_up_with_tablets,
@@ -694,14 +707,14 @@ class ClusterViews(Machine):
         never_happens(
             TabletMigration.retry_barrier,
             TabletMigration.retry_operation,
-            because="a migration is undone where there are `failures`",
+            because="a migration is undone only where there are `failures`",
         ),
         never_happens(
             give_up_streaming,
             revert,
             finish_revert,
             finish_revert_with_task,
-            because="a migration is undone where there are `failures`",
+            because="a migration is undone only where there are `failures`",
         ),
         vacuous(
             rollbacks_end_whatever_is_executed,
@@ -710,7 +723,7 @@ class ClusterViews(Machine):
             TabletMigration.barriers_that_failed_are_tried_again,
             TabletMigration.the_target_is_cleaned_up_after_a_barrier,
             TabletMigration.a_transition_is_undone_only_for_a_reason,
-            because="a migration is undone where there are `failures`",
+            because="a migration is undone only where there are `failures`",
         ),
         vacuous(
             TabletMigration.nobody_waits_for_a_leaving_replica_that_is_gone,
@@ -719,10 +732,10 @@ class ClusterViews(Machine):
         ),
         never_happens(
             ViewBuilding.start_late,
-            because="a request arrives late where there are `lost_calls`",
+            because="a request arrives late only where there are `lost_calls`",
         ),
         vacuous(
             ViewBuilding.dropped_views_have_no_tasks,
-            because="the view is dropped where there are `drops`",
+            because="the view is dropped only where there are `drops`",
         ),
     )

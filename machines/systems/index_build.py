@@ -312,7 +312,7 @@ class IndexBuild(Machine):
         require(self._markers_may_go(), "delete markers are not retained")
         reclaim(self.rows, k)
 
-    # -- what recurs ---------------------------------------------------------------------------------------
+    # -- helpers -------------------------------------------------------------------------------------------
 
     def _begin(self, r: Term[Row], t: Term[Tablet]) -> None:
         bounded(self.pending.is_none(), "one transaction is followed at a time")
@@ -629,7 +629,7 @@ class IndexBuild(Machine):
         """Final where the job is, with no transaction."""
         return self.pending.is_none()
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(

@@ -328,7 +328,7 @@ class TabletViews(Machine):
             self.tablets[t].fail_over()
         self.called = frozenset()
 
-    # -- what recurs -------------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------------
 
     def _owner(self, r: Term[Row], /) -> Term[Tablet]:
         """The tablet that a row is in."""
@@ -668,7 +668,7 @@ class TabletViews(Machine):
         """View building holds up no migration."""
         return leads_to(~self._is_at_rest(t), self._is_at_rest(t))
 
-    # -- what no promise can tell ------------------------------------------------------------------------
+    # -- harmless changes --------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(write, "a new row", because="a row may be written again"),

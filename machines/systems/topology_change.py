@@ -1,10 +1,11 @@
 """A node joins across a CDC switch while tablets migrate: design document 001 end to end.
 
-One state machine in group0 has a node bootstrap, commits the CDC generation made for its tokens, and moves tablets,
-one track at a time. Clients write to a table of vnodes with a CDC log, and to a table of tablets, through nodes that
-may not have applied the last commit yet. What is promised is what such a client sees: each row that was acknowledged
-is read, and so is the change that the log has of it. How nodes that do not answer a barrier are fenced off is in
-`shared_fence.py`; which timestamps nodes accept is in `cdc_generations.py`.
+One state machine in group0 bootstraps a node, commits the CDC generation made for its tokens, and
+moves tablets, one track at a time. Clients write to a table of vnodes with a CDC log, and to a
+table of tablets, through nodes that may not have applied the last commit yet. The promises are
+about what such a client sees: every acknowledged row is read, and so is its change in the log.
+`shared_fence.py` has how nodes that do not answer a barrier are fenced off, and
+`cdc_generations.py` which timestamps nodes accept.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ class Row(Enum):
 
     # in a vnode of a table with CDC; its token is among those that the joining node takes
     base = auto()
-    change = auto()  # what the CDC log has of it
+    change = auto()  # of the base row, in the CDC log
     other = auto()  # in the tablet of another table
 
 
@@ -111,14 +112,14 @@ OF_THE_VNODE = (Row.base, Row.change)
 
 
 class Routing(Record):
-    """How requests are routed by what a node has applied of group0."""
+    """How a node routes requests, by what it has applied of group0."""
 
     state = one_of(T, init=NULL)
-    joined = flag()  # the node that joins is a normal one
+    joined = flag()  # the newcomer is normal
     stage = one_of(Stage, init=Stage.none)
     host = optional(Node)
     pending = optional(Node)
-    generation = flag()  # it knows the newcomer's
+    generation = flag()  # it knows the newcomer's CDC generation
 
 
 UNUSED_STAGES = (
@@ -143,13 +144,13 @@ OF_OTHERS = tuple(
         T.tablet_migration,
     }
 )
-NOT_ENTERED = "of the newest release neither a join nor a migration comes to this state"
-JOINS_ONCE = "the newcomer has joined or left: no later operation finds what this one knew"
+NOT_ENTERED = "in the newest release neither a join nor a migration enters this state"
+JOINS_ONCE = "the newcomer has joined or left: no later operation uses what this one knew"
 
 
 @dataclass(frozen=True)
 class Release(Profile):
-    """Whose topology state machine it is."""
+    """The document or release whose topology state machine this is."""
 
     text: bool  # generations are published in a state of their own, and there is no way back
 
@@ -158,12 +159,17 @@ SEED = Release("seed", True)
 
 
 def _self_or_next(state: NodeState) -> tuple[NodeState, ...]:
-    """In the order in which they are declared: a definition is the same whenever it is read."""
+    """In the order in which they are declared, so that the definition is always the same."""
     return tuple(other for other in NodeState if other in {state, *NODE_DIAGRAM[state]})
 
 
+def _always() -> Bool:
+    """A condition that is true: it has nothing to check."""
+    return every(())
+
+
 class TopologyChange(Machine):
-    """A cluster of which one node is about to join, a range of vnodes of which it takes a part, and a tablet."""
+    """A node that joins a cluster, a range of vnodes of which it takes over a part, and a tablet that migrates."""
 
     release = profiles(SEED, Release("scylla-2026.2", False))
     joins = budget(1, doc="requests to join")
@@ -197,12 +203,12 @@ class TopologyChange(Machine):
         restricts=(
             restricted(
                 CdcPublication.topology_changes_do_not_wait_for_clients,
-                because="the one change is the newcomer's join, which begins when it asks for it and is in group0",
+                because="the only change is the newcomer's join, which begins once it has asked to join and is in group0",
             ),
             restricted(
                 CdcPublication.joins_are_committed_whatever_is_published,
                 CdcPublication.joins_end_whatever_is_published,
-                because="a state of the join ends after its barrier, and when what is streamed is there",
+                because="a state of the join ends after its barrier, and once streaming has finished",
             ),
             restricted(
                 CdcPublication.rollbacks_end_whatever_is_published,
@@ -220,32 +226,34 @@ class TopologyChange(Machine):
 
     newcomer: OneVar[Node] = constant(one_of(Node))
     owner: OneVar[Node] = constant(one_of(Node))  # of the vnode, before the newcomer takes its part
-    home: OneVar[Node] = constant(one_of(Node))  # the tablet's replica before
-    stream_moves: FlagVar = constant(flag(init=ANY))  # of the first generation, with that part
+    home: OneVar[Node] = constant(one_of(Node))  # the tablet's replica before it moves
+    stream_moves: FlagVar = constant(
+        flag(init=ANY)
+    )  # of the first generation, together with that part
     # in group0
     transition_state: OneVar[TransitionState] = one_of(T, init=NULL)
     requested: FlagVar = flag()  # `topology_request` of the newcomer is join
     state: OneVar[NodeState] = one_of(NodeState, init=NodeState.none)  # the newcomer's
     host: OptionalVar[Node] = optional(Node)  # the tablet's replica since it has moved
     pending: OptionalVar[Node] = optional(Node)
-    # the topology coordinator of the moment
+    # what only the present topology coordinator knows
     barrier: FlagVar = volatile(flag(), of=COORDINATOR)  # one has passed in this transition state
     streamed: FlagVar = volatile(flag(), of=COORDINATOR)
     # every node
     routing = per(Node, record(Routing))
-    operates: FlagVar = flag()  # the time of the second generation has come
+    operates: FlagVar = flag()  # the second generation has started to operate
     # the write that is under way, and what became of it
     writing: SetVar[Row] = set_of(Row)
     coordinator: OptionalVar[Node] = optional(Node)  # of that write
     sent = record(Routing)  # what its coordinator had applied
-    logged: OptionalVar[Generation] = optional(Generation)  # whose stream has the change
+    logged: OptionalVar[Generation] = optional(Generation)  # the one whose stream has the change
     under_way = per(Row, set_of(Node))  # messages
     stored = per(Row, set_of(Node))
     acknowledged: SetVar[Row] = set_of(Row)
 
     @initially
     def the_newcomer_has_nothing_yet(self) -> Bool:
-        """Other nodes own the range and have the tablet."""
+        """Other nodes own the range and hold the tablet."""
         others = (self.owner != self.newcomer) & (self.home != self.newcomer)
         return others & self.cdc.in_group0
 
@@ -253,7 +261,7 @@ class TopologyChange(Machine):
 
     @action(by=CLIENT, spends=writes)
     def write(self, n: Term[Node]) -> None:
-        """A row is written through a node; its change goes to a stream of the generation that operates."""
+        """A row is written through a node; its change goes to a stream of the generation that is operating."""
         bounded(self.logged.is_none(), "one change is followed")
         generation = self._generation_of_now(n)
         self.logged = generation
@@ -281,7 +289,7 @@ class TopologyChange(Machine):
 
     @action(fair=WEAK)
     def receive(self, n: Term[Node]) -> None:
-        """A replica stores what is for it: a row and its change come in one message."""
+        """A replica stores what it receives: a row and its change arrive in one message."""
         require(some(self.under_way[row].has(n) for row in Row), "a message is on its way to it")
         for row in Row:
             self.stored[row].put(n, self.stored[row].has(n) | self.under_way[row].has(n))
@@ -289,7 +297,7 @@ class TopologyChange(Machine):
 
     @action(fair=WEAK)
     def acknowledge(self) -> None:
-        """Every replica that it was sent to has stored it."""
+        """Every replica to which the write was sent has stored it."""
         require(~self.writing.is_empty(), "a write is under way")
         require(every(self.under_way[row].is_empty() for row in Row), "every replica has stored it")
         self.acknowledged = self.acknowledged | self.writing
@@ -297,7 +305,7 @@ class TopologyChange(Machine):
 
     @action(by=NETWORK, spends=losses)
     def time_out(self) -> None:
-        """The write is lost: what it has reached it has reached."""
+        """The write is lost; replicas that it has reached keep it."""
         require(~self.writing.is_empty(), "a write is under way")
         for row in Row:
             self.under_way[row] = frozenset()
@@ -318,7 +326,7 @@ class TopologyChange(Machine):
 
     @action(by=TIME, fair=WEAK)
     def begin_to_operate(self) -> None:
-        """003: "a minute or two" after its commit the generation starts to operate."""
+        """003: "a minute or two" after its commit the generation starts operating."""
         require(self.cdc.committed.has(Generation.second), "it is committed")
         require(~self.operates, "it does not operate yet")
         assume(
@@ -329,11 +337,11 @@ class TopologyChange(Machine):
         self.operates = True
 
     def _is_known(self) -> Bool:
-        """Those who knew that the generation was going to be committed know that it is."""
+        """All nodes that knew that the generation was about to be committed know that it is."""
         return every(self.routing[n].state != COMMIT for n in Node)
 
     def _committed(self) -> Routing:
-        """What group0 has, as far as requests are routed by it."""
+        """The part of group0 by which requests are routed."""
         return Routing(
             state=self.transition_state,
             joined=self.state == NodeState.normal,
@@ -350,7 +358,7 @@ class TopologyChange(Machine):
         require(self._is_drained(), "requests from before are over")
 
     def _is_in_topology(self, n: Term[Node]) -> Bool:
-        """A node is waited for from when it is taken up until it has left."""
+        """Barriers wait for the newcomer once its request is taken up, until it has left."""
         outside = self.state.any_of(NodeState.none, NodeState.left)
         return (self.newcomer != n) | ~outside
 
@@ -367,13 +375,13 @@ class TopologyChange(Machine):
 
     @transition_state.step(NULL, T.join_group0, by=COORDINATOR, fair=WEAK)
     def accept(self) -> None:
-        """The newcomer is accepted, once nothing else is going on."""
+        """The newcomer is accepted once nothing else is going on."""
         only_when(not self.release.text)
         self._take_up()
 
     @transition_state.step(T.join_group0, COMMIT, by=COORDINATOR, fair=WEAK)
     def insert_generation(self) -> None:
-        """The newcomer gets tokens, and the data of a generation for them is written."""
+        """The newcomer gets tokens, and the data of a CDC generation for them is written."""
         only_when(not self.release.text)
         self._make_generation()
 
@@ -390,12 +398,12 @@ class TopologyChange(Machine):
         self.state = NodeState.bootstrapping
 
     def _make_generation(self) -> None:
-        self.cdc.begin(Term.of(Generation.second), every(()))
+        self.cdc.begin(Term.of(Generation.second), join=_always())
         self.barrier = False
 
     @action(by=COORDINATOR, fair=WEAK)
     def pass_barrier(self) -> None:
-        """001: "the entire cluster learns about it", and what began before is over."""
+        """001: "the entire cluster learns about it", and requests from before are over."""
         has_one = self.transition_state.column(lambda state: state.barrier)
         require(has_one & ~self.barrier, "the state has a barrier")
         self._barrier()
@@ -426,7 +434,7 @@ class TopologyChange(Machine):
 
     @action(by=COORDINATOR, fair=WEAK)
     def stream(self) -> None:
-        """The newcomer gets the rows of its part of the vnode, those of the CDC log among them."""
+        """The newcomer gets the rows of its part of the vnode, including those of the CDC log."""
         require(self.transition_state == WRITE_BOTH, "writes go to both")
         self._has_learned()
         require(~self.streamed, "it has not streamed yet")
@@ -452,7 +460,7 @@ class TopologyChange(Machine):
 
     @transition_state.step(READ_NEW, NULL, by=COORDINATOR, fair=WEAK)
     def finish(self) -> None:
-        """No read from before is left: the newcomer is a normal node."""
+        """No read from before is left: the newcomer becomes a normal node."""
         self.cdc.finish_join()
         self._after_barrier()
         self.state = NodeState.normal
@@ -474,7 +482,7 @@ class TopologyChange(Machine):
 
     @transition_state.step(T.left_token_ring, NULL, by=COORDINATOR, fair=WEAK)
     def finish_rollback(self) -> None:
-        """Nobody sends anything to the newcomer any more: it is left, with all that it stored."""
+        """Nobody sends anything to the newcomer any more: it becomes left, and what it stored is gone with it."""
         only_when(not self.release.text)
         self.cdc.finish_rollback()
         self._nobody_sends_to_it()
@@ -503,7 +511,7 @@ class TopologyChange(Machine):
 
     @transition_state.step(NULL, T.tablet_migration, by=BALANCER, spends=migrations)
     def migrate(self, n: Term[Node]) -> None:
-        """The tablet gets into transition, and the topology into the tablet migration track, in one commit."""
+        """The tablet enters a transition, and the topology the tablet migration track, in one commit."""
         require(
             ~self._has_tablet(self.host, n) & self._is_normal(n), "to another node, a normal one"
         )
@@ -522,7 +530,7 @@ class TopologyChange(Machine):
 
     @action(by=COORDINATOR, fair=WEAK)
     def finish_operation(self) -> None:
-        """What is streamed has arrived; or the leaving replica is cleaned up."""
+        """Streamed rows have arrived, or the leaving replica is cleaned up."""
         streams = self.tablet.stage == Stage.streaming
         self.tablet.finish_operation()
         row = self.stored[Row.other]
@@ -537,14 +545,14 @@ class TopologyChange(Machine):
 
     @action(by=COORDINATOR, fair=WEAK)
     def finish_migration(self) -> None:
-        """The pending replica is the tablet's replica."""
+        """The pending replica becomes the tablet's replica."""
         only_when(not self.release.text)
         self.tablet.finish()
         self._replace()
 
     @action(by=COORDINATOR, fair=WEAK)
     def finish_without_cleanup(self) -> None:
-        """The same in 001, which does not say who removes what the leaving replica has."""
+        """The same in 001, which does not say who removes the rows of the leaving replica."""
         only_when(self.release.text)
         self.tablet.finish_without_cleanup()
         self._replace()
@@ -561,7 +569,7 @@ class TopologyChange(Machine):
     def _has_drained(self) -> Bool:
         return self.tablet.stage == Stage.none
 
-    # -- what recurs -------------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------------
 
     def _is_normal(self, n: Term[Node]) -> Bool:
         return (self.newcomer != n) | (self.state == NodeState.normal)
@@ -570,14 +578,14 @@ class TopologyChange(Machine):
         return (host == n) | (host.is_none() & (self.home == n))
 
     def _coordinates(self, n: Term[Node]) -> Bool:
-        """001: it has "data to serve"; as a newcomer once it knows that it is a normal node."""
+        """001: the node has "data to serve"; a newcomer does once it knows that it is a normal node."""
         return (self.newcomer != n) | self.routing[n].joined
 
     def _moves(self, row: Row, g: Logged) -> Bool:
-        """The row's token is in the part of the vnode that the newcomer takes."""
+        """The row's token is in the part of the vnode that the newcomer takes over."""
         if row is Row.change:
             return (g == Generation.second) | self.stream_moves
-        return every(())
+        return _always()
 
     def _is_written(self, n: Term[Node], row: Row, g: Logged, r: Node | Term[Node]) -> Bool:
         """A node sends a write of the row to a replica."""
@@ -605,8 +613,8 @@ class TopologyChange(Machine):
 
     @invariant
     def acknowledged_rows_are_read(self, n: Term[Node], r: Term[Node]) -> Bool:
-        """001: the replicas that are read "will reflect all successful writes", through whichever node, of both
-        tables, while the ring changes and while the tablet moves.
+        """001: the replicas that are read "will reflect all successful writes", to both tables and
+        through whichever node, while the ring changes and while the tablet moves.
         """
         rows = (Row.base, Row.other)
         asked = {row: self._serves_clients(n) & self._is_read(n, row, r) for row in rows}
@@ -617,23 +625,24 @@ class TopologyChange(Machine):
 
     @invariant
     def changes_are_read_with_their_rows(self, n: Term[Node], r: Term[Node]) -> Bool:
-        """003: the log is "to truly reflect what happened in the base table", also where the streams of the
-        generation that was in use move to the newcomer.
+        """003: the log is "to truly reflect what happened in the base table", even if streams of
+        the generation in use move to the newcomer.
         """
         asked = self._serves_clients(n) & self._is_read(n, Row.change, r)
         return (self.acknowledged.has(Row.change) & asked).implies(self.stored[Row.change].has(r))
 
     @step_property
     def changes_are_in_the_generation_that_operates(self, after: Self) -> Bool:
-        """001: every node is told "to start using it for CDC log table writes" before its time comes."""
+        """001: "tell every node to start using it for CDC log table writes": all do once the generation operates."""
         begins = self.writing.is_empty() & after.writing.has(Row.change)
         second = (after.logged == Generation.second) == self.operates
         return begins.implies(second & after.logged.is_some())
 
     @step_property
     def replicas_receive_both_writes_or_none(self, after: Self, n: Term[Node]) -> Bool:
-        """003, of the newcomer's generation, whose streams are with the rows: "each replica either receives both
-        writes or none of them". With the one before, colocation is "lost for a while": `cdc_log.py`.
+        """003, for the newcomer's generation, whose streams are colocated with their rows: "each
+        replica either receives both writes or none of them". With the previous one, colocation is
+        "lost for a while": `cdc_log.py`.
         """
         writes = self.writing.has(Row.base) & (self.logged == Generation.second)
         base, change = (
@@ -644,22 +653,23 @@ class TopologyChange(Machine):
 
     @accepts(begin_to_operate)
     def the_time_of_a_generation_waits_for_no_join(self) -> Bool:
-        """001: a commit is to "create a timestamp for it and tell every node to start using it": its time comes when all have
-        been told, whether or not the node for which it was made has joined by then.
+        """001: the commit is to "create a timestamp for it and tell every node to start using it":
+        it starts operating once every node knows it, whether or not the node for which it was made
+        has joined by then.
         """
-        told = every(self.routing[n].generation for n in Node)
-        return self.cdc.committed.has(Generation.second) & told & ~self.operates
+        known = every(self.routing[n].generation for n in Node)
+        return self.cdc.committed.has(Generation.second) & known & ~self.operates
 
     @invariant
     def tablets_move_in_their_track(self) -> Bool:
-        """001: not in the track "it is guaranteed that there are no tablet transitions in the system"."""
+        """001: outside of the track "it is guaranteed that there are no tablet transitions in the system"."""
         in_track = self.transition_state.column(lambda state: state.tablets)
         return (self.tablet.stage != Stage.none).implies(in_track)
 
     @invariant
     def a_tablet_that_moves_has_a_new_replica(self, n: Term[Node]) -> Bool:
-        """001, stage 1: "transition info in group0 is filled with information about migration", with "new_replicas": as long
-        as the tablet moves, whatever is asked for meanwhile.
+        """001, stage 1: "transition info in group0 is filled with information about migration",
+        which includes "new_replicas", as long as the tablet moves, whatever is requested meanwhile.
         """
         moves = self.tablet.stage != Stage.none
         other = (self.pending == n).implies(~self._has_tablet(self.host, n))
@@ -673,14 +683,16 @@ class TopologyChange(Machine):
 
     @invariant
     def the_tablet_is_on_a_normal_node(self) -> Bool:
-        """001: the newcomer "has no tokens and data to serve" until it is normal; and left, it has no tablet."""
+        """001: a new node "has no tokens and data to serve": the newcomer has no tablet before it
+        is normal, nor once it has left.
+        """
         on = (self.host == self.newcomer) | (self.pending == self.newcomer)
         return on.implies(self.state == NodeState.normal)
 
     @step_property
     def the_newcomer_follows_the_diagram(self, after: Self) -> Bool:
-        """001, "State transition diagram for nodes": a new node is bootstrapping, for it takes nobody's place; who is normal
-        does not join again, nor who has left.
+        """001, "State transition diagram for nodes": a new node becomes bootstrapping, since it
+        replaces no other; one that is normal or left does not join again.
         """
         follows = every(
             (self.state == state).implies(after.state.any_of(*_self_or_next(state)))
@@ -690,54 +702,57 @@ class TopologyChange(Machine):
 
     @invariant
     def clients_are_served_by_normal_nodes(self) -> Bool:
-        """001: a node is normal when it "serves the slice of the ring that belongs to it"; until then whoever connects
-        to the newcomer has nothing written through it.
+        """001: a normal node "serves the slice of the ring that belongs to it"; until the newcomer
+        is one, no client writes through it.
         """
         return (self.coordinator == self.newcomer).implies(self.state == NodeState.normal)
 
     @invariant
     def nodes_outside_of_the_ring_store_nothing(self, n: Term[Node]) -> Bool:
-        """001, none: it "has no tokens and data to serve"; left: "the node left the cluster", and no write that was
-        under way comes to it later.
+        """001: in state none the node "has no tokens and data to serve"; in state left "the node
+        left the cluster", and no write that was under way reaches it later.
         """
         outside = (self.newcomer == n) & self.state.any_of(NodeState.none, NodeState.left)
         return outside.implies(every(~self.stored[row].has(n) for row in Row))
 
     @invariant
     def tablets_are_stored_by_their_replicas(self, n: Term[Node]) -> Bool:
-        """001: a tablet not in transition is in the storage layer of a node "only if that shard is one of the current
-        tablet replicas".
+        """001: when a tablet is not in transition, the storage layer of a node contains its writes
+        "only if that shard is one of the current tablet replicas".
         """
         settled = (self.tablet.stage == Stage.none) & self.stored[Row.other].has(n)
         return settled.implies(self._has_tablet(self.host, n))
 
     @accepts(write_other)
     def tablets_are_written_at_any_time(self, n: Term[Node]) -> Bool:
-        """001: while replicas change "writes are going to both new and old" ones: none waits for a join, nor for the
-        migration of its tablet.
+        """001: while replicas change, "writes are going to both new and old" ones: no write waits
+        for a join, nor for the migration of its tablet.
         """
         return self._serves_clients(n)
 
     @accepts(write)
     def vnodes_are_written_while_a_tablet_moves(self, n: Term[Node]) -> Bool:
-        """001: a migration is of its tablet alone: tables of vnodes, and their logs, are written meanwhile."""
+        """001: a migration affects only its tablet: tables of vnodes, and their logs, are written meanwhile."""
         return self._serves_clients(n) & (self.tablet.stage != Stage.none)
 
     @accepts(write)
     def vnodes_are_written_while_a_node_joins(self, n: Term[Node]) -> Bool:
-        """001: "Writes are going to both new and old replicas", from a new CDC generation to the last read of the old ring:
-        whoever joins, and whichever generation nodes have learned of, clients need not wait.
+        """001: "Writes are going to both new and old replicas", and before that to the old ones:
+        from the new CDC generation to the last read of the old ring no client waits, whichever
+        generation nodes have learned of.
         """
         return self._serves_clients(n) & (self.state == NodeState.bootstrapping)
 
     def _serves_clients(self, n: Term[Node]) -> Bool:
-        """001, normal: the node "serves the slice of the ring that belongs to it"; the newcomer when it knows that."""
+        """001, normal: the node "serves the slice of the ring that belongs to it"; the newcomer
+        does once it knows that.
+        """
         is_normal = (self.newcomer != n) | (self.state == NodeState.normal)
         return is_normal & (self.newcomer == n).implies(self.routing[n].joined)
 
     @sometimes(at={writes: 1})
     def a_stream_moves_to_the_newcomer(self) -> Bool:
-        """A change from before the switch is stored by the newcomer, who is read from then on."""
+        """A change from before the switch is stored by the newcomer, which is read from then on."""
         before = self.acknowledged.has(Row.change) & (self.logged == Generation.first)
         there = some((self.newcomer == n) & self.stored[Row.change].has(n) for n in Node)
         return before & there & (self.state == NodeState.normal)
@@ -751,7 +766,7 @@ class TopologyChange(Machine):
 
     @sometimes(at={migrations: 1, writes: 0})
     def the_newcomer_gets_the_tablet(self) -> Bool:
-        """Once it has joined the tablet moves to it."""
+        """Once the newcomer has joined, the tablet moves to it."""
         return (self.host == self.newcomer) & self.operates
 
     @sometimes(at={Node: 3, writes: 0})
@@ -761,18 +776,18 @@ class TopologyChange(Machine):
 
     @liveness
     def nodes_join(self) -> LeadsTo:
-        """001: the pending operation may "start" once migrations have drained, and it ends."""
+        """001: the "pending topology operation" may "start" once migrations have drained, and it ends."""
         done = self.state.any_of(NodeState.normal, NodeState.left)
         return leads_to(self.requested, done)
 
     @liveness
     def migrations_end(self) -> LeadsTo:
-        """A tablet in transition gets to its end, whatever waits for it."""
+        """Every transition of the tablet ends, whatever else is going on."""
         return leads_to(self.tablet.stage != Stage.none, self.tablet.stage == Stage.none)
 
     @liveness
     def generations_operate(self) -> LeadsTo:
-        """003: a generation that is committed is used one day, whatever becomes of the join."""
+        """003: a committed generation eventually operates, whether or not the join succeeds."""
         return leads_to(self.cdc.committed.has(Generation.second), self.operates)
 
     @final
@@ -791,13 +806,13 @@ class TopologyChange(Machine):
         ),
     )
 
-    # -- what no promise can tell ------------------------------------------------------------------------
+    # -- harmless changes --------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(
             receive,
             "a message is on its way to it",
-            because="who gets no message stores nothing",
+            because="a node that gets no message stores nothing",
         ),
         equivalent_drop(
             acknowledge, "a write is under way", because="without one nothing is acknowledged"
@@ -817,12 +832,12 @@ class TopologyChange(Machine):
         equivalent_drop(
             begin_to_operate,
             "it does not operate yet",
-            because="a generation that operates goes on",
+            because="a generation that is operating continues to",
         ),
         equivalent_drop(
             pass_barrier,
             "the state has a barrier",
-            because="where a state has none, none is asked for, and the next begins without",
+            because="where a state has no barrier, none is required, and the next state starts without one",
         ),
         equivalent_drop(
             stream,
@@ -872,16 +887,16 @@ class TopologyChange(Machine):
         equivalent_loss(
             _send,
             coordinator,
-            because="it notes who sends it, for clients_are_served_by_normal_nodes",
+            because="it only records who sends it, for clients_are_served_by_normal_nodes",
         ),
         equivalent_loss(
             _forget,
             sent,
             coordinator,
-            because="of a write that is over nobody asks how it was sent",
+            because="it does not matter how a write was sent that is over",
         ),
         equivalent_replacement(
-            _forget, "sent becomes", because="of a write that is over nobody asks how it was sent"
+            _forget, "sent becomes", because="it does not matter how a write was sent that is over"
         ),
         equivalent_loss(
             insert_generation, barrier, because="the state before has no barrier that could pass"
@@ -889,7 +904,7 @@ class TopologyChange(Machine):
         equivalent_loss(
             fail_barrier,
             barrier,
-            because="nobody has sent anything to the newcomer that a barrier would wait for",
+            because="nobody has sent anything to the newcomer for which a barrier would wait",
         ),
         equivalent_loss(finish, barrier, because=JOINS_ONCE),
         equivalent_loss(finish_rollback, barrier, because=JOINS_ONCE),
@@ -908,13 +923,13 @@ class TopologyChange(Machine):
             because="a coordinator that knows all that its predecessor knew does no harm",
         ),
         equivalent_loss(
-            finish_migration, pending, because="at rest nobody asks which node is pending"
+            finish_migration, pending, because="at rest it does not matter which node is pending"
         ),
         equivalent_value(
-            UNUSED_STAGES, lambda stage: stage.writes, because="no tablet comes to this stage here"
+            UNUSED_STAGES, lambda stage: stage.writes, because="no tablet enters this stage here"
         ),
         equivalent_value(
-            UNUSED_STAGES, lambda stage: stage.reads, because="no tablet comes to this stage here"
+            UNUSED_STAGES, lambda stage: stage.reads, because="no tablet enters this stage here"
         ),
         equivalent_value(OF_OTHERS, lambda state: state.writes, because=NOT_ENTERED),
         equivalent_value(OF_OTHERS, lambda state: state.reads, because=NOT_ENTERED),
@@ -923,12 +938,12 @@ class TopologyChange(Machine):
         equivalent_value(
             (T.join_group0, COMMIT),
             lambda state: state.writes,
-            because="rows that the newcomer gets before it has to are streamed to it again",
+            because="rows that reach the newcomer too early are streamed to it again",
         ),
         equivalent_value(
             (NULL, T.join_group0, T.tablet_migration),
             lambda state: state.barrier,
-            because="a barrier too many does no harm: the next state begins without",
+            because="one more barrier does no harm: the next state starts without one",
         ),
         equivalent_value(
             tuple(T),
@@ -940,11 +955,13 @@ class TopologyChange(Machine):
     )
 
     beyond_the_default_scope = unexercised(
-        never_happens(finish_rollback, because="a join is given up where there are `failures`"),
+        never_happens(
+            finish_rollback, because="a join is given up only where there are `failures`"
+        ),
         vacuous(
             CdcPublication.a_node_that_left_has_no_tokens_in_the_ring,
             CdcPublication.joins_are_undone_when_something_has_failed,
-            because="a join is given up where there are `failures`",
+            because="a join is given up only where there are `failures`",
         ),
         vacuous(
             CdcPublication.one_topology_change_at_a_time,

@@ -82,7 +82,7 @@ class DesignDocuments(Machine):
 
     definition = per(DesignDocument, optional(Definition))  # in the metadata file `master.couch.1`
     files: SetVar[File] = set_of(File)
-    rows = per(File, optional(Definition))  # the definition of which the file has the rows
+    rows = per(File, optional(Definition))  # the definition whose rows the file has
     groups: SetVar[File] = set_of(File)  # whose group server runs
     asked: OptionalVar[Definition] = optional(Definition)  # the definition when the query came
     reading: OptionalVar[File] = optional(File)  # the file that the query has open
@@ -156,7 +156,7 @@ class DesignDocuments(Machine):
         require(self.reading.is_some(), "a query reads a file")
         self._end_query()
 
-    # -- what recurs -------------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------------
 
     def _names(
         self, file: Term[File], _d: Term[DesignDocument], definition: Term[Definition]
@@ -266,7 +266,7 @@ class DesignDocuments(Machine):
     def what_is_built_can_be_queried(
         self, d: Term[DesignDocument], definition: Term[Definition], file: Term[File]
     ) -> Bool:
-        """004: a server "can hold many design documents": each is queried, whatever becomes of the others."""
+        """004: a server "can hold many design documents": each is queried, whatever happens to the others."""
         built = (self.definition[d] == definition) & (self.rows[file] == definition)
         return built & self.reading.is_none()
 
@@ -279,7 +279,7 @@ class DesignDocuments(Machine):
 
     @accepts(delete)
     def definitions_are_deleted_under_queries(self, d: Term[DesignDocument]) -> Bool:
-        """The same of a design document that is deleted."""
+        """The same for a design document that is deleted."""
         return self.reading.is_some() & self.definition[d].is_some()
 
     @accepts(build)
@@ -326,7 +326,7 @@ class DesignDocuments(Machine):
         """Every query ends, also on the file of a definition that was changed."""
         return leads_to(self.reading.is_some(), self.reading.is_none())
 
-    # -- what no promise can tell ------------------------------------------------------------------------
+    # -- harmless changes --------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_loss(delete, definition, because=CLIENTS),
@@ -341,6 +341,6 @@ class DesignDocuments(Machine):
         equivalent_replacement(
             ask, "ended becomes", because="how queries end is noted for the promise alone"
         ),
-        equivalent_loss(answer, asked, because="the next query asks anew"),
+        equivalent_loss(answer, asked, because="the next query asks again"),
         equivalent_drop(answer, "a query reads a file", because="without one nothing ends"),
     )

@@ -1,8 +1,9 @@
-"""Compaction of an index: its trees are rebuilt in a new file, and catch up with the updater before the switch.
+"""Compaction of an index: its trees are rebuilt in a new file, which catches up with the updater before the switch.
 
-The index file is append only, so that its fragmentation grows with every batch of the updater. The compactor
-copies an earlier snapshot. What the updater writes meanwhile it applies from the sort record files that the
-updater keeps for it. Roots are offsets in a file: those of the old file are nothing in the new one.
+The index file is append only, so its fragmentation grows with every batch of the updater. The
+compactor rewrites the trees of an earlier snapshot, and then applies what the updater has written
+in the meantime, from the sort record files that the updater keeps for it. A root is an offset in
+one file: the old file's mean nothing in the new one.
 """
 
 from __future__ import annotations
@@ -70,31 +71,31 @@ CLIENT = Actor("client")
 UPDATER = Actor("updater")
 CLEANER = Actor("cleaner")
 COMPACTOR = Actor("compactor")
-THRESHOLD = 2  # batches that are appended to a file until it is compacted
+THRESHOLD = 2  # batches that are appended to a file before it is compacted
 BATCHES = 2  # whose sort record files may wait for the compactor
 
 
-TOO_EARLY = "to compact too early is work for nothing: index-triggers"
-CLEAN_ALREADY = "the cleaner finds what is clean already"
-REMOVED = "nobody reads a file that is removed"
-ANEW = "the next one copies anew"
+TOO_EARLY = "compacting too early only wastes work: index-triggers has that"
+CLEAN_ALREADY = "the cleaner would find the rows already removed"
+REMOVED = "nobody reads a removed file"
+COPIED_AGAIN = "the next compactor copies the trees again"
 
 
 class FileNumber(Entity, scope=3, ring=True):
     """The number at the end of an index file's name: `main_….view.1`, then `.view.2`.
 
-    The numbers of a check come again: after the last comes the first, of which the file is removed by then.
+    A check reuses its numbers: after the last comes the first, whose file has been removed by then.
     """
 
 
 class Compactor(Enum):
-    """How far the compactor is."""
+    """How far the compactor has got."""
 
     none = auto()
     copying = auto()
     catching_up = auto()
     complete = auto()  # the new file has its header
-    renamed = auto()  # it has the next number
+    renamed = auto()  # the new file has the next number
 
 
 class Batch(Record):
@@ -105,12 +106,13 @@ class Batch(Record):
 
 
 class IndexCompaction(Machine):
-    """An index whose file is compacted while its updater, its cleaner and the cluster manager go on.
+    """An index whose file is compacted while its updater, its cleaner and the cluster manager carry on.
 
-    Under `seed` the switch waits for the updater: the compactor repeats "until the updater completes all
-    batch of updates". Under `couchbase` the updater is stopped for the switch, and goes on in the new file.
+    Under `seed` the switch waits for the updater: the compactor repeats "until the updater
+    completes all batch of updates". Under `couchbase` the updater is stopped for the switch, and
+    continues in the new file.
 
-    A partition that is still in cleanup is not added again here: `partition-states` has what then happens.
+    A partition that is still in cleanup is not added again here: `partition-states` covers that.
     """
 
     release = profiles(SEED, COUCHBASE)
@@ -127,23 +129,23 @@ class IndexCompaction(Machine):
     # the group process
     state = per(Partition, one_of(PartitionState, init=PartitionState.active))
     seqs = per(Partition, number(0, LAST_SEQ))  # as the last header says
-    file: OneVar[FileNumber] = one_of(FileNumber, init=FileNumber.first)  # that it has open
-    # the file they are offsets in
+    file: OneVar[FileNumber] = one_of(FileNumber, init=FileNumber.first)  # the one it has open
+    # the file that the roots are offsets in
     roots: OneVar[FileNumber] = one_of(FileNumber, init=FileNumber.first)
     # the files
     there = per(FileNumber, flag(), init=lambda file: file.is_first)
-    rows = per(FileNumber, per(Partition, number(0, LAST_SEQ)))  # of the documents up to here
+    rows = per(FileNumber, per(Partition, number(0, LAST_SEQ)))  # of documents up to this number
     fragmentation: NumberVar = number(0, THRESHOLD)
     unreadable: FlagVar = history(flag())  # headers have been lost
     # the updater
-    # the file it writes; none: it does not run
+    # the file it writes to; none if it does not run
     updating: OptionalVar[FileNumber] = optional(FileNumber)
-    written = queue(Batch, 1)  # a batch that the group has not taken over
+    written = queue(Batch, 1)  # a batch that the group has not taken over yet
     # the compactor
     compactor: OneVar[Compactor] = one_of(Compactor, init=Compactor.none)
     snapshot = per(Partition, number(0, LAST_SEQ))  # the rows in the header that it has read
     copied = per(Partition, number(0, LAST_SEQ))  # the rows in the new file
-    sort_files = queue(Batch, BATCHES)  # that the updater keeps for it
+    sort_files = queue(Batch, BATCHES)  # those that the updater keeps for it
 
     @action(by=CLIENT, spends=writes)
     def write(self, p: Term[Partition]) -> None:
@@ -155,19 +157,19 @@ class IndexCompaction(Machine):
 
     @action(by=MANAGER, spends=requests)
     def set_active(self, p: Term[Partition]) -> None:
-        """The partition is to be indexed and queried: a new one from the beginning."""
-        self._adds(p)
+        """The partition is to be indexed and queried; a new one is indexed from the beginning."""
+        self._is_not_in_cleanup(p)
         self.state[p] = PartitionState.active
 
     @action(by=MANAGER, spends=requests)
     def set_passive(self, p: Term[Partition]) -> None:
-        """The partition is to be indexed, not queried. Workers do not care which of both it is."""
-        self._adds(p)
+        """The partition is to be indexed, but not queried. To workers, active and passive are the same."""
+        self._is_not_in_cleanup(p)
         self.state[p] = PartitionState.passive
 
     @action(by=MANAGER, spends=requests)
     def set_cleanup(self, p: Term[Partition]) -> None:
-        """The partition is to be removed: workers that know it are stopped."""
+        """The partition is to be removed: workers that know of it are stopped."""
         require(self._is_indexed(p), "partition is active or passive")
         self.leave(p)
 
@@ -175,7 +177,7 @@ class IndexCompaction(Machine):
 
     @action(fair=WEAK)
     def start_updater(self) -> None:
-        """The index is behind: an updater starts with the roots of the group."""
+        """The index is behind: an updater starts from the roots that the group has."""
         self._is_not_switching()
         require(self.updating.is_none(), "updater does not run")
         require(some(self._is_behind(p) for p in Partition), "index is behind")
@@ -192,7 +194,9 @@ class IndexCompaction(Machine):
 
     @action(fair=WEAK)
     def take_over(self, p: Term[Partition]) -> None:
-        """The group has the new roots and writes a header. If a compactor exists, the sort files are kept for it."""
+        """The group takes over the new roots and writes a header. The sort record files are kept
+        for a compactor, if any.
+        """
         require(self.has_written(p), "updater has written a batch")
         newer, written_to = self.written.head.seq, self.updating.or_else(self.file)
         self.written.drop_head()
@@ -204,7 +208,7 @@ class IndexCompaction(Machine):
 
     @action(fair=WEAK)
     def finish_updater(self) -> None:
-        """The updater has come to the end of all partitions."""
+        """The updater has reached the end of every partition."""
         require(self.updating.is_some(), "updater runs")
         require(~some(self._is_behind(p) for p in Partition), "nothing is left to index")
         self.updating = None
@@ -213,7 +217,7 @@ class IndexCompaction(Machine):
 
     @action(by=CLEANER, fair=WEAK)
     def clean(self, p: Term[Partition]) -> None:
-        """The rows of a partition in cleanup are removed; the cleaner works alone."""
+        """The rows of a partition in cleanup are removed, while neither updater nor compactor runs."""
         require(self.state[p] == PartitionState.cleanup, "partition is in cleanup")
         require(self.updating.is_none(), "updater does not run")
         require(self.compactor == Compactor.none, "compactor does not run")
@@ -224,7 +228,7 @@ class IndexCompaction(Machine):
 
     @action(by=COMPACTOR, fair=WEAK)
     def start_compactor(self) -> None:
-        """The fragmentation exceeds the threshold: the compactor reads the last header, and creates a file."""
+        """The fragmentation exceeds the threshold: the compactor reads the last header and creates a file."""
         require(self._is_fragmented(), "fragmentation exceeds the threshold")
         require(self.compactor == Compactor.none, "compactor does not run")
         require(
@@ -265,7 +269,7 @@ class IndexCompaction(Machine):
 
     @action(fair=WEAK)
     def rename_file(self) -> None:
-        """The new file gets the next number: it is the index's from now on, if the process dies, too."""
+        """The new file gets the next number: from now on it is the index file, even if the process dies."""
         require(self._is_complete(), "the new file is complete")
         new = self.file.next
         self.compactor = Compactor.renamed
@@ -275,7 +279,7 @@ class IndexCompaction(Machine):
 
     @action(fair=WEAK)
     def switch_file(self) -> None:
-        """The group process goes over to the new file."""
+        """The group process switches to the new file."""
         require(self.compactor == Compactor.renamed, "the new file has its number")
         new = self.file.next
         self.file = new
@@ -296,33 +300,33 @@ class IndexCompaction(Machine):
 
     @action(spends=crashes)
     def crash(self, f: Term[FileNumber]) -> None:
-        """The group process dies with its workers; it opens the file with the highest number."""
+        """The group process dies with its workers, restarts, and opens the file with the highest number."""
         self._open(f)
 
     @action(spends=lost_headers)
     def lose_headers(self, f: Term[FileNumber]) -> None:
-        """It dies, and no header but the first of the file is valid: the index is built again."""
+        """It dies, and only the first header of the file is still valid: the index is built again."""
         self._open(f)
         self.unreadable = True
         for p in Partition:
             self.seqs[p] = self._first_seq(p)
             self.rows[f][p] = 0
 
-    # -- what recurs -------------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------------
 
     def leave(self, p: Term[Partition]) -> None:
-        """The partition is in cleanup, and workers that know it are stopped."""
+        """The partition goes into cleanup, and workers that know of it are stopped."""
         self.state[p] = PartitionState.cleanup
         self.seqs[p] = 0
         self.stop_workers()
 
     def stop_workers(self) -> None:
-        """What they do would be of another index."""
+        """Their work would belong to an index with other partitions."""
         require(self.compactor != Compactor.renamed, "the new file is not the index's yet")
         self._stop_updater()
         self._stop_compactor()
 
-    def _adds(self, p: Term[Partition]) -> None:
+    def _is_not_in_cleanup(self, p: Term[Partition]) -> None:
         require(self.state[p] != PartitionState.cleanup, "partition is clean")
 
     def _is_not_switching(self) -> None:
@@ -336,15 +340,15 @@ class IndexCompaction(Machine):
         return self._is_indexed(p) & (self.seqs[p] < self.source[p])
 
     def has_written(self, p: Term[Partition]) -> Bool:
-        """The updater has appended a batch of the partition that no header names yet."""
+        """The updater has appended a batch of the partition that no header covers yet."""
         return ~self.written.is_empty() & (self.written.head.partition == p)
 
     def rows_of(self, p: Term[Partition]) -> Number:
-        """The rows of a partition that a walk from the group's roots finds in its file."""
+        """The rows of a partition that a walk down from the group's roots finds in its file."""
         return choose(self.roots == self.file, self.rows[self.file][p], 0)
 
     def _is_fragmented(self) -> Bool:
-        """What the trees of the file have in them is less than the file by more than the threshold."""
+        """The file is larger than the data in its trees by more than the threshold."""
         return self.fragmentation >= THRESHOLD
 
     def _is_sent_sort_files(self) -> Bool:
@@ -361,17 +365,17 @@ class IndexCompaction(Machine):
 
     def _keep_sort_file(self, p: Term[Partition], seq: Number) -> None:
         kept = self.sort_files.appended(Batch(partition=p, seq=seq))
-        self.sort_files = choose(self._is_told(), kept, self.sort_files)
+        self.sort_files = choose(self._is_aware_of_compactor(), kept, self.sort_files)
 
-    def _is_told(self) -> Bool:
-        """The updater is "made aware of compactor execution"."""
+    def _is_aware_of_compactor(self) -> Bool:
+        """The updater is "made aware of compactor execution": it keeps the files from then on."""
         return self.compactor != Compactor.none
 
     def _has_caught_up(self) -> None:
         require(self.sort_files.is_empty(), "no sort record file is left")
 
     def _stop_updater(self) -> None:
-        """What it has written and nobody has taken over is written again."""
+        """A batch that it has written, and that nobody has taken over, will be written again."""
         self.updating = None
         self.written.clear()
 
@@ -379,7 +383,7 @@ class IndexCompaction(Machine):
         self._stop_updater()
 
     def _stop_compactor(self) -> None:
-        """It will start again; what there is of its new file is of no use, nor are the sort files."""
+        """It will start over: what it has of the new file is useless, and so are the sort record files."""
         self.compactor = Compactor.none
         self._forget_sort_files()
         self._forget_copy()
@@ -393,7 +397,7 @@ class IndexCompaction(Machine):
             self.copied[p] = 0
 
     def _take_over_state(self, p: Term[Partition]) -> None:
-        """The states of today, not of the snapshot; what was to be cleaned up is not in the new file."""
+        """The current states, not those of the snapshot; a partition in cleanup has no rows in the new file."""
         gone = self.state[p] == PartitionState.cleanup
         self.state[p] = choose(gone, PartitionState.not_present, self.state[p])
 
@@ -410,37 +414,40 @@ class IndexCompaction(Machine):
         self._stop_compactor()
 
     def _first_seq(self, _p: Term[Partition]) -> Number | int:
-        """What the first header of a file says: the file is empty, whatever index it replaces."""
+        """The first header of a file says that nothing is indexed, whatever index the file replaces."""
         return 0
 
     # -- promises ----------------------------------------------------------------------------------------
 
     @invariant
-    def the_roots_are_of_the_file(self) -> Bool:
-        """004: "From the header, we can locate the the file offset position from which we can read the root
-        node": the group's roots are offsets in the file that it has open.
+    def the_roots_are_offsets_in_the_open_file(self) -> Bool:
+        """004: "From the header, we can locate the the file offset position from which we can read
+        the root node": the group's roots are offsets in the file that it has open.
         """
         return self.roots == self.file
 
     @invariant
     def an_index_has_the_rows_of_its_sequence_numbers(self, p: Term[Partition]) -> Bool:
-        """004: "Unless newly created btrees are up to date with the current index, we cannot switch": a query
-        finds the rows of the documents up to the sequence number that the header has of their partition.
+        """004: "Unless newly created btrees are up to date with the current index, we cannot
+        switch": a query finds the rows of every document up to the sequence number that the header
+        has for its partition.
         """
         return self._is_indexed(p).implies(self.rows_of(p) == self.seqs[p])
 
     @step_property
     def what_is_indexed_is_found_again(self, after: Self, p: Term[Partition]) -> Bool:
-        """004: of the current file "build a new btree in the new file": neither a compaction nor a restart begins with an
-        empty index, unless its headers are lost.
+        """004: "For each btree from the current index file, iterate over all nodes and build a new
+        btree in the new file": neither a compaction nor a restart begins with an empty index,
+        unless the headers are lost.
         """
         stays = self._is_indexed(p) & after._is_indexed(p) & ~after.unreadable
         return stays.implies(after.rows_of(p) >= self.rows_of(p))
 
     @step_property
     def trees_are_copied_once(self, after: Self) -> Bool:
-        """004: "Immediately after view compactor rewrites the current btrees to a new file, it will start performing delta changes
-        application": what comes meanwhile is applied to the copy, which is not made anew for it.
+        """004: "Immediately after view compactor rewrites the current btrees to a new file, it will
+        start performing delta changes application": what is written in the meantime is applied to
+        the copy; the trees are not copied again for it.
         """
         copies = self.compactor != Compactor.none
         return (copies & (after.compactor == Compactor.copying)).implies(
@@ -448,14 +455,16 @@ class IndexCompaction(Machine):
         )
 
     @step_property
-    def a_file_is_as_fragmented_as_it_is(self, after: Self) -> Bool:
-        """004: fragmentation is that of the file: it is gone with the file, and not when a compactor starts, or stops."""
+    def fragmentation_falls_only_with_a_new_file(self, after: Self) -> Bool:
+        """004: "the fragmentation in the index file" is the file's: it falls with a new file, not
+        when a compactor starts or stops.
+        """
         less = after.fragmentation < self.fragmentation
         return less.implies(self._switches(after))
 
     @invariant
     def what_is_indexed_is_on_disk(self, p: Term[Partition]) -> Bool:
-        """Whenever the process dies, also during a switch, there is a file with what was indexed (MB-15274)."""
+        """Whenever the process dies, even during a switch, some file has what was indexed (MB-15274)."""
         kept = some(self.there[f] & (self.rows[f][p] >= self.seqs[p]) for f in FileNumber)
         return self._is_indexed(p).implies(kept)
 
@@ -467,9 +476,9 @@ class IndexCompaction(Machine):
 
     @step_property
     def updates_and_compactions_go_on_together(self, after: Self) -> Bool:
-        """004: "We cannot stop the view engine updates from happening. While doing the compaction, new changes would be
-        happening": a compaction that begins stops no updater, an updater that starts no compactor, and none is given up as it
-        writes, however much.
+        """004: "We cannot stop the view engine updates from happening. While doing the compaction,
+        new changes would be happening": starting a compaction stops no updater, starting an updater
+        stops no compactor, and no compaction is given up because of what the updater writes.
         """
         compacts = (self.compactor == Compactor.none) & (after.compactor != Compactor.none)
         starts = self.updating.is_none() & after.updating.is_some()
@@ -483,14 +492,15 @@ class IndexCompaction(Machine):
 
     @invariant
     def sort_files_are_kept_for_a_compactor(self) -> Bool:
-        """004: "If a compactor process exists, the updater will not remove the sort record files": else it removes them, and
-        so those of a compactor that was stopped.
+        """004: "If a compactor process exists, the updater will not remove the sort record files":
+        without one it removes them, including those that were kept for a compactor that was
+        stopped.
         """
         return (self.compactor == Compactor.none).implies(self.sort_files.is_empty())
 
     @step_property
     def a_switch_changes_no_state(self, after: Self, p: Term[Partition]) -> Bool:
-        """004: the view engine "just performs such requests": what is active or passive stays so (MB-7702)."""
+        """004: the view engine "just performs such requests": a switch makes nothing active or passive (MB-7702)."""
         stays = self._switches(after) & self._is_indexed(p)
         return stays.implies(after.state[p] == self.state[p])
 
@@ -516,13 +526,15 @@ class IndexCompaction(Machine):
     @lemma
     @liveness
     def the_previous_file_is_removed(self, f: Term[FileNumber]) -> LeadsTo:
-        """004: the group process switches "to the new index file and previous one is removed". A lemma: that can be done at once."""
+        """004: the group process "will switch to the new index file and previous one is removed". A
+        lemma: it can be removed at once.
+        """
         left = self.there[f] & (self.file != f)
         return leads_to(left, ~left)
 
     @liveness
     def the_index_catches_up(self, p: Term[Partition]) -> LeadsTo:
-        """004: "We cannot stop the view engine updates from happening"; active and passive are indexed."""
+        """004: "We cannot stop the view engine updates from happening"; active and passive partitions catch up."""
         there = self.state[p].any_of(PartitionState.active, PartitionState.passive)
         behind = there & (self.rows_of(p) < self.source[p])
         return leads_to(behind, ~behind)
@@ -535,39 +547,41 @@ class IndexCompaction(Machine):
 
     @accepts(write)
     def documents_change_at_any_time(self, p: Term[Partition]) -> Bool:
-        """004: "While doing the compaction, new changes would be happening": no document waits for it."""
+        """004: "While doing the compaction, new changes would be happening": no document waits for its end."""
         return self.source[p] < LAST_SEQ
 
     @accepts(set_active)
     def partitions_are_added_while_it_compacts(self, p: Term[Partition]) -> Bool:
-        """004: the view engine "just performs such requests", also while a compaction is going on, but for the switch."""
+        """004: the view engine "just performs such requests", even during a compaction, except for the switch."""
         switches = self.compactor.any_of(Compactor.complete, Compactor.renamed)
         return (self.state[p] != PartitionState.cleanup) & ~switches
 
     @accepts(set_passive)
     def partitions_are_handed_over_while_it_compacts(self, p: Term[Partition]) -> Bool:
-        """The same of a partition that is to be passive, as one is that moves here, or away."""
+        """The same for a partition that is to be passive, such as one that is being moved to this node."""
         switches = self.compactor.any_of(Compactor.complete, Compactor.renamed)
         return (self.state[p] != PartitionState.cleanup) & ~switches
 
     @accepts(set_cleanup)
     def partitions_are_removed_while_it_compacts(self, p: Term[Partition]) -> Bool:
-        """The same of a partition that is to be removed, but for the switch itself."""
+        """The same for a partition that is to be removed, except during the switch itself."""
         there = self.state[p].any_of(PartitionState.active, PartitionState.passive)
         return there & ~self.compactor.any_of(Compactor.complete, Compactor.renamed)
 
     @accepts(clean)
     def partitions_are_cleaned_up_while_documents_change(self, p: Term[Partition]) -> Bool:
-        """004: a partition in cleanup "will be removed during the next cleanup cycle": when neither updater nor compactor
-        is at work, whatever else there is to index, and whichever file is still to be removed.
+        """004: a partition in cleanup "will be removed during the next cleanup cycle": once neither
+        updater nor compactor runs, whatever is left to index, and whichever file is still to be
+        removed.
         """
         alone = self.updating.is_none() & (self.compactor == Compactor.none)
         return (self.state[p] == PartitionState.cleanup) & alone
 
     @accepts(start_compactor)
     def compactions_start_while_it_is_updated(self) -> Bool:
-        """004: the "view engine always server requests and updates can happen to the index file anytime": a compaction does
-        not wait for a time without. What is to be cleaned up, in this file or of the last one, may come first.
+        """004: the "view engine always server requests and updates can happen to the index file
+        anytime": a compaction does not wait until there are none. Cleanup, and the removal of the
+        previous file, may come first.
         """
         idle = (self.compactor == Compactor.none) & (self.fragmentation == THRESHOLD)
         cleaned = every(self.state[p] != PartitionState.cleanup for p in Partition)
@@ -576,37 +590,39 @@ class IndexCompaction(Machine):
 
     @accepts(copy)
     def trees_are_copied_while_it_is_updated(self) -> Bool:
-        """004: "While doing the compaction, new changes would be happening to the current index file": they are, and the
-        compactor does not wait until they are not.
+        """004: "While doing the compaction, new changes would be happening to the current index
+        file": the compactor does not wait until there are none.
         """
         return self.compactor == Compactor.copying
 
     @accepts(complete)
     def compactions_are_completed_immediately(self) -> Bool:
-        """004: the compactor repeats this "until the updater completes all batch of updates. Immediately after that" it is
-        done: with no more sort record files, whatever is written of documents since.
+        """004: "Compactor repeats this process until the updater completes all batch of updates.
+        Immediately after that" it is done: when no sort record file is left, whatever has changed
+        in documents since.
         """
         caught_up = (self.compactor == Compactor.catching_up) & self.sort_files.is_empty()
         return caught_up & self.updating.is_none()
 
     @accepts(remove_previous)
     def previous_files_are_removed_at_once(self, f: Term[FileNumber]) -> Bool:
-        """004: the group process "will switch to the new index file and previous one is removed": whatever there is to index, or
-        to clean up, of which there may be no end.
+        """004: the group process "will switch to the new index file and previous one is removed":
+        whatever is left to index or to clean up, which may never end.
         """
         return self.there[f] & (f.next == self.file)
 
     @lemma
     @accepts(switch_file)
     def files_are_switched_immediately(self) -> Bool:
-        """004: "compactor instructs design doc group server to switch its index file to new compacted index file": which does
-        so, whichever partitions it has, and in whichever states. A lemma: everything else waits for the switch.
+        """004: "compactor instructs design doc group server to switch its index file to new
+        compacted index file": it does so, whatever partitions it has, and in whatever states. A
+        lemma: everything else waits for the switch.
         """
         return self.compactor == Compactor.renamed
 
     @accepts(start_updater)
     def updates_start_while_it_compacts(self, p: Term[Partition]) -> Bool:
-        """004: "We cannot stop the view engine updates from happening": but for the switch itself."""
+        """004: "We cannot stop the view engine updates from happening", except for the switch itself."""
         there = self.state[p].any_of(PartitionState.active, PartitionState.passive)
         behind = there & (self.seqs[p] < self.source[p])
         before = self.compactor.any_of(Compactor.none, Compactor.copying, Compactor.catching_up)
@@ -614,8 +630,8 @@ class IndexCompaction(Machine):
 
     @sometimes
     def partitions_become_active_while_it_copies(self, after: Self, p: Term[Partition]) -> Bool:
-        """004: the view engine "just performs such requests": one that was passive is queried from then on, and not when the
-        compaction is done.
+        """004: the view engine "just performs such requests": one that was passive is queried from
+        then on, not only after the compaction.
         """
         becomes = after.state[p] == PartitionState.active
         passive = self.state[p] == PartitionState.passive
@@ -623,8 +639,9 @@ class IndexCompaction(Machine):
 
     @sometimes
     def updates_go_on_while_it_copies(self, after: Self) -> Bool:
-        """004: "While doing the compaction, new changes would be happening to the current index file": the updater "sends a
-        message to the compactor with the list of sort record files", of several batches.
+        """004: "While doing the compaction, new changes would be happening to the current index
+        file": the updater "sends a message to the compactor with the list of sort record files",
+        and does so for several batches.
         """
         several = ~self.sort_files.is_empty() & after._took_over(self)
         return several & (self.compactor == Compactor.copying)
@@ -635,23 +652,29 @@ class IndexCompaction(Machine):
     def _switches(self, after: Self) -> Bool:
         return after.file != self.file
 
-    # -- what no promise can tell ------------------------------------------------------------------------
+    # -- harmless changes --------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_replacement(write, "source[p] becomes", because="what clients write is theirs"),
         equivalent_drop(
             set_cleanup,
             "partition is active or passive",
-            because="what is not there is clean in no time",
+            because="a partition without rows is cleaned up at once",
         ),
         equivalent_drop(
-            start_updater, "updater does not run", because="an updater that starts again goes on"
+            start_updater,
+            "updater does not run",
+            because="an updater that is started again carries on",
         ),
         equivalent_loss(
-            take_over, roots, because="an updater that every switch stops has the group's own roots"
+            take_over,
+            roots,
+            because="every switch stops the updater, so that its roots are always the group's",
         ),
         equivalent_drop(
-            finish_updater, "updater runs", because="an updater that does not run has ended"
+            finish_updater,
+            "updater runs",
+            because="an updater that does not run has already finished",
         ),
         equivalent_drop(
             clean,
@@ -666,12 +689,16 @@ class IndexCompaction(Machine):
         ),
         equivalent_replacement(take_over, "fragmentation becomes: 2 for 1", because=TOO_EARLY),
         equivalent_replacement(
-            switch_file, "fragmentation becomes", because="what was applied to a copy has left some"
+            switch_file,
+            "fragmentation becomes",
+            because="applying sort record files leaves some fragmentation in the copy",
         ),
         equivalent_loss(switch_file, sort_files, because="none is left"),
         equivalent_loss(_take_over_state, state, because=CLEAN_ALREADY),
         equivalent_replacement(_take_over_state, "not_present for cleanup", because=CLEAN_ALREADY),
-        equivalent_drop(remove_previous, "it is there", because="what is gone stays gone"),
+        equivalent_drop(
+            remove_previous, "it is there", because="removing a file twice changes nothing"
+        ),
         equivalent_loss(_remove, rows, because=REMOVED),
         equivalent_replacement(_remove, "becomes: 1 for 0", because=REMOVED),
         equivalent_loss(
@@ -680,8 +707,8 @@ class IndexCompaction(Machine):
             written,
             because="a batch that is written again is the same batch",
         ),
-        equivalent_loss(_forget_copy, snapshot, copied, because=ANEW),
-        equivalent_replacement(_forget_copy, because=ANEW),
+        equivalent_loss(_forget_copy, snapshot, copied, because=COPIED_AGAIN),
+        equivalent_replacement(_forget_copy, because=COPIED_AGAIN),
         *(
             equivalent_value(paused, lambda state: state.indexed, because="nothing is paused here")
             for paused in (PartitionState.active_unindexable, PartitionState.passive_unindexable)

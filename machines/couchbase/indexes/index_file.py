@@ -1,8 +1,8 @@
-"""The file of an index: nodes and headers are appended, and what a crash leaves is found from the end backwards.
+"""The file of an index: nodes and headers are appended, and after a crash the last valid header is looked for backwards.
 
-A changed node is appended with all its parents up to the root; then a header that has the root's offset. So the
-file has many instances of the tree, one a header. What was not synced when the process died may be there or not,
-each block by itself, and half of it.
+A changed node is appended with all its parents up to the root, and then a header with the root's
+offset. So the file contains many instances of the tree, one for each header. Each block that was
+not synced when the process died may be on disk, missing, or torn.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ DISK = Actor("disk")
 WRITER = Actor("writer")
 BLOCKS = 8
 LAST_ROWS = 2
-FOR_THE_PROMISE = "what clients know is remembered for the promise alone"
+FOR_THE_PROMISE = "what clients know is recorded only for the promise"
 
 Offset = Annotated[Number, between(1, BLOCKS)]
 
@@ -71,7 +71,7 @@ class Leaf(Enum):
 
 
 class Kind(States):
-    """What a block of the file is, and whether its first byte is non-zero."""
+    """What a block of the file contains, and whether its first byte is non-zero."""
 
     nothing = False
     kv_node = False
@@ -83,18 +83,18 @@ class Kind(States):
 
 
 class Block(Record):
-    """A block, at the offset at which it was appended. Offset 0 is no block's: no node, an empty tree."""
+    """A block, at the offset where it was appended. No block is at offset 0: it stands for no node, or an empty tree."""
 
     kind = one_of(Kind, init=Kind.nothing)
-    torn = flag()  # only a part of it is on disk: the checksum is wrong
-    rows = number(0, LAST_ROWS)  # of a KV-node: what it has of its documents
+    torn = flag()  # only part of it is on disk: the checksum is wrong
+    rows = number(0, LAST_ROWS)  # of a KV-node: how many rows it has
     left = number(0, BLOCKS)  # of a root
     right = number(0, BLOCKS)
     root = number(0, BLOCKS)  # of a header
 
 
 class Writer(Enum):
-    """How far a bulk insert is, or the recovery after a crash."""
+    """How far a bulk insert has got, or the recovery after a crash."""
 
     idle = auto()
     node_appended = auto()
@@ -106,10 +106,11 @@ class Writer(Enum):
 
 
 class IndexFile(Machine):
-    """One tree in one file, which is changed and recovered.
+    """One tree in one file, through bulk inserts, crashes and recoveries.
 
-    There is no profile. The document does not say when the file is synced: here it is before a header, of all
-    that the header reaches, and before the insert is acknowledged.
+    There is no profile. The document does not say when the file is synced: here all blocks that a
+    header reaches are synced before it is appended, and the header before the insert is
+    acknowledged.
     """
 
     inserts = budget(2, doc="bulk inserts, each into one node")
@@ -121,18 +122,18 @@ class IndexFile(Machine):
     end: NumberVar = number(0, BLOCKS)  # the last block of the file
     synced: NumberVar = number(0, BLOCKS)  # up to here a crash loses nothing
     writer: OneVar[Writer] = one_of(Writer, init=Writer.idle)
-    header: NumberVar = number(0, BLOCKS)  # the one that is in use; 0: none yet
+    header: NumberVar = number(0, BLOCKS)  # the offset of the one in use; 0: none yet
     changing: OneVar[Leaf] = one_of(Leaf, init=Leaf.left)
     node: NumberVar = number(0, BLOCKS)  # the new node, and the new root
     root: NumberVar = number(0, BLOCKS)
-    # to clients: what was acknowledged, or returned to a query
+    # to clients: rows that were acknowledged, or returned to a query
     known = per(Leaf, number(0, LAST_ROWS))
 
     # -- a bulk insert -----------------------------------------------------------------------------------
 
     @action(by=WRITER, spends=inserts)
     def append_node(self, leaf: Term[Leaf]) -> None:
-        """A node is changed: its new version is appended, the old one stays where it is."""
+        """A node changes: its new version is appended, and the old one stays where it is."""
         require(self.writer == Writer.idle, "the file is open, no insert runs")
         bounded(self.end + 4 <= BLOCKS, "there is room for three blocks")
         rows = self._rows(self.header, leaf)
@@ -158,14 +159,14 @@ class IndexFile(Machine):
 
     @action(by=WRITER, fair=WEAK)
     def sync_nodes(self) -> None:
-        """The nodes are on disk."""
+        """The nodes are synced to disk."""
         require(self.writer == Writer.root_appended, "the root is appended")
         self.writer = Writer.nodes_synced
         self.synced = self.end
 
     @action(by=WRITER, fair=WEAK)
     def append_header(self) -> None:
-        """The header has the offset of the new root; it is the one block with a first byte that is not zero."""
+        """The header has the offset of the new root; no other kind of block has a non-zero first byte."""
         require(self._may_append_header(), "the nodes are on disk")
         at = self._next()
         self.writer = Writer.header_appended
@@ -174,7 +175,7 @@ class IndexFile(Machine):
 
     @action(by=WRITER, fair=WEAK)
     def acknowledge(self) -> None:
-        """The header is on disk, too: the group process has the new snapshot, and the insert is done."""
+        """The header is synced, too: the group process has the new snapshot, and the insert is done."""
         require(self.writer == Writer.header_appended, "the header is appended")
         self._sync_header()
         self.writer = Writer.idle
@@ -184,7 +185,7 @@ class IndexFile(Machine):
 
     @action(by=CLIENT)
     def query(self, leaf: Term[Leaf]) -> None:
-        """A query walks down the tree from the header that is in use, whatever is being appended."""
+        """A query walks down the tree from the header in use, whatever is being appended."""
         require(~self._is_starting(), "the file is open")
         self.known[leaf] = self._rows(self.header, leaf)
 
@@ -192,26 +193,26 @@ class IndexFile(Machine):
 
     @action(spends=crashes)
     def crash(self) -> None:
-        """The process dies; what it had in memory is gone."""
+        """The process dies and loses what it had in memory."""
         require(self.writer != Writer.down, "process is up")
         self.writer = Writer.down
         self._forget_insert()
 
     @action(by=DISK)
     def lose(self, at: Offset) -> None:
-        """A block that was not synced has not come to the disk, although later ones may have."""
+        """A block that was not synced never reached the disk, although later ones may have."""
         self._is_unsynced(at)
         self.block[at] = Block(kind=Kind.nothing)
 
     @action(by=DISK)
     def tear(self, at: Offset) -> None:
-        """A part of a block that was not synced has come to the disk."""
+        """Only part of a block that was not synced reached the disk."""
         self._is_unsynced(at)
         self.block[at] = Block(kind=self.block[at].kind, torn=True)
 
     @action(fair=WEAK)
     def open(self) -> None:
-        """The process starts again, syncs what there is of the file, and begins to read at its end."""
+        """The process restarts, syncs the file as it is, and starts to read it from the end."""
         require(self.writer == Writer.down, "process is down")
         self.writer = Writer.looking
         self.header = self.end
@@ -219,21 +220,21 @@ class IndexFile(Machine):
 
     @action(fair=WEAK)
     def look_further(self) -> None:
-        """The block is no valid header: the one before it is tried."""
+        """The block is not a valid header: the one before it is tried."""
         require(self.writer == Writer.looking, "a header is looked for")
         require(~self._is_header(self.header), "it is no valid header")
         self.header = greatest(self.header - 1, 0)
 
     @action(fair=WEAK)
     def recover(self) -> None:
-        """The last valid header is the index; without one it is empty."""
+        """The last valid header is the index; if there is none, the index is empty."""
         require(self.writer == Writer.looking, "a header is looked for")
         require(
             self._is_header(self.header) | self._gives_up(), "header is found, or there is none"
         )
         self.writer = Writer.idle
 
-    # -- what recurs -------------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------------
 
     def _next(self) -> Number:
         return least(self.end + 1, BLOCKS)
@@ -269,7 +270,7 @@ class IndexFile(Machine):
         return self.header == 0
 
     def _rows(self, header: Number, leaf: Term[Leaf]) -> Number:
-        """What a walk from a header finds: the rows of a node."""
+        """The rows of a node that a walk down from a header finds."""
         root = self.block[header].root
         child = choose(leaf == Leaf.left, self.block[root].left, self.block[root].right)
         return self.block[child].rows
@@ -278,15 +279,15 @@ class IndexFile(Machine):
 
     @invariant
     def a_valid_header_has_all_that_it_reaches(self, at: Offset) -> Bool:
-        """004: "From the header, we can locate the the file offset position from which we can read the root
-        node", and from that "its child nodes". That of an empty tree reaches none.
+        """004: "From the header, we can locate the the file offset position from which we can read
+        the root node", and from that "its child nodes". The header of an empty tree reaches none.
         """
         root = self.block[at].root
         left, right = self.block[root].left, self.block[root].right
         nodes = self._is_node(left) & self._is_node(right)
-        whole = (self.block[root].kind == Kind.root) & ~self.block[root].torn & nodes
+        complete = (self.block[root].kind == Kind.root) & ~self.block[root].torn & nodes
         valid = (self.block[at].kind == Kind.header) & ~self.block[at].torn
-        return valid.implies(whole | (root == 0))
+        return valid.implies(complete | (root == 0))
 
     @invariant
     def what_is_acknowledged_is_found(self, leaf: Term[Leaf]) -> Bool:
@@ -295,8 +296,8 @@ class IndexFile(Machine):
 
     @step_property
     def a_snapshot_has_no_more_than_was_inserted(self, after: Self, leaf: Term[Leaf]) -> Bool:
-        """004: the tree "creates a snapshot on each btree insert operation": of the last one and of what is inserted, and of
-        nothing else.
+        """004: the tree "creates a snapshot on each btree insert operation": it has the rows of the
+        previous snapshot and those that are inserted, and no others.
         """
         acknowledged = (self.writer == Writer.header_appended) & (after.writer == Writer.idle)
         most = self._rows(self.header, leaf) + choose(self.changing == leaf, 1, 0)
@@ -304,8 +305,9 @@ class IndexFile(Machine):
 
     @step_property
     def no_query_finds_less_in_between(self, after: Self, leaf: Term[Leaf]) -> Bool:
-        """004: "Latest snapshot information can be obtained [...] by locating a valid header": who asks before one is located
-        is not told what else there is at the end of the file.
+        """004: "Latest snapshot information can be obtained [...] by locating a valid header": a
+        query that comes before one is located is not answered from whatever else is at the end of
+        the file.
         """
         opens = self.writer.any_of(Writer.down, Writer.looking)
         return opens.implies(after.known[leaf] >= self.known[leaf])
@@ -318,20 +320,23 @@ class IndexFile(Machine):
 
     @accepts(append_node)
     def inserts_go_on_after_a_recovery(self, leaf: Term[Leaf]) -> Bool:
-        """004: "updates can happen to the index file anytime": also behind a header that had to be looked for, or behind none."""
+        """004: "updates can happen to the index file anytime": also after a header that had to be
+        looked for, or after none was found.
+        """
         del leaf
         return self.writer == Writer.idle
 
     @sometimes
     def inserts_are_acknowledged(self, after: Self, leaf: Term[Leaf]) -> Bool:
-        """004: an insert "creates a snapshot": the next one adds to it, and no restart is needed to find that."""
+        """004: an insert "creates a snapshot": the next one adds to it, without a restart in between."""
         ends = (self.writer != Writer.idle) & (after.writer == Writer.idle)
         return ends & (self.known[leaf] < LAST_ROWS) & (after.known[leaf] == LAST_ROWS)
 
     @step_property
     def a_snapshot_stays_as_it_is(self, after: Self, at: Offset, leaf: Term[Leaf]) -> Bool:
-        """004: "By obtaining different versions of root offset position, you can read all the snapshots of
-        the index point in time": whoever holds a header goes on to read what was there, until the process dies.
+        """004: "By obtaining different versions of root offset position, you can read all the
+        snapshots of the index point in time": whoever holds a header keeps reading what was there,
+        until the process dies.
         """
         held = (self.block[at].kind == Kind.header) & ~self.block[at].torn
         held = held & (self.writer != Writer.down)
@@ -340,8 +345,8 @@ class IndexFile(Machine):
 
     @invariant
     def the_latest_snapshot_is_in_use(self, at: Offset) -> Bool:
-        """004: "Latest snapshot information can be obtained by reading from the end of the index file backwards
-        by locating a valid header".
+        """004: "Latest snapshot information can be obtained by reading from the end of the index
+        file backwards by locating a valid header".
         """
         valid = (self.block[at].kind == Kind.header) & ~self.block[at].torn
         return (valid & (self.writer == Writer.idle)).implies(at <= self.header)
@@ -366,40 +371,46 @@ class IndexFile(Machine):
 
     @liveness
     def inserts_and_recoveries_end(self) -> LeadsTo:
-        """An insert ends, and a process that was started again finds its index."""
+        """Every insert ends, and a process that was restarted finds its index."""
         return leads_to(self.writer != Writer.idle, self.writer == Writer.idle)
 
-    # -- what no promise can tell ------------------------------------------------------------------------
+    # -- harmless changes --------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_loss(query, known, because=FOR_THE_PROMISE),
-        equivalent_drop(crash, "process is up", because="what is down may crash"),
-        equivalent_weakening(
-            _is_unsynced, "the block is not synced", because="beyond the end is nothing to lose"
+        equivalent_drop(
+            crash, "process is up", because="a process that is down may well crash once more"
         ),
-        equivalent_disabled(lose, tear, because="every block may well come to the disk"),
-        equivalent_loss(lose, block, because="a block may well come to the disk"),
-        equivalent_loss(tear, block, because="a block may well come to the disk"),
+        equivalent_weakening(
+            _is_unsynced,
+            "the block is not synced",
+            because="there is nothing to lose beyond the end",
+        ),
+        equivalent_disabled(lose, tear, because="every block may reach the disk after all"),
+        equivalent_loss(lose, block, because="a block may reach the disk after all"),
+        equivalent_loss(tear, block, because="a block may reach the disk after all"),
         *(
             equivalent_replacement(
-                append, "end becomes: 2 for 1", because="nobody looks into a gap between two blocks"
+                append, "end becomes: 2 for 1", because="nobody reads a gap between two blocks"
             )
             for append in (append_node, append_root)
         ),
         *(
             equivalent_replacement(
-                append, "becomes: 1 for 0", because="nobody asks a block for what others have"
+                append,
+                "becomes: 1 for 0",
+                because="nobody reads a field that this kind of block does not use",
             )
             for append in (append_node, append_root, append_header)
         ),
         *(
             equivalent_replacement(
-                spoil, "becomes", because="what is there in place of a block may be anything"
+                spoil, "becomes", because="a lost or torn block may contain anything"
             )
             for spoil in (lose, tear)
         ),
         equivalent_drop(
-            look_further, "a header is looked for", because="a header that is in use is a valid one"
+            look_further, "a header is looked for", because="the header in use is always valid"
         ),
         equivalent_loss(
             _forget_insert, node, root, changing, because="the next insert has nodes of its own"

@@ -189,7 +189,7 @@ class IndexTree(Machine):
         require(self._is_clean(p), "no node has rows of it")
         self.state[p] = PartitionState.not_present
 
-    # -- what recurs -------------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------------
 
     def _is_written(self) -> Bool:
         return self.changed.is_empty() & ~self.root_changed
@@ -273,7 +273,7 @@ class IndexTree(Machine):
 
     @accepts(remove)
     def rows_are_removed_during_a_cleanup(self, key: Term[Key], p: Term[Partition]) -> Bool:
-        """The same of a row whose document is changed or deleted."""
+        """The same for a row whose document is changed or deleted."""
         indexed = self.state[p].any_of(PartitionState.active, PartitionState.passive)
         return indexed & (self.row[key] == p)
 
@@ -286,7 +286,7 @@ class IndexTree(Machine):
 
     @accepts(set_cleanup)
     def partitions_are_to_be_removed_while_the_tree_is_written(self, p: Term[Partition]) -> Bool:
-        """The same of a partition that is to be removed, active or passive, whichever other one is being removed."""
+        """The same for a partition that is to be removed, active or passive, whichever other one is being removed."""
         return self.state[p].any_of(PartitionState.active, PartitionState.passive)
 
     @accepts(clean_up_node)
@@ -355,7 +355,7 @@ class IndexTree(Machine):
     @step_property
     def no_node_is_written_in_vain(self, after: Self, n: Term[KVNode]) -> Bool:
         """004: the bitmask tells "if a node's subtree contains a given vbucket's data or not"; without it cleanup
-        "requires to rebuild the btree". A node is written anew only where its rows have changed.
+        "requires to rebuild the btree". A node is written again only where its rows have changed.
         """
         rewritten = after.changed.has(n) & ~self.changed.has(n)
         useful = some(self._is_in(key, n) & (after.row[key] != self.row[key]) for key in each(Key))
@@ -404,7 +404,7 @@ class IndexTree(Machine):
     def _loses_rows(self, after: Self) -> Bool:
         return some(self.row[key].is_some() & after.row[key].is_none() for key in each(Key))
 
-    # -- what no promise can tell ------------------------------------------------------------------------
+    # -- harmless changes --------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_helper(_value, "is one less", because="any value will do"),

@@ -155,7 +155,7 @@ class IndexTriggers(Machine):
         self.to_clean = False
         self._append()
 
-    # -- what recurs -------------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------------
 
     def _has_many_changes(self) -> Bool:
         return self.waiting >= CHANGES
@@ -265,7 +265,7 @@ class IndexTriggers(Machine):
         return (removed & self.to_clean & ~after.to_clean).implies(self.all_known)
 
     @step_property
-    def a_file_is_as_fragmented_as_it_is(self, after: Self) -> Bool:
+    def fragmentation_grows_until_a_compaction(self, after: Self) -> Bool:
         """004: "every update to the btree results in copy-on-write": updates and cleanups add to the file what
         only a compaction takes away.
         """
@@ -318,7 +318,7 @@ class IndexTriggers(Machine):
         fragmented = self.fragmentation == FRAGMENTATION
         return leads_to(fragmented, ~fragmented)
 
-    # -- what no promise can tell ------------------------------------------------------------------------
+    # -- harmless changes --------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_loss(write, waiting, because="what clients write is theirs"),

@@ -1,8 +1,9 @@
 """The updater: loader, mapper and writer, sort records, the initial build and incremental updates.
 
-The loader reads what has changed, each document once in a snapshot; the mapper applies the map function of each
-view; the writer looks up the previous keys in the back index, and puts operations into sort records, a file for
-each tree. Sorted, they are inserted into the trees in bulk. Then a header is written: it is what queries see.
+The loader reads what has changed, each document once in a snapshot. The mapper applies the map
+function of each view. The writer looks up the previous keys in the back index and puts operations
+into sort record files, one for each tree; these are sorted and inserted into the trees in bulk.
+Then a header is appended: it is what queries see.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ CLIENT = Actor("client")
 LOADER = Actor("loader")
 MAPPER = Actor("mapper")
 WRITER = Actor("writer")
-CLIENTS = "what clients write is theirs"
+CLIENTS = "clients may write anything"
 LESS = "a crash that loses less does no harm"
 BATCH = 1  # documents in a batch of an incremental update, as 1 MB of operations
 
@@ -64,7 +65,7 @@ class Document(Entity, scope=2):
 
 
 class Tree(Enum):
-    """The trees of a design document: of its two views, addressed by number, and the back index."""
+    """The trees of a design document: those of its two views, which are addressed by number, and the back index."""
 
     view0 = auto()
     view1 = auto()
@@ -82,7 +83,7 @@ class View(States):
 
 
 class City(States):
-    """What a document says; view 0 emits every city, view 1 only some."""
+    """The city in a document; view 0 emits every city, view 1 only some."""
 
     bangalore = False
     hyderabad = True
@@ -94,7 +95,7 @@ class City(States):
 class IndexUpdate(Machine):
     """Documents of one partition, and the trees of a design document with two views.
 
-    There is no profile: the document and the code say the same.
+    There is no profile: the code does what the document says.
     """
 
     mutations = budget(3, doc="changes of documents")
@@ -107,24 +108,26 @@ class IndexUpdate(Machine):
     # documents
     value = per(Document, optional(City))  # none: deleted, or not there yet
     changed: SetVar[Document] = set_of(Document)  # since it was last put into a snapshot
-    snapshot: SetVar[Document] = set_of(Document)  # what is still to be loaded of the current one
+    snapshot: SetVar[Document] = set_of(Document)  # documents that are still to be loaded of it
     in_snapshot = per(Document, optional(City))
     # the queues, each with room for one
     to_map: OptionalVar[Document] = optional(Document)
     to_write: OptionalVar[Document] = optional(Document)
     results = per(View, optional(City))  # of the map functions, for the document in `to_write`
-    failed: SetVar[Document] = set_of(Document)  # their map function has failed, and it was logged
+    failed: SetVar[Document] = set_of(
+        Document
+    )  # a map function has failed for them, which was logged
     # the writer
     batch: SetVar[Document] = set_of(Document)  # documents with operations in the sort records
     removes = per(Document, per(View, set_of(City)))
     inserts = per(Document, per(View, set_of(City)))
     new_keys = per(Document, per(View, optional(City)))  # to be inserted into the back index
-    written: SetVar[Tree] = set_of(Tree)  # their new nodes are in the file, in no header as yet
-    boundary: FlagVar = flag()  # a snapshot begins: what there was before is to be written first
+    written: SetVar[Tree] = set_of(Tree)  # their new nodes are in the file, but in no header yet
+    boundary: FlagVar = flag()  # a snapshot begins: the batch before it is to be written first
     # the index, as the last header has it
     rows = per(Document, per(View, set_of(City)))
     back_index = per(Document, per(View, optional(City)))
-    initial: FlagVar = flag(init=True)  # it was never built: all sequence numbers are 0
+    initial: FlagVar = flag(init=True)  # the index was never built: all sequence numbers are 0
 
     # -- documents ---------------------------------------------------------------------------------------
 
@@ -144,7 +147,7 @@ class IndexUpdate(Machine):
 
     @action(by=LOADER, fair=WEAK)
     def begin_snapshot(self) -> None:
-        """The updater requests all updates since it last ran: each document once, as it is now."""
+        """The updater requests all updates since it last ran: each document once, in its present version."""
         require(self.snapshot.is_empty() & self._queues_are_empty(), "the last snapshot is through")
         require(~self.changed.is_empty(), "documents have changed")
         self.snapshot = self.changed
@@ -164,7 +167,7 @@ class IndexUpdate(Machine):
 
     @action(by=MAPPER, fair=WEAK)
     def map_document(self, d: Term[Document]) -> None:
-        """The map function of each view is applied: the result is an array, with what each has emitted."""
+        """The map function of each view is applied: the result is an array, with one entry for each view."""
         self._dequeue_to_map(d)
         self.failed.discard(d)
         city = self.in_snapshot[d]
@@ -174,7 +177,7 @@ class IndexUpdate(Machine):
 
     @action(by=MAPPER, spends=errors)
     def fail_to_map(self, d: Term[Document]) -> None:
-        """A map function fails: it is logged, and the document has no rows."""
+        """A map function fails: this is logged, and the document gets no rows."""
         self._dequeue_to_map(d)
         self.failed.add(d)
         self._drop_results(d)
@@ -183,7 +186,7 @@ class IndexUpdate(Machine):
 
     @action(by=WRITER, fair=WEAK)
     def add_operations(self, d: Term[Document]) -> None:
-        """The previous keys are looked up in the back index; operations go to the sort records of each tree."""
+        """The previous keys are looked up in the back index; operations go to the sort record file of each tree."""
         require(self.to_write == d, "the document is in the queue of the writer")
         require(self._has_room(), "there is room in the batch")
         self.to_write = None
@@ -226,7 +229,7 @@ class IndexUpdate(Machine):
 
     @action(spends=crashes)
     def crash(self) -> None:
-        """The updater dies: the next one loads again what no header has."""
+        """The updater dies: the next one loads again what no header covers."""
         lost = self.changed | self.snapshot | self.batch
         for d in Document:
             self.changed.put(d, lost.has(d) | (self.to_map == d) | (self.to_write == d))
@@ -236,7 +239,7 @@ class IndexUpdate(Machine):
         self.boundary = False
         self._forget_batch()
 
-    # -- what recurs -------------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------------
 
     def _dequeue_to_map(self, d: Term[Document]) -> None:
         require(self.to_map == d, "the document is in the queue of the mapper")
@@ -286,18 +289,20 @@ class IndexUpdate(Machine):
 
     @accepts(change)
     def documents_change_at_any_time(self, d: Term[Document], city: Term[City]) -> Bool:
-        """No document waits for the updater: it asks for "all updates since it last ran" once more."""
+        """No document waits for the updater: it requests "all the updates that happened since the
+        last time the updater ran".
+        """
         return self.value[d] != city
 
     @accepts(delete)
     def documents_are_deleted_at_any_time(self, d: Term[Document]) -> Bool:
-        """The same of a document that is deleted."""
+        """The same for a document that is deleted."""
         return self.value[d].is_some()
 
     @invariant
     def the_views_have_what_the_back_index_says(self, d: Term[Document]) -> Bool:
-        """004: "documentId => [view0-key, view1-key, view2-key …]": each view has that row of the document, and
-        no other.
+        """004: "documentId => [view0-key, view1-key, view2-key …]": each view has exactly the rows
+        of the document that its entry names.
         """
         return every(
             self.rows[d][view].has(city) == (self.back_index[d][view] == city)
@@ -307,8 +312,8 @@ class IndexUpdate(Machine):
 
     @invariant
     def an_index_that_is_up_to_date_is_right(self, d: Term[Document]) -> Bool:
-        """004: the updater brings the index "up to date with the KV server": each view has what its map function
-        emits for the document, and nothing where a map function has failed.
+        """004: the updater brings the index "up to date with the KV server": each view has what its
+        map function emits for the document, and nothing where a map function has failed.
         """
         city, failed = self.value[d], self.failed.has(d)
         right0 = every(
@@ -323,8 +328,9 @@ class IndexUpdate(Machine):
 
     @step_property
     def an_initial_build_is_one_snapshot(self, after: Self) -> Bool:
-        """004: in an initial build "all mutations written into the sort record files and is used to build the
-        initial view btrees": the first header has all that there was when it began.
+        """004: in an initial build "all mutations written into the sort record files and is used to
+        build the initial view btrees": the first header has everything that was there when it
+        began.
         """
         built = self.initial & ~after.initial
         through = self.snapshot.is_empty() & self._queues_are_empty()
@@ -337,7 +343,7 @@ class IndexUpdate(Machine):
 
     @invariant
     def sort_records_are_removed_with_the_header(self) -> Bool:
-        """What is written of a tree is what the batch has for it: nothing stays for the next one."""
+        """Trees are written only for a batch: nothing is left over for the next one."""
         return self.batch.is_empty().implies(self.written.is_empty())
 
     @final
@@ -353,31 +359,31 @@ class IndexUpdate(Machine):
 
     @sometimes
     def the_pipeline_is_full(self) -> Bool:
-        """004: loader, mapper and writer "operate in a pipeline fashion": one document is loaded while another, which is
-        mapped already, waits for the writer.
+        """004: loader, mapper and writer "operate in a pipeline fashion": one document is loaded
+        while another, which is already mapped, waits for the writer.
         """
         return self.to_map.is_some() & self.to_write.is_some()
 
     @sometimes(at={crashes: 0})
-    def a_map_error_is_of_one_change(self, after: Self, d: Term[Document]) -> Bool:
-        """004: the writer queue has "one item per updated document (if there were no errors)": a document for which a map
-        function has failed is mapped again when it is updated.
+    def a_map_error_is_forgotten_with_the_next_change(self, after: Self, d: Term[Document]) -> Bool:
+        """004: the writer queue has "one item per updated document (if there were no errors)": a
+        document for which a map function has failed is mapped again when it is updated.
         """
         mapped = (self.to_map == d) & (after.to_write == d)
         return mapped & self.failed.has(d) & ~after.failed.has(d)
 
     @sometimes
     def an_initial_build_has_several_documents(self) -> Bool:
-        """All that is there goes into one build, bottom up."""
+        """All documents go into one build, bottom up."""
         return self.initial & (self.batch.size() > BATCH)
 
-    # -- what no promise can tell ------------------------------------------------------------------------
+    # -- harmless changes --------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_loss(change, value, because=CLIENTS),
         equivalent_loss(delete, value, because=CLIENTS),
         equivalent_drop(
-            begin_snapshot, "documents have changed", because="a snapshot of nothing is none"
+            begin_snapshot, "documents have changed", because="an empty snapshot changes nothing"
         ),
         equivalent_loss(
             add_operations, removes, inserts, because="view 1 emits only one of the cities"
@@ -393,17 +399,21 @@ class IndexUpdate(Machine):
             because="one document fills a batch here",
         ),
         equivalent_drop(
-            insert_in_bulk, "the tree is not written yet", because="what is written is written"
+            insert_in_bulk,
+            "the tree is not written yet",
+            because="writing a tree twice changes nothing",
         ),
         equivalent_loss(
-            write_header, rows, back_index, because="a header is written when every tree is"
+            write_header, rows, back_index, because="a header is written only after every tree"
         ),
         *(
-            equivalent_value(view, lambda view: view.tree, because="every tree is written")
+            equivalent_value(
+                view, lambda view: view.tree, because="every tree is written before the header"
+            )
             for view in (View.view0, View.view1)
         ),
         equivalent_loss(
-            _forget_batch, new_keys, because="they are inserted with the documents of a batch"
+            _forget_batch, new_keys, because="only the keys of documents in the batch are inserted"
         ),
         equivalent_loss(
             crash,

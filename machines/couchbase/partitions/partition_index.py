@@ -272,7 +272,7 @@ class PartitionIndex(Machine):
         require(self.cleaner, "cleaner runs")
         self._take_over_cleanup()
 
-    # -- what recurs -------------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------------
 
     def _has(self, p: Term[Partition]) -> Bool:
         return self.index.group[p].abit | self.index.group[p].pbit
@@ -379,7 +379,7 @@ class PartitionIndex(Machine):
             self._write_restored(q)
             self._restore(q, self.index.group[q])
 
-    # -- what recurs -------------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------------
 
     def _left_of(self, p: Term[Partition]) -> Number:
         return self.earlier[p].content.seq
@@ -465,7 +465,7 @@ class PartitionIndex(Machine):
 
     @accepts(stop_cleaner)
     def cleaners_are_stopped_for_requests(self) -> Bool:
-        """The same of a cleaner, which goes on in the next cleanup cycle."""
+        """The same for a cleaner, which continues in the next cleanup cycle."""
         return self._no_request_is_performed() & self.cleaner
 
     @accepts(start_updater)
@@ -626,7 +626,7 @@ class PartitionIndex(Machine):
         ),
     )
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_without(

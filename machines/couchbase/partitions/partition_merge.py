@@ -179,7 +179,7 @@ class PartitionMerge(Machine):
         self.done = True
         self.aborted = True
 
-    # -- what recurs -------------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------------
 
     def _has_failed(self, n: Term[Node]) -> Bool:
         return self.producer[n] == Producer.failed
@@ -340,7 +340,7 @@ class PartitionMerge(Machine):
         """Every query ends: no node waits for the merge while the merge waits for it."""
         return leads_to(~self.done, self.done)
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_loss(fail, producer, because="what need not happen"),

@@ -1,8 +1,8 @@
 """Queries of one index: how up to date the answer has to be (`stale`), and who waits for the updater.
 
-The states of the partitions are those of `partition_states.py`. A query says which partitions it wants; one
-that wants the newest waits until the index has caught up. Others wait for one partition to be indexed up to
-a sequence number: the cluster manager, before it moves a partition (`monitor_partition_update`).
+The states of the partitions are those of `partition_states.py`. A query with stale=false waits
+until the index has caught up. The cluster manager, too, waits until a partition is indexed up to a
+sequence number, before it moves the partition (`monitor_partition_update`).
 """
 
 from __future__ import annotations
@@ -61,17 +61,18 @@ CLIENT = Actor("client")
 
 
 class Stale(Enum):
-    """What a query says about an index that is behind the documents."""
+    """The `stale` parameter of a query: what to do if the index is behind the documents."""
 
     ok = auto()  # answer at once
     update_after = auto()  # answer at once, then update the index
-    false = auto()  # answer when the index is as new as the documents are now
+    false = auto()  # answer once the index has caught up with the present documents
 
 
 class PartitionQueries(Machine):
     """An index that is queried while its partitions change their states.
 
-    The comparison of sequence numbers is the one that the documents want, where the server's code compares two lists.
+    Sequence numbers are compared partition by partition, as the document has it; the server's code
+    compares two lists.
     """
 
     release = profiles(SEED, COUCHBASE)
@@ -89,19 +90,21 @@ class PartitionQueries(Machine):
     index = part(PartitionGroup)
     source = per(Partition, number(0, LAST_SEQ))  # the highest sequence number of the partition
     updater: FlagVar = flag()
-    target = per(Partition, number(0, LAST_SEQ))  # the updater's, from when it started
-    there = history(per(Partition, number(0, LAST_SEQ)))  # documents when the updater began
+    target = per(Partition, number(0, LAST_SEQ))  # what the updater is to reach, set when it starts
+    there = history(
+        per(Partition, number(0, LAST_SEQ))
+    )  # sequence numbers when the updater started
     triggered: FlagVar = flag()  # a query has asked for an update
-    query: OptionalVar[Stale] = optional(Stale)  # the one that waits for its answer
-    # what was acknowledged when it came, or when the partition became active
+    query: OptionalVar[Stale] = optional(Stale)  # the query that waits for its answer
+    # what was acknowledged when the query came, or when the partition became active
     asked = per(Partition, number(0, LAST_SEQ))
-    wanted = per(Partition, number(0, LAST_SEQ))  # what the group process waits for, for it
-    listener = per(Partition, number(0, LAST_SEQ))  # what somebody waits for; 0 for nobody
-    returned = per(Partition, number(0, LAST_SEQ))  # the rows that the last answer has
+    wanted = per(Partition, number(0, LAST_SEQ))  # what the group process waits for on its behalf
+    listener = per(Partition, number(0, LAST_SEQ))  # what a listener waits for; 0: there is none
+    returned = per(Partition, number(0, LAST_SEQ))  # the rows in the last answer
 
     @action(by=CLIENT, spends=writes)
     def write(self, p: Term[Partition]) -> None:
-        """A document of the partition changes, and the client is told so."""
+        """A document of the partition changes, and the write is acknowledged."""
         bounded(self.source[p] < LAST_SEQ, "a sequence number is left")
         self.source[p] = self.source[p] + 1
 
@@ -109,7 +112,7 @@ class PartitionQueries(Machine):
 
     @action(by=MANAGER, spends=requests)
     def set_active(self, p: Term[Partition]) -> None:
-        """The partition is to be active: waiting queries wait for its documents, too."""
+        """The partition is to be active: a waiting query now waits for its documents, too."""
         entry = self.index.group[p]
         waits = (entry.content.cbit | self._is_pending(p)) & self.release.pending_transition
         self._wait_for(p, ~entry.abit & ~waits)
@@ -123,24 +126,24 @@ class PartitionQueries(Machine):
 
     @action(by=MANAGER, spends=requests)
     def set_cleanup(self, p: Term[Partition]) -> None:
-        """The partition is to be removed: nobody waits for it any more."""
+        """The partition is to be removed: neither a query nor a listener waits for it any more."""
         self.wanted[p] = 0
         self.listener[p] = 0
         self.index.set_cleanup(p)
 
     @action(by=MANAGER, spends=requests)
     def mark_unindexable(self, p: Term[Partition]) -> None:
-        """The updater does not go on with the partition."""
+        """The updater stops indexing the partition."""
         self.index.mark_unindexable(p)
 
     @action(by=MANAGER, spends=requests)
     def mark_indexable(self, p: Term[Partition]) -> None:
-        """The updater may go on with the partition."""
+        """The updater may index the partition again."""
         self.index.mark_indexable(p)
 
     @action(fair=WEAK)
     def apply_pending_transition(self) -> None:
-        """What waited for the cleaner happens: queries may go on, or wait for the new partitions, too."""
+        """What waited for the cleaner is done: a waiting query may proceed, or wait for the new partitions, too."""
         for p in Partition:
             entry = self.index.group[p]
             self._wait_for(p, entry.pending_active & ~entry.content.cbit)
@@ -150,7 +153,7 @@ class PartitionQueries(Machine):
 
     @action(by=CLIENT, spends=queries)
     def ask(self, stale: Term[Stale]) -> None:
-        """A query comes; what it must find is what was acknowledged before."""
+        """A query arrives; it must find what was acknowledged before."""
         require(self.query.is_none(), "the last query is answered")
         self.query = stale
         for p in Partition:
@@ -160,7 +163,7 @@ class PartitionQueries(Machine):
 
     @action(fair=WEAK)
     def answer(self) -> None:
-        """The query gets the group, with which it reads the rows of active partitions from the B-trees."""
+        """The query gets the view group information, and reads the rows of active partitions from the B-trees."""
         pending = some(self.index.group[p].pending_active for p in Partition)
         require(self.query.is_some(), "a query waits")
         require(~pending, "no partition that it wants is pending")
@@ -184,7 +187,7 @@ class PartitionQueries(Machine):
 
     @action(fair=WEAK)
     def start_updater(self) -> None:
-        """The updater is started when somebody waits for it, also when another one has just ended."""
+        """The updater is started when somebody waits for it, even if another one has just finished."""
         behind = some(self._is_behind(p, self.source[p]) for p in Partition)
         require(~self.updater, "updater does not run")
         require(self._somebody_waits(), "somebody waits for it")
@@ -197,7 +200,7 @@ class PartitionQueries(Machine):
 
     @action(fair=WEAK)
     def index_mutation(self, p: Term[Partition]) -> None:
-        """A mutation is indexed; whoever waited for it is told."""
+        """A mutation is indexed, and a listener that waited for it is notified."""
         require(self.index.group[p].content.seq < self.target[p], "a mutation is left")
         reached = self.index.group[p].content.seq + 1 >= self.listener[p]
         self.listener[p] = choose(reached, 0, self.listener[p])
@@ -205,7 +208,7 @@ class PartitionQueries(Machine):
 
     @action(fair=WEAK)
     def finish_updater(self) -> None:
-        """All is indexed that was there when the updater started."""
+        """Everything that was there when the updater started is indexed."""
         behind = some(self._is_behind(p, self.target[p]) for p in Partition)
         require(self.updater, "updater runs")
         require(~behind, "nothing is left to index")
@@ -214,7 +217,7 @@ class PartitionQueries(Machine):
             self.target[p] = 0
             self.there[p] = 0
 
-    # -- what recurs -------------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------------
 
     def _is_behind(self, p: Term[Partition], seq: Number) -> Bool:
         content = self.index.group[p].content
@@ -227,11 +230,11 @@ class PartitionQueries(Machine):
         return self.index.is_queried(p)
 
     def _has_caught_up(self) -> Bool:
-        """004: "current vbuckets seq num <= indexed seqs num"; that is so of each of them."""
+        """004: "current vbuckets seq num <= indexed seqs num", for each partition by itself."""
         return every(self.index.group[p].content.seq >= self.wanted[p] for p in Partition)
 
     def _wait_for(self, p: Term[Partition], added: Bool) -> None:
-        """A query that waits for the updater waits for a partition that has become active, too."""
+        """A query that waits for the updater also waits for a partition that has just become active."""
         waits = added & (self.query == Stale.false)
         self.wanted[p] = choose(waits, self.source[p], self.wanted[p])
         self.asked[p] = choose(waits, self.source[p], self.asked[p])
@@ -244,24 +247,24 @@ class PartitionQueries(Machine):
 
     @accepts(ask)
     def queries_come_at_any_time(self, stale: Term[Stale]) -> Bool:
-        """004: "When a query request arrives", it is taken: whatever the updater, or the manager, does."""
+        """004: "When a query request arrives", it is accepted, whatever the updater or the cluster manager does."""
         return self.query.is_none() & stale.any_of(*Stale)
 
     @accepts(write)
     def documents_change_at_any_time(self, p: Term[Partition]) -> Bool:
-        """004: the updater is triggered by the "number of changes": they do not wait for it, nor for queries."""
+        """004: the updater is triggered by the "number of changes": changes wait neither for it nor for queries."""
         return self.source[p] < LAST_SEQ
 
     @accepts(answer)
     def only_the_newest_is_waited_for(self) -> Bool:
-        """004: "When stale = false, it will block"; a query that takes what is indexed waits for no updater."""
+        """004: "When stale = false, it will block"; a query with stale=ok or update_after waits for no updater."""
         pending = some(self.index.group[p].pending_active for p in Partition)
         return self.query.is_some() & (self.query != Stale.false) & ~pending
 
     @accepts(answer)
     def what_comes_later_is_not_waited_for(self) -> Bool:
-        """004, stale=false: "it will block until current vbuckets seq num <= indexed seqs num": those that were current when the
-        query came, for documents may go on changing for ever.
+        """004, stale=false: "it will block until current vbuckets seq num <= indexed seqs num":
+        those that were current when the query came, since documents may keep changing for ever.
         """
         pending = some(self.index.group[p].pending_active for p in Partition)
         caught_up = every(
@@ -271,9 +274,10 @@ class PartitionQueries(Machine):
         return self.query.is_some() & caught_up & ~pending
 
     @accepts(start_updater)
-    def updates_are_triggered_for_who_waits(self, p: Term[Partition]) -> Bool:
-        """004, stale=false: it will block "by triggering an updater in the background": that waits for nothing else, as what
-        is left to clean up, or to be added then.
+    def updates_are_triggered_for_those_who_wait(self, p: Term[Partition]) -> Bool:
+        """004, stale=false: it will block "by triggering an updater in the background", which waits
+        for nothing else, such as partitions that are still to be cleaned up, or to be added after
+        that.
         """
         content = self.index.group[p].content
         behind = content.in_seqs & (content.seq < self.source[p])
@@ -281,8 +285,8 @@ class PartitionQueries(Machine):
 
     @accepts(apply_pending_transition)
     def what_is_clean_is_added_while_queries_wait(self, p: Term[Partition]) -> Bool:
-        """004: the view engine "just performs such requests", if it has to clean up first, then: whichever query waits for
-        other partitions, or for this one.
+        """004: the view engine "just performs such requests", as soon as it has cleaned up if it
+        has to: whichever query waits, for other partitions or for this one.
         """
         only_when(self.release.pending_transition)
         entry = self.index.group[p]
@@ -290,40 +294,43 @@ class PartitionQueries(Machine):
 
     @accepts(set_active)
     def partitions_come_while_queries_wait(self, p: Term[Partition]) -> Bool:
-        """004: the view engine "just performs such requests": also while a query waits for other partitions."""
+        """004: the view engine "just performs such requests", even while a query waits for other partitions."""
         return ~self.index.paused.has(p)
 
     @accepts(set_passive)
     def partitions_are_handed_over_while_queries_wait(self, p: Term[Partition]) -> Bool:
-        """The same of a partition that is to be passive: a query that waits for it does so no more."""
+        """The same for a partition that is to be passive: a query no longer waits for it."""
         return ~self.index.paused.has(p)
 
     @accepts(set_cleanup)
     def partitions_go_while_queries_wait(self, p: Term[Partition]) -> Bool:
-        """The same of a partition that is to be removed: a query that began with it may not have it in the end."""
+        """The same for a partition that is to be removed: a query that wanted it may be answered without it."""
         return ~self.index.paused.has(p)
 
     @accepts(mark_unindexable)
     def partitions_are_paused_while_queries_wait(self, p: Term[Partition]) -> Bool:
-        """004: unindexable is "independent of the state the partition is in": also of who waits for it, query or listener."""
+        """004: unindexable is "independent of the state the partition is in", and of the queries
+        and listeners that wait for it.
+        """
         return self.index.requested[p].any_of(Role.active, Role.passive)
 
     @accepts(mark_indexable)
     def partitions_go_on_while_queries_wait(self, p: Term[Partition]) -> Bool:
-        """The same of a partition that is indexable again, as those who wait for it need it to be."""
+        """The same for a partition that is to be indexable again, which those who wait for it depend on."""
         return self.index.paused.has(p)
 
     @accepts(monitor)
     def what_is_not_queried_yet_can_be_waited_for(self, p: Term[Partition]) -> Bool:
-        """004: a partition that is passive, or will be, becomes active on its new server "once the migration of the partition
-        is complete and it is fully indexed": whoever moves it can wait for that.
+        """004: a partition becomes active on its new server "once the migration of the partition is
+        complete and it is fully indexed": whoever moves it can wait for that while it is passive,
+        or about to be.
         """
         return self.index.requested[p].any_of(Role.active, Role.passive)
 
     @step_property
     def an_answer_covers_what_was_acknowledged(self, after: Self, p: Term[Partition]) -> Bool:
-        """004, stale=false: "it will block until current vbuckets seq num <= indexed seqs num". Else
-        "stale=false is broken" (the vendor's manual).
+        """004, stale=false: "it will block until current vbuckets seq num <= indexed seqs num".
+        Otherwise "stale=false is broken" (the vendor's manual).
         """
         answered = (self.query == Stale.false) & after.query.is_none()
         active = self.index.group[p].abit
@@ -331,8 +338,8 @@ class PartitionQueries(Machine):
 
     @step_property
     def only_active_partitions_are_returned(self, after: Self, p: Term[Partition]) -> Bool:
-        """004: what is passive "will not be returned on query time", and what is in cleanup "won't be returned
-        on query time", although the B-trees still have its rows.
+        """004: what is passive "will not be returned on query time", and what is in cleanup "won't
+        be returned on query time", although the B-trees still have its rows.
         """
         answered = self.query.is_some() & after.query.is_none()
         return (answered & (after.returned[p] > 0)).implies(self.index.group[p].abit)
@@ -346,8 +353,9 @@ class PartitionQueries(Machine):
 
     @step_property
     def an_answer_has_every_partition_that_is_wanted(self, after: Self, p: Term[Partition]) -> Bool:
-        """004: "all queries will still contain all the data the end user would expect": a partition that
-        the cluster manager has assigned to the node is in the answer, if need be after a while.
+        """004: "all queries will still contain all the data the end user would expect": a partition
+        that the cluster manager has assigned to the node is in the answer, even if the query has to
+        wait for it.
         """
         answered = self.query.is_some() & after.query.is_none()
         wanted = self.index.requested[p] == Role.active
@@ -355,29 +363,30 @@ class PartitionQueries(Machine):
 
     @step_property
     def nobody_is_told_too_early(self, after: Self, p: Term[Partition]) -> Bool:
-        """Who waits for a partition is told when it is indexed that far, or is to be removed."""
-        told = (self.listener[p] > 0) & (after.listener[p] == 0)
+        """A listener is notified only when its partition is indexed that far, or is to be removed."""
+        notified = (self.listener[p] > 0) & (after.listener[p] == 0)
         indexed = after.index.group[p].content.rows >= self.listener[p]
-        return told.implies(indexed | (after.index.requested[p] == Role.none))
+        return notified.implies(indexed | (after.index.requested[p] == Role.none))
 
     @sometimes
     def who_asks_too_early_waits(self, after: Self, p: Term[Partition]) -> Bool:
-        """Who asks for a partition whose index is behind the documents, by one as by several, is not told at once."""
+        """A listener waits if its partition is behind the documents, even by a single one."""
         asks = (self.listener[p] == 0) & (after.listener[p] > 0)
         return asks & (self.index.group[p].content.seq + 1 == after.listener[p])
 
     @sometimes(at={Partition: 1, queries: 0})
     def who_asks_waits_for_what_is_paused(self, after: Self, p: Term[Partition]) -> Bool:
-        """004, unindexable: "the indexing is stopped": who asks for a partition that is behind is not told that all is indexed
-        as long as nothing more is.
+        """004, unindexable: "the indexing is stopped": a listener of a paused partition that is
+        behind has to wait, since nothing more is indexed.
         """
         asks = (self.listener[p] == 0) & (after.listener[p] > 0)
         return asks & self.index.paused.has(p)
 
     @sometimes(at={Partition: 1, queries: 0})
     def who_asks_waits_for_what_is_pending(self, after: Self, p: Term[Partition]) -> Bool:
-        """004: a partition is changed to active on its new server once "it is fully indexed": nor is one told so for which there
-        is no sequence number yet, as it is still cleaned up.
+        """004: a partition is changed to active on its new server once "it is fully indexed": a
+        listener also waits for a partition that has no sequence number yet, because it is still
+        being cleaned up.
         """
         only_when(self.release.pending_transition)
         asks = (self.listener[p] == 0) & (after.listener[p] > 0)
@@ -386,16 +395,16 @@ class PartitionQueries(Machine):
 
     @step_property
     def who_asks_waits_for_all_that_is_there(self, after: Self, p: Term[Partition]) -> Bool:
-        """004: a partition is changed to active on its new server once "it is fully indexed": who waits for that waits for
-        the last document there is.
+        """004: a partition is changed to active on its new server once "it is fully indexed": a
+        listener waits for the last document there is.
         """
         asks = (self.listener[p] == 0) & (after.listener[p] > 0)
         return asks.implies(after.listener[p] == self.source[p])
 
     @step_property
     def an_updater_ends_with_all_that_was_there(self, after: Self, p: Term[Partition]) -> Bool:
-        """004: the updater loads what "happened between last indexed sequence and latest mutation sequence", and not only
-        what somebody waits for.
+        """004: the updater loads what "happened between last indexed sequence and latest mutation
+        sequence", not only what somebody waits for.
         """
         ends = self.updater & ~after.updater
         content = self.index.group[p].content
@@ -403,7 +412,7 @@ class PartitionQueries(Machine):
 
     @invariant
     def a_query_waits_for_what_is_queried(self, p: Term[Partition]) -> Bool:
-        """What is passive, or to be removed, is not waited for; nor is anything without a query."""
+        """Nothing waits for a partition that is passive, or to be removed, nor for any without a query."""
         waits = (self.query == Stale.false) & self.index.group[p].abit
         return (self.wanted[p] > 0).implies(waits)
 
@@ -414,83 +423,90 @@ class PartitionQueries(Machine):
 
     @invariant
     def nobody_waits_for_what_is_there(self, p: Term[Partition]) -> Bool:
-        """A listener is told at once when the partition is indexed as far as it wants."""
+        """A listener is notified as soon as its partition is indexed as far as it wants."""
         return (self.listener[p] == 0) | (self.index.group[p].content.seq < self.listener[p])
 
     @lemma
     def nobody_wants_more_than_there_is(self, p: Term[Partition]) -> Bool:
-        """Neither the updater nor who waits for it wants a mutation that was not made yet."""
+        """Neither the updater nor anybody who waits for it wants a mutation that has not been made yet."""
         wants = (self.target[p] <= self.source[p]) & (self.listener[p] <= self.source[p])
         return wants & (self.wanted[p] <= self.source[p])
 
     @lemma
     def the_updater_goes_for_all_that_was_there(self, p: Term[Partition]) -> Bool:
-        """Its target are the documents of the time when it began."""
+        """Its target is the sequence number of each partition when it started."""
         return self.target[p] == self.there[p]
 
     @lemma
     def a_query_waits_for_all_that_was_acknowledged(self, p: Term[Partition]) -> Bool:
-        """Of a partition that is active, a query waits for what was acknowledged before, and for nothing else."""
+        """For an active partition, a query waits for what was acknowledged before, and for nothing else."""
         waits = (self.query == Stale.false) & self.index.group[p].abit
         acknowledged = self.query.is_some().implies(self.asked[p] <= self.source[p])
         return acknowledged & waits.implies(self.wanted[p] == self.asked[p])
 
     @final
     def nobody_waits(self) -> Bool:
-        """An index may stay as it is when nobody waits, but for partitions that are paused."""
+        """An index may stay as it is when nobody waits, except for paused partitions."""
         behind = some(self._is_behind(p, self.source[p]) for p in Partition)
         paused = some(self.index.paused.has(p) for p in Partition)
         return (self.query.is_none() & ~(self._somebody_waits() & behind)) | paused
 
     @liveness
     def queries_are_answered(self) -> LeadsTo:
-        """Every query is answered, unless it waits for a partition that is paused."""
+        """Every query is answered, unless a partition is paused."""
         paused = some(self.index.paused.has(p) for p in Partition)
         return leads_to(self.query.is_some(), self.query.is_none() | paused)
 
     @liveness
     def queries_that_take_what_there_is_are_answered(self) -> LeadsTo:
-        """stale=ok, update_after: no query that does not ask for the newest waits for the updater."""
+        """stale=ok, update_after: a query that takes what is indexed is answered, whether or not the updater runs."""
         patient = self.query == Stale.false
         return leads_to(self.query.is_some() & ~patient, self.query.is_none())
 
     @liveness
     def update_after_starts_the_updater(self, p: Term[Partition]) -> LeadsTo:
-        """stale=update_after: the updater runs after the answer, if it does not run already."""
+        """stale=update_after: the updater runs after the answer, if it was not running already."""
         behind = self._is_behind(p, self.source[p])
         return leads_to((self.query == Stale.update_after) & behind, self.updater | ~behind)
 
     @liveness
     def listeners_are_told(self, p: Term[Partition]) -> LeadsTo:
-        """Who waits for a partition is told, however often the updater is stopped or has passed it before
-        (MB-6158, MB-6537, MB-6541); a partition that is paused has to be indexable again.
+        """Every listener is notified, however often the updater is stopped, or has been past its
+        partition before (MB-6158, MB-6537, MB-6541); but a paused partition has to become indexable
+        first.
         """
-        told = self.listener[p] == 0
-        return leads_to(~told, told | self.index.paused.has(p))
+        notified = self.listener[p] == 0
+        return leads_to(~notified, notified | self.index.paused.has(p))
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_replacement(
             set_active,
             "asked[p] becomes: no for yes",
-            because="what is asked of a partition counts once it is active, and is noted anew then",
+            because="what is asked of a partition counts only once it is active, and is recorded again then",
         ),
         equivalent_drop(answer, "a query waits", because="without a query nothing changes"),
         equivalent_drop(
-            start_updater, "updater does not run", because="an updater that starts again goes on"
+            start_updater,
+            "updater does not run",
+            because="an updater that is started again carries on",
         ),
         equivalent_drop(
-            start_updater, "somebody waits for it", because="a daemon may start it, too"
+            start_updater, "somebody waits for it", because="a daemon may start it at any time"
         ),
         equivalent_drop(
-            start_updater, "the index is behind", because="an updater that has nothing to do ends"
+            start_updater,
+            "the index is behind",
+            because="an updater that has nothing to do finishes",
         ),
-        equivalent_loss(start_updater, triggered, because="it would start once more"),
+        equivalent_loss(start_updater, triggered, because="at worst the updater starts once more"),
         equivalent_replacement(
-            start_updater, "triggered becomes", because="it would start once more"
+            start_updater, "triggered becomes", because="at worst the updater starts once more"
         ),
         equivalent_drop(
-            finish_updater, "updater runs", because="an updater that does not run has ended"
+            finish_updater,
+            "updater runs",
+            because="an updater that does not run has already finished",
         ),
     )

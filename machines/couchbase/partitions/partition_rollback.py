@@ -1,7 +1,8 @@
-"""Rollback and purge: an index whose partition has forgotten deletions, or lost its last documents.
+"""Rollback and purge: an index whose partition has forgotten deletions, or lost its latest changes.
 
-The updater resumes from the last sequence number that it has indexed. That is wrong if deletions after it have
-been purged, and if the documents are now those of a replica that did not have all of them.
+The updater resumes from "last indexed sequence" (004, "Index updater operation"). That is wrong if
+later deletions have been purged, or if the documents are now those of a replica that did not have
+all of the changes.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ CLIENT = Actor("client")
 SOURCE = Actor("document store")
 LAST_SEQ = 4
 FAILOVERS = 2
-DOCUMENTS = "the index follows whatever happens to the documents"
+DOCUMENTS = "the index follows its documents, whatever happens to them"
 
 
 class Item(Entity, scope=2):
@@ -61,12 +62,10 @@ class Item(Entity, scope=2):
 
 
 class Header(Record):
-    """A header of the index file: up to where it is, on which branch of history, and its rows."""
+    """A header of the index file: how far the index has got, on which branch of history, and its rows."""
 
     seq = number(0, LAST_SEQ)
-    branch: NumberVar = number(
-        0, FAILOVERS
-    )  # entries of the failover log that the updater had seen
+    branch: NumberVar = number(0, FAILOVERS)  # how much of the failover log the updater had seen
     rows = set_of(Item)
 
 
@@ -79,7 +78,8 @@ class Branch(Record):
 class PartitionRollback(Machine):
     """One partition, its replica, and an index of it.
 
-    Beyond the document, which says nothing of either: there is no profile.
+    This goes beyond the document, which mentions neither rollbacks nor purges; so there is no
+    profile.
     """
 
     changes = budget(3, doc="documents that are written or deleted")
@@ -115,21 +115,21 @@ class PartitionRollback(Machine):
 
     @action(by=CLIENT, spends=changes)
     def delete(self, d: Term[Item]) -> None:
-        """A client deletes a document: what is left of it is a tombstone."""
+        """A client deletes a document, which leaves a tombstone."""
         require(self.live.has(d), "document is there")
         self._advance(d)
         self.live.discard(d)
 
     @action(by=SOURCE)
     def purge(self, d: Term[Item]) -> None:
-        """Compaction of the documents removes a tombstone for good."""
+        """Compaction of the document store removes a tombstone for good."""
         require(~self.live.has(d), "what is left of the document is a tombstone")
         self.purged = choose(self.purged < self.changed_at[d], self.changed_at[d], self.purged)
         self.changed_at[d] = 0
 
     @action(by=SOURCE)
     def replicate(self) -> None:
-        """The replica gets all documents, or a new one that follows after a failover."""
+        """The replica catches up with all documents, or after a failover a new one does."""
         self.replica_live = self.live
         self.replica_high = self.high
         self.replica_purged = self.purged
@@ -138,7 +138,7 @@ class PartitionRollback(Machine):
 
     @action(by=SOURCE, spends=failovers)
     def fail_over(self) -> None:
-        """The replica takes over, with a new entry in the failover log: what it does not have is lost."""
+        """The replica takes over, with a new entry in the failover log: changes that it does not have are lost."""
         bounded(~self.failover_log.is_full(), "the failover log has room")
         self.failover_log.append(Branch(seq=self.replica_high))
         self.common = choose(self.common < self.replica_high, self.common, self.replica_high)
@@ -152,7 +152,7 @@ class PartitionRollback(Machine):
 
     @action(fair=WEAK)
     def update(self) -> None:
-        """The updater resumes where the index is, and indexes all that has changed since."""
+        """The updater resumes from the sequence number of the index, and indexes all that has changed since."""
         require(self._is_behind(), "the index is behind")
         require(~self._has_diverged(), "no rollback is needed")
         require(~self._has_missed_deletions(), "no deletion is missed")
@@ -168,7 +168,7 @@ class PartitionRollback(Machine):
 
     @action(fair=WEAK)
     def roll_back(self) -> None:
-        """The index has documents that were lost: it goes back to a header from before."""
+        """The index has changes that were lost: it goes back to a header from before the branches parted."""
         require(self._has_diverged(), "a rollback is needed")
         require(self._earlier_header_will_do(), "the header is old enough")
         self.index = self.earlier
@@ -180,7 +180,7 @@ class PartitionRollback(Machine):
         require(lost | self._has_missed_deletions(), "no header helps")
         self.index = self.empty
 
-    # -- what recurs -------------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------------
 
     def _advance(self, d: Term[Item]) -> None:
         self.changed_at[d] = self.high + 1
@@ -199,49 +199,49 @@ class PartitionRollback(Machine):
         )
 
     def _has_diverged(self) -> Bool:
-        """What was indexed last is of a branch of history that has ended before."""
+        """The last change that was indexed belongs to a branch of history that ended before it."""
         return ~self._is_common(self.index.seq, self.index.branch)
 
     def _earlier_header_will_do(self) -> Bool:
         return self._is_common(self.earlier.seq, self.earlier.branch)
 
     def _has_missed_deletions(self) -> Bool:
-        """Deletions after the last one that was indexed may be purged."""
+        """Deletions later than the last change that was indexed may have been purged."""
         return (self.index.seq > 0) & (self.index.seq < self.purged)
 
     # -- promises ----------------------------------------------------------------------------------------
 
     @accepts(write)
     def documents_change_while_the_index_is_behind(self) -> Bool:
-        """No document waits for the index: 004 has the updater bring that "up to date with the KV server"."""
+        """No document waits for the index: in 004 the updater brings it "up to date with the KV server"."""
         return self._is_behind()
 
     @accepts(delete)
     def documents_are_deleted_while_the_index_is_behind(self, d: Term[Item]) -> Bool:
-        """The same of a document that is deleted."""
+        """The same for a document that is deleted."""
         return self.live.has(d)
 
     @accepts(purge)
     def tombstones_are_forgotten_while_the_index_is_behind(self, d: Term[Item]) -> Bool:
-        """Nor is a tombstone kept until the index has seen it."""
+        """Nor are tombstones kept until the index has seen them."""
         return (self.changed_at[d] > 0) & ~self.live.has(d)
 
     @accepts(replicate)
     def replicas_do_not_wait_for_the_index(self) -> Bool:
-        """What the replica has may be more than is indexed, or less; and after a failover another one follows."""
+        """The replica may have more changes than the index, or fewer; and after a failover there is a new one."""
         return self._is_behind()
 
     @invariant
     def an_index_that_has_caught_up_is_right(self, d: Term[Item]) -> Bool:
-        """004: the index is "up to date with the KV server": it has a row of every document that there is,
-        and none of one that was deleted, or lost (MB-8689, MB-32420).
+        """004: the index is "up to date with the KV server": it has a row for every document that
+        there is, and none for one that was deleted, or lost (MB-8689, MB-32420).
         """
         return self._is_behind() | (self.index.rows.has(d) == self.live.has(d))
 
     @step_property
     def the_index_goes_back_only_if_it_has_to(self, after: Self) -> Bool:
-        """004: the updater goes on "from last indexed sequence", unless what it has indexed is lost, or what it
-        has not is forgotten.
+        """004: the updater continues "from last indexed sequence", unless what it has indexed was
+        lost, or deletions that it has not seen were purged.
         """
         lost = self.index.seq > self.common
         back = after.index.seq < self.index.seq
@@ -249,19 +249,19 @@ class PartitionRollback(Machine):
 
     @step_property
     def one_rollback_is_enough(self, after: Self) -> Bool:
-        """A rollback goes to a header of the common history, and not behind it if there is one."""
+        """A rollback goes to a header of the common history if there is one, and no further back."""
         back = after.index.seq < self.index.seq
         useful = (self.earlier.seq <= self.common) & ~self._needs_what_is_purged()
         kept = useful.implies(after.index.seq >= self.earlier.seq)
         return back.implies((after.index.seq <= after.common) & kept)
 
     def _needs_what_is_purged(self) -> Bool:
-        """Of the changes that the index is to get some may be deletions that nobody has any more."""
+        """Some of the changes that the index has yet to see may be deletions that nobody remembers."""
         return (self.index.seq > 0) & (self.index.seq < self.purged)
 
     @invariant
     def an_index_starts_empty(self) -> Bool:
-        """What has indexed nothing has no rows."""
+        """An index that has indexed nothing has no rows."""
         return (self.index.seq > 0) | self.index.rows.is_empty()
 
     @final
@@ -271,10 +271,10 @@ class PartitionRollback(Machine):
 
     @liveness
     def the_index_catches_up(self) -> LeadsTo:
-        """After every rollback and reset the index catches up."""
+        """The index catches up, also after a rollback or a reset."""
         return leads_to(self._is_behind(), ~self._is_behind())
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_loss(write, live, because=DOCUMENTS),
@@ -288,13 +288,15 @@ class PartitionRollback(Machine):
         equivalent_drop(
             update,
             "the index is behind",
-            because="an index that has caught up has nothing to update",
+            because="an index that has caught up has no changes to index",
         ),
         equivalent_loss(
-            update, earlier, because="with no header but the first a rollback is a reset"
+            update, earlier, because="with only the first header, a rollback is a reset"
         ),
         equivalent_loss(
-            update, Header.rows, because="what has not changed since is what is indexed"
+            update, Header.rows, because="documents that have not changed since are indexed already"
         ),
-        equivalent_weakening(reset, "no header helps", because="what is empty stays empty"),
+        equivalent_weakening(
+            reset, "no header helps", because="resetting an empty index changes nothing"
+        ),
     )

@@ -196,7 +196,7 @@ class PartitionGroup(Machine):
         entry.content.rows = choose(newer, entry.content.seq + 1, entry.content.rows)
         entry.content.seq = entry.content.seq + 1
 
-    # -- what recurs -----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------
 
     def _may_change_its_role(self, p: Term[Partition]) -> None:
         if self.release.pauses_first:
@@ -351,7 +351,7 @@ class PartitionGroup(Machine):
         ),
     )
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(
@@ -376,7 +376,7 @@ class PartitionStates(PartitionGroup):
     partition was unindexable; and a partition that left the pending transition unindexable had no version.
 
     Under `seed` the text has no pending transition. Cleanup is asynchronous ("Partition will be removed
-    during the next cleanup cycle"), and nothing says what becomes of a partition that is wanted again
+    during the next cleanup cycle"), and nothing says what happens to a partition that is wanted again
     before that: it is indexed from the beginning while its old rows are still there.
     """
 
@@ -393,12 +393,12 @@ class PartitionStates(PartitionGroup):
 
     @accepts(PartitionGroup.set_passive)
     def requests_to_be_passive_are_performed(self, p: Term[Partition]) -> Bool:
-        """The same of a partition that is to be passive."""
+        """The same for a partition that is to be passive."""
         return ~self.paused.has(p)
 
     @accepts(PartitionGroup.set_cleanup)
     def requests_to_clean_up_are_performed(self, p: Term[Partition]) -> Bool:
-        """The same of a partition that is to be removed."""
+        """The same for a partition that is to be removed."""
         return ~self.paused.has(p)
 
     @accepts(PartitionGroup.mark_unindexable)
@@ -408,7 +408,7 @@ class PartitionStates(PartitionGroup):
 
     @accepts(PartitionGroup.mark_indexable)
     def marks_are_taken_back_in_every_state(self, p: Term[Partition]) -> Bool:
-        """The same of a mark that is taken back: indexable is "the default state"."""
+        """The same for a mark that is taken back: indexable is "the default state"."""
         return self.paused.has(p)
 
     @accepts(index_mutation)

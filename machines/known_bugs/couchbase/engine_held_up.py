@@ -70,7 +70,7 @@ class OnlyWhatWasQueriedIsCleanedUp(PartitionReplicas):
 @known_bug(
     "004-171",
     'design document 004: "one item per updated document (if there were no errors)"',
-    breaks=IndexUpdate.a_map_error_is_of_one_change,
+    breaks=IndexUpdate.a_map_error_is_forgotten_with_the_next_change,
     budgets={IndexUpdate.crashes: 0},
 )
 class FailedDocumentsAreLeftOut(IndexUpdate):

@@ -136,7 +136,7 @@ class RowsToCleanUpAreCopied(IndexCompaction):
 @known_bug(
     "K11-updater",
     "design document 004, index compaction",
-    breaks=IndexCompaction.the_roots_are_of_the_file,
+    breaks=IndexCompaction.the_roots_are_offsets_in_the_open_file,
     sizes={Partition: 1},
     budgets=NO_CRASH,
 )
@@ -171,7 +171,7 @@ class SwitchesBeforeItHasCaughtUp(IndexCompaction):
 class SortFilesAreRemoved(IndexCompaction):
     """The updater was not told of the compactor: it removed its sort record files, as ever."""
 
-    def _is_told(self) -> Bool:
+    def _is_aware_of_compactor(self) -> Bool:
         return self.compactor == Compactor.complete
 
 
@@ -227,7 +227,7 @@ class RestartsBeginAnew(IndexCompaction):
 @known_bug(
     "004-53",
     "design document 004: fragmentation is found by comparing data sizes with the file size",
-    breaks=IndexCompaction.a_file_is_as_fragmented_as_it_is,
+    breaks=IndexCompaction.fragmentation_falls_only_with_a_new_file,
     sizes={Partition: 1},
     budgets={IndexCompaction.lost_headers: 0},
 )
@@ -268,7 +268,7 @@ class CompactionsWaitForTheUpdater(IndexCompaction):
 class SortFilesAreNeverRemoved(IndexCompaction):
     """The updater kept its sort record files for a compactor that did not run."""
 
-    def _is_told(self) -> Bool:
+    def _is_aware_of_compactor(self) -> Bool:
         return self.compactor.any_of(*Compactor)
 
 
@@ -349,7 +349,7 @@ class StatesAreThoseOfTheSnapshot(IndexCompaction):
     @action(by=MANAGER, spends=IndexCompaction.requests)
     def set_active(self, p: Term[Partition]) -> None:
         """It is taken note of that the partition is to be queried."""
-        self._adds(p)
+        self._is_not_in_cleanup(p)
         keeps = (self.state[p] == PartitionState.passive) & (self.compactor != Compactor.none)
         self.state[p] = choose(keeps, self.state[p], PartitionState.active)
 

@@ -1,8 +1,9 @@
 """Intranode migration: a tablet moves between two shards of one node, whose sharder writes to both of them.
 
-To coordinators the replica stays where it is: no pending replica is reported, and the node itself stores each write
-on the shards that its view of the stage names. What is under way on the node holds the stage that it began under,
-until it ends; the barrier of a stage waits for it.
+To coordinators the replica stays where it is: there is no pending replica, and the node itself
+stores each write on the shards that its view of the stage selects. Until it ends, a request on the
+node holds the stage under which it began; the barrier of a stage waits for requests of earlier
+stages.
 """
 
 from __future__ import annotations
@@ -101,11 +102,11 @@ BEFORE = {
     Stage.cleanup_target: {Stage.write_both_read_old, Stage.streaming},
     Stage.revert_migration: {Stage.cleanup_target},
 }
-"""Stages that the node may still be in when one is committed: those since the last barrier."""
+"""The stages in which the node may still be when one is committed: those since the last barrier."""
 
 
 class IntranodeMigration(Machine):
-    """One replica on a node, its two shards, a write and a read that are under way."""
+    """One replica on a node, its two shards, and at most one write and one read under way."""
 
     writes = budget(2, doc="writes that reach the node")
     reads = budget(1, doc="reads that reach the node")
@@ -114,8 +115,8 @@ class IntranodeMigration(Machine):
     exercised_at = scopes({reads: 0}, {writes: 1}, {})
 
     stage: OneVar[Stage] = one_of(Stage, init=Stage.none)  # committed to group0
-    operated: FlagVar = flag()  # the stage's action is done
-    known: OneVar[Stage] = one_of(Stage, init=Stage.none)  # to the node
+    operated: FlagVar = flag()  # the action of the stage is done
+    known: OneVar[Stage] = one_of(Stage, init=Stage.none)  # what the node has learned
     data = per(Shard, number(0, LAST_VALUE))  # the newest value on a shard
     written: NumberVar = number(0, LAST_VALUE)
     acknowledged: NumberVar = number(0, LAST_VALUE)
@@ -125,7 +126,9 @@ class IntranodeMigration(Machine):
     stored: SetVar[Shard] = set_of(Shard)  # shards that have it
     reading: FlagVar = flag()
     read_stage: OneVar[Stage] = one_of(Stage, init=Stage.none)
-    expected: NumberVar = number(0, LAST_VALUE)  # by the read: the newest value acknowledged before
+    expected: NumberVar = number(
+        0, LAST_VALUE
+    )  # by the read: the newest value acknowledged before it
     stale_read: FlagVar = flag()
 
     # -- the topology coordinator ------------------------------------------------------------------------
@@ -142,37 +145,37 @@ class IntranodeMigration(Machine):
         Stage.allow_write_both_read_old, Stage.write_both_read_old, by=COORDINATOR, fair=WEAK
     )
     def write_both(self) -> None:
-        """The node knows of the transition: its sharder is to write to both shards."""
+        """The node has learned of the transition: its sharder is to write to both shards."""
         self._barrier()
 
     @stage.step(Stage.write_both_read_old, Stage.streaming, by=COORDINATOR, fair=WEAK)
     def begin_streaming(self) -> None:
-        """Every write is on both shards from now on."""
+        """Every write reaches both shards from now on: stream what was there before."""
         self._barrier()
 
     @stage.step(Stage.streaming, Stage.write_both_read_new, by=COORDINATOR, fair=WEAK)
     def read_new(self) -> None:
-        """What was there before is on the pending shard too."""
+        """The pending shard contains all writes: read from it, still write to both."""
         self._operation_done()
 
     @stage.step(Stage.write_both_read_new, Stage.use_new, by=COORDINATOR, fair=WEAK)
     def use_new(self) -> None:
-        """No read uses the leaving shard any more."""
+        """No read uses the leaving shard any more: write to the pending one alone."""
         self._barrier()
 
     @stage.step(Stage.use_new, Stage.cleanup, by=COORDINATOR, fair=WEAK)
     def begin_cleanup(self) -> None:
-        """No write uses the leaving shard any more."""
+        """No write reaches the leaving shard any more: clean it up."""
         self._barrier()
 
     @stage.step(Stage.cleanup, Stage.end_migration, by=COORDINATOR, fair=WEAK)
     def end(self) -> None:
-        """The leaving shard is clean."""
+        """The leaving shard is cleaned up."""
         self._operation_done()
 
     @stage.step(Stage.end_migration, Stage.moved, by=COORDINATOR, fair=WEAK)
     def finish(self) -> None:
-        """The pending shard is the replica; the transition is deleted."""
+        """The pending shard is now the replica; the transition is deleted."""
         self._barrier()
 
     @stage.step(
@@ -182,12 +185,12 @@ class IntranodeMigration(Machine):
         spends=failures,
     )
     def give_up_streaming(self) -> None:
-        """Streaming failed for good: undo."""
+        """Streaming failed for good: undo the migration."""
         require(~self.operated, "it is not done")
 
     @stage.step(Stage.cleanup_target, Stage.revert_migration, by=COORDINATOR, fair=WEAK)
     def revert(self) -> None:
-        """The pending shard is clean."""
+        """The pending shard is cleaned up."""
         self._operation_done()
 
     @stage.step(Stage.revert_migration, Stage.none, by=COORDINATOR, fair=WEAK)
@@ -197,7 +200,7 @@ class IntranodeMigration(Machine):
 
     @action(by=COORDINATOR, fair=WEAK)
     def stream(self) -> None:
-        """The pending shard gets what the leaving one has."""
+        """The pending shard gets the rows of the leaving one."""
         require(self.stage == Stage.streaming, "stage is streaming")
         newer = self.data[PENDING] < self.data[LEAVING]
         self.data[PENDING] = choose(newer, self.data[LEAVING], self.data[PENDING])
@@ -205,7 +208,7 @@ class IntranodeMigration(Machine):
 
     @action(by=COORDINATOR, fair=WEAK)
     def clean_up(self, shard: Term[Shard]) -> None:
-        """The shard that is not to keep the tablet removes its rows."""
+        """The shard that does not keep the tablet removes its rows."""
         leaves = (self.stage == Stage.cleanup) & (shard == LEAVING)
         reverts = (self.stage == Stage.cleanup_target) & (shard == PENDING)
         require(leaves | reverts, "the shard is to be cleaned up")
@@ -218,13 +221,13 @@ class IntranodeMigration(Machine):
 
     @action(fair=WEAK)
     def learn(self) -> None:
-        """The node learns the stage, on all its shards at once."""
+        """The node learns the stage, on all of its shards at once."""
         require(self.known != self.stage, "the node is behind")
         self.known = self.stage
 
     @action(by=CLIENT, spends=writes)
     def begin_write(self) -> None:
-        """A write reaches the node, which holds its stage meanwhile."""
+        """A write reaches the node, and holds the stage that the node knows."""
         require(self.write == 0, "no write is under way")
         bounded(self.written < LAST_VALUE, "a value is left")
         self.write = self.written + 1
@@ -233,7 +236,7 @@ class IntranodeMigration(Machine):
 
     @action(fair=WEAK)
     def store(self, shard: Term[Shard]) -> None:
-        """A shard that the sharder names stores the write."""
+        """A shard that the sharder selects stores the write."""
         targets = self.write_stage.column(lambda stage: stage.writes)
         require(self.write > 0, "a write is under way")
         require(targets.has(shard), "the sharder names the shard")
@@ -243,7 +246,7 @@ class IntranodeMigration(Machine):
 
     @action(fair=WEAK)
     def acknowledge(self) -> None:
-        """All shards that the sharder names have stored it: the node answers."""
+        """All shards that the sharder selects have stored the write: the node answers."""
         require(self.write > 0, "a write is under way")
         missing = self.write_stage.column(lambda stage: stage.writes) - self.stored
         require(missing.is_empty(), "every shard has stored it")
@@ -254,7 +257,7 @@ class IntranodeMigration(Machine):
 
     @action(by=CLIENT, spends=reads)
     def begin_read(self) -> None:
-        """A read reaches the node."""
+        """A read reaches the node, and holds the stage that the node knows."""
         require(~self.reading, "no read is under way")
         self.reading = True
         self.read_stage = self.known
@@ -262,7 +265,7 @@ class IntranodeMigration(Machine):
 
     @action(fair=WEAK)
     def answer_read(self, shard: Term[Shard]) -> None:
-        """The shard that the sharder names answers."""
+        """The shard that the sharder selects answers."""
         require(self.reading, "a read is under way")
         named = self.read_stage.column(lambda stage: stage.reads)
         require(named == shard, "the sharder names the shard")
@@ -271,13 +274,13 @@ class IntranodeMigration(Machine):
         self.read_stage = Stage.none
         self.expected = 0
 
-    # -- what recurs -------------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------------
 
     def _barrier(self) -> None:
         require(self._has_drained(), "barrier done")
 
     def _has_drained(self) -> Bool:
-        """The node knows the stage, and nothing that began under an older one is under way."""
+        """The node has learned the stage, and no request that began under an earlier one is under way."""
         write = (self.write == 0) | (self.write_stage == self.stage)
         read = ~self.reading | (self.read_stage == self.stage)
         return (self.known == self.stage) & write & read
@@ -290,46 +293,49 @@ class IntranodeMigration(Machine):
 
     @accepts(begin_write)
     def writes_are_taken_in_every_stage(self) -> Bool:
-        """A migration between two shards locks no write out."""
+        """A migration between two shards locks out no writes."""
         return self.write == 0
 
     @accepts(begin_read)
     def reads_are_taken_in_every_stage(self) -> Bool:
-        """Nor a read."""
+        """Nor does it lock out reads."""
         return ~self.reading
 
     @accepts(learn)
     def stages_are_learned_while_clients_write(self) -> Bool:
-        """001, stage 2: replicas "see the transition info", whatever is under way: it holds the stage that it began under."""
+        """001, stage 2: replicas "see the transition info", whatever is under way: requests hold their own stage."""
         return self.known != self.stage
 
     @accepts(start)
     def tablets_are_moved_while_clients_write(self) -> Bool:
-        """001: the load balancer looks at tablets in transition and at requests for topology changes, at no client's."""
+        """001: the load balancer considers tablets in transition and topology requests, not requests of clients."""
         return self.stage == Stage.none
 
     @accepts(stream)
     def rows_are_streamed_while_clients_write(self) -> Bool:
-        """001, write_both_read_old: "Writes are going to both new and old replicas": streaming waits for none."""
+        """001, write_both_read_old: "Writes are going to both new and old replicas": streaming waits for none of them."""
         return self.stage == Stage.streaming
 
     @accepts(clean_up)
     def rows_are_removed_while_clients_read(self, shard: Term[Shard]) -> Bool:
-        """001, cleanup, whose precondition is of requests that reach a replica "which does not belong to the new replica set":
-        what reads and writes use the other shard is waited for by the next stage's barrier, not here.
+        """001, stage 6: its precondition is only about requests that reach a replica "which does
+        not belong to the new replica set"; those that use the other shard are waited for by the
+        barrier of the next stage.
         """
         return (self.stage == Stage.cleanup) & (shard == LEAVING)
 
     @accepts(give_up_streaming)
     def what_cannot_be_streamed_is_undone(self) -> Bool:
-        """ScyllaDB's code: a migration whose streaming fails is undone, whatever the pending shard has got by then."""
+        """ScyllaDB's code: a migration whose streaming fails is undone, whatever has reached the
+        pending shard by then.
+        """
         return (self.stage == Stage.streaming) & ~self.operated
 
     @lemma
     def writes_reach_both_shards(self) -> Bool:
-        """001, stage 3: "All writes that will be stored by any replica in the old or the new set ... will reach
-        CL in both"; here in both shards of the replica. A lemma: `nothing_is_behind_the_last_barrier`, and the stage
-        before writes to both as well.
+        """001, stage 3: "All writes that will be stored by any replica in the old or the new set
+        ... will reach CL in both"; here they reach both shards of the replica. A lemma:
+        `nothing_is_behind_the_last_barrier`, and the stage before writes to both as well.
         """
         both = every(
             self.write_stage.column(lambda stage: stage.writes).has(s) for s in (LEAVING, PENDING)
@@ -338,31 +344,31 @@ class IntranodeMigration(Machine):
 
     @invariant
     def reads_use_the_pending_shard(self) -> Bool:
-        """001, stage 5: "All read requests started after this, and which complete successfully, use the new
-        replica set".
+        """001, stage 5: "All read requests started after this, and which complete successfully, use
+        the new replica set".
         """
         used = self.known.column(lambda stage: stage.reads)
         return (self.stage == Stage.use_new).implies(used == PENDING)
 
     @sometimes(at={writes: 1, failures: 0})
     def reads_succeed_at_the_pending_shard(self, after: Self) -> Bool:
-        """001, stage 5, of "read requests ... which complete successfully": one finds at the pending shard what was
-        written at the leaving one.
+        """001, stage 5: "read requests ... which complete successfully" exist: one finds on the
+        pending shard what was written to the leaving one.
         """
         answered = self.reading & ~after.reading & (self.read_stage == Stage.use_new)
         return answered & (self.expected > 0) & (self.data[LEAVING] == self.expected)
 
     @invariant
     def nothing_is_behind_the_last_barrier(self) -> Bool:
-        """ScyllaDB's code: "skew at most one stage each way", in what the node knows and in what is under way."""
+        """ScyllaDB's code: "skew at most one stage each way", both in what the node knows and in what is under way."""
         since = self.stage.column(lambda stage: frozenset({stage, *BEFORE[stage]}))
         write = (self.write > 0).implies(since.has(self.write_stage))
         return since.has(self.known) & write & self.reading.implies(since.has(self.read_stage))
 
     @invariant
     def the_pending_shard_is_complete(self) -> Bool:
-        """001, stage 4: "New tablet replicas contain all the writes which reached the matching leaving tablet
-        replicas before step 3".
+        """001, stage 4: "New tablet replicas contain all the writes which reached the matching
+        leaving tablet replicas before step 3".
         """
         complete = self.data[PENDING] >= self.acknowledged
         reads_new = self.stage.any_of(
@@ -372,9 +378,10 @@ class IntranodeMigration(Machine):
 
     @lemma
     def nothing_uses_the_leaving_shard_at_last(self) -> Bool:
-        """001, stage 6: "No write request will reach tablet replica in the database layer which does not belong
-        to the new replica set"; nor does a read that began before use a shard that is cleaned up. A lemma: the stage
-        before uses the new shard alone, and `nothing_is_behind_the_last_barrier`.
+        """001, stage 6: "No write request will reach tablet replica in the database layer which
+        does not belong to the new replica set"; nor does an earlier read still use a shard that is
+        cleaned up. A lemma: the stage before uses the new shard alone, and
+        `nothing_is_behind_the_last_barrier`.
         """
         write = self.write_stage.column(lambda stage: stage.writes).has(LEAVING)
         read = self.read_stage.column(lambda stage: stage.reads) == LEAVING
@@ -383,8 +390,8 @@ class IntranodeMigration(Machine):
 
     @invariant
     def one_shard_holds_the_tablet_at_rest(self) -> Bool:
-        """001, when not in transition: storage contains writes of the tablet only "if that shard is one of the
-        current tablet replicas".
+        """001, when not in transition: the storage layer contains writes of the tablet "only if
+        that shard is one of the current tablet replicas".
         """
         ends = self.stage.any_of(Stage.end_migration, Stage.moved)
         reverts = self.stage.any_of(Stage.revert_migration, Stage.none)
@@ -398,20 +405,21 @@ class IntranodeMigration(Machine):
 
     @invariant
     def actions_belong_to_their_stage(self) -> Bool:
-        """What the coordinator knows of an action is forgotten with the stage that it was for."""
+        """The coordinator forgets an action together with the stage that it was for."""
         acts = self.stage.any_of(Stage.streaming, Stage.cleanup, Stage.cleanup_target)
         return self.operated.implies(acts)
 
     @step_property
     def what_is_done_stays_done(self, after: Self) -> Bool:
-        """001, write_both_read_old: "Writes are going to both new and old replicas": what was streamed before them need not
-        be streamed again; the coordinator forgets that an action is done when the next stage begins, and not before.
+        """001, write_both_read_old: "Writes are going to both new and old replicas": what was
+        streamed need not be streamed again. The coordinator forgets that an action is done when the
+        next stage begins, and not before.
         """
         return (self.operated & ~after.operated).implies(self.stage != after.stage)
 
     @lemma
     def the_write_under_way_is_the_newest(self) -> Bool:
-        """Writes come one after the other; a shard that has stored the one under way has it."""
+        """Writes come one after the other, and a shard keeps the one under way once it has stored it."""
         targets = self.write_stage.column(lambda stage: stage.writes)
         kept = every(
             self.stored.has(s).implies(targets.has(s) & (self.data[s] >= self.write))
@@ -423,7 +431,7 @@ class IntranodeMigration(Machine):
 
     @lemma
     def shards_that_are_read_are_complete(self) -> Bool:
-        """The shard that is read has what was acknowledged; so has the pending one when it has streamed."""
+        """The shard that is read has every acknowledged write; so does the pending one after streaming."""
         left = self.stage.any_of(Stage.use_new, Stage.cleanup, Stage.end_migration, Stage.moved)
         switched = left | (self.stage == Stage.write_both_read_new)
         streamed = (self.stage == Stage.streaming) & self.operated
@@ -446,22 +454,24 @@ class IntranodeMigration(Machine):
 
     @liveness
     def the_migration_ends(self) -> LeadsTo:
-        """The migration ends, done or undone."""
+        """The migration ends, completed or undone."""
         over = self.stage.any_of(Stage.none, Stage.moved)
         return leads_to(~over, over)
 
     @liveness
     def what_is_undone_stays_where_it_was(self) -> LeadsTo:
-        """ScyllaDB's code: once the pending shard is clean the transition is deleted; it is for the balancer to try again."""
+        """ScyllaDB's code: once the pending shard is cleaned up the transition is deleted; only the
+        load balancer may try again.
+        """
         undone = self.stage.any_of(Stage.cleanup_target, Stage.revert_migration)
         return leads_to(undone, self.stage == Stage.none)
 
     @liveness
     def writes_are_acknowledged(self) -> LeadsTo:
-        """A write that reached the node ends: no shard that it needs is left out."""
+        """Every write that reaches the node is acknowledged: no shard that it needs is left out."""
         return leads_to(self.write > 0, self.write == 0)
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_loss(give_up_streaming, stage, because="a migration that is not undone goes on"),
@@ -476,9 +486,15 @@ class IntranodeMigration(Machine):
             "write_stage becomes",
             because="nobody looks at the stage of a write that is over",
         ),
-        equivalent_drop(begin_read, "no read is under way", because="nobody reads, or asks again"),
-        equivalent_drop(answer_read, "a read is under way", because="nobody asks"),
-        equivalent_loss(answer_read, stale_read, because="it notes what must not happen"),
+        equivalent_drop(
+            begin_read,
+            "no read is under way",
+            because="a read that begins again replaces the one before",
+        ),
+        equivalent_drop(
+            answer_read, "a read is under way", because="without a read there is nothing to answer"
+        ),
+        equivalent_loss(answer_read, stale_read, because="it only records what must not happen"),
         equivalent_loss(
             answer_read, read_stage, expected, because="nobody looks at a read that is over"
         ),

@@ -151,7 +151,7 @@ class LoadBalancer(Machine):
 
     @action(by=COORDINATOR, fair=WEAK)
     def retry(self) -> None:
-        """Something else was committed first: the plan is made anew."""
+        """Something else was committed first: the plan is made again."""
         require(self.outdated, "the command is refused")
         self._forget_plan()
         self.outdated = False
@@ -281,7 +281,7 @@ class LoadBalancer(Machine):
         """The active migrations that stream to a shard."""
         return count((self.stage[t] == Stage.streaming) & (self.pending[t] == s) for t in Tablet)
 
-    # -- what recurs -------------------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------------------
 
     def _drains(self, s: Term[Shard]) -> Bool:
         return some((self.node[s] == n) for n in self.draining)
@@ -428,7 +428,7 @@ class LoadBalancer(Machine):
 
     @accepts(revert_migration)
     def migrations_are_undone_while_others_go_on(self, t: Term[Tablet]) -> Bool:
-        """Likewise one that could not be streamed: its tablet can be planned for again, whatever becomes of the others."""
+        """The same for one that could not be streamed: its tablet can be planned for again, whatever happens to others."""
         return self.stage[t] == Stage.cleanup_target
 
     @invariant
@@ -644,7 +644,7 @@ class LoadBalancer(Machine):
         """A cluster in balance may stay as it is."""
         return (self.track == Track.idle) & ~self.invoked & ~self.request_pending
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(

@@ -205,7 +205,7 @@ class ResizeGuards(Machine):
         for n in Node:
             self.guard[n].transition = False
 
-    # -- what recurs -------------------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------------------
 
     def _resize(self) -> None:
         require(self.migrating.is_none(), "no tablet migrates")
@@ -277,7 +277,7 @@ class ResizeGuards(Machine):
 
     @accepts(merge)
     def tablets_are_merged_under_requests(self) -> Bool:
-        """Likewise a merge."""
+        """The same for a merge."""
         return (self.layout == Layout.two_tablets) & self.migrating.is_none()
 
     @sometimes(at={resizes: 1, migrations: 0})
@@ -363,7 +363,7 @@ class ResizeGuards(Machine):
         """Tablets may stay as they are."""
         return self.migrating.is_none()
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_loss(_end_with_an_error, cut_off, because="it notes what must not happen"),

@@ -215,7 +215,7 @@ class StreamSession(Machine):
         """The follower restarts; its master is not told."""
         self.follower = Session.none
 
-    # -- what recurs ---------------------------------------------------------------------------------------
+    # -- helpers -------------------------------------------------------------------------------------------
 
     def _arrives(self, message: Message) -> None:
         require(self.message == message, f"a message `{message.name}` is on the wire")
@@ -322,7 +322,7 @@ class StreamSession(Machine):
         """No session is left behind at a follower whose master has gone."""
         return leads_to(self.follower != Session.none, self.follower == Session.none)
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_loss(receive_rows, follower, because="a follower that goes on sends to nobody"),

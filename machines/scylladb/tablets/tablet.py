@@ -332,7 +332,7 @@ class TabletCluster(Machine):
             tablet.excluded.put(Role.pending, pending)
             tablet.excluded.put(Role.staying, staying)
 
-    # -- what recurs -----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------
 
     def _current(self, n: Term[Node], t: Term[Tablet]) -> Bool:
         """Node `n` has learned all that is committed of a tablet."""
@@ -567,7 +567,7 @@ class TabletCluster(Machine):
         self.data[t][n] = choose(newer, self.compacting[t][n], self.data[t][n])
         self.compacting[t][n] = 0
 
-    # -- what recurs -----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------
 
     def _rows_to_stream(self, t: Term[Tablet], source: Term[Node]) -> Number:
         return self.data[t][source]
@@ -748,7 +748,7 @@ class TabletCluster(Machine):
         for t in Tablet:
             self.tablets[t].fail_over()
 
-    # -- what recurs -----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------
 
     def _may_start(self) -> None:
         require(self.track != Track.topology_change, "no topology change is going on")
@@ -783,7 +783,7 @@ class TabletCluster(Machine):
 
     @accepts(begin_read)
     def clients_read_while_tablets_move(self, n: Term[Node], t: Term[Tablet]) -> Bool:
-        """Likewise."""
+        """The same for reads."""
         return self._is_free(n, t)
 
     @accepts(begin_load)
@@ -821,14 +821,14 @@ class TabletCluster(Machine):
     def tablets_are_rebuilt_independently(
         self, t: Term[Tablet], pending: Term[Node], kind: Term[Kind]
     ) -> Bool:
-        """The same of a tablet that gets one replica more, with a repair before or without."""
+        """The same for a tablet that gets one more replica, with or without a repair first."""
         only_when(self.release.repair)
         rebuild = (kind == Kind.rebuild) | (kind == Kind.rebuild_v2)
         return (self.tablets[t].stage == Stage.none) & rebuild & self._may_come_to(pending, t)
 
     @accepts(start_repair)
     def tablets_are_repaired_independently(self, t: Term[Tablet]) -> Bool:
-        """The same of a tablet that is repaired, also if a node is down."""
+        """The same for a tablet that is repaired, even if a node is down."""
         only_when(self.release.repair)
         silent = self.request_pending | (self.track == Track.topology_change)
         return (self.tablets[t].stage == Stage.none) & ~silent
@@ -955,7 +955,7 @@ class TabletCluster(Machine):
 
     @invariant
     def nothing_is_remembered_of_a_request(self, n: Term[Node]) -> Bool:
-        """A node that coordinates nothing begins the next request anew: it is not one that was given up before."""
+        """A node that coordinates nothing starts its next request afresh: none that was given up before."""
         request = self.request[n]
         rest = request.write | request.abandoned | (request.value > 0)
         sent = ~request.targets.is_empty() | ~request.reached.is_empty()
@@ -1217,7 +1217,7 @@ class TabletCluster(Machine):
         ),
     )
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(learn, "node is behind", because="it learns the same again"),
@@ -1437,7 +1437,7 @@ class TabletCluster(Machine):
             use_new, reached_leaving, because="nobody asks for it once stage 4 is over"
         ),
         equivalent_loss(
-            finish_revert, reached_leaving, because="the next one that streams notes it anew"
+            finish_revert, reached_leaving, because="the next one that streams records it again"
         ),
         *HARMLESS_IN_STAGES,
         *HARMLESS_BETWEEN_NODES,

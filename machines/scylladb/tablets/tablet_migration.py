@@ -1,11 +1,11 @@
-"""Tablet migration: the transition of one tablet, as the topology coordinator drives it.
+"""Tablet migration: the transition of one tablet, driven forward by the topology coordinator.
 
-Each tablet has its own migration state machine, stored in group0 (001, "Tablet migration"). This is that
-machine, with the coordinator's volatile knowledge of it: whether the barrier of the stage has passed and
-whether its action is done. `tablet.py` puts nodes, requests and data around it.
+"Each tablet has its own migration state machine stored in group0" (001, "Tablet migration"). This
+is that machine, with what only the coordinator knows of it: whether the barrier of the stage has
+passed, and whether its action is done. `tablet.py` adds nodes, requests and data.
 
-Sources: design document 001 (topology-over-raft), section "Tablet migration", as `001:`; the stages of
-ScyllaDB's tablet coordinator, its transition table and its selectors for the releases.
+Sources: design document 001 (topology-over-raft), section "Tablet migration", as `001:`; the stages
+of ScyllaDB's tablet coordinator, its transition table and its selectors for the releases.
 """
 
 from __future__ import annotations
@@ -68,13 +68,15 @@ from stagewright.spec import (
 COORDINATOR = Actor("topology coordinator")
 OPERATOR = Actor("operator")
 WEAK = Fairness.WEAK
-FORGOTTEN = "to forget a failure without undoing is what a change of the coordinator does too"
-HOPELESS = "a hopeless transition that is tried again may still go on"
-NO_FAULT = "with a fault less there is less that can go wrong"
+FORGOTTEN = (
+    "a change of the coordinator, too, makes it forget a failure without undoing the transition"
+)
+HOPELESS = "a hopeless transition that is retried may still succeed"
+NO_FAULT = "with one fault less, less can go wrong"
 
 
 class Progress(Enum):
-    """What the coordinator knows of a barrier or of an action that it started; volatile."""
+    """What the coordinator knows of a barrier, or of an action that it has started; volatile."""
 
     none = auto()
     running = auto()
@@ -85,10 +87,10 @@ class Progress(Enum):
 class TabletMigration(Machine):
     """The stages of one tablet's transition, with barriers, actions, failures and rollback.
 
-    Profiles: `seed` is the design document of 2023-07: six stages, no way back, no session, and a cleanup
-    stage without a cleanup. The others follow the releases' transition tables: `scylla-6.0` is all from 6.0 to
-    2025.3, of which one or another took up repair, and gave up the way back from the first stage that skips
-    `cleanup_target`: which of them, is not known.
+    Profiles: `seed` is the design document of 2023-07: six stages, no way back, no session, and a
+    cleanup stage without a cleanup. The others follow the transition tables of releases.
+    `scylla-6.0` stands for all from 6.0 to 2025.3: at some point among them repair was added, and
+    the way back that skips `cleanup_target` removed.
     """
 
     release = profiles(SEED, SCYLLA_6_0, SCYLLA_2025_4, SCYLLA_2026_2)
@@ -98,9 +100,9 @@ class TabletMigration(Machine):
     exercised_at = scopes({}, {exclusions: 0}, {failures: 2, failovers: 0})
 
     stage: OneVar[Stage] = one_of(Stage, init=Stage.none)
-    kind: OptionalVar[Kind] = optional(Kind)  # of the transition that is going on
-    session: FlagVar = flag()  # an open session in group0: streaming is accepted
-    excluded: SetVar[Role] = set_of(Role)  # replicas that are down for good and ignored
+    kind: OptionalVar[Kind] = optional(Kind)  # of the current transition
+    session: FlagVar = flag()  # open in group0: streaming is accepted
+    excluded: SetVar[Role] = set_of(Role)  # replicas whose nodes are gone for good, and ignored
     unwanted: FlagVar = flag()  # the leaving host must go, or the pending one's disk is nearly full
     barrier: OneVar[Progress] = volatile(one_of(Progress, init=Progress.none), of=COORDINATOR)
     operation: OneVar[Progress] = volatile(one_of(Progress, init=Progress.none), of=COORDINATOR)
@@ -109,7 +111,7 @@ class TabletMigration(Machine):
 
     @stage.step(Stage.none, Stage.allow_write_both_read_old, by=COORDINATOR)
     def start(self, kind: Term[Kind]) -> None:
-        """The load balancer persists a migration: transition info in group0 is filled."""
+        """The load balancer persists its plan: transition info in group0 is filled with the migration."""
         require(kind != Kind.repair, "repair has stages of its own")
         if not self.release.repair:
             require(kind == Kind.migration, "migration is the only kind")
@@ -120,7 +122,7 @@ class TabletMigration(Machine):
         Stage.allow_write_both_read_old, Stage.write_both_read_old, by=COORDINATOR, fair=WEAK
     )
     def write_both(self) -> None:
-        """Every replica has seen the transition info and is ready for writes: write to both sets."""
+        """All replicas see the transition info and are prepared for writes: write to both sets."""
         self._barrier_done()
         if self.release.sessions:
             self.session = True
@@ -135,7 +137,7 @@ class TabletMigration(Machine):
 
     @stage.step(Stage.write_both_read_old, Stage.rebuild_repair, by=COORDINATOR, fair=WEAK)
     def begin_rebuild_repair(self) -> None:
-        """A rebuild repairs the replica it will read from first."""
+        """A rebuild first repairs the replicas that it will stream from."""
         only_when(self.release.repair)
         self._barrier_done()
         require(self.kind == Kind.rebuild_v2, "kind is rebuild_v2")
@@ -143,7 +145,7 @@ class TabletMigration(Machine):
 
     @stage.step(Stage.rebuild_repair, Stage.streaming, by=COORDINATOR, fair=WEAK)
     def stream_after_repair(self) -> None:
-        """The replicas to read from agree: stream."""
+        """The replicas to stream from agree: stream."""
         only_when(self.release.repair)
         self._operation_done()
         self._enter()
@@ -169,7 +171,7 @@ class TabletMigration(Machine):
 
     @stage.step(Stage.cleanup, Stage.none, by=COORDINATOR, fair=WEAK)
     def finish_without_cleanup(self) -> None:
-        """The document's end: it names the cleanup stage but no action in it, and no barrier after it."""
+        """The end in the document, which has a cleanup stage, but neither an action in it nor a barrier after it."""
         only_when(not self.release.end_migration)
         self._leave()
 
@@ -197,7 +199,7 @@ class TabletMigration(Machine):
         fair=WEAK,
     )
     def give_up_before_streaming(self) -> None:
-        """A replica is gone for good and the barrier failed: undo."""
+        """A replica is gone for good, and the barrier failed: undo the transition."""
         only_when(self.release.rollback)
         require(self.barrier == Progress.failed, "barrier failed")
         require(~self.excluded.is_empty(), "a replica is excluded")
@@ -205,7 +207,7 @@ class TabletMigration(Machine):
 
     @stage.step(Stage.allow_write_both_read_old, Stage.revert_migration, by=COORDINATOR, fair=WEAK)
     def revert_at_once(self) -> None:
-        """The same in older releases: nothing was written to the pending replica, so nothing is cleaned up."""
+        """The same in older releases: nothing was written to the pending replica, so there is nothing to clean up."""
         only_when(self.release.reverts_at_once)
         require(self.barrier == Progress.failed, "barrier failed")
         require(~self.excluded.is_empty(), "a replica is excluded")
@@ -215,7 +217,7 @@ class TabletMigration(Machine):
         (Stage.rebuild_repair, Stage.streaming), Stage.cleanup_target, by=COORDINATOR, fair=WEAK
     )
     def give_up_streaming(self) -> None:
-        """The action failed and cannot or need not succeed: close the session and undo."""
+        """The action failed, and cannot or need not succeed: close the session and undo the transition."""
         only_when(self.release.rollback)
         require(self.operation == Progress.failed, "action failed")
         require(self._streaming_is_pointless(), "a replica is excluded or the migration unwanted")
@@ -229,7 +231,7 @@ class TabletMigration(Machine):
         fair=WEAK,
     )
     def fall_back(self) -> None:
-        """More of the new replicas than of the old ones are gone: read the old ones again."""
+        """More new replicas than old ones are gone: read the old ones again."""
         only_when(self.release.fallback_cleanup)
         require(self.barrier == Progress.failed, "barrier failed")
         require(self._new_replicas_are_worse(), "more new than old replicas are excluded")
@@ -273,7 +275,7 @@ class TabletMigration(Machine):
 
     @stage.step(Stage.none, Stage.repair, by=COORDINATOR)
     def start_repair(self) -> None:
-        """A repair of the tablet was requested: its replicas stay what they are."""
+        """A repair of the tablet was requested: it keeps its replicas."""
         only_when(self.release.repair)
         self.kind = Kind.repair
         self.session = True
@@ -281,7 +283,7 @@ class TabletMigration(Machine):
 
     @stage.step(Stage.repair, Stage.end_repair, by=COORDINATOR, fair=WEAK)
     def end_repair(self) -> None:
-        """The repair is done; or it failed, and a barrier has made sure that nothing of it still runs."""
+        """The repair is done; or it failed, and a barrier has made sure that none of it still runs."""
         only_when(self.release.repair)
         failed_safely = (self.operation == Progress.failed) & (self.barrier == Progress.done)
         require(
@@ -302,7 +304,7 @@ class TabletMigration(Machine):
 
     @action(by=COORDINATOR, fair=WEAK)
     def pass_barrier(self) -> None:
-        """Every node that is not excluded has learned the stage and drained what was before it."""
+        """Every node that is not excluded has learned the stage, and drained requests from before it."""
         self._has_barrier()
         require(self.barrier == Progress.none, "no barrier yet")
         self.barrier = Progress.done
@@ -316,7 +318,7 @@ class TabletMigration(Machine):
 
     @action(by=COORDINATOR, fair=WEAK)
     def retry_barrier(self) -> None:
-        """The coordinator tries the barrier again, a second later, if it need not give up."""
+        """The coordinator retries the barrier a second later, unless it has to give up."""
         require(self.barrier == Progress.failed, "barrier failed")
         if self.release.rollback:
             before = self.stage.any_of(Stage.allow_write_both_read_old, Stage.write_both_read_old)
@@ -353,14 +355,14 @@ class TabletMigration(Machine):
 
     @action(by=COORDINATOR, fair=WEAK)
     def retry_operation(self) -> None:
-        """The coordinator tries again, if it need not give up: an action may happen more than once."""
+        """The coordinator retries, unless it has to give up: an action may happen more than once."""
         require(self.operation == Progress.failed, "action failed")
         if self.release.rollback:
             streams = self.stage.any_of(Stage.rebuild_repair, Stage.streaming)
             require(~(streams & self._streaming_is_pointless()), "no reason to give up")
         self.operation = Progress.none
 
-    # -- around it -------------------------------------------------------------------------------------
+    # -- what happens around it ------------------------------------------------------------------------
 
     @action(by=COORDINATOR, spends=failovers)
     def fail_over(self) -> None:
@@ -370,7 +372,7 @@ class TabletMigration(Machine):
 
     @action(by=OPERATOR, spends=exclusions)
     def exclude(self, role: Term[Role]) -> None:
-        """The operator declares a dead replica's node gone for good: barriers ignore it."""
+        """The operator declares that the node of a dead replica is gone for good: barriers ignore it."""
         require(self.stage != Stage.none, "in transition")
         require(~self.excluded.has(role), "not excluded yet")
         require((role == Role.staying) | self._is(role), "the transition has such a replica")
@@ -384,7 +386,7 @@ class TabletMigration(Machine):
         require(~self.unwanted, "still wanted")
         self.unwanted = True
 
-    # -- what recurs -----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------
 
     def _barrier_done(self) -> None:
         require(self.barrier == Progress.done, "barrier done")
@@ -400,7 +402,7 @@ class TabletMigration(Machine):
         require(barrier, "stage has a barrier")
 
     def _new_replicas_are_worse(self) -> Bool:
-        """Never so within one node, whose two shards are excluded together."""
+        """Never within one node, whose two shards are excluded together."""
         worse = self.excluded.has(Role.pending) & ~self.excluded.has(Role.leaving)
         return worse & (self.kind != Kind.intranode_migration)
 
@@ -426,7 +428,7 @@ class TabletMigration(Machine):
         if self.release.sessions:
             self.session = False
 
-    # == what is promised ================================================================================
+    # == promises ========================================================================================
 
     # -- the stages -----------------------------------------------------------------------------------
 
@@ -437,7 +439,7 @@ class TabletMigration(Machine):
 
     @invariant
     def repair_stays_among_its_stages(self) -> Bool:
-        """A repair moves no replica, so it never enters a stage of a migration, nor the other way round."""
+        """A repair moves no replica, so it never enters a stage of a migration, nor a migration one of a repair."""
         of_repair = self.stage.any_of(Stage.repair, Stage.end_repair)
         return (self.stage != Stage.none).implies((self.kind == Kind.repair) == of_repair)
 
@@ -449,11 +451,13 @@ class TabletMigration(Machine):
 
     @step_property
     def neighbouring_stages_agree(self, after: Self) -> Bool:
-        """001: nodes learn a stage one after the other, so requests of a stage and of the next one meet:
-        what the ones write the others read, and a replica that is written to has storage.
+        """001: nodes learn of a stage one after the other, so requests of a stage and of the next
+        one run side by side: what either of them writes the other reads, and every replica that is
+        written to has storage.
 
-        Up to `scylla-2025.4` a migration that read from the new replicas could be undone without a stage
-        between: requests that still read there met writes to the old replicas alone.
+        Up to `scylla-2025.4` a migration that read from the new replicas could be undone without a
+        stage in between: some requests still read there while others already wrote only to the old
+        replicas.
         """
         only_when(self.release.fallback_cleanup or not self.release.rollback)
         reads, writes = self._selected(self.stage), self._written(self.stage)
@@ -466,8 +470,9 @@ class TabletMigration(Machine):
 
     @step_property
     def writes_use_the_sets_that_the_next_stage_presupposes(self, after: Self) -> Bool:
-        """001, stage 3: all writes "will reach CL in both old and new replica sets" before anything is
-        streamed; stage 6: no write reaches a replica outside of the new set before it is cleaned up.
+        """001, stage 3: all writes "will reach CL in both old and new replica sets" before anything
+        is streamed; stage 6: "No write request will reach" a replica outside of the new set when it
+        is cleaned up.
         """
         begins = self._moves(after) & after.stage.any_of(Stage.streaming, Stage.rebuild_repair)
         cleans = self._moves(after) & (after.stage == Stage.cleanup)
@@ -476,7 +481,7 @@ class TabletMigration(Machine):
 
     @step_property
     def a_transition_ends_where_all_selectors_are_in_step(self, after: Self) -> Bool:
-        """Only then may what was "previous" or "next" be called the replicas (5.4: end_migration)."""
+        """Only then can the "previous" or the "next" replicas become the tablet's replicas (5.4: end_migration)."""
         only_when(self.release.end_migration)
         in_step = (self._selected(self.stage) == self._written(self.stage)) & (
             self._written(self.stage) == self._stored(self.stage)
@@ -488,7 +493,7 @@ class TabletMigration(Machine):
         """001: "When stage is advanced, it means that expected invariants about cluster-wide state
         relevant to the tablet, associated with the next stage, hold": its barrier has passed.
 
-        Only to undo the transition does the coordinator not wait; a repair that is done needs none.
+        The coordinator does not wait when it undoes the transition, nor when a repair is done.
         """
         waits = self.stage.column(lambda stage: stage.barrier) & (self.stage != Stage.repair)
         if not self.release.barrier_before_target_cleanup:
@@ -498,9 +503,10 @@ class TabletMigration(Machine):
 
     @step_property
     def the_action_of_a_stage_is_done_before_the_next(self, after: Self) -> Bool:
-        """001: the stage "determines which action should be taken by the topology change coordinator on
-        behalf of the tablet before it can move to the next step". Nothing is cleaned up where nobody is, and only
-        what a replica was asked for is done.
+        """001: the stage "determines which action should be taken by the topology change
+        coordinator on behalf of the tablet before it can move to the next step". Where no replica
+        is left to clean up, nothing is waited for; and no action is done that no replica was asked
+        for.
         """
         runs = self.stage.column(lambda stage: stage.action is not Run.nothing)
         if not self.release.end_migration:
@@ -518,9 +524,10 @@ class TabletMigration(Machine):
         return (advances & runs).implies(done) & answered.implies(asked)
 
     @step_property
-    def who_loses_its_storage_is_cleaned_up_before(self, after: Self) -> Bool:
-        """001, when not in transition: storage contains writes "only if that shard is one of the current tablet
-        replicas": a replica that is to have no storage is cleaned up, unless nothing was ever written to it.
+    def replicas_are_cleaned_up_before_they_lose_their_storage(self, after: Self) -> Bool:
+        """001, when not in transition: storage contains writes "only if that shard is one of the
+        current tablet replicas": a replica that loses its storage has been cleaned up, unless
+        nothing was ever written to it.
         """
         only_when(self.release.end_migration)
         loses = (self._stored(self.stage) == BOTH) & (self._stored(after.stage) != BOTH)
@@ -531,8 +538,9 @@ class TabletMigration(Machine):
 
     @accepts(end)
     def nobody_waits_for_a_leaving_replica_that_is_gone(self) -> Bool:
-        """001: "expected invariants about cluster-wide state" hold of the nodes that are there: a replica on a node
-        that is gone for good is never cleaned up, and neither is one of a transition that only adds a replica.
+        """001: "expected invariants about cluster-wide state" hold for the nodes that are there: a
+        replica on a node that is gone for good is never cleaned up; nor is any if the transition
+        only adds a replica.
         """
         only_when(self.release.end_migration)
         nobody_leaves = self.excluded.has(Role.leaving) | self._only_adds()
@@ -540,18 +548,18 @@ class TabletMigration(Machine):
 
     @accepts(revert)
     def nobody_waits_for_a_pending_replica_that_is_gone(self) -> Bool:
-        """The same on the way back, once a barrier has drained the writes to both sets where it has one."""
+        """The same on the way back, once the barrier has drained writes to both sets."""
         only_when(self.release.rollback)
         drained = (self.stage == Stage.cleanup_target) & (self.barrier == Progress.done)
         return drained & self.excluded.has(Role.pending)
 
     def _only_adds(self) -> Bool:
-        """A rebuild gives the tablet a replica more: none leaves."""
+        """A rebuild adds a replica to the tablet: none leaves."""
         return self.kind.any_of(Kind.rebuild, Kind.rebuild_v2)
 
     @step_property
     def a_failed_repair_is_drained_after_it_failed(self, after: Self) -> Bool:
-        """A barrier that passed before says nothing of what the repair still does."""
+        """A barrier that passed before the failure says nothing about what the repair still does."""
         only_when(self.release.repair)
         passes = (self.barrier != Progress.done) & (after.barrier == Progress.done)
         return ((self.stage == Stage.repair) & passes).implies(self.operation == Progress.failed)
@@ -566,9 +574,9 @@ class TabletMigration(Machine):
 
     @step_property
     def a_transition_is_undone_only_for_a_reason(self, after: Self) -> Bool:
-        """Failure is no free edge: a barrier or the action has failed, and a replica is excluded, more of the
-        new ones than of the old ones once reads use those; while streaming also if the migration has
-        become pointless.
+        """A failure of a barrier or an action alone undoes nothing: a replica has to be excluded as
+        well (once reads use the new replicas, more new than old ones), or a migration that streams
+        has to be unwanted.
         """
         only_when(self.release.rollback)
         excluded = ~self.excluded.is_empty()
@@ -582,30 +590,31 @@ class TabletMigration(Machine):
 
     @step_property
     def what_is_known_of_a_stage_ends_with_it(self, after: Self) -> Bool:
-        """The barrier and the action are those of one stage: the next stage has its own."""
+        """A barrier and an action belong to one stage: the next stage has its own."""
         nothing = (after.barrier == Progress.none) & (after.operation == Progress.none)
         return self._moves(after).implies(nothing)
 
-    # -- what begins, and what is asked for -------------------------------------------------------------
+    # -- what may begin, and what may be asked for ------------------------------------------------------
 
     @accepts(start)
     def tablets_at_rest_can_be_moved(self, kind: Term[Kind]) -> Bool:
-        """001, "Load balancing": the balancer "persists it by moving tablets into transitional states": in a migration each
-        that rests, or in any other transition that gives it other replicas.
+        """001, "Load balancing": the balancer "persists it by moving tablets into transitional
+        states": any tablet at rest may be migrated, or begin any other transition that changes its
+        replicas.
         """
         known = kind != Kind.repair if self.release.repair else kind == Kind.migration
         return (self.stage == Stage.none) & known
 
     @accepts(start_repair)
     def tablets_at_rest_can_be_repaired(self) -> Bool:
-        """The same of a repair, which is a transition of its own."""
+        """The same for a repair, which is a transition of its own."""
         only_when(self.release.repair)
         return self.stage == Stage.none
 
     @accepts(exclude)
     def dead_replicas_are_given_up_in_any_stage(self, role: Term[Role]) -> Bool:
-        """001: "still alive owners": an operator may say of each replica that it is gone for good, whatever the
-        coordinator waits for.
+        """001 counts on "still alive owners": an operator may declare that any replica is gone for
+        good, whatever the coordinator is waiting for.
         """
         there = (
             (role == Role.staying)
@@ -616,30 +625,30 @@ class TabletMigration(Machine):
 
     @accepts(make_unwanted)
     def streams_can_lose_their_point(self) -> Bool:
-        """001: "When a request is issued to a node the entry is added to the map", also to leave, to one that a tablet is
-        streamed from.
+        """001: "When a request is issued to a node the entry is added to the map", even if it is to
+        leave and a tablet is being streamed from it.
         """
         only_when(self.release.rollback)
         return (self.stage == Stage.streaming) & ~self.unwanted
 
     @accepts(retry_operation)
     def what_failed_is_tried_again(self) -> Bool:
-        """001: "Tablets are migrated in parallel and independently": an action that has failed, and may still succeed, is
-        tried again, whatever becomes of others.
+        """001: "Tablets are migrated in parallel and independently": an action that has failed but
+        may still succeed is retried, whatever happens to other tablets.
         """
         hopeful = self.excluded.is_empty() & ~self.unwanted
         return (self.operation == Progress.failed) & hopeful
 
     @accepts(retry_barrier)
     def barriers_that_failed_are_tried_again(self) -> Bool:
-        """Likewise a barrier."""
+        """The same for a barrier."""
         return (self.barrier == Progress.failed) & self.excluded.is_empty()
 
     # -- streaming ------------------------------------------------------------------------------------
 
     @invariant
     def session_is_open_only_while_something_streams(self) -> Bool:
-        """Sessions guard streaming, and repair; once its result counts, or is thrown away, none may be open."""
+        """Sessions guard streaming and repair: none may be open once the result is in use, or has been thrown away."""
         past = self.stage.any_of(
             Stage.none,
             Stage.write_both_read_new,
@@ -652,9 +661,7 @@ class TabletMigration(Machine):
 
     @invariant
     def what_streams_has_a_session(self) -> Bool:
-        """It is set on entering write_both_read_old (5.4): a replica refuses to stream, or to repair,
-        without one.
-        """
+        """It is set on entering write_both_read_old (5.4): a replica refuses to stream, or to repair, without one."""
         only_when(self.release.sessions)
         streams = self.stage.any_of(
             Stage.write_both_read_old, Stage.rebuild_repair, Stage.streaming, Stage.repair
@@ -663,7 +670,7 @@ class TabletMigration(Machine):
 
     @step_property
     def the_session_closes_when_streaming_is_over(self, after: Self) -> Bool:
-        """Whether it is done or given up: what is still on the wire is refused from then on."""
+        """Whether streaming is done or given up, data that is still on its way is refused from then on."""
         streamed = self.stage.any_of(Stage.streaming, Stage.rebuild_repair, Stage.repair)
         over = streamed & self._moves(after) & (after.stage != Stage.streaming)
         return over.implies(~after.session)
@@ -676,7 +683,7 @@ class TabletMigration(Machine):
 
     @lemma
     def nothing_is_unwanted_before_it_streams(self) -> Bool:
-        """Whether a migration is still wanted is asked while it streams."""
+        """A migration can only become unwanted while it streams."""
         only_when(self.release.rollback)
         before = self.stage.any_of(
             Stage.allow_write_both_read_old, Stage.write_both_read_old, Stage.rebuild_repair
@@ -685,7 +692,7 @@ class TabletMigration(Machine):
 
     @step_property
     def rebuild_v2_repairs_before_it_streams(self, after: Self) -> Bool:
-        """It streams from what was repaired (2025.2)."""
+        """It streams from replicas that were repaired first (2025.2)."""
         only_when(self.release.repair)
         begins = (self.stage != Stage.streaming) & (after.stage == Stage.streaming)
         repaired = self.stage == Stage.rebuild_repair
@@ -700,15 +707,15 @@ class TabletMigration(Machine):
 
     @always_reachable
     def can_come_to_rest(self) -> Bool:
-        """Whatever happened, the transition can still end."""
+        """Whatever has happened, the transition can still end."""
         return self.stage == Stage.none
 
     @liveness
     def every_transition_ends(self) -> LeadsTo:
-        """Every migration ends, done or reverted, if what can happen for ever happens."""
+        """Every transition ends, completed or reverted, if no step that stays possible is put off for ever."""
         return leads_to(self.stage != Stage.none, self.stage == Stage.none)
 
-    # -- what recurs -----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------
 
     def _has(self, role: Role) -> Bool:
         """The transition has such a replica."""
@@ -723,7 +730,7 @@ class TabletMigration(Machine):
         return after.stage != self.stage
 
     def _turns_back(self, after: Self) -> Bool:
-        """The step begins to undo the transition."""
+        """The step starts to undo the transition."""
         back = (
             Stage.write_both_read_old_fallback_cleanup,
             Stage.cleanup_target,
@@ -740,7 +747,7 @@ class TabletMigration(Machine):
     def _stored(self, stage: Term[Stage]) -> Term[Replicas]:
         return stage.column(lambda stage: stage.storage)
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         *HARMLESS_IN_STAGES,
@@ -759,12 +766,12 @@ class TabletMigration(Machine):
         equivalent_drop(
             pass_barrier,
             "no barrier yet",
-            because="a barrier that passes after one that failed is one that was tried again",
+            because="a barrier that passes after it failed has been retried",
         ),
         equivalent_drop(
             fail_barrier,
             "no barrier yet",
-            because="what is known of a barrier that passed may be lost, and the next one fail",
+            because="the coordinator may forget that a barrier passed, and the next one may fail",
         ),
         equivalent_loss(fail_barrier, barrier, because=NO_FAULT),
         equivalent_drop(retry_barrier, "no reason to give up", because=HOPELESS),
@@ -775,45 +782,49 @@ class TabletMigration(Machine):
         equivalent_replacement(
             retry_operation,
             "operation becomes: running for none",
-            because="an action that is to be tried again is asked for next: both may be one step",
+            because="an action that is to be retried is started next: both may be one step",
         ),
         equivalent_loss(
             fail_over,
             barrier,
             operation,
-            because="what a new coordinator would know of its predecessor's work is still so",
+            because="what a new coordinator would know of its predecessor's work is still true",
         ),
         equivalent_drop(
-            exclude, "not excluded yet", because="to exclude a replica twice is to exclude it once"
+            exclude, "not excluded yet", because="excluding a replica twice changes nothing"
         ),
         equivalent_drop(
             exclude,
             "the transition has such a replica",
-            because="nobody asks whether a replica is excluded that the transition does not have",
+            because="it does not matter whether a replica that the transition does not have is excluded",
         ),
         equivalent_loss(exclude, excluded, because=NO_FAULT),
         equivalent_replacement(exclude, "excluded[role] becomes: no for yes", because=NO_FAULT),
-        equivalent_drop(make_unwanted, "still wanted", because="what is unwanted stays so"),
+        equivalent_drop(
+            make_unwanted, "still wanted", because="an unwanted migration stays unwanted"
+        ),
         equivalent_loss(make_unwanted, unwanted, because=NO_FAULT),
         equivalent_replacement(make_unwanted, "becomes: no for yes", because=NO_FAULT),
         equivalent_weakening(
             _has_barrier,
             "stage has a barrier",
-            because="a barrier that fails before the repair does is tried again",
+            because="a barrier that fails before the repair does is retried",
         ),
         equivalent_loss(
             _enter,
             barrier,
             operation,
-            because="a stage has a barrier or an action: of the other one nothing is known",
+            because="a stage has either a barrier or an action: nothing is known of the other",
         ),
         equivalent_loss(_leave, unwanted, because="a repair is never unwanted"),
         equivalent_loss(
-            _leave, session, because="only a migration that is undone may still have a session"
+            _leave,
+            session,
+            because="only a migration that is being undone may still have a session",
         ),
     )
 
 
 def _within(some: Term[Replicas], others: Term[Replicas]) -> Bool:
-    """The others have all of them."""
+    """All of the first are among the second."""
     return (some == others) | (others == BOTH)

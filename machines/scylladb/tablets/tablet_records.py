@@ -1,4 +1,4 @@
-"""What nodes know of a tablet, and what is on its way between them: requests of clients, and rows that are streamed."""
+"""What a node knows of a tablet, and what is on its way between nodes: requests of clients, and streamed rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LAST_VALUE = 3
 
 
 class View(Record):
-    """What a node has learned of a tablet: its token metadata, maybe behind group0."""
+    """What a node has learned of a tablet: its local token metadata, which may be behind group0."""
 
     stage = one_of(Stage, init=Stage.none)
     replicas = set_of(Node)
@@ -19,7 +19,7 @@ class View(Record):
 
 
 class Request(Record):
-    """The request that a node coordinates, if any, with the stage that it began under as its version."""
+    """The request that a node coordinates, if any; the stage under which it began serves as its version."""
 
     tablet = optional(Tablet)
     write = flag()
@@ -31,8 +31,8 @@ class Request(Record):
 
 
 class Chunk(Record):
-    """Streamed data on the wire."""
+    """Streamed data on its way to a replica."""
 
     target = optional(Node)
     value = number(0, LAST_VALUE)
-    closed = flag()  # the target has learned since that its session is closed
+    closed = flag()  # the target has since learned that the session is closed

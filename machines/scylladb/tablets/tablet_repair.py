@@ -245,7 +245,7 @@ class TabletRepair(Machine):
         self.asked[n] = 0
         replica.repairs = 0
 
-    # -- what recurs -----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------
 
     def _session_to_unlock(self) -> Number:
         """The session stays with the tablet in group0 after it is closed."""
@@ -376,7 +376,7 @@ class TabletRepair(Machine):
         """Every repair ends, and its transition with it."""
         return leads_to(self.stage != Stage.none, self.stage == Stage.none)
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_replacement(

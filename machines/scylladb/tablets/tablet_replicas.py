@@ -325,7 +325,7 @@ class TabletReplicas(Machine):
         write.stored = frozenset()
         write.needed = 0
 
-    # -- what recurs -----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------
 
     def _rows_to_stream(self, source: Term[Node]) -> Number:
         return self.data[source]
@@ -370,7 +370,7 @@ class TabletReplicas(Machine):
 
     @accepts(begin_write)
     def clients_write_while_replicas_change(self, c: Term[Client]) -> Bool:
-        """Whatever becomes of the replicas, and whatever a coordinator has learned of it, it takes writes."""
+        """It takes writes, whatever happens to the replicas, and whatever a coordinator has learned of that."""
         return self.write[c].value == 0
 
     @accepts(move_replica)
@@ -383,12 +383,12 @@ class TabletReplicas(Machine):
 
     @accepts(remove_replica)
     def replicas_are_removed_while_clients_write(self, leaving: Term[Node]) -> Bool:
-        """Likewise where the replication factor falls, down to one."""
+        """The same where the replication factor falls, down to one."""
         return self._rests() & self.replicas.has(leaving) & (self.replicas.size() > 1)
 
     @accepts(add_replica)
     def replicas_are_added_while_clients_write(self, pending: Term[Node]) -> Bool:
-        """Likewise where it rises, as long as there is a node."""
+        """The same where it rises, as long as there is another node."""
         return self._rests() & ~self.replicas.has(pending)
 
     def _rests(self) -> Bool:
@@ -411,7 +411,7 @@ class TabletReplicas(Machine):
 
     @accepts(store)
     def writes_are_stored_while_replicas_change(self, c: Term[Client], r: Term[Node]) -> Bool:
-        """001, write_both_read_old: writes go to old and new replicas, and each takes them, whatever becomes of it."""
+        """001, write_both_read_old: writes go to old and new replicas, and each takes them, whatever happens to it."""
         return self.write[c].targets.has(r)
 
     @accepts(acknowledge)
@@ -541,7 +541,7 @@ class TabletReplicas(Machine):
         """Every change of the replicas ends."""
         return leads_to(self.stage != Stage.none, self.stage == Stage.none)
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_value(Stage.none, lambda stage: stage.writes, because="both sets are one"),

@@ -224,7 +224,7 @@ class TabletResize(Machine):
         self.writer[n] = None
         self.splitting.discard(n)
 
-    # -- what recurs ---------------------------------------------------------------------------------------------
+    # -- helpers -------------------------------------------------------------------------------------------------
 
     def _is_current(self, n: Term[Node]) -> Bool:
         view = self.view[n]
@@ -380,7 +380,7 @@ class TabletResize(Machine):
 
     @action(by=COORDINATOR, fair=WEAK)
     def give_up_finalization(self) -> None:
-        """The plan, made anew, has nothing to finalize any more."""
+        """The plan is made again, and has nothing to finalize any more."""
         require(self.track == FINALIZATION, "a resize is being finalized")
         require(self.decision == Resize.none, "the decision was revoked")
         self.track = Track.idle
@@ -395,7 +395,7 @@ class TabletResize(Machine):
         for n in Node:
             self.reported[n] = 0
 
-    # -- what recurs ---------------------------------------------------------------------------------------------
+    # -- helpers -------------------------------------------------------------------------------------------------
 
     def _lacks(self, half: Half, n: Term[Node]) -> Bool:
         return ~self.replicas[half].has(n)
@@ -411,7 +411,7 @@ class TabletResize(Machine):
         self.track = MIGRATION
 
     def _keeps(self, _n: Node | Term[Node], half: Half, stays: Mapping[Half, Bool]) -> Bool:
-        """Who leaves a tablet is cleaned up: it keeps the rows of which it stays a replica."""
+        """A replica that leaves is cleaned up: its node keeps only rows of tablets that it still replicates."""
         return stays[half]
 
     def _is_split_everywhere(self) -> Bool:
@@ -471,7 +471,7 @@ class TabletResize(Machine):
 
     @accepts(decide_merge)
     def merges_are_decided_at_any_time(self) -> Bool:
-        """The same of the two tablets, which need not be colocated before."""
+        """The same for the two tablets, which need not be colocated before."""
         return (self.layout == Layout.two_tablets) & (self.decision == Resize.none)
 
     @accepts(revoke)
@@ -507,7 +507,7 @@ class TabletResize(Machine):
 
     @accepts(start_writer)
     def replicas_are_repaired_while_a_resize_is_prepared(self, n: Term[Node]) -> Bool:
-        """Likewise repairs: what they write is split as it is added."""
+        """The same for repairs: what they write is split as it is added."""
         free = self.writer[n].is_none() & (self.view[n].track != FINALIZATION)
         leaves = some(self.leaving[half] == n for half in list(Half))
         return free & ~leaves & some(self.rows[half].has(n) for half in list(Half))
@@ -581,7 +581,7 @@ class TabletResize(Machine):
 
     @step_property
     def tablets_change_by_a_decision(self, after: Self) -> Bool:
-        """Finalization carries out the decision that is in force, and nothing that was revoked."""
+        """Finalization carries out the current decision, and none that was revoked."""
         split = (self.layout == Layout.one_tablet) & (after.layout == Layout.two_tablets)
         merge = (self.layout == Layout.two_tablets) & (after.layout == Layout.one_tablet)
         is_split = split.implies(self.decision == Resize.split)
@@ -636,7 +636,7 @@ class TabletResize(Machine):
 
     @lemma
     def nodes_know_what_was_committed(self, n: Term[Node]) -> Bool:
-        """What a node knows of a decision that is in force is so; nobody is ahead of what it knows."""
+        """What a node knows of the current decision is true; nobody is ahead of what it knows."""
         view = self.view[n]
         known = (view.sequence <= self.sequence) & (self.ready[n] <= view.sequence)
         in_force = (self.decision != Resize.none) & (view.sequence == self.sequence)
@@ -679,7 +679,7 @@ class TabletResize(Machine):
         """A table may stay as it is."""
         return (self.decision == Resize.none) & (self.track == Track.idle)
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(learn, "node is behind", because=NOTHING),

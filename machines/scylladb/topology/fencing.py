@@ -320,7 +320,7 @@ class Fencing(Machine):
         require(self.streaming.has(n), "it streams")
         self.streaming.discard(n)
 
-    # -- what recurs -----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------
 
     def _commit_version_beside_stages(self) -> None:
         left = self.stage.number_column(lambda stage: stage.left)
@@ -503,7 +503,7 @@ class Fencing(Machine):
         """The operator declares a node gone for good; it is cut off from group0, and may live on."""
         self.excluded.add(n)
 
-    # -- what recurs -----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------
 
     def _passed(self, purpose: Purpose) -> None:
         require(self.phase == Phase.done, "the barrier has passed")
@@ -970,7 +970,7 @@ class Fencing(Machine):
         ),
     )
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(
@@ -1015,12 +1015,12 @@ class Fencing(Machine):
         equivalent_loss(
             _forget,
             Request.stage,
-            because="the stage is noted anew when a transaction takes its locks",
+            because="the stage is recorded again when a transaction takes its locks",
         ),
         equivalent_replacement(
             _forget,
             "both for old",
-            because="the stage is noted anew when a transaction takes its locks",
+            because="the stage is recorded again when a transaction takes its locks",
         ),
         equivalent_drop(
             fail_to_drain, "phase is draining", because="a barrier may fail at any time"

@@ -242,7 +242,7 @@ class Group0(Machine):
         self.known[m] = 0
         self._forget(m)
 
-    # -- what recurs -----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------
 
     def _is_voter(self, m: Term[Member], v: Term[Member]) -> Bool:
         """Member `v` is a voter, as far as the log of `m` says."""
@@ -532,7 +532,7 @@ class Group0(Machine):
         """Members without work may rest."""
         return every(self.change[m].command == 0 for m in Member)
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(

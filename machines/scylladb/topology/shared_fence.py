@@ -1,10 +1,11 @@
-"""One version and one fence for two kinds of change: of the ring of vnodes, and of a tablet.
+"""One version and one fence for two kinds of change: to the ring of vnodes, and to a tablet.
 
-001: the load balancer "is part of the main state machine" because "we want to share the infrastructure for fencing
-between vnode-based topology changes and tablet migration"; the two are excluded "so that they don't interfere". Later
-releases let tablets move while a node bootstraps: both kinds commit versions, and a barrier is for all of them. One
-row of a table with vnodes, and one of a table with tablets, move from one node to another. How nodes answer a barrier
-and learn the fence is in `fencing.py`.
+001: the load balancer "is part of the main state machine" because "we want to share the
+infrastructure for fencing between vnode-based topology changes and tablet migration"; the two are
+excluded "so that they don't interfere". Later releases let tablets move while a node bootstraps:
+both kinds commit versions, and one barrier covers all of them. One row of a table with vnodes and
+one of a table with tablets move from one node to another. `fencing.py` has how nodes answer a
+barrier and learn the fence.
 """
 
 from __future__ import annotations
@@ -66,14 +67,14 @@ LAST_VERSION = 7
 
 
 class Kind(Enum):
-    """What is changed, and what a table's replicas are found by."""
+    """What is changed: it determines the replicas of a table."""
 
     vnodes = auto()
     tablets = auto()
 
 
 class Stage(States):
-    """How far a change is: the transition states of the topology, and the stages of a tablet, alike."""
+    """How far a change has got: the transition states of the topology and the stages of a tablet alike."""
 
     # fmt: off
     #                     writes old, new     reads new
@@ -119,7 +120,7 @@ class Tracks(Profile):
 
 
 class SharedFence(Machine):
-    """Two changes on one version and one fence, under clients of both tables."""
+    """Two changes with one version and one fence, while clients write to both tables."""
 
     release = profiles(Tracks("seed", True), Tracks("scylla-master", False))
     writes = budget(1, doc="rows that clients write")
@@ -128,15 +129,19 @@ class SharedFence(Machine):
     exercised_at = scopes({failures: 0}, {})
 
     old: OneVar[Node] = constant(one_of(Node))  # the replica of both rows
-    new: OneVar[Node] = constant(one_of(Node))  # the one that they move to
+    new: OneVar[Node] = constant(one_of(Node))  # the node that they move to
     # committed
     version: NumberVar = number(1, LAST_VERSION)
     fence: NumberVar = number(0, LAST_VERSION)
     stage = per(Kind, one_of(Stage, init=Stage.none))
-    since = per(Kind, number(0, LAST_VERSION))  # the version of its stage
-    # the coordinator of the moment
-    barrier: NumberVar = volatile(number(0, LAST_VERSION), of=COORDINATOR)  # that it runs; 0: none
-    passed: NumberVar = volatile(number(0, LAST_VERSION), of=COORDINATOR)  # the last that passed
+    since = per(Kind, number(0, LAST_VERSION))  # the version in which its stage was committed
+    # what only the present coordinator knows
+    barrier: NumberVar = volatile(
+        number(0, LAST_VERSION), of=COORDINATOR
+    )  # the version of the one that runs; 0: none
+    passed: NumberVar = volatile(
+        number(0, LAST_VERSION), of=COORDINATOR
+    )  # the version of the last one that passed
     streamed = volatile(set_of(Kind), of=COORDINATOR)  # changes whose new replica has the rows
     # what a node has learned of group0
     known_version = per(Node, number(1, LAST_VERSION))
@@ -149,7 +154,7 @@ class SharedFence(Machine):
 
     @initially
     def each_row_moves(self) -> Bool:
-        """From one node to another."""
+        """Each row moves from one node to another."""
         return self.old != self.new
 
     # -- clients ---------------------------------------------------------------------------------------
@@ -169,7 +174,7 @@ class SharedFence(Machine):
 
     @action(fair=WEAK)
     def store(self, r: Term[Node], k: Term[Kind]) -> None:
-        """A replica stores the row, unless the request is below the fence, as far as it has learned."""
+        """A replica stores the row, unless the request is older than the fence that the replica has learned."""
         request = self.request
         require(request.targets.has(r) & (request.kind == k), "it is sent to the replica")
         require(~request.reached.has(r), "the replica has not stored it yet")
@@ -182,7 +187,7 @@ class SharedFence(Machine):
 
     @action(fair=WEAK)
     def acknowledge(self, k: Term[Kind]) -> None:
-        """All replicas that it was sent to have stored it."""
+        """All replicas to which the row was sent have stored it."""
         request = self.request
         going_on = request.coordinator.is_some() & (request.kind == k)
         require(going_on, "a write is on its way")
@@ -192,7 +197,7 @@ class SharedFence(Machine):
 
     @action(by=NETWORK, fair=WEAK)
     def time_out(self) -> None:
-        """It is refused, or lost: what it has reached it has reached."""
+        """The write is refused or lost; replicas that it has reached keep it."""
         require(self.request.coordinator.is_some(), "a request is on its way")
         self._forget()
 
@@ -208,14 +213,14 @@ class SharedFence(Machine):
 
     @action(by=COORDINATOR, fair=WEAK)
     def begin_barrier(self) -> None:
-        """`barrier_and_drain` goes to every node: for whatever was committed by now, of either kind."""
+        """`barrier_and_drain` is sent to every node, for whatever either kind of change has committed so far."""
         require(self.barrier == 0, "no barrier is run")
         require(self.passed < self.version, "a version was committed since the last one")
         self.barrier = self.version
 
     @action(fair=WEAK)
     def learn(self, n: Term[Node]) -> None:
-        """A node applies what is committed."""
+        """A node applies what is committed to group0."""
         behind = (self.known_version[n] < self.version) | (self.known_fence[n] < self.fence)
         require(behind, "the node is behind")
         self.known_version[n] = self.version
@@ -225,7 +230,7 @@ class SharedFence(Machine):
 
     @action(by=COORDINATOR, fair=WEAK)
     def pass_barrier(self) -> None:
-        """Every node has learned the version, and what was before it is drained, or refused by every replica."""
+        """Every node has learned the version, and older requests are drained, or refused by every replica."""
         require(self.barrier > 0, "a barrier is run")
         learned = every(self.known_version[n] >= self.barrier for n in Node)
         require(learned, "every node has learned the version")
@@ -240,12 +245,12 @@ class SharedFence(Machine):
 
     @action(by=NETWORK, spends=failures)
     def fail_to_drain(self) -> None:
-        """A node does not drain in time: the fence moves before that, and every replica is to learn it."""
+        """A node does not drain in time: the fence moves nevertheless, and every replica has to learn it."""
         require(self._holds_older(), "a node holds an older version")
         self.fence = self.barrier
 
     def _holds_older(self) -> Bool:
-        """A node coordinates a request, of whichever table, that began under a version before the barrier's."""
+        """A node coordinates a request, to either table, that began under an older version than the barrier's."""
         older = self.request.version < self.barrier
         return self.request.coordinator.is_some() & older
 
@@ -253,7 +258,9 @@ class SharedFence(Machine):
 
     @action(by=COORDINATOR, fair=WEAK)
     def stream(self, k: Term[Kind]) -> None:
-        """Writes go to both replicas, the cluster knows it: the new one gets the rows of the old one."""
+        """Writes go to both replicas, and the whole cluster has learned that: the new one gets the
+        rows of the old one.
+        """
         require(self.stage[k] == Stage.write_both_read_old, "writes go to both")
         require(~self.streamed.has(k), "it has not streamed yet")
         self._is_known(k)
@@ -282,7 +289,7 @@ class SharedFence(Machine):
         require(self.passed >= self.since[k], "a barrier passed since its stage")
 
     def _has_the_track(self, k: Term[Kind]) -> None:
-        """One kind of change at a time, where they exclude each other."""
+        """Only one kind of change goes on at a time, where they exclude each other."""
         if self.release.exclude:
             others = every((k == m) | ~self._is_going_on(m) for m in Kind)
             require(others, "no change of the other kind goes on")
@@ -296,25 +303,25 @@ class SharedFence(Machine):
 
     @accepts(begin_write)
     def clients_write_while_both_change(self, n: Term[Node], k: Term[Kind]) -> Bool:  # noqa: ARG002
-        """Through each node, into the table of either kind, whatever changes."""
+        """Clients can write through every node, to either table, whatever changes."""
         return self.request.coordinator.is_none()
 
     @accepts(store)
     def writes_are_stored_while_both_change(self, r: Term[Node], k: Term[Kind]) -> Bool:
-        """Only the fence refuses: not a version that is newer than the request's."""
+        """Only the fence refuses a write: it is not enough that a replica knows a newer version."""
         request = self.request
         sent = request.targets.has(r) & ~request.reached.has(r) & (request.kind == k)
         return sent & (request.version >= self.known_fence[r])
 
     @accepts(acknowledge)
     def writes_succeed_while_both_change(self, k: Term[Kind]) -> Bool:
-        """001, stage 3, of "a successful request": a write that all replicas have stored is one, whatever changes."""
+        """001, stage 3, "a successful request": a write is one once all replicas have stored it, whatever changes."""
         waits = self.request.coordinator.is_some() & (self.request.kind == k)
         return waits & (self.request.targets <= self.request.reached)
 
     @sometimes(at={failures: 0})
     def a_write_succeeds_while_its_replicas_change(self, after: Self, k: Term[Kind]) -> Bool:
-        """001, stage 3, of "a successful request": one that began while both replicas are written gets as far as that."""
+        """001, stage 3, "a successful request": one that began while writes go to both replicas can become one."""
         replicas = every(
             self.request.targets.has(m) | ((self.old != m) & (self.new != m)) for m in Node
         )
@@ -322,21 +329,24 @@ class SharedFence(Machine):
 
     @accepts(begin_barrier)
     def barriers_wait_for_no_stream(self) -> Bool:
-        """001, "independently": what one kind of change commits has its barrier at once, whatever the other one still does."""
+        """001, "independently": what one kind of change commits gets a barrier at once, whatever
+        the other is still doing.
+        """
         return (self.barrier == 0) & (self.passed < self.version)
 
     @step_property
     def barriers_end_by_passing(self, after: Self) -> Bool:
-        """001, "independently": no commit stops a barrier that runs, or else the one kind would hold up the other as long as
-        it commits.
+        """001, "independently": no commit stops a running barrier, or else one kind of change would
+        hold up the other for as long as it commits.
         """
         ends = (self.barrier > 0) & (after.barrier == 0)
         return ends.implies(after.passed == self.barrier)
 
     @invariant
     def reads_see_acknowledged_writes(self, n: Term[Node], k: Term[Kind], r: Term[Node]) -> Bool:
-        """001: the replicas that are read "will reflect all successful writes": whichever node a client reads
-        through, also one that is behind, and whatever the change of the other kind commits meanwhile.
+        """001: the replicas that are read "will reflect all successful writes": whichever node a
+        client reads through, even one that is behind, and whatever the other kind of change commits
+        meanwhile.
         """
         reads_new = self.known_stage[n][k].column(lambda stage: stage.reads_new)
         reads = (reads_new & (self.new == r)) | (~reads_new & (self.old == r))
@@ -345,7 +355,7 @@ class SharedFence(Machine):
 
     @invariant
     def nothing_older_has_effects(self, r: Term[Node]) -> Bool:
-        """After a barrier what began before it, at whichever table, is drained, or refused by every replica."""
+        """After a barrier, requests from before it, to either table, are drained, or refused by every replica."""
         older = self.request.coordinator.is_some() & (self.request.version < self.passed)
         return older.implies(~self._passes_the_fence(r))
 
@@ -355,19 +365,21 @@ class SharedFence(Machine):
         learns = (self.known_version[n] != after.known_version[n]) | (
             self.known_fence[n] != after.known_fence[n]
         )
-        whole = (after.known_version[n] == self.version) & (after.known_fence[n] == self.fence)
+        current = (after.known_version[n] == self.version) & (after.known_fence[n] == self.fence)
         stages = every(after.known_stage[n][k] == self.stage[k] for k in Kind)
-        return learns.implies(whole & stages)
+        return learns.implies(current & stages)
 
     @step_property
     def the_fence_moves_with_the_barrier(self, after: Self) -> Bool:
-        """It never falls, and where a barrier has passed, it is at the barrier's version."""
+        """The fence never falls, and when a barrier has passed it is at the barrier's version."""
         passes = self.passed != after.passed
         return (self.fence <= after.fence) & passes.implies(after.fence == after.passed)
 
     @step_property
-    def a_version_is_of_one_stage(self, after: Self) -> Bool:
-        """Every stage of either kind has a version of its own: what a request began under tells both apart."""
+    def each_stage_has_its_own_version(self, after: Self) -> Bool:
+        """Every stage of either kind has a version of its own: the version of a request says which
+        stage of both it began under.
+        """
         moved = some(self.stage[k] != after.stage[k] for k in Kind)
         return moved.implies(after.version == self.version + 1)
 
@@ -386,22 +398,24 @@ class SharedFence(Machine):
 
     @liveness
     def changes_end(self, k: Term[Kind]) -> LeadsTo:
-        """A change does not hold up the other one for good: each ends."""
+        """Neither change holds up the other for good: each ends."""
         return leads_to(self.stage[k] != Stage.none, self.stage[k] == Stage.use_new)
 
     @always_reachable
     def both_can_end(self) -> Bool:
-        """Whatever failed, both changes can end."""
+        """Whatever has failed, both changes can still end."""
         return every(self.stage[k] == Stage.use_new for k in Kind)
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(
-            begin_write, "no request is on its way", because="the one before is lost instead"
+            begin_write, "no request is on its way", because="the earlier one is lost instead"
         ),
         equivalent_drop(
-            store, "the replica has not stored it yet", because="it is stored once, or twice"
+            store,
+            "the replica has not stored it yet",
+            because="storing a row twice changes nothing",
         ),
         equivalent_loss(
             _forget,
@@ -418,22 +432,24 @@ class SharedFence(Machine):
             because="nobody looks at what is left of a request that is over",
         ),
         equivalent_drop(
-            time_out, "a request is on its way", because="nothing is lost where nothing is sent"
+            time_out,
+            "a request is on its way",
+            because="without a request there is nothing to lose",
         ),
         equivalent_drop(
             begin_barrier,
             "no barrier is run",
             "a version was committed since the last one",
-            because="a barrier more does no harm",
+            because="one more barrier does no harm",
         ),
-        equivalent_drop(learn, "the node is behind", because="who learns again learns nothing"),
+        equivalent_drop(learn, "the node is behind", because="learning again changes nothing"),
         equivalent_loss(
-            fail_to_drain, fence, because="the fence moves when the barrier passes at the latest"
+            fail_to_drain, fence, because="the fence moves when the barrier passes, at the latest"
         ),
         equivalent_weakening(
             fail_to_drain,
             "a node holds an older version",
-            because="a node may be late to answer that holds none",
+            because="a node that holds none may be late to answer, too",
         ),
         equivalent_drop(
             stream, "it has not streamed yet", because="rows may be streamed more than once"
@@ -442,7 +458,7 @@ class SharedFence(Machine):
             Stage.use_new,
             lambda stage: stage.writes_old,
             True,
-            because="a replica that nobody reads may be written",
+            because="a replica that nobody reads any more may be written",
         ),
         equivalent_value(
             Stage.none,

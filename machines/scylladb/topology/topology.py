@@ -594,7 +594,7 @@ class TopologyCluster(Machine):
 
     @accepts(ask_to_replace)
     def dead_nodes_are_replaced_while_clients_wait(self, n: Term[Node], dead: Term[Node]) -> Bool:
-        """The same of a new node in the place of such a one."""
+        """The same for a new node that takes the place of such a node."""
         accepted = self.topology.dead_nodes_can_be_replaced_at_any_time(n, dead)
         return accepted & some(m != dead for m in self.owners)
 
@@ -804,7 +804,7 @@ class TopologyCluster(Machine):
         self._keep()
 
     def _keep(self) -> None:
-        """What was streamed by then counts for nothing."""
+        """What was streamed by then does not count."""
         self.next = frozenset()
         self.copied = False
 
@@ -842,7 +842,7 @@ class TopologyCluster(Machine):
         ),
     )
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(learn, "node is behind", because="to learn again changes nothing"),

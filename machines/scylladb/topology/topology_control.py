@@ -178,7 +178,7 @@ class TopologyControl(TopologyProperties):
 
     @action(by=OPERATOR, spends=requests)
     def ask_to_rebuild(self, n: Term[Node]) -> None:
-        """The operator wants a node's data streamed anew from other replicas."""
+        """The operator asks for a node's data to be streamed again from other replicas."""
         require(~self.down.has(n) & self.stays(n), "node is normal and up")
         self._ask(n, Request.rebuild)
 
@@ -260,7 +260,7 @@ class TopologyControl(TopologyProperties):
 
     @action(by=COORDINATOR, fair=WEAK)
     def start_rebuild(self, n: Term[Node]) -> None:
-        """The node streams its data anew; the topology as a whole does not transition."""
+        """The node streams its data again; "the topology as a whole does not transition"."""
         self._begin(n, Request.rebuild)
         self._open_rebuild_session()
         self._enter(new_version=False)
@@ -330,11 +330,11 @@ class TopologyControl(TopologyProperties):
 
     @action(by=COORDINATOR, fair=WEAK)
     def wait_ring_delay(self) -> None:
-        """Past the point of no return a failed barrier is put up with: what was older times out meanwhile, and is
+        """Past the point of no return a failed barrier is waived: what was older times out meanwhile, and is
         fenced, as a node that does not answer may be slow, and not down.
         """
         require(self.barrier == Barrier.failed, "barrier failed")
-        require(self._puts_up(), "there is no way back")
+        require(self._waives(), "there is no way back")
         self.barrier = Barrier.waived
         self.fence_version = self.version
 
@@ -345,7 +345,7 @@ class TopologyControl(TopologyProperties):
 
     def _try_again(self) -> None:
         require(self.barrier == Barrier.failed, "barrier failed")
-        require(~self._gives_up() & ~self._puts_up(), "nothing is to be undone or put up with")
+        require(~self._gives_up() & ~self._waives(), "nothing is to be undone or put up with")
         self.barrier = Barrier.none
 
     # -- tablets -------------------------------------------------------------------------------------
@@ -1106,24 +1106,24 @@ class TopologyControl(TopologyProperties):
 
     @accepts(ask_to_join)
     def nodes_ask_to_join_at_any_time(self, n: Term[Node]) -> Bool:
-        """The same of a node that is new, while others join or leave."""
+        """The same for a node that is new, while others join or leave."""
         return self._is(n, NodeState.absent)
 
     @accepts(ask_to_replace)
     def dead_nodes_can_be_replaced_at_any_time(self, n: Term[Node], dead: Term[Node]) -> Bool:
-        """The same of a new node in the place of a dead one, for which nothing else is asked."""
+        """The same for a new node that takes the place of a dead one, which has no other request."""
         free = self.down.has(dead) & self._nothing_is_asked(dead)
         return self._is(n, NodeState.absent) & free
 
     @accepts(ask_to_remove)
     def dead_nodes_can_be_removed_at_any_time(self, n: Term[Node]) -> Bool:
-        """The same of a dead node, if another one stays."""
+        """The same for a dead node, if another one stays."""
         free = self._nothing_is_asked(n) & self.down.has(n)
         return free & some((m != n) & self._nobody_wants_it_gone(m) for m in Node)
 
     @accepts(ask_to_rebuild)
     def nodes_can_be_rebuilt_at_any_time(self, n: Term[Node]) -> Bool:
-        """The same of a node that is to stream its data anew, also if nobody took its place when it was asked for."""
+        """The same for a node that is to stream its data again, even if nobody took its place when that was asked for."""
         return self._nothing_is_asked(n) & ~self.down.has(n)
 
     @accepts(start_balancing)
@@ -1195,17 +1195,17 @@ class TopologyControl(TopologyProperties):
 
     @accepts(start_decommission)
     def decommissions_begin(self, n: Term[Node]) -> Bool:
-        """The same of a node that leaves, when no node holds rows of ranges that it has lost."""
+        """The same for a node that leaves, when no node holds rows of ranges that it has lost."""
         return self._alone_could_begin(n, Request.leave) & self.cleanup_needed.is_empty()
 
     @accepts(start_remove)
     def removals_begin(self, n: Term[Node]) -> Bool:
-        """The same of a dead node."""
+        """The same for a dead node."""
         return self._alone_could_begin(n, Request.remove) & self.cleanup_needed.is_empty()
 
     @accepts(start_rebuild)
     def rebuilds_begin(self, n: Term[Node]) -> Bool:
-        """The same of a node that is to stream its data anew."""
+        """The same for a node that is to stream its data again."""
         return self._alone_could_begin(n, Request.rebuild)
 
     @accepts(reject)
@@ -1281,7 +1281,7 @@ class TopologyControl(TopologyProperties):
         """001: "the entire cluster learns about it", but for a dead node that is removed or replaced."""
         return (self.barrier == Barrier.running) & ~some(self._is_missed(n) for n in Node)
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(_ask, "no request of the node is pending", because=reasons.NO_OTHER),

@@ -117,7 +117,7 @@ class At(Enum):
 
 
 class TopologyCoordinator(Machine):
-    """Two coordinators of which each may take the other's place, beside an API that commits too.
+    """Two coordinators, each of which may take the other's place, beside an API that commits too.
 
     They drive the decommission of a node, and migrations of tablets.
     """
@@ -162,7 +162,7 @@ class TopologyCoordinator(Machine):
 
     @action(by=COORDINATOR, fair=WEAK)
     def start_operation(self, c: Term[Coordinator]) -> None:
-        """The leader takes a guard and reads the topology, to decide and plan anew."""
+        """The leader takes a guard and reads the topology, to decide and plan again."""
         require(self.at[c] == At.top, "the coordinator is at the top of its loop")
         require(self._is_in_its_term(c), "the coordinator leads")
         self.guarded.add(c)
@@ -187,7 +187,7 @@ class TopologyCoordinator(Machine):
 
     @action(by=COORDINATOR, fair=WEAK)
     def pass_barrier(self, c: Term[Coordinator]) -> None:
-        """The barrier passed; the guard is taken again, and the node looked up anew."""
+        """The barrier passed; the guard is taken, and the node looked up, again."""
         require(self.at[c] == At.in_barrier, "a barrier runs")
         self._looks_again(c)
         self.guarded.add(c)
@@ -373,7 +373,7 @@ class TopologyCoordinator(Machine):
     def _outdate_guards(self) -> None:
         self.guarded = frozenset()
 
-    # -- around it -------------------------------------------------------------------------------------
+    # -- what happens around it -------------------------------------------------------------------------------------
 
     @action(by=OPERATOR, spends=requests)
     def ask_to_leave(self) -> None:
@@ -584,7 +584,7 @@ class TopologyCoordinator(Machine):
             self.transition_state == T.tablet_migration, self.transition_state == T.null
         )
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(

@@ -98,7 +98,7 @@ class TopologyOfRanges(TopologyControl):
     def _has_a_way_back(self) -> None:
         super()._has_a_way_back()
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(

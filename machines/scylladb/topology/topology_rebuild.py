@@ -89,7 +89,7 @@ class TopologyRebuild(Machine):
     # static columns
     rebuilding: OptionalVar[Node] = optional(Node)
     session: FlagVar = flag()  # an open session: what is streamed in it is stored
-    # what only the coordinator of the moment knows
+    # what only the present coordinator knows
     # the replicas to stream from, once it streams
     sources: SetVar[Node] = volatile(set_of(Node), of=COORDINATOR)
     # those of them that have sent all their rows
@@ -469,7 +469,7 @@ class TopologyRebuild(Machine):
         alone = every(m == n for m in Node for n in Node)
         return alone | ~some(self._is_lost(n) for n in Node)
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(

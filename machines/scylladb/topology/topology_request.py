@@ -102,7 +102,7 @@ class TopologyRequest(Machine):
 
     @invariant
     def only_requests_that_were_made_end(self) -> Bool:
-        """A row is made before anything else is said of it."""
+        """A row is created before anything else is written to it."""
         return (self.started | self.error | self.done).implies(self.asked)
 
     @final

@@ -2,7 +2,7 @@
 
 The columns of 001, "Topology state persistence table", with its own names and text values, and those that the
 releases added. What else a state holds is kept elsewhere (tablets, raft's configuration) or nowhere, for
-only the coordinator of the moment knows it.
+only the present coordinator knows it.
 """
 
 from __future__ import annotations

@@ -230,7 +230,7 @@ class TopologySessions(Machine):
         require(~self._has_learned(n), "node is behind")
         self.known[n] = self.session
 
-    # -- what recurs -----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------
 
     def _new(self, s: Term[Session]) -> None:
         require(~self.used.has(s), "the id is new")
@@ -360,7 +360,7 @@ class TopologySessions(Machine):
         """
         return leads_to(self.used.has(s), self.done.has(s))
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(

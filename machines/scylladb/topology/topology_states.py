@@ -55,7 +55,7 @@ SEED_DIAGRAM: dict[NodeState, frozenset[NodeState]] = {
     N.decommissioning: frozenset({N.left}),
     N.removing: frozenset({N.left}),
 }
-"""The same of design document 001: who is to leave does."""
+"""The same in design document 001, where a node that is to leave does leave."""
 
 
 class Ring(Enum):
@@ -91,7 +91,7 @@ class TransitionState(States):
     """`transition_state` of the topology as a whole; `null` is a topology at rest.
 
     `of`: what the node in transition may be doing meanwhile. `barrier`: one is run before the state is left.
-    `gives_up`: a failure in it rolls the operation back; elsewhere it is tried again, or put up with.
+    `gives_up`: a failure in it rolls the operation back; elsewhere it is retried, or waived.
     `tablets`: they may be in transition, or resized.
     """
 
@@ -166,7 +166,7 @@ SEED_TABLE = {
     T.write_both_read_old: AT_REST | {T.write_both_read_new},
     T.write_both_read_new: AT_REST,
 }
-"""The same of design document 001, which has no way back."""
+"""The same in design document 001, which has no way back."""
 
 
 class Request(States):

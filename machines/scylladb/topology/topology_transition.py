@@ -200,7 +200,7 @@ class TopologyTransition(Machine):
 
     @transition_state.step(T.commit_cdc_generation, NULL, by=COORDINATOR)
     def commit_requested_generation(self) -> None:
-        """The same, of a generation that was asked for by itself."""
+        """The same for a generation that was asked for by itself."""
         only_when(not self.release.publish_state)
         self._of_no_node()
 
@@ -255,7 +255,7 @@ class TopologyTransition(Machine):
 
     @transition_state.step(T.write_both_read_new, T.tablet_migration, by=COORDINATOR)
     def finish_before_tablets(self) -> None:
-        """The same of a bootstrap, while tablets are in transition: they go on."""
+        """The same for a bootstrap, while tablets are in transition: they go on."""
         only_when(self.release.preempting)
         self._is(N.bootstrapping)
         self._ends()
@@ -360,7 +360,7 @@ class TopologyTransition(Machine):
         """The request "has completed"; or the lock is given back."""
         only_when(self.release.requests)
 
-    # -- what recurs -----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------
 
     def _of_no_node(self) -> None:
         require(self.in_transition.is_none(), "no node is in transition")

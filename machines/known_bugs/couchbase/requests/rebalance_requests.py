@@ -340,7 +340,7 @@ class TheNewestWaitsForTheRebalance(PartitionRebalance):
 @known_bug(
     "004-132",
     'design document 004, stale=false: it will block "by triggering an updater in the background"',
-    breaks=PartitionQueries.updates_are_triggered_for_who_waits,
+    breaks=PartitionQueries.updates_are_triggered_for_those_who_wait,
     budgets={PartitionQueries.monitors: 0, PartitionQueries.requests: 4},
 )
 class UpdatesWaitForWhatIsPending(PartitionQueries):

@@ -204,7 +204,7 @@ class WritesLeaveOutTheExcluded(TabletCluster):
 @known_bug(
     "001-240",
     'design document 001: a node stores rows "only if that shard is one of the current tablet replicas"',
-    breaks=TabletMigration.who_loses_its_storage_is_cleaned_up_before,
+    breaks=TabletMigration.replicas_are_cleaned_up_before_they_lose_their_storage,
 )
 class CleanupIsSkipped(TabletMigration):
     """When no write used the old replicas any more the migration was ended: the rows of the one that left stayed there."""

@@ -127,7 +127,7 @@ class AFailedBarrierMovesNoFence(TopologyControl):
     def wait_ring_delay(self) -> None:
         """The failed barrier is put up with."""
         require(self.barrier == Barrier.failed, "barrier failed")
-        require(self._puts_up(), "there is no way back")
+        require(self._waives(), "there is no way back")
         self.barrier = Barrier.waived
 
 

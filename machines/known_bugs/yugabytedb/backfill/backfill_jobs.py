@@ -112,7 +112,7 @@ class CreatingWaitsForTheOtherTable(BackfillJobs):
 @known_bug(
     "002-136",
     'design document 002, Checkpointing: an answer says "how far it managed to successfully build"',
-    breaks=BackfillJobs.a_step_is_of_one_job,
+    breaks=BackfillJobs.a_step_changes_one_job,
     sizes={Index: 1, Tablet: 1},
     budgets={BackfillJobs.faults: 0},
 )

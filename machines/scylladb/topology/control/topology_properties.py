@@ -1,4 +1,4 @@
-"""What is promised of the topology state machine, whatever step is taken: design document 001 and the releases."""
+"""The promises of the topology state machine: those of design document 001, and those of the releases."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ ORDER = (Request.replace, Request.join, Request.remove, Request.leave, Request.r
 
 
 class TopologyProperties(TopologyRecord):
-    """What holds of every state and step, and what ends: of any coordinator that keeps this record."""
+    """What holds in every state and step, and what must end, whatever a coordinator does with this record."""
 
-    # -- what recurs ---------------------------------------------------------------------------------
+    # -- helpers -------------------------------------------------------------------------------------
 
     def _enters(self, after: Self, *states: TransitionState) -> Bool:
-        """The topology comes to one of the states, from another one."""
+        """The topology enters one of the states from a different one."""
         moves = self.transition_state != after.transition_state
         return moves & after.transition_state.any_of(*states)
 
@@ -65,8 +65,8 @@ class TopologyProperties(TopologyRecord):
         return some((self.replaced_id[m] == n) & self._is(m, NodeState.normal) for m in Node)
 
     def _is_missed(self, n: Term[Node]) -> Bool:
-        """It is down, and 001 has "the entire cluster" learn: but for who is not in yet, or has left, and for dead nodes
-        that are removed or replaced.
+        """It is down, although 001 has "the entire cluster" learn. Nodes that have not joined yet
+        or have left do not count, nor do dead nodes that are being removed or replaced.
         """
         outside = self._is(n, NodeState.absent, NodeState.none, NodeState.left)
         replaces = some(self._is(m, NodeState.replacing) & (self.replaced_id[m] == n) for m in Node)
@@ -74,8 +74,9 @@ class TopologyProperties(TopologyRecord):
         return self.down.has(n) & ~outside & ~given_up
 
     def _could_begin(self, n: Term[Node]) -> Bool:
-        """It has asked for something, and nobody is missed: it is up itself, unless it is to be removed, and of the others
-        that serve none is dead, but for one that is to be replaced. Who is to leave has no tablets any more.
+        """It has a request, and no node is missing: the node itself is up, unless it is to be
+        removed, and so are all other normal nodes, except one that is to be replaced. A node that
+        is to leave holds no tablets any more.
         """
         request = self.topology_request[n]
         if not self.release.rollback:
@@ -94,13 +95,13 @@ class TopologyProperties(TopologyRecord):
         return able & ~self._must_be_emptied(n) if self.release.parallel_draining else able
 
     def _alone_could_begin(self, n: Term[Node], request: Request) -> Bool:
-        """Nothing goes on, and no other request could begin."""
+        """Nothing is going on, and no other request could begin."""
         others = some((m != n) & self._could_begin(m) for m in Node)
         asks = (self.topology_request[n] == request) & self._could_begin(n)
         return self.is_at_rest() & asks & ~others
 
     def _must_be_emptied(self, n: Term[Node]) -> Bool:
-        """It holds tablets, and is asked to leave, leaves, or has left."""
+        """It holds tablets, and is asked to leave, is leaving, or has left."""
         asked = self.topology_request[n].any_of(Request.leave, Request.remove)
         return self.tablet_hosts.has(n) & (asked | self._is(n, *LEAVING, NodeState.left))
 
@@ -108,7 +109,7 @@ class TopologyProperties(TopologyRecord):
 
     @step_property
     def nodes_follow_the_diagram(self, after: Self, n: Term[Node]) -> Bool:
-        """001, "State transition diagram for nodes", with the releases' edges back to normal."""
+        """001, "State transition diagram for nodes", and in the releases also the edges back to normal."""
         old, new = self.node_state[n], after.node_state[n]
         diagram = NODE_DIAGRAM if self.release.rollback else SEED_DIAGRAM
         return (old != new).implies(old.column(lambda state: diagram[state]).has(new))
@@ -116,13 +117,15 @@ class TopologyProperties(TopologyRecord):
     @lemma
     @step_property
     def nodes_that_left_are_kept(self, after: Self, n: Term[Node]) -> Bool:
-        """001: "Nodes in state left are never removed from the state". A lemma: no edge of the diagram leads away from it."""
+        """001: "Nodes in state left are never removed from the state". A lemma: no edge of the
+        diagram leads away from it.
+        """
         is_left = self.node_state[n] == NodeState.left
         return is_left.implies(after.node_state[n] == NodeState.left)
 
     @step_property
     def the_topology_follows_its_table(self, after: Self) -> Bool:
-        """001: the order of the transition states, with the releases' states between them."""
+        """001: the order of the transition states, with the states that the releases have added."""
         old, new = self.transition_state, after.transition_state
         table = TRANSITION_TABLE if self.release.rollback else SEED_TABLE
         return (old != new).implies(old.column(lambda state: table[state]).has(new))
@@ -134,13 +137,13 @@ class TopologyProperties(TopologyRecord):
 
     @invariant
     def node_state_fits_transition_state(self, n: Term[Node]) -> Bool:
-        """The state of the node and that of the topology are a pair of the table (scylladb #16568)."""
+        """The table has the state of the node and that of the topology together (scylladb #16568)."""
         states = self.transition_state.column(lambda state: state.of)
         return self._in_transition(n).implies(states.has(self.node_state[n]))
 
     @invariant
     def transition_state_has_its_owner(self) -> Bool:
-        """`transition_state` is set on behalf of who owns it, and of nobody else (scylladb #23751)."""
+        """`transition_state` is set on behalf of its owner, and of nobody else (scylladb #23751)."""
         state = self.transition_state
         owner = state.column(lambda state: state.owner)
         moving = some(self._in_transition(n) for n in Node)
@@ -158,7 +161,7 @@ class TopologyProperties(TopologyRecord):
 
     @invariant
     def what_goes_on_owns_the_transition_state(self) -> Bool:
-        """A node that joins or leaves, a generation, tablets, a request: each has its own states (scylladb #23751)."""
+        """A node that joins or leaves, a generation, tablets and a request have states of their own (scylladb #23751)."""
         state = self.transition_state
         owner = state.column(lambda state: state.owner)
         moves = some(self._is(n, *JOINING, *LEAVING) for n in Node)
@@ -173,7 +176,7 @@ class TopologyProperties(TopologyRecord):
 
     @invariant
     def requests_on_tables_have_states_of_their_own(self) -> Bool:
-        """Tables are truncated in truncate_table, and snapshot in snapshot_tables (scylladb #23751)."""
+        """Tables are truncated in truncate_table, and snapshots taken in snapshot_tables (scylladb #23751)."""
         state, request = self.transition_state, self.global_request
         owned = state.column(lambda state: state.owner) == Owner.request
         truncates = owned & (request == GlobalRequest.truncate_table)
@@ -184,8 +187,9 @@ class TopologyProperties(TopologyRecord):
 
     @invariant
     def tablets_move_in_their_tracks(self) -> Bool:
-        """001: "When the topology state machine is not in the tablet_migration track, it is guaranteed
-        that there are no tablet transitions in the system." Later they also drain from a node that leaves.
+        """001: "When the topology state machine is not in the tablet_migration track, it is
+        guaranteed that there are no tablet transitions in the system." In releases they also drain
+        from a node that leaves.
         """
         tracks = self.transition_state.column(lambda state: state.tablets)
         resizing = self.transition_state == T.tablet_resize_finalization
@@ -193,7 +197,7 @@ class TopologyProperties(TopologyRecord):
 
     @lemma
     def tablets_are_drained_where_a_node_leaves(self) -> Bool:
-        """Tablets drain from a node that leaves, or from one that is replaced."""
+        """Tablets drain from a node that is leaving, or from one that is being replaced."""
         drains = (self.transition_state == T.tablet_draining) & self.tablet_work.is_some()
         return drains.implies(some(self._is(n, *LEAVING, NodeState.replacing) for n in Node))
 
@@ -210,16 +214,17 @@ class TopologyProperties(TopologyRecord):
 
     @step_property
     def operations_on_nodes_wait_for_the_track(self, after: Self, n: Term[Node]) -> Bool:
-        """001: "node operations will have to wait for tablet migration track to finish before they can take over the
-        state machine", also one that leaves the topology as it is.
+        """001: "node operations will have to wait for tablet migration track to finish before they
+        can take over the state machine", even those that do not change the topology.
         """
         begins = ~self._in_transition(n) & after._in_transition(n)
         return begins.implies(self.transition_state == NULL)
 
     @step_property
     def tablets_leave_a_node_by_moving(self, after: Self, n: Term[Node]) -> Bool:
-        """Tablets are gone from a node when they have moved, or were rebuilt elsewhere: some node has them, and those of
-        other nodes are where they were. Or their table is gone.
+        """Tablets disappear from a node only because they have moved or were rebuilt elsewhere, so
+        that another node has them, or because their table was dropped; those of other nodes stay
+        where they are.
         """
         gone = self.tablet_hosts.has(n) & ~after.tablet_hosts.has(n)
         elsewhere = some((m != n) & after._may_settle(m) for m in after.tablet_hosts)
@@ -241,8 +246,8 @@ class TopologyProperties(TopologyRecord):
 
     @invariant
     def a_pending_request_is_in_the_table(self, n: Term[Node]) -> Bool:
-        """001: "When a request is issued to a node the entry is added to the map": the request table says what
-        it is, and not that it has ended.
+        """001: "When a request is issued to a node the entry is added to the map": the request
+        table has it, and does not report it as ended.
         """
         request = self.topology_request[n]
         ended = self.done.has(n) | self.error.has(n)
@@ -250,8 +255,9 @@ class TopologyProperties(TopologyRecord):
 
     @step_property
     def results_stay_until_the_node_asks_again(self, after: Self, n: Term[Node]) -> Bool:
-        """001: "When a request is issued to a node the entry is added to the map": what has become of it is what it was
-        reported to be, whoever coordinates later and whatever happens to the node, until the next one is issued.
+        """001: "When a request is issued to a node the entry is added to the map": what was
+        reported of it stays, whoever coordinates later and whatever happens to the node, until the
+        next one is issued.
         """
         same = (after.asked[n] == self.asked[n]) & (after.error.has(n) == self.error.has(n))
         asks = after.topology_request[n].is_some()
@@ -265,7 +271,7 @@ class TopologyProperties(TopologyRecord):
 
     @step_property
     def nodes_begin_what_they_asked_for(self, after: Self, n: Term[Node]) -> Bool:
-        """001: a node goes through the operation that was requested, once all whom it needs are up."""
+        """001: a node begins the operation that was requested, once all nodes that this needs are up."""
         begins = ~self._in_transition(n) & after._in_transition(n)
         wanted = some(
             request.column(lambda r: r.begins_as) == after.node_state[n]
@@ -275,26 +281,28 @@ class TopologyProperties(TopologyRecord):
 
     @step_property
     def somebody_stays_where_a_node_goes(self, after: Self, n: Term[Node]) -> Bool:
-        """001: a node that leaves is to "stream its data to nodes that took over"."""
+        """001: a node that leaves will "stream its data to nodes that took over": so there has to be one."""
         goes = after.topology_request[n].any_of(Request.leave, Request.remove)
         asks = self.topology_request[n].is_none() & goes
         return asks.implies(some((m != n) & self._nobody_wants_it_gone(m) for m in Node))
 
     @step_property
     def dead_nodes_are_removed(self, after: Self, n: Term[Node]) -> Bool:
-        """001: a node that is decommissioned streams its data itself, for one that is removed others do."""
+        """001: a node that is decommissioned streams its data itself; for one that is removed, others do."""
         only_when(self.release.rollback)
         begins = ~self._in_transition(n) & after._is(n, *LEAVING)
         return begins.implies(self.down.has(n) == after._is(n, NodeState.removing))
 
     @invariant
     def a_node_that_is_removed_is_dead(self, n: Term[Node]) -> Bool:
-        """001: the data of a node that is removed is streamed "from still alive owners": it does not come back."""
+        """001: the data of a node that is removed is streamed "from still alive owners": it is
+        dead, and does not come back.
+        """
         only_when(self.release.rollback)
         return self._is(n, NodeState.removing).implies(self.down.has(n))
 
     @step_property
-    def only_what_goes_on_ends(self, after: Self, n: Term[Node]) -> Bool:
+    def requests_end_with_their_operation(self, after: Self, n: Term[Node]) -> Bool:
         """A request is done when its operation is, or when it is refused."""
         ends = ~self.done.has(n) & after.done.has(n)
         refused = self.topology_request[n].is_some() & after.error.has(n)
@@ -302,23 +310,26 @@ class TopologyProperties(TopologyRecord):
 
     @step_property
     def requests_are_refused_at_rest(self, after: Self, n: Term[Node]) -> Bool:
-        """The coordinator refuses a request ("Join is rejected", "Canceled. Dead nodes") where it would take it
-        up: when nothing else goes on. To leave or to be removed may be aborted while it waits.
+        """The coordinator refuses a request ("Join is rejected", "Canceled. Dead nodes") when it
+        would otherwise take it up, which is when nothing else is going on. A request to leave or to
+        remove may be aborted while it waits.
         """
         return self._is_refused(n, after).implies(self.is_at_rest())
 
     @step_property
     def requests_are_cancelled_when_none_can_proceed(self, after: Self, n: Term[Node]) -> Bool:
-        """What can proceed may be refused when its turn has come ("Join is rejected"); what cannot is cancelled
-        when no other request can either, for dead nodes ("Canceled. Dead nodes").
+        """A request that can proceed may be refused when its turn has come ("Join is rejected");
+        one that cannot is cancelled when no other request can either, because of dead nodes
+        ("Canceled. Dead nodes").
         """
         none = ~some(self._could_begin(m) for m in Node)
         return self._is_refused(n, after).implies(self._could_begin(n) | none)
 
     @step_property
     def requests_end_each_for_itself(self, after: Self, n: Term[Node]) -> Bool:
-        """001: "a map of topology requests per node": what an operator aborts, or the coordinator rejects, is the request of
-        one node. Several end at once only where none can proceed ("Canceled. Dead nodes").
+        """001: "a map of topology requests per node": an operator aborts, and the coordinator
+        rejects, the request of one node. Several end at once only if none of them can proceed
+        ("Canceled. Dead nodes").
         """
         none = self.is_at_rest() & ~some(self._could_begin(m) for m in Node)
         refused = ~self._in_transition(n) & ~self.error.has(n) & after.error.has(n)
@@ -327,8 +338,9 @@ class TopologyProperties(TopologyRecord):
 
     @step_property
     def requests_change_nothing_that_goes_on(self, after: Self, n: Term[Node]) -> Bool:
-        """001: "When a request is issued to a node the entry is added to the map": neither an entry, nor that one is taken
-        back or refused, touches what goes on meanwhile: tablets that move come to rest in their own time.
+        """001: "When a request is issued to a node the entry is added to the map": what is going on
+        meanwhile is not affected when an entry is added, taken back or refused: tablets that are
+        moving come to rest in their own time.
         """
         before, now = self.topology_request[n], after.topology_request[n]
         withdrawn = before.is_some() & now.is_none() & ~after._in_transition(n)
@@ -343,7 +355,7 @@ class TopologyProperties(TopologyRecord):
 
     @invariant
     def what_goes_on_is_not_done(self, n: Term[Node]) -> Bool:
-        """A request is reported as done at the end of its operation only."""
+        """A request is reported as done only at the end of its operation."""
         ends = self.transition_state == T.left_token_ring
         return (self._in_transition(n) & ~ends).implies(~self.done.has(n))
 
@@ -358,7 +370,7 @@ class TopologyProperties(TopologyRecord):
 
     @step_property
     def what_is_given_up_is_undone(self, after: Self) -> Bool:
-        """An operation that is given up goes back, not on."""
+        """An operation that is given up is rolled back, not continued."""
         moves = self.transition_state != after.transition_state
         back = after.transition_state.any_of(T.left_token_ring, T.rollback_to_normal)
         outside = ~some(self._in_transition(n) & self.members.has(n) for n in Node)
@@ -366,20 +378,24 @@ class TopologyProperties(TopologyRecord):
 
     @step_property
     def a_rebuild_is_done_when_it_has_streamed(self, after: Self, n: Term[Node]) -> Bool:
-        """001: the node "is streaming data from other replicas"; where it could not, its request has failed."""
+        """001: the node "is streaming data from other replicas"; if it could not, its request has failed."""
         ends = self._is(n, NodeState.rebuilding) & after._is(n, NodeState.normal)
         source = some(self._is(m, NORMAL) & ~self.down.has(m) for m in Node)
         return ends.implies(after.error.has(n) | (self.session & ~self.down.has(n) & source))
 
     @step_property
     def global_requests_are_not_overwritten(self, after: Self) -> Bool:
-        """001: the field has "one of the supported global topology requests": the next is made when it is free again."""
+        """001: the field has "one of the supported global topology requests": the next one is made
+        when it is free again.
+        """
         before, now = self.global_request, after.global_request
         return (before.is_some() & now.is_some()).implies(before == now)
 
     @step_property
     def global_requests_are_done(self, after: Self) -> Bool:
-        """A global request goes when its work is done: in its own state, or when all is clean."""
+        """A global request is removed when its work is done: in its own state, or, for a cleanup,
+        when all nodes are clean.
+        """
         gone = self.global_request.is_some() & after.global_request.is_none()
         cleanup = self.global_request == GlobalRequest.cleanup
         clean = self.is_at_rest() & every(
@@ -395,7 +411,7 @@ class TopologyProperties(TopologyRecord):
 
     @step_property
     def global_requests_come_after_those_of_nodes(self, after: Self) -> Bool:
-        """The coordinator looks for a node to work on first."""
+        """The coordinator looks for requests of nodes first."""
         begins = (self.transition_state == NULL) & after.transition_state.any_of(
             T.commit_cdc_generation, T.truncate_table, T.snapshot_tables
         )
@@ -415,7 +431,7 @@ class TopologyProperties(TopologyRecord):
 
     @step_property
     def paused_requests_do_not_begin(self, after: Self, n: Term[Node]) -> Bool:
-        """A node that still holds tablet replicas begins to leave only where tablets drain meanwhile."""
+        """A node that still holds tablet replicas begins to leave only if they drain while it does."""
         only_when(self.release.draining_state or self.release.parallel_draining)
         begins = ~self._in_transition(n) & after._in_transition(n)
         leaves = after._is(n, *LEAVING) & self.tablet_hosts.has(n)
@@ -423,7 +439,7 @@ class TopologyProperties(TopologyRecord):
 
     @invariant
     def joined_means_normal(self, n: Term[Node]) -> Bool:
-        """A request to join or replace that is done without error has made the node normal."""
+        """A request to join or replace that ended without error has made the node normal."""
         joins = self.asked[n].any_of(Request.join, Request.replace)
         outside = self._is(n, NodeState.none, NodeState.left) & ~self._was_replaced(n)
         good = self.done.has(n) & ~self.error.has(n)
@@ -438,7 +454,7 @@ class TopologyProperties(TopologyRecord):
 
     @invariant
     def gone_means_left(self, n: Term[Node]) -> Bool:
-        """A request to leave or remove that is done has the node left, or as good as left; else it stays."""
+        """After a request to leave or remove the node has left, or is about to; after one that failed it stays."""
         leaves = self.asked[n].any_of(Request.leave, Request.remove)
         out = self._is(n, NodeState.left) | (self.transition_state == T.left_token_ring)
         stays = self._is(n, NodeState.normal) | self._was_replaced(n)
@@ -447,7 +463,7 @@ class TopologyProperties(TopologyRecord):
 
     @step_property
     def nobody_waits_for_a_node_that_was_told_to_shut_down(self, after: Self) -> Bool:
-        """left_token_ring may be entered again: what was done in it is not done twice (scylladb #20865)."""
+        """left_token_ring may be entered again, but what was done in it is not done twice (scylladb #20865)."""
         waits = (self.barrier != after.barrier) & after.barrier.any_of(
             Barrier.running, Barrier.passed, Barrier.failed
         )
@@ -458,24 +474,24 @@ class TopologyProperties(TopologyRecord):
 
     @step_property
     def barriers_pass_once_all_have_answered(self, after: Self) -> Bool:
-        """A barrier passes when all who take part have answered, and is waived where it has failed."""
+        """A barrier passes only when all nodes that take part have answered, and is waived only where that is allowed."""
         answered = (self.barrier == Barrier.running) & every(~self._is_missed(n) for n in Node)
         passes = (self.barrier != after.barrier) & (after.barrier == Barrier.passed)
         waived = (self.barrier != after.barrier) & (after.barrier == Barrier.waived)
         return passes.implies(answered) & waived.implies(
-            (self.barrier == Barrier.failed) & self._puts_up()
+            (self.barrier == Barrier.failed) & self._waives()
         )
 
     @step_property
     def what_was_learned_counts_in_its_state_alone(self, after: Self) -> Bool:
-        """A barrier that passed, a stream that ended, a failure: they say nothing of the next state."""
+        """A barrier that passed, a stream that ended or a failure says nothing about the next state."""
         moves = (self.transition_state != after.transition_state) | (self.session != after.session)
         nothing = (after.barrier == Barrier.none) & ~after.streamed & ~after.giving_up
         return moves.implies(nothing)
 
     @invariant
-    def barriers_are_of_states_that_have_one(self) -> Bool:
-        """Barriers are run, and streams end, in the states that say so."""
+    def barriers_run_only_in_states_that_have_one(self) -> Bool:
+        """Barriers run, and streams end, only in the states that the table gives them."""
         has = self.transition_state.column(lambda state: state.barrier)
         streams = self.transition_state == T.write_both_read_old
         runs = self.barrier != Barrier.none
@@ -483,19 +499,20 @@ class TopologyProperties(TopologyRecord):
 
     @lemma
     def only_operations_on_nodes_are_given_up(self) -> Bool:
-        """There is something to roll back, and a way back, where an operation is given up."""
+        """Where an operation is given up, there is something to roll back, and a way back."""
         way_back = self.transition_state.column(lambda state: state.gives_up)
         return self.giving_up.implies(way_back & some(self._in_transition(n) for n in Node))
 
     @invariant
     def the_fence_is_never_ahead(self) -> Bool:
-        """The fence refuses older versions, never the present one."""
+        """The fence refuses older versions, never the current one."""
         return self.fence_version <= self.version
 
     @step_property
     def the_fence_moves_with_a_barrier(self, after: Self) -> Bool:
-        """Older requests are fenced when a barrier is done with them or put up with, at rest before a cleanup, or by
-        tablets: their barriers are those of `tablet-migration`, and that all nodes have drained then is assumed here.
+        """Older requests are fenced when a barrier passes or is waived, at rest before a cleanup,
+        or by the barriers of tablets, which `tablet-migration` has: here it is assumed that all
+        nodes have drained then.
         """
         moves = self.fence_version != after.fence_version
         over = after.barrier.any_of(Barrier.passed, Barrier.waived)
@@ -514,7 +531,7 @@ class TopologyProperties(TopologyRecord):
 
     @step_property
     def routing_changes_with_the_version(self, after: Self, n: Term[Node]) -> Bool:
-        """What requests use changes in a version of its own, so that barriers and fences can tell."""
+        """A change of the replicas that requests use has a version of its own, which barriers and fences rely on."""
         old, new = self.transition_state, after.transition_state
         same = (self._is_written(n) == after._is_written(n)) & (
             self._is_read(n) == after._is_read(n)
@@ -534,8 +551,8 @@ class TopologyProperties(TopologyRecord):
 
     @invariant
     def requests_use_both_rings_while_data_moves(self, n: Term[Node]) -> Bool:
-        """001: "Writes are going to both new and old replicas …, reads are using old replicas"; then
-        "reads are using new replicas".
+        """001: "Writes are going to both new and old replicas …, reads are using old replicas";
+        then "reads are using new replicas".
         """
         reads_new = self.transition_state == T.write_both_read_new
         both = reads_new | (self.transition_state == T.write_both_read_old)
@@ -545,20 +562,22 @@ class TopologyProperties(TopologyRecord):
 
     @step_property
     def versions_only_grow(self, after: Self) -> Bool:
-        """A version is used once, and the fence never opens again."""
+        """Neither the version nor the fence ever goes back."""
         return (self.version <= after.version) & (self.fence_version <= after.fence_version)
 
     @step_property
-    def a_version_is_of_a_change(self, after: Self) -> Bool:
-        """A barrier is not run for nothing: the version moves with the topology, or with the stages of tablets."""
+    def the_version_moves_only_with_a_change(self, after: Self) -> Bool:
+        """The version moves only with the topology or with the stages of tablets, so that no
+        barrier is run for nothing.
+        """
         stays = self.transition_state == after.transition_state
         rests = self.tablet_work.is_none() & after.tablet_work.is_none()
         return (stays & rests).implies(self.version == after.version)
 
     @step_property
     def older_versions_are_fenced(self, after: Self) -> Bool:
-        """A state with a barrier is left for the next one only when no older version can act any more; a rollback
-        puts the fence up even where its barrier failed.
+        """A state with a barrier is left for the next one only when no older version can have
+        effects any more; a rollback raises the fence even if its barrier failed.
         """
         old = self.transition_state
         ends = old == T.left_token_ring  # with the report, after which the node may be gone
@@ -571,7 +590,7 @@ class TopologyProperties(TopologyRecord):
         return (left | cleared).implies(over & fenced)
 
     def _is_reported(self, n: Term[Node], after: Self) -> Bool:
-        """The node in transition, that is: who waits meanwhile may be refused at any time."""
+        """Of the node in transition alone: requests that wait meanwhile may be refused at any time."""
         return self._in_transition(n) & ~self.done.has(n) & after.done.has(n)
 
     @invariant
@@ -582,8 +601,9 @@ class TopologyProperties(TopologyRecord):
 
     @step_property
     def requests_on_tables_open_a_session(self, after: Self) -> Bool:
-        """TRUNCATE and snapshots run in a session, and a second barrier follows when it is closed: no coordinator opens it
-        again, or what clients have written since would be removed as well.
+        """TRUNCATE and snapshots run in a session, and a second barrier follows when it is closed.
+        No coordinator opens it again, or else what clients have written since would be removed as
+        well.
         """
         tables = T.truncate_table, T.snapshot_tables
         goes_on = self.transition_state.any_of(*tables) & after.transition_state.any_of(*tables)
@@ -592,7 +612,7 @@ class TopologyProperties(TopologyRecord):
 
     @invariant
     def sessions_are_closed_when_their_work_is_over(self) -> Bool:
-        """Nothing may stream once its result counts, or is thrown away."""
+        """Nothing may stream once its result is in use, or has been thrown away."""
         streams = self.transition_state.any_of(
             T.tablet_draining, T.write_both_read_old, T.truncate_table, T.snapshot_tables
         )
@@ -614,7 +634,7 @@ class TopologyProperties(TopologyRecord):
 
     @invariant
     def nodes_that_serve_are_in_group0(self, n: Term[Node]) -> Bool:
-        """A node that owns a part of the ring learns of changes, until its end has begun."""
+        """A node that owns a part of the ring is a member, and so learns of changes, until it is about to leave."""
         reads_new = self.transition_state == T.write_both_read_new
         ending = reads_new & self._being_replaced(n)
         ending = ending | (self.transition_state == T.left_token_ring)
@@ -627,8 +647,9 @@ class TopologyProperties(TopologyRecord):
     @lemma
     @invariant
     def tokens_belong_to_nodes_of_the_ring(self, n: Term[Node]) -> Bool:
-        """001: a normal node "serves the slice of the ring that belongs to it", none "has no tokens". A lemma: those that serve
-        are in group0, and both rings differ by the node in transition.
+        """001: a normal node "serves the slice of the ring that belongs to it"; one in state none
+        "has no tokens". A lemma: nodes that serve are in group0, and both rings differ by the node
+        in transition.
         """
         serves = self._is(n, NodeState.normal, NodeState.rebuilding)
         outside = self._is(n, NodeState.absent, NodeState.none, NodeState.left)
@@ -645,14 +666,14 @@ class TopologyProperties(TopologyRecord):
 
     @invariant
     def replaced_nodes_are_left(self, n: Term[Node], dead: Term[Node]) -> Bool:
-        """The replaced node is left in the commit in which the one that replaces it becomes normal."""
+        """The replaced node becomes left in the same commit in which the one that replaces it becomes normal."""
         replaced = self.replaced_id[n] == dead
         asked = self._is(n, NodeState.normal)
         return (replaced & asked).implies(self._is(dead, NodeState.left))
 
     @invariant
     def left_nodes_do_not_run(self, n: Term[Node]) -> Bool:
-        """A node is left only when it is dead, refused, or was told to shut down."""
+        """A node becomes left only when it is dead, was refused, or was told to shut down."""
         return self._is(n, NodeState.left).implies(self.down.has(n))
 
     @step_property
@@ -662,8 +683,8 @@ class TopologyProperties(TopologyRecord):
 
     @step_property
     def who_stays_is_not_shut_down(self, after: Self, n: Term[Node]) -> Bool:
-        """001: "normal - the node … serves": a request to leave that is refused, or rolled back, leaves its node as it
-        is. That a node dies is no step of the coordinator.
+        """001: "normal - the node … serves": a request to leave that is refused or rolled back does
+        not stop its node. Nodes may die, but not by a step of the coordinator.
         """
         stops = ~self.down.has(n) & after.down.has(n)
         goes = after._is(n, NodeState.left) | self._has_ended(n)
@@ -674,8 +695,9 @@ class TopologyProperties(TopologyRecord):
 
     @step_property
     def nodes_are_out_of_group0_when_nobody_needs_them(self, after: Self, n: Term[Node]) -> Bool:
-        """001: "left - the node left the cluster and group0": when no request that began before can reach it,
-        and in left_token_ring when that is reported, so that it can be told.
+        """001: "left - the node left the cluster and group0": once no request that began before can
+        reach it, and in left_token_ring only after its request is reported as done, so that it can
+        still learn of that.
         """
         removed = self.members.has(n) & ~after.members.has(n)
         over = self.barrier.any_of(Barrier.passed, Barrier.waived)
@@ -685,8 +707,8 @@ class TopologyProperties(TopologyRecord):
 
     @invariant
     def left_nodes_hold_no_tablets(self, n: Term[Node]) -> Bool:
-        """A node leaves only when its tablets have moved away; since 2026.1 the tablets of a node that was
-        replaced are rebuilt afterwards.
+        """A node leaves only after its tablets have moved away; since 2026.1 the tablets of a
+        replaced node are rebuilt afterwards.
         """
         holds = self._is(n, NodeState.left) & self.tablet_hosts.has(n)
         if self.release.parallel_draining:
@@ -698,27 +720,27 @@ class TopologyProperties(TopologyRecord):
 
     @invariant
     def tablets_are_on_nodes_that_serve(self, n: Term[Node]) -> Bool:
-        """001: none "has no tokens and data to serve": no tablet is on a node before it is normal."""
+        """001: a node in state none "has no tokens and data to serve": it holds no tablet before it is normal."""
         before = self._is(n, NodeState.absent, NodeState.none, *JOINING)
         return before.implies(~self.tablet_hosts.has(n))
 
     @liveness
     def tablets_of_replaced_nodes_are_rebuilt(self, n: Term[Node]) -> LeadsTo:
-        """The balancer rebuilds them from their other replicas, unless nodes stay down."""
+        """The load balancer rebuilds them from their other replicas, unless nodes stay down."""
         only_when(self.release.parallel_draining)
         holds, nobody_down = self.tablet_hosts.has(n), every(~self._is_missed(m) for m in Node)
         return leads_to(holds & self._is(n, NodeState.left), ~holds | ~nobody_down)
 
     @invariant
     def left_nodes_need_no_cleanup(self, n: Term[Node]) -> Bool:
-        """Nobody waits for rows of a node that is gone."""
+        """Nobody waits for a node that is gone to remove rows."""
         return self._is(n, NodeState.left).implies(~self.cleanup_needed.has(n))
 
     # -- cleanup -------------------------------------------------------------------------------------
 
     @step_property
     def rows_of_lost_ranges_are_remembered(self, after: Self, n: Term[Node], m: Term[Node]) -> Bool:
-        """Where a node has taken over ranges, or was about to hand them out, the others may hold such rows."""
+        """After a node has joined, or has not left after all, the others may hold rows of ranges that are not theirs."""
         only_when(self.release.cleanup)
         joined = self._is(n, NodeState.bootstrapping) & after._is(n, NodeState.normal)
         undone = self._enters(after, T.rollback_to_normal)
@@ -727,14 +749,14 @@ class TopologyProperties(TopologyRecord):
 
     @step_property
     def no_range_comes_back_to_a_node_with_old_rows(self, after: Self, n: Term[Node]) -> Bool:
-        """A node leaves only when those who take over have removed the rows of ranges that they had lost."""
+        """A node leaves only after the nodes that take over have removed the rows of ranges that they had lost."""
         begins = ~self._in_transition(n) & after._is(n, *LEAVING)
         return begins.implies(every(~self.cleanup_needed.has(m) | self.down.has(m) for m in Node))
 
     @step_property
     def rows_are_removed_when_nothing_can_write_them(self, after: Self, n: Term[Node]) -> Bool:
-        """A node cleans up while no ring changes, and no request of an older one is left (scylladb #26315); each for itself,
-        what others hold stays.
+        """A node cleans up while no ring changes, and no request of an older ring is left (scylladb
+        #26315). Each node removes its own rows, and no other's.
         """
         cleaned = self.cleanup_needed.has(n) & ~after.cleanup_needed.has(n)
         cleaned = cleaned & ~after._is(n, NodeState.left)
@@ -749,8 +771,9 @@ class TopologyProperties(TopologyRecord):
 
     @lemma
     def a_generation_waits_for_its_commit(self) -> Bool:
-        """001: new_cdc_generation_data_uuid is "used in commit_cdc_generation state". A lemma: each state has its owner,
-        and but for the document's publish_cdc_generation no other state is a generation's.
+        """001: new_cdc_generation_data_uuid is "used in commit_cdc_generation state". A lemma: each
+        state has its owner, and apart from the document's publish_cdc_generation, no other state
+        belongs to a generation.
         """
         return self.new_cdc_generation == (self.transition_state == T.commit_cdc_generation)
 
@@ -767,7 +790,7 @@ class TopologyProperties(TopologyRecord):
 
     @step_property
     def what_is_committed_is_to_be_published(self, after: Self) -> Bool:
-        """001: "After committing the generation we move to publish"; later a fiber does it."""
+        """001: "After committing the generation we move to publish"; in releases a fiber publishes it."""
         leaves = (self.transition_state == T.commit_cdc_generation) & after.transition_state.any_of(
             NULL, T.write_both_read_old, T.publish_cdc_generation
         )
@@ -779,8 +802,9 @@ class TopologyProperties(TopologyRecord):
 
     @step_property
     def what_is_committed_stays_until_it_is_published(self, after: Self) -> Bool:
-        """001: "Once the generation is published": in its state, later by a fiber that does nothing else. No rollback,
-        and no other coordinator, takes a committed generation for published.
+        """001: "Once the generation is published", which happens in its state, and in releases by a
+        fiber that does nothing else: no rollback and no new coordinator takes a committed
+        generation for published.
         """
         gone = self.unpublished_cdc_generations & ~after.unpublished_cdc_generations
         if self.release.publish_state:
@@ -799,7 +823,7 @@ class TopologyProperties(TopologyRecord):
 
     @final
     def at_rest(self) -> Bool:
-        """Nothing is asked for and nothing goes on."""
+        """No request waits, and nothing is going on."""
         asked = some(self.topology_request[n].is_some() for n in Node)
         return self.is_at_rest() & ~asked & self.global_request.is_none()
 
@@ -810,8 +834,9 @@ class TopologyProperties(TopologyRecord):
 
     @liveness
     def every_request_ends(self, n: Term[Node]) -> LeadsTo:
-        """Every request ends, done or with an error: what fails is rolled back, not tried for ever
-        (scylladb #16461). What needs no node is tried for ever where a node stays down, and holds up others.
+        """Every request ends, with or without an error: what fails is rolled back, not retried for
+        ever (scylladb #16461). Only operations that are not on a node are retried as long as a node
+        stays down, and hold up others.
         """
         alone = ~some(self._in_transition(n) for n in Node)
         held_up = alone & self.barrier.any_of(Barrier.running, Barrier.failed)
@@ -820,7 +845,7 @@ class TopologyProperties(TopologyRecord):
 
     @liveness
     def global_requests_end(self) -> LeadsTo:
-        """Global requests are done too, unless nodes stay down."""
+        """Global requests end as well, unless nodes stay down."""
         nobody_down = every(~self._is_missed(n) for n in Node)
         waits = self.global_request.is_some()
         return leads_to(waits, ~waits | ~nobody_down)
@@ -828,15 +853,15 @@ class TopologyProperties(TopologyRecord):
     # -- what older versions break ---------------------------------------------------------------------
 
     left_open = known_violations(
-        violated(every_request_ends, under=SEED, because="what fails for good is tried for ever"),
+        violated(every_request_ends, under=SEED, because="what fails for good is retried for ever"),
         violated(
             *(left_nodes_hold_no_tablets, left_nodes_do_not_run, a_dead_node_is_replaced),
             under=SEED,
-            because="nothing moves a leaving node's tablets, nobody tells it that it left, or looks if a dead one is back",
+            because="nothing moves a leaving node's tablets, tells it that it has left, or checks whether a dead node is back",
         ),
         violated(
             *(older_versions_are_fenced, nodes_are_out_of_group0_when_nobody_needs_them),
             under=SEED,
-            because="no barrier or fence is said to come before the edges from bootstrapping and replacing to left",
+            because="the text has no barrier or fence before the edges from bootstrapping and replacing to left",
         ),
     )

@@ -1,6 +1,6 @@
-"""Why no promise can tell some changes of the topology from none: the reasons, and those of its tables' entries.
+"""Why no promise notices some changes of the topology: the reasons, and those for entries of its tables.
 
-`stagewright mutate` changes every entry of a table; what is not listed here is caught by a promise.
+`stagewright mutate` changes every entry of a table: a promise notices each change that is not listed here.
 """
 
 from __future__ import annotations
@@ -17,42 +17,46 @@ from stagewright.spec import equivalent_value, equivalents
 
 T = TransitionState
 
-IN_NO_OTHER = "tablets are in transition in no other state but tablet_draining, of older releases"
+IN_NO_OTHER = (
+    "the only other state with tablets in transition is tablet_draining, of older releases"
+)
 CANCELLED = "a request that cannot proceed is cancelled"
-REMOVED_AGAIN = "what is removed may be removed again"
-PUBLISHED_AGAIN = "what is published may be published again"
-GIVEN_UP_AGAIN = "what is given up may be given up again, or not at all"
-CRASHES = "what does not run cannot crash, and what crashes need not"
-WITH_OTHERS = "a tablet that moves with others, or not at all"
-ELSEWHERE = "a table that has its tablets elsewhere"
-NO_OTHER = "no row, no request; and who stays has asked for a rebuild, if for anything"
-REBUILT = "the tablets of a node that is replaced are rebuilt elsewhere"
-TAKEN = "a node that has tablets already, or dies a moment later"
+REMOVED_AGAIN = "removing it again changes nothing"
+PUBLISHED_AGAIN = "publishing it again changes nothing"
+GIVEN_UP_AGAIN = "an operation may be given up twice, or not at all"
+CRASHES = "a node that is down cannot crash, and one that is up need not"
+WITH_OTHERS = "the tablet moves together with others, or not at all"
+ELSEWHERE = "the table may have its tablets elsewhere"
+NO_OTHER = (
+    "a node without a row has no request, and one that stays can only have asked for a rebuild"
+)
+REBUILT = "the tablets of a replaced node are rebuilt elsewhere"
+TAKEN = "the node may have tablets already, or die a moment later"
 ABORTED = "a request to leave may be aborted at any time"
-OF_OLDER_RELEASES = "older releases alone drain for it"
+OF_OLDER_RELEASES = "only older releases drain for it"
 FENCED_NEXT = "the next barrier fences as well"
-OTHER_TABLES = "a node that has tablets of other tables, too"
+OTHER_TABLES = "the node may have tablets of other tables, too"
 MAY_FAIL = "a stream may fail at any time, or not"
 NOT_ASKED = "a request that is not made asks for nothing"
-STILL_NORMAL = "who asks to go is normal until its tablets have moved"
+STILL_NORMAL = "a node that is asked to leave is normal until its tablets have moved"
 NO_TABLETS = "a node without tablets has nothing to drain"
 NEW_TABLES = "a new table may have tablets there at any time, or none"
-A_DEAD_NODE_WAITS = "while a dead node waits for that, no other request can proceed"
-UNNEEDED = "who is down and not needed was refused: it takes a third request to tell"
-WAITING = "one request can proceed and another cannot: it takes three nodes, some dead, to tell"
-NO_ROW_YET = "who has no row has asked for nothing before"
+A_DEAD_NODE_WAITS = "while a request about a dead node waits, no other can proceed"
+UNNEEDED = "a node that is down and not needed was refused: only a third request would show it"
+WAITING = "it takes three nodes, some of them dead, for one request to proceed while another cannot"
+NO_ROW_YET = "a node without a row has no earlier request"
 ASKED_IN_IT = "a node asks only in the state in which it may"
-STILL_TRUE = "there was nothing that it could have learned, or it stays true"
-NOT_DOWN = "what runs needs no restart"
-MOVES_NOTHING = "a plan that moves nothing"
-FOUND_LATER = "it may be found out later"
-JOINS_AGAIN = "a node that joins and dies at once, or that joins again"
-JOINS_OR_NOT = "what has not joined yet may be refused, or go on to join"
-STREAMED_AGAIN = "what is streamed may be streamed again, and where nodes stream is a session"
-NOT_STREAMED = "what is given up has not been streamed"
+STILL_TRUE = "the coordinator had learned nothing yet, or it is still true"
+NOT_DOWN = "a node that is up needs no restart"
+MOVES_NOTHING = "the plan may move nothing"
+FOUND_LATER = "it may be noticed later"
+JOINS_AGAIN = "the node may join and die at once, or join again"
+JOINS_OR_NOT = "a node that has not joined yet may be refused, or join after all"
+STREAMED_AGAIN = "streaming again changes nothing, and a state in which nodes stream has a session"
+NOT_STREAMED = "an operation that is given up has not finished streaming"
 ONLY_THERE = "a replaced node is removed from group0 only here"
-REPORTED_AGAIN = "what is reported may be reported again"
-OF_NO_OTHER = "nothing of the kind is done, or left to be done, for any other node"
+REPORTED_AGAIN = "reporting it again changes nothing"
+OF_NO_OTHER = "nothing like it is done, or is still to be done, for any other node"
 
 OF_OTHER_RELEASES = (T.publish_cdc_generation, T.tablet_draining)
 ONE_RING = (
@@ -77,34 +81,34 @@ REASONS = (
     # -- transition states -----------------------------------------------------------------------------
     *(
         equivalent_value(
-            OF_OTHER_RELEASES, column, because="the newest release does not come to such a state"
+            OF_OTHER_RELEASES, column, because="the newest release never enters such a state"
         )
         for column in COLUMNS
     ),
     equivalent_value(
         ONE_RING,
         lambda state: state.writes,
-        because="no node joins or leaves meanwhile: both rings are one",
+        because="no node joins or leaves meanwhile: both rings are the same",
     ),
     equivalent_value(
         ONE_RING,
         lambda state: state.reads,
-        because="no node joins or leaves meanwhile: both rings are one",
+        because="no node joins or leaves meanwhile: both rings are the same",
     ),
     equivalent_value(
         tuple(T),
         lambda state: state.of,
-        because="a wider table forbids less; the order of the states says which operations come to one",
+        because="a wider table forbids less; the order of the states says which operations enter one",
     ),
     equivalent_value(
         (T.null, T.tablet_migration, T.lock),
         lambda state: state.gives_up,
-        because="no barrier is run in it that could fail",
+        because="it has no barrier that could fail",
     ),
     equivalent_value(
         WITHOUT_A_NODE,
         lambda state: state.gives_up,
-        because="no operation on a node goes on in it that could be given up",
+        because="it has no operation on a node that could be given up",
     ),
     # -- nodes -----------------------------------------------------------------------------------------
     equivalent_value(
@@ -148,7 +152,7 @@ REASONS = (
 )
 
 TABLES = equivalents(*REASONS)
-"""Of the control machine alone."""
+"""For the control machine alone."""
 
 OF_OTHER_TRACKS = (*WITHOUT_A_NODE, T.lock)
 ONE_OPERATION = "where the owners of a range are followed, requests do not wait for each other"
@@ -180,6 +184,4 @@ TABLES_OF_RANGES = equivalents(
         because="only a cleanup is asked for where a range is followed",
     ),
 )
-"""And of the cluster, which leaves other tracks out: what is said of those in the tables, the control machine
-tells.
-"""
+"""And for the cluster, which leaves other tracks out: the control machine has their entries of the tables."""
