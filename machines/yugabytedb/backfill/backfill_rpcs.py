@@ -413,7 +413,10 @@ class BackfillRpcs(Machine):
         another leader, need not have come to their end.
         """
         left = some((self.job[i] == Status.in_progress) & ~self.done.has(i) for i in Index)
-        return (self.phase == Phase.asks) & left & (self.rpc[r].at == At.nowhere)
+        asked = some(
+            (self.rpc[o].at != At.nowhere) & (self.rpc[o].job == self.job_id) for o in Request
+        )
+        return (self.phase == Phase.asks) & left & ~asked & (self.rpc[r].at == At.nowhere)
 
     @accepts(alter_to_do_backfill)
     def indexes_move_on_beside_requests(self, i: Term[Index]) -> Bool:

@@ -16,7 +16,7 @@ from stagewright.machines.yugabytedb.backfill.backfill_throttle import BackfillT
 from stagewright.machines.yugabytedb.indexes.index_actors import Server
 from stagewright.machines.yugabytedb.indexes.index_states import Status
 from stagewright.machines.yugabytedb.indexes.unique_index import Key
-from stagewright.spec import Term, action, choose, flag, require, some
+from stagewright.spec import FlagVar, Term, action, choose, flag, require, some
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 RESTART = 'design document 002: the build "should not need to restart on a node failure"'
@@ -33,7 +33,7 @@ LEADERS = 'design document 002, "Handling node restarts and leadership changes"'
 class TheThirdLeaderScansAnew(BackfillJob):
     """A job that has changed hands twice is taken for one that does not get on: its checkpoints go."""
 
-    elected = flag()
+    elected: FlagVar = flag()
 
     @action(spends=BackfillJob.faults)
     def fail_over(self) -> None:
@@ -56,7 +56,7 @@ class TheThirdLeaderScansAnew(BackfillJob):
 class TheSecondLossFailsTheJob(BackfillRpcs):
     """A job fails with the second request that is lost, however long ago the first one was."""
 
-    lost_one = flag()
+    lost_one: FlagVar = flag()
 
     @action(by=NETWORK, spends=BackfillRpcs.lost)
     def lose(self, r: Term[Request]) -> None:
@@ -78,7 +78,7 @@ class TheSecondLossFailsTheJob(BackfillRpcs):
 class TheSecondCrashBeginsTheTabletAnew(BackfillThrottle):
     """A tablet whose leader goes away once more is scanned from its start."""
 
-    crashed = flag()
+    crashed: FlagVar = flag()
 
     @action(spends=BackfillThrottle.crashes)
     def lose_leader(self, task: Term[Task]) -> None:
@@ -98,7 +98,7 @@ class TheSecondCrashBeginsTheTabletAnew(BackfillThrottle):
 class TheThirdLeaderTrustsNoScan(BackfillSafeTime):
     """Of what was scanned under two leaders before it, the third one takes nothing for done."""
 
-    elected = flag()
+    elected: FlagVar = flag()
 
     @action(spends=BackfillSafeTime.failovers)
     def fail_over(self) -> None:
@@ -119,7 +119,7 @@ class TheThirdLeaderTrustsNoScan(BackfillSafeTime):
 class TheThirdLeaderGivesUp(BackfillSplit):
     """A job that two leaders have not brought to an end fails."""
 
-    elected = flag()
+    elected: FlagVar = flag()
 
     @action(spends=BackfillSplit.failovers)
     def fail_over(self) -> None:
@@ -139,7 +139,7 @@ class TheThirdLeaderGivesUp(BackfillSplit):
 class TheThirdLeaderReadsNoCheckpoint(BackfillChunks):
     """The checkpoints are read as a leader comes for the first time; the next one begins at the start of the tablet."""
 
-    elected = flag()
+    elected: FlagVar = flag()
 
     @action(spends=BackfillChunks.failovers)
     def fail_over(self) -> None:
@@ -170,8 +170,8 @@ class TermsHaveOneBit(BackfillLeaders):
 class TheThirdLeaderTakesUpOneJobATime(BackfillJobs):
     """After two changes of the leader jobs are taken up one after the other, the second when the first is over."""
 
-    elected = flag()
-    again = flag()
+    elected: FlagVar = flag()
+    again: FlagVar = flag()
 
     @action(spends=BackfillJobs.faults)
     def fail_over(self) -> None:
@@ -197,8 +197,8 @@ class TheThirdLeaderTakesUpOneJobATime(BackfillJobs):
 class TheThirdLeaderKnowsNoResult(IndexBuild):
     """The result of a build goes from a leader to the next one; who asks the third hears IN-PROGRESS."""
 
-    elected = flag()
-    again = flag()
+    elected: FlagVar = flag()
+    again: FlagVar = flag()
 
     @action(spends=IndexBuild.faults)
     def fail_over(self) -> None:
