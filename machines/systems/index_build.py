@@ -663,11 +663,6 @@ class IndexBuild(Machine):
         equivalent_loss(
             abort_old_transaction, to_write, because="an old transaction has no entry to write"
         ),
-        equivalent_value(
-            Permission.write_and_delete_while_removing,
-            lambda p: p.number,
-            because="a client that asks is told of the failure one permission later",
-        ),
         equivalent_value(ON_ITS_WAY_OUT, lambda p: p.write, because=NOBODY_READS),
         equivalent_value(
             Permission.absent,
