@@ -92,6 +92,14 @@ INDEX_BACKFILL = Document(
                 IndexBuild.the_status_is_told_at_any_time,
                 BackfillJobs.jobs_run_at_once,
                 BackfillVersions.reads_through_the_index_find_the_rows,
+                IndexPermissions.success_means_that_every_server_reads,
+                IndexPermissions.violations_fail_the_build_unasked,
+                IndexPermissions.removed_indexes_are_not_written_for_a_job,
+                IndexPermissions.removed_indexes_are_not_maintained_for_a_job,
+                BackfillJob.violations_fail_the_index_at_once,
+                BackfillRpcs.removed_indexes_are_deleted_beside_requests,
+                BackfillLeaders.failures_are_found_beside_others,
+                BackfillLeaders.failures_are_recorded_beside_others,
             ),
         ),
         Section(
@@ -115,6 +123,7 @@ INDEX_BACKFILL = Document(
                 PostgresIndex.valid_indexes_are_used,
                 PostgresRows.valid_indexes_are_read_at_any_time,
                 BackfillVersions.reads_since_t_read_use_the_index,
+                IndexPermissions.published_indexes_are_served_unasked,
             ),
         ),
         Section(
@@ -134,6 +143,7 @@ INDEX_BACKFILL = Document(
                 BackfillJob.every_job_ends,
                 BackfillSplit.results_are_for_good,
                 UniqueIndex.results_are_for_good,
+                IndexPermissions.backfills_end_unasked,
             ),
         ),
         Section(
@@ -153,6 +163,16 @@ INDEX_BACKFILL = Document(
                 BackfillJob.tablets_apply_versions_at_any_time,
                 BackfillLeaders.tablets_are_one_version_behind,
                 BackfillLeaders.reports_are_heard_at_any_time,
+                IndexPermissions.servers_report_independently,
+                IndexPermissions.indexes_are_maintained_unasked,
+                IndexPermissions.backfills_are_allowed_unasked,
+                PostgresIndex.indexes_become_ready_whatever_is_altered,
+                BackfillJob.jobs_are_erased_while_others_are_altered,
+                BackfillJob.tables_are_altered_for_no_other,
+                BackfillLeaders.versions_are_launched_beside_others,
+                BackfillLeaders.tablets_apply_versions_at_any_time,
+                BackfillRpcs.indexes_move_on_beside_requests,
+                BackfillRpcs.jobs_are_erased_beside_requests,
             ),
         ),
         Section(
@@ -169,6 +189,10 @@ INDEX_BACKFILL = Document(
                 BackfillSplit.chunks_cover_the_table,
                 BackfillSplit.chunks_are_asked_of_tablets_that_serve,
                 BackfillTablet.what_is_done_is_not_scanned_again,
+                IndexPermissions.backfills_begin_unasked,
+                BackfillJob.jobs_are_recorded_while_others_are_altered,
+                BackfillRpcs.tablets_are_asked_beside_old_requests,
+                IndexBuild.tablets_are_finished_independently,
             ),
         ),
         Section(
@@ -188,6 +212,7 @@ INDEX_BACKFILL = Document(
                 BackfillVersions.no_missing_entry,
                 IndexBuild.servers_that_read_find_the_rows,
                 IndexBuild.built_indexes_serve_reads,
+                BackfillRpcs.indexes_are_published_beside_requests,
             ),
         ),
         Section(
@@ -197,6 +222,7 @@ INDEX_BACKFILL = Document(
                 IndexBuild.tablets_are_scanned_independently,
                 BackfillSafeTime.tablets_are_independent,
                 BackfillThrottle.tablets_are_asked_independently,
+                BackfillSplit.tablets_are_backfilled_independently,
             ),
         ),
         Section(
@@ -220,6 +246,7 @@ INDEX_BACKFILL = Document(
                 UniqueIndex.rows_without_a_rival_are_backfilled,
                 IndexBuild.entries_of_a_tablet_are_written_in_batches,
                 BackfillVersions.history_can_go,
+                BackfillJob.delete_markers_may_go_while_others_are_altered,
             ),
         ),
         Section(
@@ -264,6 +291,9 @@ INDEX_BACKFILL = Document(
                 IndexBuild.the_build_ends_no_transaction,
                 IndexBuild.transactions_can_be_given_up,
                 IndexBuild.transactions_commit_once,
+                IndexRows.servers_answer_independently,
+                IndexRows.old_transactions_are_aborted_independently,
+                BackfillSafeTime.transactions_can_be_given_up,
             ),
         ),
         Section(
@@ -293,6 +323,9 @@ INDEX_BACKFILL = Document(
                 BackfillTablet.chunks_that_end_well_are_not_repeated,
                 BackfillTablet.what_is_done_was_scanned,
                 BackfillThrottle.done_tablets_are_left_alone,
+                BackfillThrottle.answers_wait_for_no_other,
+                BackfillRpcs.refusals_are_heard_as_they_come,
+                BackfillRpcs.requests_are_handled_as_they_come,
             ),
         ),
         Section(

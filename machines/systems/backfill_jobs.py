@@ -63,7 +63,7 @@ class BackfillJobs(Machine):
         1, doc="changes of the master leader, and writes to the sys catalog that fail"
     )
 
-    exercised_at = scopes({Index: 1})
+    exercised_at = scopes({Index: 1}, {Index: 1, Tablet: 1, faults: 2})
 
     jobs = many(
         BackfillJob,

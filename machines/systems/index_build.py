@@ -134,6 +134,7 @@ class IndexBuild(Machine):
         {Index: 1, Key: 1, writes: 2},
         {Index: 1, Key: 1, writes: 3, faults: 0},
         {Index: 1, Tablet: 1},
+        {Index: 1, Tablet: 1, Key: 1, writes: 0, faults: 2},
         {Tablet: 1, Key: 1, faults: 0},  # with an index that nobody creates
     )
 
@@ -505,6 +506,14 @@ class IndexBuild(Machine):
         passes = passes_the_checks(self.rows, r)
         return self.job.tablets_are_independent(t) & passes & left
 
+    @accepts(finish_chunk)
+    def tablets_are_finished_independently(self, t: Term[Tablet]) -> Bool:
+        """002, "Backfill the data": "The YB-Master keeps track of how many tablets have completed the build": a tablet is done when
+        its rows are behind its checkpoints, and not with the last one of the table.
+        """
+        behind = every((self.tablet[r] == t).implies(self.recorded.has(r)) for r in Row)
+        return self.job.tablets_are_independent(t) & behind
+
     @accepts(find_duplicate)
     def builds_fail_as_soon_as_they_must(self, i: Term[Index], r: Term[Row]) -> Bool:
         """002, Design Goals: "If a problem arises while scanning the table, such as a unique constraint violation", the build
@@ -653,11 +662,6 @@ class IndexBuild(Machine):
         ),
         equivalent_loss(
             abort_old_transaction, to_write, because="an old transaction has no entry to write"
-        ),
-        equivalent_value(
-            Permission.write_and_delete_while_removing,
-            lambda p: p.number,
-            because="a client that asks is told of the failure one permission later",
         ),
         equivalent_value(ON_ITS_WAY_OUT, lambda p: p.write, because=NOBODY_READS),
         equivalent_value(

@@ -93,7 +93,7 @@ class BackfillChunks(Machine):
 
     lost = fault_budget(doc="requests and answers that are lost")
     failovers = fault_budget(1, doc="changes of the master leader")
-    exercised_at = scopes({Index: 1}, {failovers: 0}, {})
+    exercised_at = scopes({Index: 1}, {failovers: 0}, {}, {Index: 1, failovers: 2})
 
     # in the sys catalog
     job = per(Index, one_of(Status, init=Status.in_progress))

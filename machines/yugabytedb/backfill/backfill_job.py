@@ -116,7 +116,7 @@ class BackfillJob(Machine):
     faults = fault_budget(
         1, doc="changes of the master leader, and writes to the sys catalog that fail"
     )
-    exercised_at = scopes({Index: 1}, {aborts: 0}, {Tablet: 1})
+    exercised_at = scopes({Index: 1}, {aborts: 0}, {Tablet: 1}, {Index: 1, Tablet: 1, faults: 2})
 
     # in the sys catalog
     job = per(Index, optional(Status))  # `BackfillJobPB.backfill_state`
@@ -512,6 +512,47 @@ class BackfillJob(Machine):
         process": an index that comes later is not waited for before tablets are asked for their safe times, either.
         """
         return (self.step == Step.wait_for_splits) & self.read_time.is_none()
+
+    @accepts(record_job)
+    def jobs_are_recorded_while_others_are_altered(self) -> Bool:
+        """002, "Backfill the data": the same of the job itself: it is in the catalog before an index that comes later is known."""
+        return self.step == Step.launch
+
+    @accepts(allow_gc)
+    def delete_markers_may_go_while_others_are_altered(self) -> Bool:
+        """002, "Index backfill on a single tablet": delete markers are kept "until the backfill process is complete", that of the
+        index itself, whichever other one is being altered, or built, of this table or another.
+        """
+        return self.step == Step.allow_gc
+
+    @accepts(clear_checkpoints)
+    def jobs_are_erased_while_others_are_altered(self) -> Bool:
+        """002, "Create the index table": the master "performs checks to see if another schema change is required" when the job is
+        erased, which is so as soon as permissions are written: no tablet need know of them.
+        """
+        return self.step == Step.clear_checkpoints
+
+    @accepts(finish_alter)
+    def tables_are_altered_for_no_other(self) -> Bool:
+        """002, "Create the index table": "Once all the schema changes are propagated to all the nodes", and none is left to make, the
+        table is not ALTERING any more, whichever other table is.
+        """
+        known = every(self.known[t][i] == self.permission[i] for t in Tablet for i in Index)
+        settled = every(
+            self.permission[i].any_of(Permission.absent, Permission.read_write_and_delete)
+            for i in Index
+        )
+        idle = every(self.job[i].is_none() for i in Index) & ~self.is_backfilling
+        return (self.table == TableState.altering) & known & settled & idle
+
+    @accepts(fail_index)
+    def violations_fail_the_index_at_once(self, t: Term[Tablet], i: Term[Index]) -> Bool:
+        """002, Design Goals: "If a problem arises while scanning the table, such as a unique constraint violation in a unique index,
+        the CREATE INDEX command should abort": the first tablet that finds one is enough.
+        """
+        scans = (self.step == Step.backfill_tablets) & (self.job[i] == Status.in_progress)
+        meets = self.checkpoint[t][i] == Checkpoint.in_the_middle
+        return scans & meets & (self.unbuildable == i)
 
     @accepts(take_recorded_time)
     def scans_that_are_found_go_on(self) -> Bool:

@@ -55,7 +55,7 @@ from stagewright.spec import (
 
 TABLET = Actor("tablet leader")
 ROWS = 2  # of the one tablet; a chunk is one row
-TERMS = 1  # as many changes of the leader
+TERMS = 2  # as many changes of the leader
 VERSIONS = 7  # as many writes of a permission
 REMOVING = Permission.write_and_delete_while_removing
 
@@ -298,6 +298,39 @@ class BackfillLeaders(Machine):
         """
         present = (self.work[th].term == self.term) & (self.work[th].version == self.version)
         return (self.work[th].intent == Intent.publish) & present
+
+    @accepts(launch_next_version)
+    def versions_are_launched_beside_others(self, th: Term[Thread]) -> Bool:
+        """002, "Create the index table": "Once all the schema changes are propagated to all the nodes, the index state is updated" by
+        the thread that has heard so, also while one of an earlier leader hangs.
+        """
+        present = (self.work[th].term == self.term) & (self.work[th].version == self.version)
+        return (self.work[th].intent == Intent.next_permission) & present
+
+    @accepts(record_failure)
+    def failures_are_recorded_beside_others(self, th: Term[Thread]) -> Bool:
+        """002, Design Goals: "If a problem arises while scanning the table", the command "should abort and result in a failure":
+        whatever threads of an earlier leader are about to write.
+        """
+        present = (self.work[th].term == self.term) & (self.work[th].version == self.version)
+        return (self.work[th].intent == Intent.failure) & present
+
+    @accepts(find_failed)
+    def failures_are_found_beside_others(self, th: Term[Thread]) -> Bool:
+        """002, Design Goals: the same of the thread that finds the problem, as long as nobody has an answer to write."""
+        builds = (self.permission == Permission.do_backfill) & (self.checkpoint < ROWS)
+        heard = some(
+            (self.work[o].intent == Intent.checkpoint) & (self.work[o].term == self.term)
+            for o in Thread
+        )
+        return builds & self.unanswered & ~heard & (self.work[th].intent == Intent.none)
+
+    @accepts(apply_version)
+    def tablets_apply_versions_at_any_time(self) -> Bool:
+        """002, "Create the index table": "The HandleAlterTable() RPC call initiates a schema change on all the nodes": whatever
+        threads of masters are about to write.
+        """
+        return self.known != self.permission
 
     @accepts(record_checkpoint)
     def checkpoints_are_recorded_beside_others(self, th: Term[Thread]) -> Bool:

@@ -105,7 +105,12 @@ class BackfillRpcs(Machine):
     aborts = budget(1, doc="DROP INDEX, and jobs that give up on their tablets")
     lost = fault_budget(1, doc="requests and answers that are lost")
     changes = fault_budget(1, doc="changes of the leader, of the masters or of the tablet")
-    exercised_at = scopes({Index: 1, aborts: 2}, {lost: 0, changes: 0}, {Request: 1})
+    exercised_at = scopes(
+        {Index: 1, aborts: 2},
+        {lost: 0, changes: 0},
+        {Request: 1},
+        {Index: 1, aborts: 0, lost: 2, changes: 2},
+    )
 
     # in the sys catalog
     permission = per(Index, one_of(Permission, init=Permission.write_and_delete))
@@ -386,6 +391,61 @@ class BackfillRpcs(Machine):
         """002, "Checkpointing": the master "persists the checkpointing info" of one request, also while another hangs."""
         answered = self.rpc[r].at.any_of(At.backfilled, At.past)
         return (self.phase == Phase.asks) & answered & (self.rpc[r].job == self.job_id)
+
+    @accepts(handle_refusal)
+    def refusals_are_heard_as_they_come(self, r: Term[Request]) -> Bool:
+        """002, "Checkpointing": the master "issues futher RPCs as necessary": what was refused is made again, or given up,
+        without waiting for what else is on its way.
+        """
+        refused = (self.rpc[r].at == At.refused) & (self.rpc[r].job == self.job_id)
+        return (self.phase == Phase.asks) & refused
+
+    @accepts(handle)
+    def requests_are_handled_as_they_come(self, r: Term[Request]) -> Bool:
+        """002, "Checkpointing": servers handle "each of these RPC calls", also while the answer to another is on its way, which may be
+        one that nobody waits for.
+        """
+        return self.rpc[r].at == At.sent
+
+    @accepts(ask)
+    def tablets_are_asked_beside_old_requests(self, r: Term[Request]) -> Bool:
+        """002, "Backfill the data": the master issues "BackfillIndex() RPC calls to each tablet": those of an earlier job, or of
+        another leader, need not have come to their end.
+        """
+        left = some((self.job[i] == Status.in_progress) & ~self.done.has(i) for i in Index)
+        asked = some(
+            (self.rpc[o].at != At.nowhere) & (self.rpc[o].job == self.job_id) for o in Request
+        )
+        return (self.phase == Phase.asks) & left & ~asked & (self.rpc[r].at == At.nowhere)
+
+    @accepts(alter_to_do_backfill)
+    def indexes_move_on_beside_requests(self, i: Term[Index]) -> Bool:
+        """002, "Create the index table": "Once all the schema changes converge, the index state finally gets set to DB_REORG":
+        whatever is on its way for other indexes.
+        """
+        return self.permission[i] == Permission.write_and_delete
+
+    @accepts(write_permissions)
+    def indexes_are_published_beside_requests(self) -> Bool:
+        """002, "Finalize the index": "Once the index build is successfully completed on all the tablets of the table, the table state
+        is updated": a tablet that was asked twice need not answer twice.
+        """
+        return self.phase == Phase.write_permissions
+
+    @accepts(clear_checkpoints)
+    def jobs_are_erased_beside_requests(self) -> Bool:
+        """002, "Create the index table": as soon as a job is erased the master sees whether "another change is required": it
+        waits for no answer, as the next job waits for none.
+        """
+        return self.phase == Phase.clear_checkpoints
+
+    @accepts(delete_index)
+    def removed_indexes_are_deleted_beside_requests(self, i: Term[Index]) -> Bool:
+        """002, Design Goals: "An aborted index will be cleaned up and deleted": whatever is on its way, which finds the index
+        gone, and whichever job it was one of.
+        """
+        removing = Permission.write_and_delete_while_removing
+        return (self.permission[i] == removing) & (self.known[i] == removing)
 
     @accepts(finish_tablets)
     def the_first_answer_is_enough(self) -> Bool:

@@ -44,6 +44,7 @@ from stagewright.spec import (
     one_of,
     per,
     require,
+    scopes,
     set_of,
     some,
     sometimes,
@@ -80,6 +81,7 @@ class BackfillSafeTime(Machine):
     """GetSafeTime on every tablet, one read time for all, then the scan."""
 
     failovers = fault_budget(1, doc="changes of the master leader")
+    exercised_at = scopes({}, {Tablet: 1, failovers: 2})
 
     # in the sys catalog
     read_time: NumberVar = number(NO_TIME, LAST)  # `backfilling_timestamp`
@@ -235,6 +237,13 @@ class BackfillSafeTime(Machine):
         waited_for = self.user_enforced & (self.change[t] == Change.old_insert)
         pending = self.transaction[t] == Transaction.pending
         return pending & waited_for.implies(in_time)
+
+    @accepts(abort)
+    def transactions_can_be_given_up(self, t: Term[Tablet]) -> Bool:
+        """002, "Waiting for pending transactions": they "finish (i.e. commit or abort)", one as well as the other while the table is
+        scanned.
+        """
+        return self.transaction[t] == Transaction.pending
 
     @accepts(publish)
     def indexes_are_published_under_transactions(self) -> Bool:

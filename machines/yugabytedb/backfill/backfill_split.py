@@ -39,9 +39,11 @@ from stagewright.spec import (
     lemma,
     liveness,
     one_of,
+    only_when,
     per,
     profiles,
     require,
+    scopes,
     set_of,
     some,
     step_property,
@@ -96,6 +98,7 @@ class BackfillSplit(Machine):
     era = profiles(SEED, YUGABYTE_2026)
     failovers = fault_budget(1, doc="changes of the master leader")
     failures = budget(1, doc="jobs that wait too long for a split")
+    exercised_at = scopes({}, {Tablet: 1, failovers: 2})
 
     # in the sys catalog
     index: OneVar[Status] = one_of(Status, init=Status.in_progress)
@@ -232,6 +235,16 @@ class BackfillSplit(Machine):
         tablet that does not come to the end of its split is one.
         """
         return (self.step == Step.wait_for_splits) & (self.shape[t] == Shape.splitting)
+
+    @accepts(backfill_chunk)
+    def tablets_are_backfilled_independently(self, t: Term[Tablet], piece: Term[Piece]) -> Bool:
+        """002, "The index backfill process": "the backfill process on any tablet can proceed independent of the others": also on
+        those that are there since one has split.
+        """
+        only_when(self.era.splits_excluded)
+        scans = self.step == Step.backfill_tablets
+        serves = self.shape[t].column(_pieces).has(piece)
+        return scans & serves & (self.checkpoint[t][piece] != Checkpoint.done)
 
     @invariant
     def chunks_cover_the_table(self, t: Term[Tablet], half: Term[Half]) -> Bool:

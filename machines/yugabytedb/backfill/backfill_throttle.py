@@ -45,6 +45,7 @@ from stagewright.spec import (
     one_of,
     per,
     require,
+    scopes,
     some,
     sometimes,
     step_property,
@@ -76,6 +77,7 @@ class BackfillThrottle(Machine):
     """Tasks share the slots of their tablet servers, and each has a rate of its own."""
 
     crashes = fault_budget(1, doc="tablet leaders that go away while a request runs")
+    exercised_at = scopes({}, {Task: 1, Server: 1, crashes: 2})
 
     request = per(Task, one_of(Request, init=Request.none))
     elapsed = per(Task, number(0, DEADLINE - 1))  # seconds since the request was sent
@@ -281,6 +283,15 @@ class BackfillThrottle(Machine):
     def checkpoints_are_recorded_as_they_come(self, task: Term[Task]) -> Bool:
         """002, "Checkpointing": the master persists what one tablet has answered, whatever others are at."""
         return self.request[task] == Request.answered
+
+    @accepts(answer)
+    def answers_wait_for_no_other(self, task: Term[Task]) -> Bool:
+        """002, "Checkpointing": a server is to "respond with a checkpointing info" to "each of these RPC calls": whatever other
+        tablets are at, the master hears of one that is done, or whose time is up.
+        """
+        done = self.recorded[task] + self.read[task] == ROWS
+        time_is_up = self.since_asked[task] >= DEADLINE - GRACE
+        return (self.request[task] == Request.running) & (done | time_is_up)
 
     @accepts(ask)
     def tablets_are_asked_independently(self, task: Term[Task]) -> Bool:

@@ -127,6 +127,77 @@ class IndexPermissions(IndexLife):
         only_when(self.era.stepwise_removal)
         return self.permission.column(lambda p: p.kept)
 
+    @accepts(IndexLife.report)
+    def servers_report_independently(self, s: Term[Server]) -> Bool:
+        """002, "Create the index table": the "HandleAlterTable() call completes on all the tablets": on each in its own time, whichever
+        others have applied the schema.
+        """
+        return (self.learned_version[s] == self.version) & ~self.reported.has(s)
+
+    @accepts(IndexLife.allow_writes)
+    def indexes_are_maintained_unasked(self) -> Bool:
+        """002, "Create the index table": "Once all the schema changes are propagated to all the nodes, the index state is updated from
+        DELETE_ONLY to WRITE_AND_DELETE": whether or not a client has asked for the status, or begun the build.
+        """
+        only_when(not self.era.postgres)
+        known = every(self.reported.has(s) for s in Server)
+        return known & (self.permission == Permission.delete_only)
+
+    @accepts(IndexLife.allow_backfill)
+    def backfills_are_allowed_unasked(self) -> Bool:
+        """002, "Create the index table": "Once all the schema changes converge, the index state finally gets set to DB_REORG": whether
+        or not a client has asked, unless the build is to be deferred.
+        """
+        only_when(not self.era.postgres)
+        known = every(self.reported.has(s) for s in Server)
+        return known & (self.permission == Permission.write_and_delete) & ~self.deferred
+
+    @accepts(launch_backfill)
+    def backfills_begin_unasked(self) -> Bool:
+        """002, "Backfill the data": "After the index state is updated to DB_REORG, the YB-Master orchestrates the backfill process":
+        whether or not a client has asked for the status.
+        """
+        known = every(self.reported.has(s) for s in Server) & ~self.deferred
+        return known & (self.permission == self.backfilled_at()) & (self.job == Job.none)
+
+    @accepts(IndexLife.finish_backfill)
+    def backfills_end_unasked(self) -> Bool:
+        """002, "Handle CREATE INDEX statement": "The CREATE INDEX command is asynchronous": the job goes on to its end, whether or not
+        anybody has asked for it.
+        """
+        return (self.job == Job.running) & ~self.violates_constraint
+
+    @accepts(IndexLife.find_violation)
+    def violations_fail_the_build_unasked(self) -> Bool:
+        """002, Design Goals: if there is "a unique constraint violation in a unique index, the CREATE INDEX command should abort":
+        whether or not anybody is there to hear of it.
+        """
+        return (self.job == Job.running) & self.violates_constraint
+
+    @accepts(IndexLife.finish_alter)
+    def published_indexes_are_served_unasked(self) -> Bool:
+        """002, READ_WRITE_AND_DELETE: the index "can be used to serve reads": as soon as every server knows, whether or not the client
+        that has created it comes to ask.
+        """
+        known = every(self.reported.has(s) for s in Server) & self.fully_applied.is_some()
+        return known & (self.permission == Permission.read_write_and_delete)
+
+    @accepts(IndexLife.stop_writes)
+    def removed_indexes_are_not_written_for_a_job(self) -> Bool:
+        """002, Design Goals: an index on its way out is "cleaned up and deleted": also while the job that was to build it goes on,
+        which writes nothing to it any more.
+        """
+        only_when(self.era.stepwise_removal)
+        known = every(self.reported.has(s) for s in Server)
+        return known & (self.permission == Permission.write_and_delete_while_removing)
+
+    @accepts(IndexLife.stop_deletes)
+    def removed_indexes_are_not_maintained_for_a_job(self) -> Bool:
+        """002, Design Goals: the same of its deletes."""
+        only_when(self.era.stepwise_removal)
+        known = every(self.reported.has(s) for s in Server)
+        return known & (self.permission == Permission.delete_only_while_removing)
+
     @accepts(IndexLife.publish)
     def built_indexes_are_published_unasked(self) -> Bool:
         """002, "Finalize the index": "Once the index build is successfully completed on all the tablets of the table, the
@@ -221,11 +292,15 @@ class IndexPermissions(IndexLife):
         """
         return (self.told == Status.failed) & self.violates_constraint
 
-    @invariant
-    def success_means_that_every_server_reads(self, s: Term[Server]) -> Bool:
-        """The build has succeeded when every server has the final permission (yugabyte-db #6234)."""
-        usable = (self.told == Status.success) & ~self.drop_requested
-        return usable.implies(self.learned[s].column(lambda p: p.read))
+    @step_property
+    def success_means_that_every_server_reads(self, after: Self, s: Term[Server]) -> Bool:
+        """The build has succeeded when every server has the final permission (yugabyte-db #6234). 002, Design Goals: after that the
+        index is "consistent with the data in the primary table": whose removal has begun meanwhile is no success, whatever
+        its job has come to.
+        """
+        succeeds = (self.told != Status.success) & (after.told == Status.success)
+        serves = self.learned[s].column(lambda p: p.read) & ~self._removed()
+        return succeeds.implies(serves)
 
     @invariant
     def failure_means_that_the_index_goes(self) -> Bool:

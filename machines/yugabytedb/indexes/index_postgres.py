@@ -263,6 +263,14 @@ class PostgresIndex(IndexLife):
         there = self.permission != Permission.absent
         return there & current & (self.job == Job.none)
 
+    @accepts(make_ready)
+    def indexes_become_ready_whatever_is_altered(self) -> Bool:
+        """002, "Create the index table": "Once all the schema changes are propagated to all the nodes, the index state is updated":
+        the changes of this index: those of another one, which may take as long as its build, are not waited for.
+        """
+        known = every(self.cached[s] == Flags.indislive for s in Server)
+        return known & (self.flags == Flags.indislive)
+
     @accepts(make_valid)
     def published_indexes_become_valid_at_once(self) -> Bool:
         """002, "Finalize the index": the index is updated to READ_WRITE_AND_DELETE, "at which point the index is completely

@@ -525,6 +525,28 @@ class IndexRows(Machine):
         only_when(self.era.stepwise_removal)
         return self.index.permission.column(lambda p: p.kept)
 
+    @accepts(get_safe_time)
+    def servers_answer_independently(self, s: Term[Server]) -> Bool:
+        """002, "Waiting for pending transactions": a server waits for those of its own, and not for what another one still has
+        pending.
+        """
+        old = some(
+            self.transaction[s][r].pending & ~self.transaction[s][r].under.column(lambda p: p.write)
+            for r in Row
+        )
+        return (self.index.job == Job.running) & ~self.safe.has(s) & ~old
+
+    @accepts(abort_old_transaction)
+    def old_transactions_are_aborted_independently(self, s: Term[Server]) -> Bool:
+        """002, "Waiting for pending transactions": "Add a timeout mechanism after which, pending txns [...] will be aborted": on each
+        server after its own, whatever others have answered.
+        """
+        old = some(
+            self.transaction[s][r].pending & ~self.transaction[s][r].under.column(lambda p: p.write)
+            for r in Row
+        )
+        return (self.index.job == Job.running) & old
+
     @sometimes(at={drops: 0, writes: 1})
     def indexes_are_built_under_writes(self, after: Self, r: Term[Row]) -> Bool:
         """002, Design Goals: indexes are built "without locking out reads or writes on the table": also the build for

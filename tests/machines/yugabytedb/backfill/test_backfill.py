@@ -44,7 +44,7 @@ NAMES = [name for name, place in SHIPPED.items() if ".yugabytedb.backfill." in p
         ("backfill-rpcs", 150_446),
         ("backfill-split", 690),
         ("backfill-safe-time", 38_941),
-        ("backfill-leaders", 6_669),
+        ("backfill-leaders", 15_628),
         ("backfill-throttle", 36_048),
         ("backfill-tablet", 14),
         ("backfill-versions", 23_966),
