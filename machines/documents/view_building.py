@@ -78,6 +78,7 @@ VIEW_BUILDING = Document(
                 ViewBuilding.aborted_tasks_are_of_tablets_in_transition,
                 ViewBuilding.views_are_dropped_at_any_time,
                 ViewBuilding.dropped_views_have_no_tasks,
+                ViewDestinations.views_are_dropped_at_any_time,
                 ViewBuilding.workers_forget_their_own_tasks_alone,
                 ViewStaging.tasks_are_finished_or_deleted,
                 ViewTask.finished_tasks_were_worked_on,
