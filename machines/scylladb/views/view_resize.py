@@ -48,6 +48,7 @@ from stagewright.spec import (
     invariant,
     leads_to,
     liveness,
+    never_happens,
     number,
     numbers,
     one_of,
@@ -61,6 +62,8 @@ from stagewright.spec import (
     some,
     sometimes,
     step_property,
+    unexercised,
+    vacuous,
     volatile,
 )
 
@@ -578,6 +581,21 @@ class ViewResize(Machine):
             because="a call of which the coordinator does not know is made again",
         ),
         equivalent_loss(_start, restarted, because="then more is excused by an earlier restart"),
+        equivalent_replacement(
+            _start,
+            "called becomes: no for yes",
+            because="a call of which the coordinator does not know is made again",
+        ),
+        equivalent_replacement(
+            _start,
+            "restarted becomes: yes for no",
+            because="then more is excused by an earlier restart",
+        ),
+        equivalent_loss(
+            change_leader,
+            called,
+            because="a new coordinator that knows of the call need not make it again",
+        ),
         equivalent_drop(
             attach,
             "its task is still in group0",
@@ -614,5 +632,22 @@ class ViewResize(Machine):
         equivalent_drop(_executes, "a batch is executed", because="a tablet may be read again"),
         equivalent_loss(
             remove_finished, stale, because="a finished task that is removed was there"
+        ),
+    )
+
+    beyond_the_default_scope = unexercised(
+        never_happens(
+            attach,
+            change_leader,
+            because="another coordinator takes over where there are `leader_changes`",
+        ),
+        vacuous(
+            a_new_coordinator_waits_for_a_running_batch,
+            because="another coordinator takes over where there are `leader_changes`",
+        ),
+        never_happens(restart, because="the worker's node restarts where there are `restarts`"),
+        vacuous(
+            work_goes_on_for_whoever_asks,
+            because="a batch that is executed ends where there are `restarts`",
         ),
     )

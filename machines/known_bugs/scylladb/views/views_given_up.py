@@ -1,4 +1,6 @@
-"""Mistakes about what is given up: a view that is dropped while sstables wait in staging."""
+"""Mistakes about what is given up, and has to go on: a view is dropped while sstables wait in staging, a coordinator or a
+worker fails while tablets are resized.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,27 @@ from stagewright.machines.scylladb.views.view_destinations import (
     ViewDestinations,
     Views,
 )
-from stagewright.machines.scylladb.views.view_task import COORDINATOR, WORKER
-from stagewright.spec import Fairness, SetVar, Term, action, choose, every, require, set_of, some
+from stagewright.machines.scylladb.views.view_resize import LAST, Id, Slot, Type, ViewResize
+from stagewright.machines.scylladb.views.view_task import COORDINATOR, TOPOLOGY, WORKER, Work
+from stagewright.spec import (
+    Fairness,
+    NumberVar,
+    SetVar,
+    Term,
+    action,
+    choose,
+    every,
+    number,
+    numbers,
+    require,
+    set_of,
+    some,
+)
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 WEAK = Fairness.WEAK
 DROPPED = "design document 000: we simply delete relevant view building tasks"
+ATTACHES = "design document 000, RPC: attaches to the tasks and waits for the result"
 ALL_STAGING = "design document 000: process all staging sstables associated with the tablet replica"
 
 
@@ -96,6 +113,159 @@ class AllTasksGoWithAView(ViewDestinations):
         )
         require(~waits, "no staging task is left")
         self.status[v] = ViewStatus.success
+
+
+# -- resizes, where a coordinator or a worker fails -----------------------------------------------------
+
+FAILOVER = {
+    ViewResize.resizes: 1,
+    ViewResize.staging_sstables: 0,
+    ViewResize.leader_changes: 1,
+}
+RESTART = {ViewResize.resizes: 1, ViewResize.staging_sstables: 0, ViewResize.restarts: 1}
+
+
+@known_bug(
+    "000-254",
+    ATTACHES,
+    breaks=ViewResize.a_new_coordinator_waits_for_a_running_batch,
+    budgets=FAILOVER,
+)
+class RunningBatchesAreNotAttachedTo(ViewResize):
+    """A worker answered a new coordinator for what it had completed, and refused the call for what it was executing."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def attach(self) -> None:
+        """A coordinator that does not know of the batch has its result, when there is one."""
+        super().attach()
+        require(self.batch == Work.done, "the batch is done")
+
+
+@known_bug(
+    "000-255",
+    ATTACHES,
+    breaks=ViewResize.work_goes_on_for_whoever_asks,
+    budgets={**FAILOVER, ViewResize.staging_sstables: 1},
+)
+class NewCoordinatorsBeginAnew(ViewResize):
+    """The call that a deposed coordinator had made was cancelled, and its batch with it, however much of the tablet it had
+    read.
+    """
+
+    @action(by=COORDINATOR, spends=ViewResize.leader_changes)
+    def change_leader(self) -> None:
+        """Another node becomes the raft leader: what is executed is given up."""
+        super().change_leader()
+        executing = self.batch == Work.executing
+        processing = executing & (self.type == Type.process_staging) & ~self.stale
+        t = self.tablet
+        self.staging[t] = self.staging[t] | processing
+        self.batch = choose(executing, Work.none, self.batch)
+        self.type = choose(executing, None, self.type)
+        for s in Slot:
+            self.reads.put(s, self.reads.has(s) & ~executing)
+        self.stale = self.stale & ~executing
+
+
+@known_bug(
+    "000-256",
+    "design document 000, tablet resize: abort the task and create new tasks",
+    breaks=ViewResize.splits_do_not_wait_for_views,
+    budgets=FAILOVER,
+)
+class SplitsWaitForTheNewCoordinator(ViewResize):
+    """After a failover no tablet was split until the new coordinator had asked the worker for what it was doing."""
+
+    @action(by=TOPOLOGY, spends=ViewResize.resizes)
+    def split(self, s: Term[Slot]) -> None:
+        """A tablet splits, whose coordinator knows of the batch."""
+        super().split(s)
+        require((self.batch == Work.none) | self.called, "the coordinator knows of the batch")
+
+
+@known_bug(
+    "000-257",
+    "design document 000: after the coordinator gets the response from the worker",
+    breaks=ViewResize.tasks_are_finished_by_answers,
+    budgets=FAILOVER,
+)
+class NobodyNeedAsk(ViewResize):
+    """A worker whose coordinator was gone removed the finished task itself."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def remove_finished(self) -> None:
+        """The finished task is removed from group0, whoever waits for it."""
+        require(self.batch == Work.done, "the batch is done")
+        require(~self.stale, "its task is still in group0")
+        built = self.type == Type.build_range
+        self.building[self.tablet] = self.building[self.tablet] & ~built
+        self._end_batch()
+
+
+@known_bug(
+    "000-258",
+    "design document 000: the worker will eventually reply that the task was finished",
+    breaks=ViewResize.calls_are_to_shards_with_a_batch,
+    budgets=RESTART,
+)
+class CallsOutliveTheNode(ViewResize):
+    """A call to a node that had restarted was under way for the coordinator until it had another task for the shard."""
+
+    @action(by=WORKER, spends=ViewResize.restarts)
+    def restart(self) -> None:
+        """The worker's node restarts, which the coordinator does not notice."""
+        require(self.batch != Work.none, "the worker has a batch")
+        for t in numbers(0, LAST):
+            self.staging[t] = self.staging[t] | self._started(t)
+        self.batch = Work.none
+        self.type = None
+        self.tablet = 0
+        self.reads = frozenset()
+        self.stale = False
+        self.restarted = True
+
+
+@known_bug(
+    "000-259",
+    "design document 000: both are restarted, and we will have to redo the work",
+    breaks=ViewResize.staging_sstables_have_a_task,
+    budgets={**RESTART, ViewResize.staging_sstables: 1},
+)
+class StartedTasksAreNotStartedAgain(ViewResize):
+    """A process_staging task that a worker had begun counted as started after the worker's restart, too: nobody had it
+    executed.
+    """
+
+    @action(by=WORKER, spends=ViewResize.restarts)
+    def restart(self) -> None:
+        """The worker's node restarts: its batch is lost, and its task is one that was started."""
+        require(self.batch != Work.none, "the worker has a batch")
+        self._end_batch()
+        self.restarted = True
+
+
+@known_bug(
+    "000-260",
+    "design document 000: both are restarted, and we will have to redo the work",
+    breaks=ViewResize.ranges_are_built_in_any_order,
+    budgets={**RESTART, ViewResize.restarts: 2},
+)
+class TwoRestartsAreEnough(ViewResize):
+    """A worker that had restarted twice during the building of a view got no range to build any more."""
+
+    lost: NumberVar = number(0, 2)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def start_building(self, t: Id) -> None:
+        """The shard gets the task to build the view from a tablet, if its node keeps running."""
+        super().start_building(t)
+        require(self.lost < 2, "the node keeps running")
+
+    @action(by=WORKER, spends=ViewResize.restarts)
+    def restart(self) -> None:
+        """The worker's node restarts."""
+        super().restart()
+        self.lost = self.lost + 1
 
 
 BUGS = known_bugs_in(globals())
