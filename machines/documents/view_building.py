@@ -234,6 +234,7 @@ VIEW_BUILDING = Document(
                 ClusterViews.leaving_replicas_are_cleaned_up_whatever_is_executed,
                 ClusterViews.migrations_end_whatever_is_executed,
                 ClusterViews.rollbacks_end_whatever_is_executed,
+                ClusterViews.views_are_built_after_migrations_were_undone,
                 TabletViews.tablets_migrate_while_views_are_built,
                 TabletViews.tablets_split_while_views_are_built,
                 TabletViews.rows_are_written_at_any_time,

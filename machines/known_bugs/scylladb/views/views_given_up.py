@@ -1,9 +1,11 @@
 """Mistakes about what is given up, and has to go on: a view is dropped while sstables wait in staging, a coordinator or a
-worker fails while tablets are resized.
+worker fails while tablets are resized, and a migration is undone.
 """
 
 from __future__ import annotations
 
+from stagewright.machines.scylladb.cluster import Node
+from stagewright.machines.scylladb.views.view_building import Stage, Task
 from stagewright.machines.scylladb.views.view_coordinator import ViewStatus
 from stagewright.machines.scylladb.views.view_destinations import (
     CLIENT,
@@ -15,15 +17,19 @@ from stagewright.machines.scylladb.views.view_destinations import (
     Views,
 )
 from stagewright.machines.scylladb.views.view_resize import LAST, Id, Slot, Type, ViewResize
-from stagewright.machines.scylladb.views.view_task import COORDINATOR, TOPOLOGY, WORKER, Work
+from stagewright.machines.scylladb.views.view_task import COORDINATOR, TOPOLOGY, WORKER, Life, Work
+from stagewright.machines.systems.cluster_views import BALANCER, LEADER, ClusterViews
 from stagewright.spec import (
+    BudgetName,
     Fairness,
+    FlagVar,
     NumberVar,
     SetVar,
     Term,
     action,
     choose,
     every,
+    flag,
     number,
     numbers,
     require,
@@ -266,6 +272,101 @@ class TwoRestartsAreEnough(ViewResize):
         """The worker's node restarts."""
         super().restart()
         self.lost = self.lost + 1
+
+
+# -- migrations that are undone, with another leader or twice -------------------------------------------
+
+UNDONE: dict[BudgetName, int | None] = {
+    ClusterViews.requests: 0,
+    ClusterViews.migrations: 1,
+    ClusterViews.failures: 1,
+    ClusterViews.full_disks: 1,
+}
+UNDONE_TWICE: dict[BudgetName, int | None] = {
+    ClusterViews.requests: 0,
+    ClusterViews.migrations: 2,
+    ClusterViews.failures: 2,
+    ClusterViews.full_disks: 2,
+    ClusterViews.leader_changes: 0,
+}
+ROLLED_BACK = "design document 000: in case of failure, new copies of aborted tasks are created during rollback"
+
+
+@known_bug("000-261", ROLLED_BACK, breaks="views.missing_rows_have_a_task", budgets=UNDONE)
+class AbortedTasksAreInMemory(ClusterViews):
+    """The coordinator that aborted the tasks kept them in memory, to copy them when the operation ended: another one, which
+    took over on the way back, undid the migration without.
+    """
+
+    knows: FlagVar = flag()
+
+    @action(by=LEADER, fair=WEAK)
+    def write_both(self) -> None:
+        """The tasks of the leaving replica are aborted, and remembered."""
+        super().write_both()
+        self.knows = True
+
+    @action(by=LEADER, spends=ClusterViews.leader_changes)
+    def change_leader(self) -> None:
+        """Another node becomes the raft leader, which has aborted nothing."""
+        super().change_leader()
+        self.knows = False
+
+    @action(by=LEADER, fair=WEAK)
+    def finish_revert_forgotten(self, t: Term[Task]) -> None:
+        """The tablet stays where it was; the aborted task, of which nobody knows, is removed."""
+        require(~self.knows, "no aborted task is remembered")
+        self.tablet.finish_revert()
+        reverted = self.views.stage == Stage.revert_migration
+        require(reverted & (self.views.tasks[t].life == Life.aborted), "a task is aborted")
+        self.views.tasks[t].life = Life.dropped
+        self.views.stage = Stage.none
+        self.views.next = self.views.replicas
+        self._stay()
+
+
+@known_bug(
+    "000-262",
+    "design document 001: if there is no work, the tablet load balancer is invoked",
+    breaks=ClusterViews.tablets_are_balanced_while_views_are_built,
+    sizes={Task: 3},
+    budgets={**UNDONE_TWICE, ClusterViews.failures: 1, ClusterViews.full_disks: 1},
+)
+class TabletsThatCameBackStay(ClusterViews):
+    """A tablet whose migration had been undone was not moved again before its view was built."""
+
+    came_back: FlagVar = flag()
+
+    def _stay(self) -> None:
+        super()._stay()
+        self.came_back = True
+
+    @action(by=BALANCER, spends=ClusterViews.migrations)
+    def start_balancing(self, leaving: Term[Node], pending: Term[Node]) -> None:
+        """The load balancer's plan, if the tablet has not come back with its tasks."""
+        super().start_balancing(leaving, pending)
+        built = self.views.status == ViewStatus.success
+        require(~self.came_back | built, "the tablet has not come back")
+
+
+@known_bug(
+    "000-263",
+    ROLLED_BACK,
+    breaks=ClusterViews.rollbacks_end_whatever_is_executed,
+    sizes={Task: 3},
+    budgets=UNDONE_TWICE,
+)
+class CopiesAreNotCopied(ClusterViews):
+    """A task that was a copy already was not copied when the next migration failed: its operation did not end."""
+
+    copied: FlagVar = flag()
+
+    @action(by=LEADER, fair=WEAK)
+    def finish_revert_with_task(self, t: Term[Task], new: Term[Task], n: Term[Node]) -> None:
+        """The tablet stays, and its task comes back, the first time."""
+        super().finish_revert_with_task(t, new, n)
+        require(~self.copied, "the task is none that came back")
+        self.copied = True
 
 
 BUGS = known_bugs_in(globals())
