@@ -73,6 +73,7 @@ CDC = Document(
                 CdcPublication.each_topology_change_has_a_generation_of_its_own,
                 CdcGenerations.generations_do_not_wait_for_each_other,
                 CdcGenerations.nodes_join_whatever_is_published,
+                CdcGenerations.nodes_join_after_others_were_given_up,
                 TopologyChange.changes_are_read_with_their_rows,
                 TopologyChange.replicas_receive_both_writes_or_none,
                 TopologyChange.colocation_is_lost_for_a_while,

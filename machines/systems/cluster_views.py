@@ -31,7 +31,9 @@ from stagewright.spec import (
     Actor,
     Bool,
     Fairness,
+    FlagVar,
     Machine,
+    NumberVar,
     Profile,
     Term,
     accepts,
@@ -39,6 +41,7 @@ from stagewright.spec import (
     always_reachable,
     budget,
     checked_alone,
+    choose,
     equivalent_drop,
     equivalent_loss,
     equivalent_replacement,
@@ -48,10 +51,14 @@ from stagewright.spec import (
     every,
     fault_budget,
     final,
+    flag,
+    history,
     initially,
     invariant,
     lemma,
     never_happens,
+    number,
+    observed,
     only_when,
     part,
     profiles,
@@ -59,6 +66,7 @@ from stagewright.spec import (
     restricted,
     scopes,
     some,
+    sometimes,
     step_property,
     unexercised,
     vacuous,
@@ -67,6 +75,7 @@ from stagewright.spec import (
 LEADER = Actor("raft leader")
 BALANCER = Actor("load balancer")
 OPERATOR = Actor("operator")
+DISK = Actor("disk")
 WEAK = Fairness.WEAK
 
 
@@ -112,14 +121,23 @@ class ClusterViews(Machine):
     drops = budget(0, doc="drops of the view")
     lost_calls = fault_budget(0, doc="calls whose request or answer is lost")
     restarts = fault_budget(0, doc="restarts of a worker")
+    full_disks = fault_budget(0, doc="disks that are nearly full while a tablet comes")
 
     exercised_at = scopes(
         {},
         {Task: 3, failures: 1, drops: 1, leader_changes: 0},
-        {Task: 3, requests: 0, migrations: 2, leader_changes: 0},
+        {requests: 0, migrations: 1, failures: 1, full_disks: 1},
         {faults: 1, leader_changes: 0},
         {Task: 3, migrations: 1, leader_changes: 0},
         {restarts: 1, lost_calls: 1, leader_changes: 0},
+        {
+            Task: 3,
+            requests: 0,
+            migrations: 2,
+            failures: 2,
+            full_disks: 2,
+            leader_changes: 0,
+        },
     )
 
     topology = part(
@@ -156,13 +174,7 @@ class ClusterViews(Machine):
             TabletMigration.exclude,
             TabletMigration.give_up_before_streaming,
         ),
-        restricts=(
-            *RESTRICTED,
-            restricted(
-                TabletMigration.streams_can_lose_their_point,
-                because="001: the entry is added to the map first: a stream loses its point when its node is to leave",
-            ),
-        ),
+        restricts=RESTRICTED,
     )
     views = part(
         ViewBuilding,
@@ -193,10 +205,13 @@ class ClusterViews(Machine):
                 ViewBuilding.targets_are_cleaned_up_whatever_is_executed,
                 ViewBuilding.rollbacks_end_whatever_is_executed,
                 because="001: on the way back, too, a stage is left when its barrier has passed and its action is done",
-                at={Task: 3, failures: 1, leader_changes: 0},
+                at={requests: 0, migrations: 1, failures: 1, full_disks: 1},
             ),
         ),
     )
+
+    full: FlagVar = observed(flag(), of=DISK)  # that of the node that the tablet comes to, nearly
+    undone: NumberVar = history(number(0, 2))  # migrations that were undone, two or more
 
     each_alone = checked_alone(topology, tablet, views)
 
@@ -236,6 +251,7 @@ class ClusterViews(Machine):
         self._is_to_stay(pending)
         self.tablet.start(Term.of(Kind.migration))
         self.views.migrate(leaving, pending)
+        self.full = False
 
     def _is_to_stay(self, n: Term[Node]) -> None:
         """No tablet is moved to a node that is about to leave."""
@@ -317,6 +333,12 @@ class ClusterViews(Machine):
         require(asked & self.views.replicas.has(leaving), "the leaving node is asked to leave")
         self.tablet.make_unwanted()
 
+    @action(by=DISK, spends=full_disks)
+    def fill_up(self) -> None:
+        """The disk of the node that the tablet comes to is nearly full: streaming that fails is not tried again, either."""
+        self.tablet.make_unwanted()
+        self.full = True
+
     @action(by=LEADER, fair=WEAK)
     def give_up_streaming(self) -> None:
         """Streaming failed and need not succeed: the migration is undone."""
@@ -334,14 +356,18 @@ class ClusterViews(Machine):
         """The tablet stays where it was; no task was aborted."""
         self.tablet.finish_revert()
         self.views.finish_revert()
-        self.topology.tablet_work = None
+        self._stay()
 
     @action(by=LEADER, fair=WEAK)
     def finish_revert_with_task(self, t: Term[Task], new: Term[Task], n: Term[Node]) -> None:
         """The same commit also rolls back the aborted task: it is created again, with a new id."""
         self.tablet.finish_revert()
         self.views.finish_revert_with_task(t, new, n)
+        self._stay()
+
+    def _stay(self) -> None:
         self.topology.tablet_work = None
+        self.undone = choose(self.undone < 2, self.undone + 1, 2)
 
     # -- the leader --------------------------------------------------------------------------------------
 
@@ -390,7 +416,7 @@ class ClusterViews(Machine):
             self.topology.topology_request[n] == Request.leave
             for n in self.views.replicas - self.views.next
         )
-        return becomes.implies(asked)
+        return becomes.implies(asked | after.full)
 
     @invariant
     def one_stage_for_all(self) -> Bool:
@@ -517,6 +543,23 @@ class ClusterViews(Machine):
     def at_rest(self) -> Bool:
         """A cluster may stay as it is when its tablet is at rest, and so are topology and views."""
         return self.tablet.stage == Stage.none
+
+    @lemma
+    @sometimes(
+        at={
+            Task: 3,
+            requests: 0,
+            migrations: 2,
+            failures: 2,
+            full_disks: 2,
+            leader_changes: 0,
+        }
+    )
+    def views_are_built_after_migrations_were_undone(self) -> Bool:
+        """000: "In case of failure, new copies of aborted tasks are created during rollback": copies of copies, too, with which
+        the view is built. A lemma: rollbacks end with a task, whichever is the second, and views with tasks are built.
+        """
+        return (self.undone == 2) & (self.views.status == ViewStatus.success)
 
     @always_reachable
     def the_view_can_be_built(self) -> Bool:
@@ -710,6 +753,7 @@ class ClusterViews(Machine):
             because="a migration is undone only where there are `failures`",
         ),
         never_happens(
+            fill_up,
             give_up_streaming,
             revert,
             finish_revert,

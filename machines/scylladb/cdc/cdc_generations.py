@@ -45,6 +45,7 @@ from stagewright.spec import (
     fault_budget,
     final,
     flag,
+    history,
     initially,
     invariant,
     known_violations,
@@ -175,6 +176,7 @@ class CdcGenerations(Machine):
         {partitions: 2, restarts: 2},
         {Node: 2, partitions: 0},
         {Generation: 3, joins: 2},
+        {Node: 2, joins: 3, writes: 0, partitions: 0},
     )
 
     stored: SetVar[Generation] = set_of(Generation, init=ANY)  # their data is there
@@ -183,6 +185,7 @@ class CdcGenerations(Machine):
     on_its_way: OptionalVar[Generation] = optional(Generation)  # written, without a timestamp yet
     lacks = per(Node, set_of(Generation))  # the data that a node has not stored itself yet
     unreachable: SetVar[Node] = set_of(Node)
+    given_up: NumberVar = history(number(0, 2))  # changes that were abandoned, two or more
 
     # == what nodes know =================================================================================
 
@@ -422,11 +425,12 @@ class CdcGenerations(Machine):
 
     @action(by=COORDINATOR, fair=WEAK)
     def abandon(self, n: Term[Node], g: Term[Generation]) -> None:
-        """Not every node was prepared in time: the generation is given up, and so is the join."""
+        """Not every node was prepared in time: the generation is given up, and so is the join. It may be asked for again."""
         only_when(self.release.prepares)
         require((self.on_its_way == g) & ~self._is_in_time(n, g), "it is too late to commit it")
         self.stored.discard(g)
         self.on_its_way = None
+        self.given_up = choose(self.given_up < 2, self.given_up + 1, 2)
         for m in Node:
             self.lacks[m].discard(g)
 
@@ -684,7 +688,7 @@ class CdcGenerations(Machine):
     @accepts(prepare_generation)
     def nodes_join_whatever_is_published(self, n: Term[Node], g: Term[Generation]) -> Bool:
         """003: "When a new node joins the cluster", "before it does it, it will introduce a new CDC generation": one at a time,
-        and no join waits until clients can see the last one.
+        and no join waits until clients can see the last one, nor is one refused as those before it were given up.
         """
         only_when(self.release.prepares)
         later = every(self.start[h] < self.clock(n) + DELAY for h in self.introduced)
@@ -882,6 +886,17 @@ class CdcGenerations(Machine):
         """003: a generation operates from its timestamp on, and the one before it no longer."""
         now = self.clock(n)
         return some(self.uses(n, g, now) & (self.start[g] > 0) for g in self.described)
+
+    @lemma
+    @sometimes(at={Node: 2, joins: 3, writes: 0, partitions: 0})
+    def nodes_join_after_others_were_given_up(self) -> Bool:
+        """003: "When a new node joins the cluster", it introduces a generation: one comes into use, and its changes can be read,
+        though the two before it were given up. A lemma: no request is refused for their sake, and what all nodes have stored in
+        time is committed.
+        """
+        only_when(self.release.prepares)
+        described = some((self.start[g] > 0) for g in self.described)
+        return (self.given_up == 2) & described
 
     @lemma
     @liveness

@@ -1,8 +1,8 @@
 """Where a streamed or repaired sstable goes: the destination decision of tablet-based tables.
 
 Source: design document 000 (view-building-coordinator, 2025-12), "Staging sstables", the list under "for
-tablet-based sstables the logic is", as a table. Around it: the views of a table, which are created and built one
-by one, and a tablet that migrates while repairs bring rows that every built view must have in the end.
+tablet-based sstables the logic is", as a table. Around it: the views of a table, which are created, built and dropped
+one by one, and a tablet that migrates while repairs bring rows that every built view must have in the end.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from stagewright.spec import (
     Term,
     accepts,
     action,
+    budget,
     choose,
     equivalent_drop,
     equivalent_replacement,
@@ -45,6 +46,7 @@ from stagewright.spec import (
     per,
     profiles,
     require,
+    scopes,
     set_of,
     some,
     sometimes,
@@ -71,6 +73,8 @@ TASK = Destination.staging_managed_by_vbc
 
 class Views(States):
     """How far the views of a table are, and where its sstables go, by the reason of streaming.
+
+    A view that was dropped is none of the table's any more.
 
     The last two columns differ for views that are built: the text says "create view building tasks", the
     code gives the sstable to the generator. (The text also has the comments of the two staging
@@ -143,6 +147,9 @@ class ViewDestinations(Machine):
     """
 
     release = profiles(SEED, SEED_KEPT, SCYLLA_2025_4)
+    drops = budget(1, doc="views that are dropped")
+
+    exercised_at = scopes({}, {drops: 2})
 
     status = per(View, one_of(ViewStatus, init=ViewStatus.none))
     scanned: SetVar[View] = set_of(View)  # the tablet's build_range task for it is done
@@ -154,12 +161,13 @@ class ViewDestinations(Machine):
 
     def how_far(self) -> Term[Views]:
         """The questions of 000 in their order: no views? none started or built? any started? Else some are built."""
-        waiting = every(self.status[v].any_of(ViewStatus.none, ViewStatus.created) for v in View)
+        none = every(~self._exists(v) for v in View)
+        waiting = every(~self._exists(v) | (self.status[v] == ViewStatus.created) for v in View)
         building = some(self.status[v] == ViewStatus.started for v in View)
         begun = choose(
             waiting, Views.not_started, choose(building, Views.started, Term.of(Views.built))
         )
-        return choose(every(self.status[v] == ViewStatus.none for v in View), Views.none, begun)
+        return choose(none, Views.none, begun)
 
     def _after_repair(self) -> Term[Destination]:
         if self.release.follows_the_text:
@@ -207,6 +215,14 @@ class ViewDestinations(Machine):
         """A view is created."""
         require(self.status[v] == ViewStatus.none, "there is no such view")
         self.status[v] = ViewStatus.created
+
+    @action(by=CLIENT, spends=drops)
+    def drop_view(self, v: Term[View]) -> None:
+        """A view is dropped, being built or not: its tasks go with it. Staging sstables are the table's, and so are theirs."""
+        require(self._exists(v), "there is such a view")
+        self.status[v] = ViewStatus.dropped
+        self.scanned.discard(v)
+        self.view[v] = frozenset()
 
     @action(by=COORDINATOR, fair=WEAK)
     def start_view(self, v: Term[View]) -> None:
@@ -263,8 +279,11 @@ class ViewDestinations(Machine):
         self.place[r][s] = Place.base
         paired = (r == Replica.leaving) | (self.migration == Migration.over)
         for v in View:
-            updated = paired & (self.status[v] != ViewStatus.none)
+            updated = paired & self._exists(v)
             self.view[v].put(s, self.view[v].has(s) | updated)
+
+    def _exists(self, v: Term[View], /) -> Bool:
+        return ~self.status[v].any_of(ViewStatus.none, ViewStatus.dropped)
 
     def _is_staged(self, r: Replica, s: Term[Sstable]) -> Bool:
         return self.place[r][s].any_of(Place.with_generator, Place.with_task)
@@ -287,6 +306,13 @@ class ViewDestinations(Machine):
     def views_are_created_at_any_time(self, v: Term[View]) -> Bool:
         """000: tasks are created when "a view/index is created", whatever is staged, and though the tablet moves."""
         return self.status[v] == ViewStatus.none
+
+    @accepts(drop_view)
+    def views_are_dropped_at_any_time(self, v: Term[View]) -> Bool:
+        """000: when a view was dropped "we simply delete relevant view building tasks": nothing that is staged is waited
+        for, nor the end of a migration.
+        """
+        return self.status[v].any_of(ViewStatus.created, ViewStatus.started, ViewStatus.success)
 
     def _waits(self, r: Replica, s: Term[Sstable]) -> Bool:
         """The sstable is there, and not in the base directory yet."""
@@ -314,7 +340,8 @@ class ViewDestinations(Machine):
         )
         read = some(self.place[r][s] == Place.base for r in Replica) & scanned
         has = self.view[v].has(s)
-        begun = begun & (self.status[v] != ViewStatus.dropped)
+        dropped = (self.status[v] == ViewStatus.dropped).implies(~scanned & ~has)
+        begun = begun & dropped
         return ahead & over & given & begun & read.implies(has) & has.implies(~self._is_nowhere(s))
 
     @step_property
@@ -327,7 +354,8 @@ class ViewDestinations(Machine):
             (self.place[r][s] == Place.with_task) & (after.place[r][s] == Place.with_generator)
             for r in Replica
         )
-        updated = (processed & (self.status[v] != ViewStatus.none)).implies(after.view[v].has(s))
+        there = ~self.status[v].any_of(ViewStatus.none, ViewStatus.dropped)
+        updated = (processed & there).implies(after.view[v].has(s))
         return updated & ~handed_on
 
     @step_property
@@ -344,7 +372,7 @@ class ViewDestinations(Machine):
 
     @step_property
     def sstables_without_need_are_not_staged(self, after: Self, s: Term[Sstable]) -> Bool:
-        """000: "use normal directory" where there are no views, none is started, or all have the rows."""
+        """000: "use normal directory" where there are no views, or none any more, none is started, or all have the rows."""
         staged = ~self._waits_anywhere(s) & after._waits_anywhere(s)
         started = some(self.status[v] == ViewStatus.started for v in View)
         lacking = some((self.status[v] == ViewStatus.success) & ~self.view[v].has(s) for v in View)
@@ -392,18 +420,22 @@ class ViewDestinations(Machine):
 
     @step_property
     def views_are_built_step_by_step(self, after: Self, v: Term[View]) -> Bool:
-        """A view is created, then started, then built; when it is, no row waits for a task that it needs."""
+        """A view is created, then started, then built; when it is, no row waits for a task that it needs. It may be dropped
+        at each of them, and is not built after that.
+        """
         now, then = self.status[v], after.status[v]
         waits = some(self.place[r][s] == Place.with_task for r in Replica for s in Sstable)
+        dropped, none = ViewStatus.dropped, ViewStatus.none
         return (
-            (now == ViewStatus.none).implies(then.any_of(ViewStatus.none, ViewStatus.created))
+            (now == none).implies(then.any_of(none, ViewStatus.created))
             & (now == ViewStatus.created).implies(
-                then.any_of(ViewStatus.created, ViewStatus.started)
+                then.any_of(ViewStatus.created, ViewStatus.started, dropped)
             )
             & (now == ViewStatus.started).implies(
-                then.any_of(ViewStatus.started, ViewStatus.success)
+                then.any_of(ViewStatus.started, ViewStatus.success, dropped)
             )
-            & (now == ViewStatus.success).implies(then == ViewStatus.success)
+            & (now == ViewStatus.success).implies(then.any_of(ViewStatus.success, dropped))
+            & (now == dropped).implies(then == dropped)
             & ((now != then) & (then == ViewStatus.success)).implies(~waits)
         )
 
@@ -432,28 +464,31 @@ class ViewDestinations(Machine):
     def nothing_is_staged(self) -> Bool:
         """A tablet may stay as it is, when no sstable waits."""
         waits = some(self._waits_anywhere(s) for s in Sstable)
-        done = every(self.status[v].any_of(ViewStatus.none, ViewStatus.success) for v in View)
+        ended = (ViewStatus.none, ViewStatus.success, ViewStatus.dropped)
+        done = every(self.status[v].any_of(*ended) for v in View)
         return ~waits & done & (self.migration != Migration.under_way)
 
     @lemma
     @liveness
     def rows_reach_built_views(self, v: Term[View], s: Term[Sstable]) -> LeadsTo:
         """000: view updates are generated from "all staging sstables", though the tablet moves meanwhile. A lemma:
-        staging sstables are processed, a migration loses none, and a built view, which stays built, has every row of the
-        base directory.
+        staging sstables are processed, a migration loses none, and a built view, which stays built unless it is dropped,
+        has every row of the base directory.
         """
         lacks = (self.status[v] == ViewStatus.success) & ~self._is_nowhere(s)
-        return leads_to(lacks, self.view[v].has(s))
+        dropped = self.status[v] == ViewStatus.dropped
+        return leads_to(lacks, self.view[v].has(s) | dropped)
 
     @liveness
     def staging_sstables_are_processed(self, s: Term[Sstable]) -> LeadsTo:
-        """Every staging sstable is processed in the end."""
+        """Every staging sstable is processed in the end, also when the views for which it waits are dropped."""
         return leads_to(self._waits_anywhere(s), ~self._waits_anywhere(s))
 
     @liveness
     def views_are_built(self, v: Term[View]) -> LeadsTo:
-        """Every view is built in the end."""
-        return leads_to(self.status[v] != ViewStatus.none, self.status[v] == ViewStatus.success)
+        """Every view is built in the end, unless it is dropped, and whichever other one is."""
+        ended = self.status[v].any_of(ViewStatus.success, ViewStatus.dropped)
+        return leads_to(self.status[v] != ViewStatus.none, ended)
 
     # -- what older versions break ---------------------------------------------------------------------
 
@@ -495,6 +530,14 @@ class ViewDestinations(Machine):
             mark_view_built,
             "the view is being built",
             because="where the range is built, the view is started or built",
+        ),
+        equivalent_weakening(
+            drop_view, "there is such a view", because="what is dropped can be dropped again"
+        ),
+        equivalent_replacement(
+            drop_view,
+            "there is such a view: none for dropped",
+            because="what is dropped can be dropped again",
         ),
         equivalent_weakening(
             process_staging,

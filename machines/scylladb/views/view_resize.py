@@ -2,7 +2,8 @@
 
 Source: design document 000 (view-building-coordinator, 2025-12), "Tablet operations", "tablet resize". One
 table with one view, on one shard. Its token range is cut into four slots, and each tablet has some that follow each other.
-A resize has no abort phase: the command that finalizes it deletes and creates tasks.
+A resize has no abort phase: the command that finalizes it deletes and creates tasks. Coordinators follow each other,
+and the worker's node restarts, before a resize and after it.
 """
 
 from __future__ import annotations
@@ -39,12 +40,15 @@ from stagewright.spec import (
     equivalent_replacement,
     equivalents,
     every,
+    fault_budget,
     final,
     flag,
+    history,
     initially,
     invariant,
     leads_to,
     liveness,
+    never_happens,
     number,
     numbers,
     one_of,
@@ -58,6 +62,9 @@ from stagewright.spec import (
     some,
     sometimes,
     step_property,
+    unexercised,
+    vacuous,
+    volatile,
 )
 
 WEAK = Fairness.WEAK
@@ -108,9 +115,16 @@ class ViewResize(Machine):
     release = profiles(SEED, SCYLLA_2026_2)
     resizes = budget(2, doc="tablet resizes")
     staging_sstables = budget(1, doc="staging sstables that are registered")
+    leader_changes = fault_budget(0, doc="changes of the view building coordinator")
+    restarts = fault_budget(0, doc="restarts of the worker's node")
 
     exercised_at = scopes(
-        {resizes: 1}, {staging_sstables: 0}, {resizes: 1, staging_sstables: 2}, {}
+        {resizes: 1},
+        {staging_sstables: 0},
+        {resizes: 1, staging_sstables: 2},
+        {},
+        {resizes: 1, leader_changes: 1, restarts: 1},
+        {resizes: 1, staging_sstables: 0, leader_changes: 2, restarts: 2},
     )
 
     id = per(Slot, number(0, LAST, init=ANY))  # of the tablet that has the slot
@@ -119,14 +133,17 @@ class ViewResize(Machine):
     staging = per(number(0, LAST), flag())  # it has a process_staging task that has not started
     built: FlagVar = flag()  # view build status: SUCCESS
     view: SetVar[Slot] = set_of(Slot)  # slots whose rows are in the view
+    # the coordinator
+    called: FlagVar = volatile(flag(), of=COORDINATOR)  # it waits for the worker's answer
     # the worker
-    # by a tablet's last token: the slots of which it holds staging sstables
+    # by a tablet's last token: the slots of which it holds staging sstables, which are on its disk
     held = per(Slot, set_of(Slot))
     batch: OneVar[Work] = one_of(Work, init=Work.none)
     type: OptionalVar[Type] = optional(Type)
     tablet: NumberVar = number(0, LAST)  # whose task the batch executes
     reads: SetVar[Slot] = set_of(Slot)  # its slots when the batch started
     stale: FlagVar = flag()  # the task of the batch has been deleted from group0
+    restarted: FlagVar = history(flag())  # the node has lost its last batch
 
     @initially
     def view_was_created(self) -> Bool:
@@ -154,6 +171,14 @@ class ViewResize(Machine):
         self._start(t, Type.process_staging)
         self.staging[t] = False
 
+    @action(by=COORDINATOR, fair=WEAK)
+    def attach(self) -> None:
+        """A coordinator that does not know of the batch calls for its task: it waits for the result, or has it at once."""
+        require(self.batch != Work.none, "the worker has a batch")
+        require(~self.stale, "its task is still in group0")
+        require(~self.called, "no call is under way")
+        self.called = True
+
     @action(by=WORKER, fair=WEAK)
     def build_range(self) -> None:
         """The batch has read the tablet and updated the view."""
@@ -180,6 +205,7 @@ class ViewResize(Machine):
     def remove_finished(self) -> None:
         """The coordinator removes the finished task from group0."""
         require(self.batch == Work.done, "the batch is done")
+        require(self.called, "the coordinator waits for it")
         require(~self.stale, "its task is still in group0")
         built = self.type == Type.build_range
         self.building[self.tablet] = self.building[self.tablet] & ~built
@@ -202,6 +228,23 @@ class ViewResize(Machine):
             own = self._is_last_token(self._ids, token, s)
             self.held[token].put(s, self.held[token].has(s) | own)
         self.staging[self.id[s]] = True
+
+    @action(by=COORDINATOR, spends=leader_changes)
+    def change_leader(self) -> None:
+        """Another node becomes the raft leader: its coordinator knows what group0 stores, and of no call."""
+        self.called = False
+
+    @action(by=WORKER, spends=restarts)
+    def restart(self) -> None:
+        """The worker's node restarts: its batch is lost, done or not, and the task is to be executed again.
+
+        Staging sstables are found on disk, and held under the last tokens of the tablets as before.
+        """
+        require(self.batch != Work.none, "the worker has a batch")
+        for t in numbers(0, LAST):
+            self.staging[t] = self.staging[t] | self._started(t)
+        self._end_batch()
+        self.restarted = True
 
     # -- resizes ---------------------------------------------------------------------------------------
 
@@ -272,6 +315,8 @@ class ViewResize(Machine):
     def _start(self, t: Number, kind: Type) -> None:
         self._is_idle()
         self.batch = Work.executing
+        self.called = True
+        self.restarted = False
         self.type = kind
         self.tablet = t
         for s in Slot:
@@ -290,6 +335,7 @@ class ViewResize(Machine):
 
     def _end_batch(self) -> None:
         self.batch = Work.none
+        self.called = False
         self.type = None
         self.tablet = 0
         self.reads = frozenset()
@@ -366,10 +412,19 @@ class ViewResize(Machine):
     @step_property
     def finished_ranges_have_no_task(self, after: Self) -> Bool:
         """000: in a merge there is a new task "if such task doesn't exist": one for both ranges, so that none is left when
-        it is finished.
+        it is finished, whoever asks for the result; but where the worker has restarted since.
         """
         done = (self.batch == Work.done) & (self.type == Type.build_range) & ~self.stale
-        return (done & (after.batch == Work.none)).implies(~after.building[self.tablet])
+        ends = done & (after.batch == Work.none) & ~after.restarted
+        return ends.implies(~after.building[self.tablet])
+
+    @step_property
+    def work_goes_on_for_whoever_asks(self, after: Self) -> Bool:
+        """000, RPC: the handler "attaches to the tasks and waits for the result": the batch of a task that is stored goes on,
+        whoever coordinates, but where the worker's node restarts.
+        """
+        alive = (self.batch == Work.executing) & ~self.stale
+        return (alive & (after.batch == Work.none)).implies(after.restarted)
 
     @step_property
     def built_views_stay_built(self, after: Self) -> Bool:
@@ -419,6 +474,24 @@ class ViewResize(Machine):
         return some(u > s for u in Slot) & every(
             (u > s).implies(self.id[u] != self.id[s]) for u in Slot
         )
+
+    @step_property
+    def tasks_are_finished_by_answers(self, after: Self) -> Bool:
+        """000: "After the coordinator gets the response from the worker" it removes tasks: one that was told of no result, as
+        another coordinator had asked for it, asks first.
+        """
+        removed = (self.batch != Work.none) & (after.batch == Work.none) & ~self.stale
+        return (removed & ~after.restarted).implies(self.called)
+
+    @invariant
+    def calls_are_to_shards_with_a_batch(self) -> Bool:
+        """000: the coordinator waits for results of what "the worker is executing", and of nothing else."""
+        return self.called.implies(self.batch != Work.none)
+
+    @accepts(attach)
+    def a_new_coordinator_waits_for_a_running_batch(self) -> Bool:
+        """000, RPC: the handler "attaches to the tasks and waits for the result", also of who did not send them."""
+        return (self.batch != Work.none) & ~self.stale & ~self.called
 
     @accepts(register_staging)
     def sstables_are_staged_while_a_view_is_built(self, s: Term[Slot]) -> Bool:
@@ -502,6 +575,38 @@ class ViewResize(Machine):
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
+        equivalent_loss(
+            _start,
+            called,
+            because="a call of which the coordinator does not know is made again",
+        ),
+        equivalent_loss(_start, restarted, because="then more is excused by an earlier restart"),
+        equivalent_replacement(
+            _start,
+            "called becomes: no for yes",
+            because="a call of which the coordinator does not know is made again",
+        ),
+        equivalent_replacement(
+            _start,
+            "restarted becomes: yes for no",
+            because="then more is excused by an earlier restart",
+        ),
+        equivalent_loss(
+            change_leader,
+            called,
+            because="a new coordinator that knows of the call need not make it again",
+        ),
+        equivalent_drop(
+            attach,
+            "its task is still in group0",
+            "no call is under way",
+            because="who asks in vain, or again, waits for the end of the batch",
+        ),
+        equivalent_drop(
+            restart,
+            "the worker has a batch",
+            because="a node without a batch has none to lose",
+        ),
         equivalent_drop(mark_view_built, "not built yet", because="a view that is built stays so"),
         equivalent_drop(
             register_staging,
@@ -527,5 +632,22 @@ class ViewResize(Machine):
         equivalent_drop(_executes, "a batch is executed", because="a tablet may be read again"),
         equivalent_loss(
             remove_finished, stale, because="a finished task that is removed was there"
+        ),
+    )
+
+    beyond_the_default_scope = unexercised(
+        never_happens(
+            attach,
+            change_leader,
+            because="another coordinator takes over where there are `leader_changes`",
+        ),
+        vacuous(
+            a_new_coordinator_waits_for_a_running_batch,
+            because="another coordinator takes over where there are `leader_changes`",
+        ),
+        never_happens(restart, because="the worker's node restarts where there are `restarts`"),
+        vacuous(
+            work_goes_on_for_whoever_asks,
+            because="a batch that is executed ends where there are `restarts`",
         ),
     )

@@ -20,12 +20,16 @@ from stagewright.spec import (
     BudgetName,
     Fairness,
     Number,
+    NumberVar,
+    SetVar,
     Term,
     action,
     between,
     bounded,
     choose,
+    number,
     require,
+    set_of,
     some,
 )
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
@@ -315,6 +319,58 @@ class NobodyAppliesTheDecisionAgain(CdcGenerations):
     def apply_decision(self, n: Term[Node], g: Term[Generation]) -> None:
         """The client asks again, perhaps."""
         super().apply_decision(n, g)
+
+
+# -- more than one is given up --------------------------------------------------------------------------
+
+THREE_JOINS: dict[BudgetName, int | None] = {**CALM, CdcGenerations.joins: 3}
+
+
+@known_bug(
+    "003-90",
+    "design document 003: when a new node joins the cluster, it will introduce a new CDC generation",
+    breaks=CdcGenerations.nodes_join_whatever_is_published,
+    sizes={Node: 2},
+    budgets=THREE_JOINS,
+)
+class TwoAreGivenUpAndNoMoreAreTried(CdcGenerations):
+    """A coordinator that had given up two generations refused all requests to join."""
+
+    tried: NumberVar = number(0, 2)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def abandon(self, n: Term[Node], g: Term[Generation]) -> None:
+        """The generation is given up, and counted."""
+        super().abandon(n, g)
+        self.tried = choose(self.tried < 2, self.tried + 1, 2)
+
+    @action(by=COORDINATOR, spends=CdcGenerations.joins)
+    def prepare_generation(self, n: Term[Node], g: Term[Generation]) -> None:
+        """The first phase, of one of the first requests."""
+        super().prepare_generation(n, g)
+        require(self.tried < 2, "not too many were tried")
+
+
+@known_bug(
+    "003-91",
+    "design document 003: until it succeeds or sees that it's not necessary anymore",
+    breaks=CdcGenerations.what_is_given_up_is_refused_no_longer,
+    sizes={Node: 2},
+    budgets=THREE_JOINS,
+)
+class NodesAreToldOnce(CdcGenerations):
+    """A node that had learned once that a generation was abandoned did not ask again: from the next one's timestamp on it
+    rejected writes.
+    """
+
+    told: SetVar[Node] = set_of(Node)
+
+    @action(fair=WEAK)
+    def learn_that_it_is_abandoned(self, n: Term[Node], g: Term[Generation]) -> None:
+        """A node that was not told yet need no longer reject writes."""
+        super().learn_that_it_is_abandoned(n, g)
+        require(~self.told.has(n), "it was not told yet")
+        self.told.add(n)
 
 
 BUGS = known_bugs_in(globals())

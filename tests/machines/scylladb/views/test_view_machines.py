@@ -19,7 +19,7 @@ from stagewright.spec.verdict import Outcome, Report
 STATES = {
     "view-coordinator": 200_960,
     "view-building": 47_656,
-    "view-destinations": 2_447,
+    "view-destinations": 3_717,
     "view-range": 2_849,
     "view-resize": 35_881,
     "view-staging": 1_756,
