@@ -146,7 +146,7 @@ class TheBranchPointIsTooNew(PartitionRollback):
     """A header with just the documents that both branches have is passed over: the index is built again from nothing."""
 
     def _earlier_header_will_do(self) -> Bool:
-        return self.earlier.seq < self.branched_at
+        return self._is_common(self.earlier.seq + 1, self.earlier.branch)
 
 
 @known_bug("004-60", LAST_INDEXED, breaks=PartitionRollback.the_index_goes_back_only_if_it_has_to)
