@@ -576,6 +576,14 @@ class ClusterViews(Machine):
             because="what a new leader would know of its predecessor's work is still true",
         ),
         equivalent_loss(
+            _stay, undone, because="how many were undone is counted for a witness alone"
+        ),
+        equivalent_replacement(
+            _stay,
+            "undone becomes",
+            because="how many were undone is counted for a witness alone",
+        ),
+        equivalent_loss(
             _settle_where_it_went,
             Record.tablet_work,
             because="a topology that does not know yet that its tablet is at rest settles it in a step of its own",

@@ -1098,6 +1098,14 @@ class CdcGenerations(Machine):
             "is far enough ahead: 1 for 2",
             because="no clock is ahead of one that is fast: that one need not count its own skew",
         ),
+        equivalent_loss(
+            abandon, given_up, because="how many were given up is counted for a witness alone"
+        ),
+        equivalent_replacement(
+            abandon,
+            "given_up becomes",
+            because="how many were given up is counted for a witness alone",
+        ),
         equivalent_replacement(
             abandon,
             "it is too late to commit it",
