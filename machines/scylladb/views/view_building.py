@@ -328,7 +328,15 @@ class ViewBuilding(Machine):
 
     def _begin(self) -> None:
         require(self.stage == Stage.none, "the tablet is not in transition")
+        bounded(self._ids_are_left(), "ids are left for the tasks that are to come")
         self.stage = Stage.allow_write_both_read_old
+
+    def _ids_are_left(self) -> Bool:
+        """Those of a view that is still to be created, and one for a task that takes another's place."""
+        unused = count(self.tasks[t].life == Life.absent for t in Task)
+        stored = some(self.is_stored(t) for t in Task)
+        view = choose(self.status == ViewStatus.none, self.replicas.size() + 1, 0)
+        return unused >= choose(stored, 1, view)
 
     def _abort(self, leaving: Callable[[Term[Node]], Bool]) -> None:
         """The aborted flag of the tasks of the leaving replica is set."""
