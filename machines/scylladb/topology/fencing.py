@@ -973,6 +973,9 @@ class Fencing(Machine):
     # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
+        equivalent_weakening(
+            time_out, "a request is on its way", because="one that is abandoned may be so again"
+        ),
         equivalent_drop(
             learn, "node is behind", because="who learns again what it knows learns nothing"
         ),

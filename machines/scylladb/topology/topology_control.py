@@ -7,7 +7,7 @@ What is kept is in `control/topology_record.py`, what is promised in `control/to
 from __future__ import annotations
 
 from stagewright.machines.scylladb.cluster import NETWORK, Node
-from stagewright.machines.scylladb.topology.control import topology_reasons as reasons
+from stagewright.machines.scylladb.topology.control import topology_reasons as why
 from stagewright.machines.scylladb.topology.control.topology_properties import TopologyProperties
 from stagewright.machines.scylladb.topology.control.topology_record import (
     BALANCER,
@@ -70,7 +70,7 @@ class TopologyControl(TopologyProperties):
         {Node: 3},
     )
 
-    tables = reasons.TABLES
+    tables = why.TABLES
 
     # -- nodes ---------------------------------------------------------------------------------------
 
@@ -1250,10 +1250,10 @@ class TopologyControl(TopologyProperties):
     @accepts(start_resize_finalization)
     def tablets_are_resized_where_there_is_no_work(self) -> Bool:
         """001: "If there is no work for the state machine" the balancer is invoked, which finds tables to split or merge,
-        too: also where a node is down, for no tablet moves then.
+        too: also where a node is down, for no tablet moves then, or has yet to be emptied.
         """
         only_when(self.release.finalization)
-        asked = some(self.topology_request[n].is_some() for n in Node)
+        asked = some(self.topology_request[n].is_some() & ~self._must_be_emptied(n) for n in Node)
         return self.is_at_rest() & ~asked & self.global_request.is_none()
 
     @accepts(lock)
@@ -1284,59 +1284,57 @@ class TopologyControl(TopologyProperties):
     # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
-        equivalent_drop(_ask, "no request of the node is pending", because=reasons.NO_OTHER),
-        equivalent_loss(_ask, Record.done, Record.error, because=reasons.NO_ROW_YET),
-        equivalent_drop(_begin, "node is normal", "node is none", because=reasons.ASKED_IN_IT),
+        equivalent_drop(_ask, "no request of the node is pending", because=why.NO_OTHER),
+        equivalent_loss(_ask, Record.done, Record.error, because=why.NO_ROW_YET),
+        equivalent_drop(_begin, "node is normal", "node is none", because=why.ASKED_IN_IT),
         equivalent_drop(
             _is_its_turn,
             "no request to replace comes before it",
             "no request to remove comes before it",
-            because=reasons.A_DEAD_NODE_WAITS,
+            because=why.A_DEAD_NODE_WAITS,
         ),
         equivalent_weakening(
-            _is_its_turn, "no request to leave comes before it", because=reasons.UNNEEDED
+            _is_its_turn, "no request to leave comes before it", because=why.UNNEEDED
         ),
         equivalent_loss(
-            _enter, Record.barrier, Record.streamed, Record.giving_up, because=reasons.STILL_TRUE
+            _enter, Record.barrier, Record.streamed, Record.giving_up, because=why.STILL_TRUE
         ),
         equivalent_drop(_barrier_passed, "barrier passed", because="what fails may fail before"),
         equivalent_weakening(
             ask_to_replace,
             "the replaced node is down, and asks for nothing",
-            because=reasons.CANCELLED,
+            because=why.CANCELLED,
         ),
-        equivalent_weakening(ask_to_leave, "node is normal and up", because=reasons.CANCELLED),
-        equivalent_weakening(ask_to_remove, "node is normal and down", because=reasons.CANCELLED),
+        equivalent_weakening(ask_to_leave, "node is normal and up", because=why.CANCELLED),
+        equivalent_weakening(ask_to_remove, "node is normal and down", because=why.CANCELLED),
         equivalent_weakening(ask_to_remove, "another node stays", because="it takes two down"),
-        equivalent_weakening(ask_to_rebuild, "node is normal and up", because=reasons.CANCELLED),
-        equivalent_loss(ask_globally, Record.global_request, because=reasons.NOT_ASKED),
+        equivalent_weakening(ask_to_rebuild, "node is normal and up", because=why.CANCELLED),
+        equivalent_loss(ask_globally, Record.global_request, because=why.NOT_ASKED),
         equivalent_drop(cancel, "it is not paused", because="a paused one may be refused, too"),
         equivalent_replacement(
             cancel, "it is not paused", because="a paused one may be refused, too"
         ),
-        equivalent_weakening(cancel, "no request can proceed", because=reasons.WAITING),
+        equivalent_weakening(cancel, "no request can proceed", because=why.WAITING),
+        equivalent_weakening(reject, "its request can proceed, or is paused", because=why.WAITING),
         equivalent_weakening(
-            reject, "its request can proceed, or is paused", because=reasons.WAITING
+            reject, "the topology is at rest, or drains nodes", because=why.ABORTED
         ),
-        equivalent_weakening(
-            reject, "the topology is at rest, or drains nodes", because=reasons.ABORTED
-        ),
-        equivalent_drop(crash, "node is up", because=reasons.CRASHES),
-        equivalent_loss(crash, Record.down, because=reasons.CRASHES),
-        equivalent_weakening(restart, "node is down", because=reasons.NOT_DOWN),
+        equivalent_drop(crash, "node is up", because=why.CRASHES),
+        equivalent_loss(crash, Record.down, because=why.CRASHES),
+        equivalent_weakening(restart, "node is down", because=why.NOT_DOWN),
         equivalent_replacement(
             restart,
             "none for absent",
             because="a node that is not in yet need not come back: its request is cancelled",
         ),
         equivalent_weakening(
-            start_rebuild, "no request to join comes before it", because=reasons.UNNEEDED
+            start_rebuild, "no request to join comes before it", because=why.UNNEEDED
         ),
         equivalent_drop(
-            fail_to_rebuild, "a node is down, or there is no source", because=reasons.MAY_FAIL
+            fail_to_rebuild, "a node is down, or there is no source", because=why.MAY_FAIL
         ),
         equivalent_replacement(
-            fail_to_rebuild, "a node is down, or there is no source", because=reasons.MAY_FAIL
+            fail_to_rebuild, "a node is down, or there is no source", because=why.MAY_FAIL
         ),
         equivalent_drop(start_barrier, "nothing is given up", because="one more does no harm"),
         equivalent_weakening(
@@ -1352,15 +1350,15 @@ class TopologyControl(TopologyProperties):
         equivalent_weakening(
             start_draining,
             "the request of the node is paused, or it was replaced",
-            because=reasons.NO_TABLETS,
+            because=why.NO_TABLETS,
         ),
-        equivalent_loss(_enter_tablet_track, Record.tablet_work, because=reasons.MOVES_NOTHING),
+        equivalent_loss(_enter_tablet_track, Record.tablet_work, because=why.MOVES_NOTHING),
         equivalent_replacement(
             start_balancing,
             "draining for balancing",
             because="where nobody is to be drained, a drain is a plan like any other",
         ),
-        equivalent_drop(move_tablet, "no tablet is in transition", because=reasons.WITH_OTHERS),
+        equivalent_drop(move_tablet, "no tablet is in transition", because=why.WITH_OTHERS),
         equivalent_drop(
             settle_tablets,
             "tablets are in transition",
@@ -1372,29 +1370,34 @@ class TopologyControl(TopologyProperties):
             finish_draining_node,
             "the node is to leave",
             "another node stays, or has taken some",
-            because="only a node that others can stand in for is let go",
+            because=why.STANDS_IN,
         ),
-        equivalent_loss(finish_draining_node, Record.tablet_work, because=reasons.FOUND_LATER),
+        equivalent_replacement(
+            finish_draining_node, "for remove", "replaced_id", "for n2", because=why.STANDS_IN
+        ),
+        equivalent_loss(finish_draining_node, Record.tablet_work, because=why.FOUND_LATER),
         equivalent_drop(
             settle_tablets_on,
             "tablets are moving",
             "the node holds no tablets",
-            because=reasons.NEW_TABLES,
+            because=why.NEW_TABLES,
         ),
-        equivalent_weakening(settle_tablets_on, "the node is normal", because=reasons.REBUILT),
-        equivalent_loss(settle_tablets_on, Record.tablet_hosts, because=reasons.NEW_TABLES),
-        equivalent_replacement(settle_tablets_on, "no for yes", because=reasons.NEW_TABLES),
-        equivalent_drop(move_last_tablet, "the node holds tablets", because=reasons.NEW_TABLES),
-        equivalent_loss(move_last_tablet, Record.tablet_hosts, because=reasons.NEW_TABLES),
+        equivalent_weakening(settle_tablets_on, "the node is normal", because=why.REBUILT),
+        equivalent_loss(settle_tablets_on, Record.tablet_hosts, because=why.NEW_TABLES),
+        equivalent_replacement(settle_tablets_on, "no for yes", because=why.NEW_TABLES),
+        equivalent_drop(move_last_tablet, "the node holds tablets", because=why.NEW_TABLES),
+        equivalent_loss(move_last_tablet, Record.tablet_hosts, because=why.NEW_TABLES),
         equivalent_replacement(
             move_last_tablet,
             "tablet_hosts[n2] becomes: heir for n",
             "tablet_hosts[n2] becomes: n for heir",
             because="it may not have been the node's last one",
         ),
-        equivalent_loss(roll_back_join, Record.tablet_work, because=reasons.OF_OLDER_RELEASES),
-        equivalent_loss(change_stages, Record.version, because="stages that stay as they are"),
-        equivalent_loss(fence_stages, Record.fence_version, because=reasons.FENCED_NEXT),
+        equivalent_loss(roll_back_join, Record.tablet_work, because=why.OF_OLDER_RELEASES),
+        equivalent_loss(change_stages, Record.version, because=why.OTHER_STAGES),
+        equivalent_replacement(change_stages, "0 for 1", "2 for 1", because=why.OTHER_STAGES),
+        equivalent_replacement(start_balancing, "leave for remove", because=why.MOVES_NOTHING),
+        equivalent_loss(fence_stages, Record.fence_version, because=why.FENCED_NEXT),
         equivalent_weakening(
             move_last_tablet,
             "tablets are moved, and it is not the last node to be drained",
@@ -1404,20 +1407,19 @@ class TopologyControl(TopologyProperties):
         equivalent_weakening(
             settle_tablets,
             "no node is drained that others can stand in for",
-            because=reasons.STILL_NORMAL,
+            because=why.STILL_NORMAL,
         ),
-        equivalent_drop(create_table, "the node is up, without tablets", because=reasons.TAKEN),
-        equivalent_loss(create_table, Record.tablet_hosts, because=reasons.ELSEWHERE),
-        equivalent_replacement(create_table, "no for yes", because=reasons.ELSEWHERE),
-        equivalent_drop(drop_table, "the node holds tablets", because=reasons.ELSEWHERE),
-        equivalent_loss(drop_table, Record.tablet_hosts, because=reasons.OTHER_TABLES),
-        equivalent_replacement(drop_table, "yes for no", because=reasons.OTHER_TABLES),
+        equivalent_drop(create_table, "the node is up, without tablets", because=why.TAKEN),
+        equivalent_loss(create_table, Record.tablet_hosts, because=why.ELSEWHERE),
+        equivalent_replacement(create_table, "no for yes", because=why.ELSEWHERE),
+        equivalent_drop(drop_table, "the node holds tablets", because=why.ELSEWHERE),
+        equivalent_loss(drop_table, Record.tablet_hosts, because=why.OTHER_TABLES),
+        equivalent_replacement(drop_table, "yes for no", because=why.OTHER_TABLES),
         equivalent_drop(
-            publish_generation, "a generation is not published yet", because=reasons.PUBLISHED_AGAIN
+            publish_generation, "a generation is not published yet", because=why.PUBLISHED_AGAIN
         ),
-        equivalent_weakening(
-            _take_up, "no request of a node can proceed", because=reasons.UNNEEDED
-        ),
+        equivalent_weakening(_take_up, "no request of a node can proceed", because=why.UNNEEDED),
+        equivalent_replacement(_take_up, "some n2", "rebuilding for normal", because=why.UNNEEDED),
         equivalent_drop(
             fence_before_cleanup,
             "cleanup is needed",
@@ -1425,67 +1427,64 @@ class TopologyControl(TopologyProperties):
             because="a barrier more does no harm",
         ),
         equivalent_drop(
-            clean_up, "node holds rows of ranges that it has lost", because=reasons.REMOVED_AGAIN
+            clean_up, "node holds rows of ranges that it has lost", because=why.REMOVED_AGAIN
         ),
         equivalent_drop(
-            _has_moving_tablets, "in the tablet migration track", because=reasons.IN_NO_OTHER
+            _has_moving_tablets, "in the tablet migration track", because=why.IN_NO_OTHER
         ),
         equivalent_drop(fence_stages, "older requests are not fenced", because="it stays up"),
         equivalent_loss(lock, Record.transition_state, because="a lock that is not taken"),
         equivalent_replacement(lock, "null for lock", because="a lock that is not taken"),
         equivalent_weakening(
-            start_decommission, "no request to join comes before it", because=reasons.UNNEEDED
+            start_decommission, "no request to join comes before it", because=why.UNNEEDED
         ),
         equivalent_drop(
-            start_remove, "no request to join comes before it", because=reasons.A_DEAD_NODE_WAITS
+            start_remove, "no request to join comes before it", because=why.A_DEAD_NODE_WAITS
         ),
         equivalent_drop(
-            join_group0, "the node is up", "the node is not in group0", because=reasons.JOINS_AGAIN
+            join_group0, "the node is up", "the node is not in group0", because=why.JOINS_AGAIN
         ),
-        equivalent_drop(remove_replaced, "it is still in group0", because=reasons.REMOVED_AGAIN),
-        equivalent_replacement(
-            remove_replaced, "it is still in group0", because=reasons.REMOVED_AGAIN
-        ),
+        equivalent_drop(remove_replaced, "it is still in group0", because=why.REMOVED_AGAIN),
+        equivalent_replacement(remove_replaced, "it is still in group0", because=why.REMOVED_AGAIN),
         equivalent_drop(
             _joining,
             "a node joins group0",
             "the node is in transition",
             because="no other node is outside of group0, or as far as this one",
         ),
-        equivalent_drop(_joining, "the operation goes on", because=reasons.JOINS_OR_NOT),
+        equivalent_drop(_joining, "the operation goes on", because=why.JOINS_OR_NOT),
         equivalent_drop(
-            stream_ranges, "it has not ended yet", "session is open", because=reasons.STREAMED_AGAIN
+            stream_ranges, "it has not ended yet", "session is open", because=why.STREAMED_AGAIN
         ),
         equivalent_drop(
-            stream_with_dead_node, "a node that takes part is down", because=reasons.MAY_FAIL
+            stream_with_dead_node, "a node that takes part is down", because=why.MAY_FAIL
         ),
         equivalent_replacement(
-            stream_with_dead_node, "a node that takes part is down", because=reasons.MAY_FAIL
+            stream_with_dead_node, "a node that takes part is down", because=why.MAY_FAIL
         ),
-        equivalent_drop(_streaming_fails, "it has not ended yet", because=reasons.MAY_FAIL),
-        equivalent_loss(_streaming_fails, Record.giving_up, because=reasons.MAY_FAIL),
+        equivalent_drop(_streaming_fails, "it has not ended yet", because=why.MAY_FAIL),
+        equivalent_loss(_streaming_fails, Record.giving_up, because=why.MAY_FAIL),
         equivalent_drop(read_new, "writes go to both rings", because="nothing streams otherwise"),
-        equivalent_weakening(read_new, "streaming is done", because=reasons.NOT_STREAMED),
+        equivalent_weakening(read_new, "streaming is done", because=why.NOT_STREAMED),
         equivalent_weakening(
             read_new, "a node that leaves has no tablets", because="a dead node gets no tablets"
         ),
-        equivalent_drop(_past_read_fence, "reads use the new ring", because=reasons.ONLY_THERE),
+        equivalent_drop(_past_read_fence, "reads use the new ring", because=why.ONLY_THERE),
         equivalent_drop(
-            report_completion, "the request is not reported as done", because=reasons.REPORTED_AGAIN
+            report_completion, "the request is not reported as done", because=why.REPORTED_AGAIN
         ),
         equivalent_drop(shut_down, "it is up", because="what is down may be told as well"),
-        equivalent_drop(remove_from_group0, "it is still in group0", because=reasons.REMOVED_AGAIN),
-        equivalent_drop(
-            _leaving_ring, "a node has left the token ring", because=reasons.OF_NO_OTHER
-        ),
-        equivalent_drop(give_up_join, "it is not given up yet", because=reasons.GIVEN_UP_AGAIN),
-        equivalent_loss(give_up_join, Record.giving_up, because=reasons.GIVEN_UP_AGAIN),
+        equivalent_drop(remove_from_group0, "it is still in group0", because=why.REMOVED_AGAIN),
+        equivalent_drop(_leaving_ring, "a node has left the token ring", because=why.OF_NO_OTHER),
+        equivalent_drop(give_up_join, "it is not given up yet", because=why.GIVEN_UP_AGAIN),
+        equivalent_loss(give_up_join, Record.giving_up, because=why.GIVEN_UP_AGAIN),
         equivalent_drop(
             give_up_with_tablets,
             "a node that leaves has tablets",
             "it is not given up yet",
-            because=reasons.MAY_FAIL,
+            because=why.MAY_FAIL,
         ),
+        equivalent_replacement(give_up_with_tablets, "left for removing", because=why.MAY_FAIL),
     )
 
     not_in_the_newest_version = unexercised(

@@ -56,6 +56,8 @@ STREAMED_AGAIN = "streaming again changes nothing, and a state in which nodes st
 NOT_STREAMED = "an operation that is given up has not finished streaming"
 ONLY_THERE = "a replaced node is removed from group0 only here"
 REPORTED_AGAIN = "reporting it again changes nothing"
+OTHER_STAGES = "stages stay as they are, or change twice"
+STANDS_IN = "only a node that others can stand in for is let go"
 OF_NO_OTHER = "nothing like it is done, or is still to be done, for any other node"
 
 OF_OTHER_RELEASES = (T.publish_cdc_generation, T.tablet_draining)
