@@ -49,6 +49,7 @@ from stagewright.spec import (
     checked_alone,
     choose,
     constant,
+    count,
     equivalent_drop,
     equivalent_loss,
     equivalent_replacement,
@@ -269,6 +270,7 @@ class IndexBuild(Machine):
     def backfill_chunk(self, t: Term[Tablet], r: Term[Row], q: Term[Row]) -> None:
         """J3: some rows of the tablet pass the check and are in the index, and the checkpoint says so."""
         self._is_to_scan(t, r, q)
+        bounded(self._fits_two_chunks(t, r, q), "a tablet is scanned in two chunks")
         self.job.backfill_chunk(t)
         self.rows.backfill(r, q)
         self._record(r, q)
@@ -350,6 +352,14 @@ class IndexBuild(Machine):
         require((self.tablet[r] == t) & (self.tablet[q] == t), "the rows are in the tablet")
         behind = self.recorded.has(r) | self.recorded.has(q)
         require(~behind, "no checkpoint is past them")
+
+    def _fits_two_chunks(self, t: Term[Tablet], r: Term[Row], q: Term[Row]) -> Bool:
+        """What these rows leave is nothing after the second chunk, and fits that after the first."""
+        left = count(
+            (self.tablet[o] == t) & ~self.recorded.has(o) & (o != r) & (o != q) for o in Row
+        )
+        begun = some(self.job.checkpoint[t][i] == Checkpoint.in_the_middle for i in Index)
+        return left <= choose(begun, 0, 2)
 
     def _no_row_is_left(self, t: Term[Tablet]) -> None:
         left = some((self.tablet[r] == t) & ~self.recorded.has(r) for r in Row)

@@ -62,7 +62,7 @@ from stagewright.spec import (
 
 TABLET = Actor("tablet leader")
 NETWORK = Actor("network")
-MAX_JOBS = 2  # as many as indexes
+MAX_JOBS = 4  # more than a check has indexes
 NOBODY = 0  # the job of a request whose master is not the leader any more
 
 
