@@ -35,7 +35,7 @@ from stagewright.spec.declarations.budgets import BudgetName
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 ORCHESTRATES = 'design document 002: the master "orchestrates the backfill process"'
-OUTLAST = 'design document 002, "Handling node restarts and leadership changes"'
+LEADERSHIP = 'design document 002, "Handling node restarts and leadership changes"'
 FINALIZE = 'design document 002, "Finalize the index"'
 CHECKPOINTS = 'design document 002, "Checkpointing"'
 ABORTS = 'design document 002: "If a problem arises while scanning the table"'
@@ -64,7 +64,7 @@ class SafeTimesWaitForAlters(BackfillJob):
 
 @known_bug(
     "002-281",
-    OUTLAST,
+    LEADERSHIP,
     breaks="jobs.scans_that_are_found_go_on",
     sizes={Index: 1, Tablet: 1},
 )
@@ -116,7 +116,7 @@ class JobsFinishTogether(BackfillJobs):
 
 @known_bug(
     "002-300",
-    OUTLAST,
+    LEADERSHIP,
     breaks=BackfillJob.scans_that_are_found_go_on,
     sizes={Tablet: 1},
     budgets={BackfillJob.aborts: 0},
@@ -190,8 +190,8 @@ class JobsWaitForOldRequests(BackfillRpcs):
         super().record_job()
 
 
-@known_bug("002-285", OUTLAST, breaks=BackfillRpcs.new_leaders_wait_for_no_request)
-class OldRequestsComeFirst(BackfillRpcs):
+@known_bug("002-285", LEADERSHIP, breaks=BackfillRpcs.new_leaders_wait_for_no_request)
+class NewLeadersWaitForOldRequests(BackfillRpcs):
     """A new leader takes the job up when what the old one had asked for has come to an end."""
 
     @action(by=MASTER, fair=WEAK)

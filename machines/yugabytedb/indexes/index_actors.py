@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stagewright.spec import Actor, Entity, Fairness
 
-MASTER = Actor("master")
+MASTER = Actor("master leader")
 CLIENT = Actor("client")
 POSTGRES = Actor("postgres")
 WEAK = Fairness.WEAK

@@ -14,7 +14,7 @@ from stagewright.machines.scylladb.tablets.tablet_stages import Role
 from stagewright.spec import Bool, Number, SetOf, Term, choose
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
-INDEPENDENTLY = 'design document 001: tablets are migrated "in parallel and independently"'
+INDEPENDENTLY = 'design document 001: "Tablets are migrated in parallel and independently"'
 ACTION = 'design document 001: the "action should be taken … before it can move to the next step"'
 
 

@@ -25,7 +25,7 @@ from stagewright.spec.declarations.budgets import BudgetName
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in, released_bug
 
 WEAK = Fairness.WEAK
-ONE_WRITE = {TabletCluster.writes: 1, TabletCluster.reads: 0}
+ONE_UNREAD_WRITE = {TabletCluster.writes: 1, TabletCluster.reads: 0}
 
 LATE_WRITE_AFTER_CLEANUP_OF_THE_TARGET = released_bug(
     "T01",
@@ -36,7 +36,7 @@ LATE_WRITE_AFTER_CLEANUP_OF_THE_TARGET = released_bug(
     profile="scylla-2025.4",
     breaks=(TabletCluster.writes_find_storage, TabletCluster.cleaned_up_replicas_stay_empty),
     mended_in="scylla-2026.2",
-    budgets={**ONE_WRITE, TabletCluster.crashes: 0},
+    budgets={**ONE_UNREAD_WRITE, TabletCluster.crashes: 0},
 )
 
 
@@ -51,7 +51,7 @@ class SessionLeftOpen(TabletMigration):
     "T05",
     "scylladb #17682",
     breaks=TabletCluster.cleaned_up_replicas_stay_empty,
-    budgets={**ONE_WRITE, TabletCluster.crashes: 0},
+    budgets={**ONE_UNREAD_WRITE, TabletCluster.crashes: 0},
 )
 class ChunkArrivesAfterCleanupOfTheTarget(TabletCluster):
     """Streaming fails and leaves a chunk on the wire. The pending replica is cleaned up, but the session is
@@ -122,7 +122,7 @@ class CleanupCannotBeRepeated(TabletCluster):
     "T26",
     "scylladb, split compaction and tablet migration",
     breaks=(TabletCluster.cleaned_up_replicas_stay_empty, TabletCluster.compactions_have_storage),
-    budgets={**ONE_WRITE, TabletCluster.crashes: 0, TabletCluster.compactions: 1},
+    budgets={**ONE_UNREAD_WRITE, TabletCluster.crashes: 0, TabletCluster.compactions: 1},
 )
 class CleanupDoesNotWaitForCompaction(TabletCluster):
     """A split compaction runs on a replica while that is cleaned up; what it wrote takes its place after the
@@ -137,7 +137,7 @@ class CleanupDoesNotWaitForCompaction(TabletCluster):
     "M01",
     "design document 001, stage 4: what reached the leaving replica",
     breaks=TabletCluster.new_replicas_are_complete,
-    budgets={**ONE_WRITE, TabletCluster.crashes: 0, TabletMigration.failures: 0},
+    budgets={**ONE_UNREAD_WRITE, TabletCluster.crashes: 0, TabletMigration.failures: 0},
 )
 class StreamsOnlyWhatWasAcknowledged(TabletCluster):
     """The stream leaves out a row that the leaving replica stored, and of which no client was told yet: one

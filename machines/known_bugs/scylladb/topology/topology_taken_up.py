@@ -359,7 +359,7 @@ class AFailureIsToldAtOnce(TopologySessions):
     'design document 001: "Writes are going to both new and old replicas"',
     breaks=TopologyChange.vnodes_are_written_while_a_node_joins,
 )
-class WritesWaitForTheGeneration(TopologyChange):
+class WritesWaitUntilTheGenerationIsLearned(TopologyChange):
     """Tables with CDC took no writes through a node from when a generation was made until the node had learned of it."""
 
     @action(by=CLIENT, spends=TopologyChange.writes)
