@@ -1,251 +1,28 @@
 """Bugs that the real systems had, and mistakes that a document rules out, each put back into a machine.
 
-A folder for each database, with a file for each machine or subject, and one for those by which somebody waits who need
-not. Every row of the list of 77 historical bugs is here, found or with the reason why not.
+The folders are those of `machines/`, with a file for each machine; a machine of which there are many has a folder, with a
+file for what goes wrong, one for what is never done, and one for whoever is refused, or waits.
+Every row of the list of 77 historical bugs is here.
 """
 
 from __future__ import annotations
 
-from stagewright.machines.known_bugs.couchbase import (
-    design_documents,
-    engine_held_up,
-    engine_put_off,
-    index_compaction,
-    index_file,
-    index_files,
-    index_tree,
-    index_triggers,
-    index_update,
-    locked_out as locked_out_of_indexes,
-    partition_data,
-    partition_lists,
-    partition_roles,
-    partitions,
-    shared_helpers,
-    view_server,
-)
-from stagewright.machines.known_bugs.couchbase.requests import (
-    file_requests,
-    partition_requests,
-    rebalance_requests,
-)
-from stagewright.machines.known_bugs.scylladb import locked_out
-from stagewright.machines.known_bugs.scylladb.cdc import (
-    cdc,
-    cdc_generations,
-    cdc_held_up,
-    cdc_mapping,
-    cdc_publication,
-)
-from stagewright.machines.known_bugs.scylladb.tablets import (
-    balancer_requests,
-    load_balancer,
-    replicas_held_up,
-    resize,
-    shared_helpers as shared_helpers_of_tablets,
-    stream_session,
-    tablet_invariants,
-    tablet_repair,
-    tablet_replicas,
-    tablets,
-    tablets_asked_in_vain,
-    tablets_held_up,
-    tablets_not_done,
-    tablets_taken_up,
-    tablets_undone,
-    tablets_wait,
-)
-from stagewright.machines.known_bugs.scylladb.topology import (
-    fencing,
-    group0,
-    requests_held_up,
-    shared_helpers as shared_helpers_of_topology,
-    topology,
-    topology_asked_in_vain,
-    topology_change,
-    topology_coordinator,
-    topology_held_up,
-    topology_kept,
-    topology_ranges,
-    topology_seen,
-    topology_taken_up,
-    topology_touched,
-)
-from stagewright.machines.known_bugs.scylladb.topology.control import (
-    topology_invariants,
-    topology_operations,
-    topology_turns,
-)
-from stagewright.machines.known_bugs.scylladb.views import (
-    view_answers,
-    view_coordinator,
-    view_operations,
-    view_staging,
-    view_tasks,
-    view_workers,
-    views,
-    views_after_faults,
-    views_done_again,
-    views_given_up,
-    views_held_up,
-    views_noticed,
-    views_of_clusters,
-    views_of_tablets,
-    views_the_second_time,
-    views_together,
-)
-from stagewright.machines.known_bugs.yugabytedb import (
-    build_results,
-    builds_held_up,
-    builds_not_gone_on_with,
-    builds_refused,
-    index_build,
-    index_readers,
-    index_rows,
-    index_statements,
-    index_status,
-    indexes_held_up,
-    locked_out as locked_out_of_tables,
-    unique_index,
-)
-from stagewright.machines.known_bugs.yugabytedb.backfill import (
-    answers_held_up,
-    backfill,
-    backfill_jobs,
-    backfills_the_second_time,
-    job_records,
-    job_steps,
-    jobs_held_up,
-    leader_changes,
-    tablet_scans,
-)
+import pkgutil
+from collections.abc import Iterator
+from importlib import import_module
+from typing import cast
+
 from stagewright.spec.known_bugs import KnownBug, NotFound
 
-KNOWN_BUGS: tuple[KnownBug, ...] = (
-    *backfill.BUGS,
-    *backfill_jobs.BUGS,
-    *cdc.BUGS,
-    *cdc_generations.BUGS,
-    *cdc_held_up.BUGS,
-    *cdc_mapping.BUGS,
-    *cdc_publication.BUGS,
-    *shared_helpers.BUGS,
-    *shared_helpers_of_tablets.BUGS,
-    *shared_helpers_of_topology.BUGS,
-    *fencing.BUGS,
-    *group0.BUGS,
-    *index_compaction.BUGS,
-    *index_file.BUGS,
-    *index_files.BUGS,
-    *index_tree.BUGS,
-    *index_triggers.BUGS,
-    *design_documents.BUGS,
-    *engine_held_up.BUGS,
-    *engine_put_off.BUGS,
-    *index_update.BUGS,
-    *index_build.BUGS,
-    *index_readers.BUGS,
-    *index_rows.BUGS,
-    *index_statements.BUGS,
-    *index_status.BUGS,
-    *indexes_held_up.BUGS,
-    *answers_held_up.BUGS,
-    *jobs_held_up.BUGS,
-    *backfills_the_second_time.BUGS,
-    *build_results.BUGS,
-    *builds_held_up.BUGS,
-    *builds_not_gone_on_with.BUGS,
-    *builds_refused.BUGS,
-    *job_records.BUGS,
-    *job_steps.BUGS,
-    *leader_changes.BUGS,
-    *balancer_requests.BUGS,
-    *load_balancer.BUGS,
-    *locked_out.BUGS,
-    *locked_out_of_indexes.BUGS,
-    *locked_out_of_tables.BUGS,
-    *unique_index.BUGS,
-    *partition_data.BUGS,
-    *partition_lists.BUGS,
-    *partition_roles.BUGS,
-    *partitions.BUGS,
-    *replicas_held_up.BUGS,
-    *requests_held_up.BUGS,
-    *file_requests.BUGS,
-    *partition_requests.BUGS,
-    *rebalance_requests.BUGS,
-    *resize.BUGS,
-    *tablet_invariants.BUGS,
-    *tablet_repair.BUGS,
-    *tablet_replicas.BUGS,
-    *stream_session.BUGS,
-    *tablet_scans.BUGS,
-    *tablets.BUGS,
-    *tablets_asked_in_vain.BUGS,
-    *tablets_held_up.BUGS,
-    *tablets_not_done.BUGS,
-    *tablets_taken_up.BUGS,
-    *tablets_undone.BUGS,
-    *tablets_wait.BUGS,
-    *topology.BUGS,
-    *topology_asked_in_vain.BUGS,
-    *topology_change.BUGS,
-    *topology_coordinator.BUGS,
-    *topology_held_up.BUGS,
-    *topology_invariants.BUGS,
-    *topology_kept.BUGS,
-    *topology_operations.BUGS,
-    *topology_ranges.BUGS,
-    *topology_seen.BUGS,
-    *topology_taken_up.BUGS,
-    *topology_touched.BUGS,
-    *topology_turns.BUGS,
-    *view_answers.BUGS,
-    *view_coordinator.BUGS,
-    *view_operations.BUGS,
-    *view_staging.BUGS,
-    *view_server.BUGS,
-    *view_tasks.BUGS,
-    *view_workers.BUGS,
-    *views.BUGS,
-    *views_after_faults.BUGS,
-    *views_done_again.BUGS,
-    *views_given_up.BUGS,
-    *views_held_up.BUGS,
-    *views_noticed.BUGS,
-    *views_of_clusters.BUGS,
-    *views_of_tablets.BUGS,
-    *views_the_second_time.BUGS,
-    *views_together.BUGS,
-)
+
+def _all() -> Iterator[KnownBug]:
+    for module in pkgutil.walk_packages(__path__, f"{__name__}."):
+        if not module.ispkg:
+            yield from cast("tuple[KnownBug, ...]", import_module(module.name).BUGS)
+
+
+KNOWN_BUGS: tuple[KnownBug, ...] = tuple(_all())
 """What the checker must find."""
 
-NOT_FOUND: tuple[NotFound, ...] = (
-    *backfill.NOT_FOUND,
-    *backfill_jobs.NOT_FOUND,
-    *cdc.NOT_FOUND,
-    *fencing.NOT_FOUND,
-    *group0.NOT_FOUND,
-    *index_compaction.NOT_FOUND,
-    *index_file.NOT_FOUND,
-    *index_tree.NOT_FOUND,
-    *index_triggers.NOT_FOUND,
-    *design_documents.NOT_FOUND,
-    *index_update.NOT_FOUND,
-    *index_build.NOT_FOUND,
-    *index_rows.NOT_FOUND,
-    *load_balancer.NOT_FOUND,
-    *unique_index.NOT_FOUND,
-    *partition_data.NOT_FOUND,
-    *partition_lists.NOT_FOUND,
-    *partitions.NOT_FOUND,
-    *resize.NOT_FOUND,
-    *tablet_repair.NOT_FOUND,
-    *tablet_replicas.NOT_FOUND,
-    *stream_session.NOT_FOUND,
-    *tablets.NOT_FOUND,
-    *topology.NOT_FOUND,
-    *view_server.NOT_FOUND,
-    *views.NOT_FOUND,
-)
+NOT_FOUND: tuple[NotFound, ...] = ()
 """What it cannot find, and why."""

@@ -1,1 +1,1 @@
-"""Known bugs of ScyllaDB, a folder for each subject, and those by which somebody waits who need not."""
+"""Known bugs of the machines of ScyllaDB."""

@@ -1,1 +1,1 @@
-"""Known bugs of YugabyteDB: indexes, and how they are built; backfill has a folder of its own."""
+"""Known bugs of the machines of YugabyteDB."""

@@ -1,1 +1,1 @@
-"""Known bugs of CDC generations, their streams and log."""
+"""Known bugs of the machines in `machines/scylladb/cdc/`, a file each."""

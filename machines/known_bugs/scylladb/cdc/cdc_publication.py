@@ -1,19 +1,25 @@
-"""Mistakes about generations that join the topology's way, or are shown to CDC clients (design documents 001 and 003)."""
+"""Mistakes put back into `CdcPublication`: a property breaks with each."""
 
 from __future__ import annotations
 
-from stagewright.machines.scylladb.cdc.cdc_generation import CdcGeneration, Life
 from stagewright.machines.scylladb.cdc.cdc_publication import (
     COMMIT,
     COORDINATOR,
     NONE,
+    OPERATOR,
     ROLLED_BACK,
+    WEAK,
     WRITE_BOTH,
     CdcPublication,
     Generation,
 )
 from stagewright.spec import Bool, Fairness, Term, action, choose, only_when, require
-from stagewright.spec.known_bugs import known_bug, known_bugs_in
+from stagewright.spec.known_bugs import known_bug, known_bugs_in, released_bug
+
+DESCRIBED = "design document 003: nodes describe a generation when they learn about it"
+
+
+# -- what goes wrong -------------------------------------------------------------------------------
 
 
 @known_bug(
@@ -50,25 +56,18 @@ class WhatIsWrittenIsPublished(CdcPublication):
 
 
 @known_bug(
-    "001-58",
-    "design document 001: a new CDC generation was committed and now we need to publish it",
-    breaks=CdcPublication.generations_are_described,
+    "003-10",
+    "design document 001, after a request from the user to create a new CDC generation",
+    breaks=CdcPublication.a_request_leaves_the_ring_alone,
 )
-class AFailedJoinTakesItsGenerationAlong(CdcPublication):
-    """A join that failed gave up its generation, if that was not published yet: nodes had used it for their log writes,
-    and clients never heard of it.
-    """
+class ARequestedGenerationBringsTokens(CdcPublication):
+    """What commits a generation inserts the tokens for which it was made, whoever asked for it."""
 
-    @CdcPublication.transition.step(
-        WRITE_BOTH, ROLLED_BACK, by=COORDINATOR, spends=CdcPublication.failures
-    )
-    def fail_streaming(self, g: Term[Generation]) -> None:
-        """The join fails; its tokens leave the ring, and its generation the queue."""
-        require(self.new_generation == g, "the generation was made for it")
-        self.tokens.discard(g)
-        self.committed.put(g, self.described.has(g))
-        self.unpublished.put(g, self.unpublished.has(g) & self.described.has(g))
-        self.failed = True
+    @action(by=COORDINATOR, fair=Fairness.WEAK)
+    def commit_for_request(self, g: Term[Generation]) -> None:
+        """The generation is committed like that of a join."""
+        super().commit_for_request(g)
+        self.tokens.add(g)
 
 
 @known_bug(
@@ -98,22 +97,18 @@ class TokensJoinWithTheData(CdcPublication):
 
 
 @known_bug(
-    "001-67",
-    "design document 001: after getting a request from the user to create a new CDC generation",
-    breaks=CdcPublication.topology_changes_do_not_wait_for_clients,
+    "003-29",
+    "design document 003: nodes describe a generation when they learn about it",
+    breaks=CdcPublication.clients_see_a_generation_while_its_node_joins,
 )
-class RequestsWaitForThePublisher(CdcPublication):
-    """Nodes join at any time; a user who asks for a new generation is refused while the last one is not published."""
+class PublishedWhenTheNodeHasJoined(CdcPublication):
+    """The publisher waited until the topology was at rest: a node streams for hours while its generation operates."""
 
-    @CdcPublication.transition.step(NONE, COMMIT, by=COORDINATOR)
-    def begin(self, g: Term[Generation], join: Bool) -> None:
-        """A node joins, or a user asks when everything is published."""
-        is_next = g.number_column(lambda generation: generation.number) == self.committed.size()
-        require(self.in_group0, "topology is in group0")
-        require(is_next, "it is the next generation")
-        require(join | self.unpublished.is_empty(), "nothing is to be published")
-        self.new_generation = g
-        self.joins = join
+    @action(by=COORDINATOR, fair=WEAK)
+    def describe(self, g: Term[Generation]) -> None:
+        """The publisher writes the oldest generation of the queue to the tables, at rest."""
+        require(self.transition == NONE, "no topology change is going on")
+        super().describe(g)
 
 
 @known_bug(
@@ -153,34 +148,6 @@ class RequestsEndWithTheirBarrier(CdcPublication):
 
 
 @known_bug(
-    "003-51",
-    "design document 003: a generation starts operating at its timestamp",
-    breaks=CdcGeneration.generations_are_used_before_they_are_published,
-)
-class NodesUseWhatClientsSee(CdcGeneration):
-    """Nodes began to use a generation when CDC clients could read of it, however long that took after its timestamp."""
-
-    @action
-    def start_using(self) -> None:
-        """A node has learned of a generation that is published."""
-        super().start_using()
-        require(self.life != Life.committed, "it is published")
-
-
-@known_bug(
-    "003-61",
-    "design document 001: a new CDC generation data was written to internal tables earlier",
-    breaks=CdcGeneration.data_is_written_before_the_commit,
-)
-class DataComesWithTheTimestamp(CdcGeneration):
-    """One command wrote the data and the timestamp: a node that was slow to apply the large one used the generation before."""
-
-    @CdcGeneration.life.step(Life.absent, Life.committed, by=COORDINATOR)
-    def write_data(self) -> None:
-        """The data is written, and the generation has a timestamp."""
-
-
-@known_bug(
     "003-71",
     "design document 001: now we need to commit the generation",
     breaks=CdcPublication.joins_are_undone_when_something_has_failed,
@@ -200,6 +167,197 @@ class FailoversRollJoinsBack(CdcPublication):
 
 
 @known_bug(
+    "003-86",
+    "design document 003: when a new node joins the cluster it modifies the token ring",
+    breaks=CdcPublication.a_topology_change_goes_one_way,
+)
+class FailoversTakeJoinsForRequests(CdcPublication):
+    """A coordinator that took over found a generation to be committed, and took it for one that a user had asked for: when it was
+    committed all was done, and the node for which it was made did not join.
+    """
+
+    @action(by=COORDINATOR, spends=CdcPublication.failovers)
+    def fail_over(self) -> None:
+        """The new coordinator does not know that a node joins."""
+        super().fail_over()
+        self.joins = self.joins & (self.transition != COMMIT)
+
+
+# -- what is never done ----------------------------------------------------------------------------
+
+
+@known_bug(
+    "001-58",
+    "design document 001: a new CDC generation was committed and now we need to publish it",
+    breaks=CdcPublication.generations_are_described,
+)
+class AFailedJoinTakesItsGenerationAlong(CdcPublication):
+    """A join that failed gave up its generation, if that was not published yet: nodes had used it for their log writes,
+    and clients never heard of it.
+    """
+
+    @CdcPublication.transition.step(
+        WRITE_BOTH, ROLLED_BACK, by=COORDINATOR, spends=CdcPublication.failures
+    )
+    def fail_streaming(self, g: Term[Generation]) -> None:
+        """The join fails; its tokens leave the ring, and its generation the queue."""
+        require(self.new_generation == g, "the generation was made for it")
+        self.tokens.discard(g)
+        self.committed.put(g, self.described.has(g))
+        self.unpublished.put(g, self.unpublished.has(g) & self.described.has(g))
+        self.failed = True
+
+
+@known_bug(
+    "C02",
+    "scylladb #17288",
+    breaks=(CdcPublication.generations_are_described, CdcPublication.the_queue_loses_nothing),
+)
+class UpgradeForgetsToPublish(CdcPublication):
+    """The upgrade to topology on group0 commits a generation and does not queue it for the publisher."""
+
+    @action(by=OPERATOR, fair=Fairness.WEAK)
+    def upgrade(self) -> None:
+        only_when(self.release.publisher)
+        require(~self.in_group0, "topology is gossiped")
+        self.in_group0 = True
+        self.committed.add(Generation.first)
+
+
+PUBLISHING_IS_A_STATE_OF_THE_TOPOLOGY = released_bug(
+    "C07",
+    "scylladb #15194, PR #15281",
+    "Publishing is a state that a join goes through: while the tables for CDC clients cannot be written it "
+    "can be neither finished nor aborted, and every other topology change waits.",
+    machine=CdcPublication,
+    profile="seed",
+    breaks=CdcPublication.topology_changes_end,
+    mended_in="scylla-2026.2",
+)
+
+
+# -- who is refused, or waits ----------------------------------------------------------------------
+
+
+@known_bug(
+    "001-67",
+    "design document 001: after getting a request from the user to create a new CDC generation",
+    breaks=CdcPublication.topology_changes_do_not_wait_for_clients,
+)
+class RequestsWaitForThePublisher(CdcPublication):
+    """Nodes join at any time; a user who asks for a new generation is refused while the last one is not published."""
+
+    @CdcPublication.transition.step(NONE, COMMIT, by=COORDINATOR)
+    def begin(self, g: Term[Generation], join: Bool) -> None:
+        """A node joins, or a user asks when everything is published."""
+        is_next = g.number_column(lambda generation: generation.number) == self.committed.size()
+        require(self.in_group0, "topology is in group0")
+        require(is_next, "it is the next generation")
+        require(join | self.unpublished.is_empty(), "nothing is to be published")
+        self.new_generation = g
+        self.joins = join
+
+
+@known_bug(
+    "003-11",
+    "design document 001: publish_cdc_generation",
+    breaks=CdcPublication.topology_changes_do_not_wait_for_clients,
+)
+class TheNextChangeWaitsForThePublisher(CdcPublication):
+    """No node joins while a generation is in the publisher's queue, which CDC clients' tables may hold up."""
+
+    @action(by=COORDINATOR)
+    def begin(self, g: Term[Generation], join: Bool) -> None:
+        """A topology change begins once everything is published."""
+        super().begin(g, join)
+        require(self.unpublished.is_empty(), "nothing is to be published")
+
+
+@known_bug(
+    "003-48",
+    "design document 003: nodes race to update the description table",
+    breaks=CdcPublication.clusters_are_upgraded_at_any_time,
+)
+class UpgradesWaitForTheDescription(CdcPublication):
+    """Topology was not moved to group0 before a node had described the generation that was gossiped, for which its tables
+    had to be there.
+    """
+
+    @action(by=OPERATOR, fair=WEAK)
+    def upgrade(self) -> None:
+        """A cluster whose generation clients can see moves its topology to group0."""
+        require(self.described.has(Generation.first), "it is described")
+        super().upgrade()
+
+
+@known_bug(
+    "003-49",
+    "design document 003: nodes describe a generation when they learn about it",
+    breaks=CdcPublication.generations_are_published_whatever_the_topology_does,
+)
+class PublishedBetweenCommits(CdcPublication):
+    """The publisher waited while a generation was about to be committed, so that it would describe both: a commit that
+    waits for a dead node held up the one before.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def describe(self, g: Term[Generation]) -> None:
+        """The publisher writes the oldest generation of the queue to the tables while none is being committed."""
+        require(self.transition != COMMIT, "none is being committed")
+        super().describe(g)
+
+
+@known_bug("003-54", DESCRIBED, breaks=CdcPublication.joins_are_committed_whatever_is_published)
+class JoinsWaitForTheQueue(CdcPublication):
+    """The generation of a join was committed when the one before had left the publisher's queue, if that could be."""
+
+    @CdcPublication.transition.step(COMMIT, WRITE_BOTH, by=COORDINATOR, fair=WEAK)
+    def commit_for_join(self, g: Term[Generation]) -> None:
+        """The generation gets its timestamp and is queued, alone."""
+        require(self.joins, "a node joins")
+        require(self.unpublished.is_empty() | ~self.writable, "the queue is empty")
+        self._commit(g)
+        self._queue(g)
+        self.tokens.add(g)
+
+
+@known_bug("003-55", DESCRIBED, breaks=CdcPublication.requests_are_committed_whatever_is_published)
+class RequestsWaitForTheQueue(CdcPublication):
+    """The same of a generation that a user asked for."""
+
+    @CdcPublication.transition.step(COMMIT, NONE, by=COORDINATOR, fair=WEAK)
+    def commit_for_request(self, g: Term[Generation]) -> None:
+        """The generation gets its timestamp and is queued, alone."""
+        require(~self.joins, "no node joins")
+        require(self.unpublished.is_empty() | ~self.writable, "the queue is empty")
+        self._commit(g)
+        self._queue(g)
+        self.new_generation = None
+
+
+@known_bug("003-56", DESCRIBED, breaks=CdcPublication.joins_end_whatever_is_published)
+class NodesHaveJoinedWhenClientsKnow(CdcPublication):
+    """A node counted as joining until clients could read of its generation, if the tables could be written."""
+
+    @CdcPublication.transition.step(WRITE_BOTH, NONE, by=COORDINATOR, fair=WEAK)
+    def finish_join(self) -> None:
+        """Data is streamed, and the generation is described."""
+        require(self.unpublished.is_empty() | ~self.writable, "the queue is empty")
+        self._end()
+
+
+@known_bug("003-57", DESCRIBED, breaks=CdcPublication.rollbacks_end_whatever_is_published)
+class RollbacksWaitForTheQueue(CdcPublication):
+    """A join was rolled back when the generation that it had brought was published."""
+
+    @CdcPublication.transition.step(ROLLED_BACK, NONE, by=COORDINATOR, fair=WEAK)
+    def finish_rollback(self) -> None:
+        """The node has left, and clients see its generation."""
+        require(self.unpublished.is_empty(), "the queue is empty")
+        self._end()
+
+
+@known_bug(
     "003-84",
     "design document 003, Streams description table; scylladb #15194",
     breaks=CdcPublication.rollbacks_end_whatever_is_published,
@@ -216,23 +374,6 @@ class RollbacksWaitForTheTables(CdcPublication):
         only_when(self.release.rollback)
         require(self.writable, "the tables can be written")
         self._end()
-
-
-@known_bug(
-    "003-86",
-    "design document 003: when a new node joins the cluster it modifies the token ring",
-    breaks=CdcPublication.a_topology_change_goes_one_way,
-)
-class FailoversTakeJoinsForRequests(CdcPublication):
-    """A coordinator that took over found a generation to be committed, and took it for one that a user had asked for: when it was
-    committed all was done, and the node for which it was made did not join.
-    """
-
-    @action(by=COORDINATOR, spends=CdcPublication.failovers)
-    def fail_over(self) -> None:
-        """The new coordinator does not know that a node joins."""
-        super().fail_over()
-        self.joins = self.joins & (self.transition != COMMIT)
 
 
 BUGS = known_bugs_in(globals())

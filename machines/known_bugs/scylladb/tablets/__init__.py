@@ -1,1 +1,1 @@
-"""Known bugs of tablets: migration, replicas, requests, resize and balance."""
+"""Known bugs of the machines in `machines/scylladb/tablets/`, a file each."""

@@ -1,8 +1,9 @@
-"""Bugs of stream sessions."""
+"""Mistakes put back into `StreamSession`: a property breaks with each."""
 
 from __future__ import annotations
 
 from stagewright.machines.scylladb.tablets.stream_session import (
+    FOLLOWER,
     MASTER,
     ROWS,
     Message,
@@ -10,42 +11,12 @@ from stagewright.machines.scylladb.tablets.stream_session import (
     StreamSession,
 )
 from stagewright.spec import Fairness, action, choose, only_when, require
-from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
+from stagewright.spec.known_bugs import known_bug, known_bugs_in
+
+WEAK = Fairness.WEAK
 
 
-@known_bug(
-    "T27",
-    "scylladb #20227",
-    breaks=StreamSession.failures_are_reported,
-    budgets={StreamSession.restarts: 0},
-)
-class NobodyGivesUpAnIdleSession(StreamSession):
-    """The follower fails, and the message that says so is lost. The master waits for 43 minutes, and so do the
-    coordinator and the operations that are next.
-    """
-
-    @action(by=MASTER, fair=Fairness.WEAK)
-    def give_up_idle_session(self) -> None:
-        """There is no such limit."""
-        only_when(False)
-
-
-@known_bug(
-    "T27-answer",
-    "design document 001: stage 4 ends when the rows are there",
-    breaks=StreamSession.rows_are_wanted_until_they_are_there,
-    budgets={StreamSession.restarts: 0},
-)
-class AnyAnswerIsTakenForSuccess(StreamSession):
-    """The coordinator took the master's answer for the rows' arrival, whatever it said."""
-
-    @action(by=MASTER, fair=Fairness.WEAK)
-    def report(self) -> None:
-        """The master answers the coordinator, which does not look at the answer."""
-        require(self.master.any_of(Session.complete, Session.failed), "the session has ended")
-        self.wanted = False
-        self.waiting = False
-        self.master = Session.none
+# -- what goes wrong -------------------------------------------------------------------------------
 
 
 @known_bug(
@@ -76,5 +47,75 @@ class AnyPlanCompletesTheSession(StreamSession):
         self.master = Session.none
 
 
+@known_bug(
+    "001-248",
+    'design document 001: migrations go on "to keep the cluster saturated with streaming"',
+    breaks=StreamSession.failures_are_heard_at_once,
+)
+class MastersHearOfNoFailure(StreamSession):
+    """A master took the failure of its follower for the end of the stream's messages, and waited until it timed out."""
+
+    @action(by=MASTER, fair=WEAK)
+    def receive_failure(self) -> None:
+        """The follower says that its session has failed: nothing more will come."""
+        self._arrives(Message.failed)
+        self._take_off_the_wire()
+
+
+@known_bug(
+    "T27-answer",
+    "design document 001: stage 4 ends when the rows are there",
+    breaks=StreamSession.rows_are_wanted_until_they_are_there,
+    budgets={StreamSession.restarts: 0},
+)
+class AnyAnswerIsTakenForSuccess(StreamSession):
+    """The coordinator took the master's answer for the rows' arrival, whatever it said."""
+
+    @action(by=MASTER, fair=Fairness.WEAK)
+    def report(self) -> None:
+        """The master answers the coordinator, which does not look at the answer."""
+        require(self.master.any_of(Session.complete, Session.failed), "the session has ended")
+        self.wanted = False
+        self.waiting = False
+        self.master = Session.none
+
+
+# -- what is never done ----------------------------------------------------------------------------
+
+
+@known_bug(
+    "T27",
+    "scylladb #20227",
+    breaks=StreamSession.failures_are_reported,
+    budgets={StreamSession.restarts: 0},
+)
+class NobodyGivesUpAnIdleSession(StreamSession):
+    """The follower fails, and the message that says so is lost. The master waits for 43 minutes, and so do the
+    coordinator and the operations that are next.
+    """
+
+    @action(by=MASTER, fair=Fairness.WEAK)
+    def give_up_idle_session(self) -> None:
+        """There is no such limit."""
+        only_when(False)
+
+
+# -- who is refused, or waits ----------------------------------------------------------------------
+
+
+@known_bug(
+    "001-208",
+    'design document 001: migrations go on "to keep the cluster saturated with streaming"',
+    breaks=StreamSession.failures_are_told_at_once,
+)
+class WhoHasSentNothingSaysNothing(StreamSession):
+    """A follower whose session failed before it had sent anything told nobody: its master waited for its timeout."""
+
+    @action(by=FOLLOWER, fair=Fairness.WEAK)
+    def send_failure(self) -> None:
+        """The follower says so, of what it has begun to send."""
+        super().send_failure()
+        require(self.sent > 0, "it has sent something")
+
+
 BUGS = known_bugs_in(globals())
-NOT_FOUND: tuple[NotFound, ...] = ()

@@ -1,4 +1,4 @@
-"""Bugs of tablet repair."""
+"""Mistakes put back into `TabletRepair`: a property breaks with each."""
 
 from __future__ import annotations
 
@@ -12,9 +12,58 @@ from stagewright.machines.scylladb.tablets.tablet_repair import (
     TabletRepair,
 )
 from stagewright.spec import Fairness, Number, NumberVar, Term, action, number, require
-from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
+from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 WEAK = Fairness.WEAK
+
+
+# -- what goes wrong -------------------------------------------------------------------------------
+
+
+@known_bug(
+    "001-183",
+    "design document 001, in the releases: compaction keeps what is repaired apart from what is not",
+    breaks=TabletRepair.locks_are_held_until_the_repair_is_to_end,
+)
+class EachUnlocksWhenItIsDone(TabletRepair):
+    """A replica released its lock as soon as it had repaired, before the coordinator knew of all."""
+
+    @action(fair=WEAK)
+    def have_repaired(self, n: Term[Node]) -> None:
+        """A replica has repaired, and needs no lock any more."""
+        super().have_repaired(n)
+        self.replica[n].lock = 0
+
+
+@known_bug(
+    "001-242",
+    "design document 001, in the releases: a request is one of the tablet's, and deleted when it is done",
+    breaks=TabletRepair.each_request_is_a_repair,
+)
+class TheSecondRequestIsTakenForTheFirst(TabletRepair):
+    """A request of a tablet that had been repaired was taken for the one that was done: it was acknowledged, and dropped."""
+
+    @action(by=OPERATOR, spends=TabletRepair.requests)
+    def request_repair(self) -> None:
+        """The operator asks for a repair of the tablet, which has had none."""
+        self.requested = self.requested | (self.session == 0)
+
+
+@known_bug(
+    "001-346",
+    "design document 001: a tablet's request to repair is a field of its own beside its stage",
+    breaks=TabletRepair.repairs_are_asked_for_while_one_ends,
+    budgets={TabletRepair.failures: 0, TabletRepair.failovers: 0, TabletRepair.restarts: 0},
+)
+class RequestsJoinARepairThatIsDone(TabletRepair):
+    """A request that came while a repair was in transition was taken for a part of it, also when that had run: nothing came
+    of it, and the operator was told that it was done.
+    """
+
+    @action(by=OPERATOR, spends=TabletRepair.requests)
+    def request_repair(self) -> None:
+        """The operator asks for a repair of the tablet, if none goes on."""
+        self.requested = self.requested | (self.stage == Stage.none)
 
 
 @known_bug(
@@ -53,34 +102,22 @@ class SessionIsRememberedByTheCoordinatorAlone(TabletRepair):
         return self.remembered
 
 
-@known_bug(
-    "001-183",
-    "design document 001, in the releases: compaction keeps what is repaired apart from what is not",
-    breaks=TabletRepair.locks_are_held_until_the_repair_is_to_end,
-)
-class EachUnlocksWhenItIsDone(TabletRepair):
-    """A replica released its lock as soon as it had repaired, before the coordinator knew of all."""
-
-    @action(fair=WEAK)
-    def have_repaired(self, n: Term[Node]) -> None:
-        """A replica has repaired, and needs no lock any more."""
-        super().have_repaired(n)
-        self.replica[n].lock = 0
+# -- who is refused, or waits ----------------------------------------------------------------------
 
 
 @known_bug(
-    "001-242",
-    "design document 001, in the releases: a request is one of the tablet's, and deleted when it is done",
-    breaks=TabletRepair.each_request_is_a_repair,
+    "001-55",
+    "design document 001: a request is pending until it is its turn",
+    breaks=TabletRepair.repairs_are_asked_for_at_any_time,
 )
-class TheSecondRequestIsTakenForTheFirst(TabletRepair):
-    """A request of a tablet that had been repaired was taken for the one that was done: it was acknowledged, and dropped."""
+class RepairIsRefusedUntilTheTabletRests(TabletRepair):
+    """A repair is refused while the last one of the tablet has not ended, instead of waiting for it."""
 
     @action(by=OPERATOR, spends=TabletRepair.requests)
     def request_repair(self) -> None:
-        """The operator asks for a repair of the tablet, which has had none."""
-        self.requested = self.requested | (self.session == 0)
+        """The operator asks for a repair of a tablet at rest."""
+        super().request_repair()
+        require(self.stage == Stage.none, "the tablet is at rest")
 
 
 BUGS = known_bugs_in(globals())
-NOT_FOUND: tuple[NotFound, ...] = ()

@@ -1,1 +1,1 @@
-"""Known bugs of the topology: nodes, ranges, fences and group0."""
+"""Known bugs of the machines in `machines/scylladb/topology/`, a file each."""

@@ -1,4 +1,4 @@
-"""Mistakes of groups that agree on a log: what Raft, and the guard on group0, are there for."""
+"""Mistakes put back into `Group0`: a property breaks with each."""
 
 from __future__ import annotations
 
@@ -11,8 +11,138 @@ from stagewright.machines.scylladb.topology.group0 import (
     Group0,
     Member,
 )
-from stagewright.spec import Bool, Number, Term, action, choose, count, every, least, require
-from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
+from stagewright.spec import (
+    Bool,
+    Number,
+    Term,
+    action,
+    choose,
+    count,
+    every,
+    least,
+    require,
+    set_of,
+    some,
+)
+from stagewright.spec.known_bugs import known_bug, known_bugs_in
+
+ATOMICALLY = 'design document 001: "All this happens atomically"'
+
+
+# -- what goes wrong -------------------------------------------------------------------------------
+
+
+@known_bug(
+    "001-127",
+    ATOMICALLY,
+    breaks=Group0.a_change_is_refused_for_another_one,
+    budgets={Group0.elections: 1, Group0.changes: 1, Group0.voter_changes: 1},
+)
+class VotersChangeTheState(Group0):
+    """A change of the voters wrote a state id, too: whoever had taken a guard before was refused for nothing."""
+
+    def _is_made(self, m: Term[Member], i: int, state: Number | int) -> Bool:
+        return self.log[m][i].read == state
+
+
+@known_bug(
+    "001-128",
+    ATOMICALLY,
+    breaks=Group0.one_change_follows_another,
+    budgets={Group0.elections: 1},
+)
+class GuardsAreOfTheFirstState(Group0):
+    """Whoever took a guard prepared its change under the state of the beginning: after the first one each was refused."""
+
+    def _applied_state(self, m: Term[Member]) -> Number | int:  # noqa: ARG002
+        return 0
+
+
+@known_bug(
+    "001-129",
+    ATOMICALLY,
+    breaks=Group0.leaders_are_elected,
+    budgets={Group0.changes: 0},
+)
+class WhoOnlyLearnsVotes(Group0):
+    """The members that only learn were taken for the voters, and the voters for those that only learn."""
+
+    def _is_voter(self, m: Term[Member], v: Term[Member]) -> Bool:
+        return ~super()._is_voter(m, v)
+
+
+@known_bug(
+    "001-226",
+    'design document 001: "All this happens atomically form the perspective of group0 state machine"',
+    breaks=Group0.a_change_is_refused_for_another_one,
+)
+class GuardsReadTheLog(Group0):
+    """A change was prepared on what its member had in its log, committed or not: the next leader did not have it, and
+    the caller was told that another change had come first, where there was none.
+    """
+
+    def _applied_state(self, m: Term[Member]) -> Number | int:
+        return self._state(m, LONGEST)
+
+
+@known_bug(
+    "001-341",
+    'design document 001: "atomically form the perspective of group0 state machine"',
+    breaks=Group0.a_change_is_made_once,
+    budgets={Group0.elections: 1, Group0.changes: 1},
+)
+class WhatMayBeMadeIsMadeAgain(Group0):
+    """A member that did not know whether its change was made took another guard and sent it again: it was made twice."""
+
+    @action(by=MEMBER)
+    def give_up(self, m: Term[Member]) -> None:
+        """commit_status_unknown: it tries once more, under the state of now."""
+        require(self.change[m].command > 0, "it wants to make a change")
+        self.change[m].read = self._applied_state(m)
+        self.change[m].sent = False
+
+
+@known_bug(
+    "001-382",
+    'design document 001, left: "the node left the cluster and group0"',
+    breaks=Group0.leaders_are_elected,
+    budgets={Group0.changes: 0, Group0.restarts: 1, Group0.voter_changes: 1},
+)
+class VotersAreThoseOfTheSnapshot(Group0):
+    """A member that had restarted took those for voters that its snapshot named, whatever its log said of them since."""
+
+    restarted = set_of(Member)
+
+    @action(by=MEMBER, spends=Group0.restarts)
+    def restart(self, m: Term[Member]) -> None:
+        """What a member only had in memory is lost."""
+        super().restart(m)
+        self.restarted.add(m)
+
+    @action(by=LEADER)
+    def replicate(self, leader: Term[Member], m: Term[Member]) -> None:
+        """A member takes over the leader's log, with the voters that it names."""
+        super().replicate(leader, m)
+        self.restarted.discard(m)
+
+    def _is_voter(self, m: Term[Member], v: Term[Member]) -> Bool:
+        changed = some(entry.voter == v for entry in self.log[m])
+        return self.voters_at_first.has(v) != (changed & ~self.restarted.has(m))
+
+
+@known_bug(
+    "001-402",
+    "Raft, cluster membership changes: a change begins when the one before it is committed",
+    breaks=Group0.members_apply_the_same,
+    budgets={Group0.changes: 1, Group0.voter_changes: 2},
+)
+class VotersChangeTwiceAtOnce(Group0):
+    """A leader took in a change of the voters while its last one was not committed: a quorum of the voters after both and
+    one of those before them need not have a member in common, and each makes its own changes.
+    """
+
+    def _has_settled_voters(self, leader: Term[Member]) -> None:
+        """A leader takes in what it is asked for."""
 
 
 @known_bug(
@@ -178,6 +308,26 @@ class ChangesAreNotForwarded(Group0):
         require(m == leader, "it leads itself")
 
 
+# -- who is refused, or waits ----------------------------------------------------------------------
+
+
+@known_bug(
+    "001-216",
+    'design document 001: left, "the node left the cluster and group0"',
+    breaks=Group0.voters_come_and_go,
+    budgets={Group0.elections: 1, Group0.changes: 0, Group0.voter_changes: 1},
+)
+class TwoVotersStay(Group0):
+    """Of two voters neither could go: a cluster of two nodes could not be made one of one."""
+
+    @action(by=LEADER, spends=Group0.voter_changes)
+    def change_voters(self, leader: Term[Member], m: Term[Member]) -> None:
+        """A member becomes a voter, or is one no more, unless there are only two."""
+        voters = count(self._is_voter(leader, v) for v in Member)
+        require(~self._is_voter(leader, m) | (voters > 2), "two voters are left")
+        super().change_voters(leader, m)
+
+
 @known_bug(
     "001-314",
     "design document 001: a new node has joined group0, and is no voter yet",
@@ -218,20 +368,4 @@ class MostMembersMustStore(Group0):
         require(stored > others, "most members have stored it")
 
 
-@known_bug(
-    "001-402",
-    "Raft, cluster membership changes: a change begins when the one before it is committed",
-    breaks=Group0.members_apply_the_same,
-    budgets={Group0.changes: 1, Group0.voter_changes: 2},
-)
-class VotersChangeTwiceAtOnce(Group0):
-    """A leader took in a change of the voters while its last one was not committed: a quorum of the voters after both and
-    one of those before them need not have a member in common, and each makes its own changes.
-    """
-
-    def _has_settled_voters(self, leader: Term[Member]) -> None:
-        """A leader takes in what it is asked for."""
-
-
 BUGS = known_bugs_in(globals())
-NOT_FOUND: tuple[NotFound, ...] = ()

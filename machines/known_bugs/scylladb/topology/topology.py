@@ -1,377 +1,36 @@
-"""Bugs of ScyllaDB's topology state machine."""
+"""Mistakes put back into `TopologyCluster`: a property breaks with each."""
 
 from __future__ import annotations
 
-from stagewright.machines.scylladb.cluster import Node
+from collections.abc import Callable
+
+from stagewright.machines.scylladb.cluster import CLIENT, NETWORK, Node
 from stagewright.machines.scylladb.topology.control.topology_record import (
     COORDINATOR,
+    NODE,
     OPERATOR,
-    WEAK,
-    T,
 )
-from stagewright.machines.scylladb.topology.topology import TopologyCluster
-from stagewright.machines.scylladb.topology.topology_announced import TopologyAnnounced
+from stagewright.machines.scylladb.topology.topology import WEAK, TopologyCluster
 from stagewright.machines.scylladb.topology.topology_control import TopologyControl
-from stagewright.machines.scylladb.topology.topology_coordinator import (
-    Coordinator,
-    TopologyCoordinator,
-)
-from stagewright.machines.scylladb.topology.topology_rebuild import Datacenter, TopologyRebuild
-from stagewright.machines.scylladb.topology.topology_sessions import Session, TopologySessions
 from stagewright.machines.scylladb.topology.topology_states import (
+    Barrier,
+    NodeState,
+    Ring,
     TransitionState,
 )
-from stagewright.spec import Bool, Term, action, every, require, some
-from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
-
-ONE = {TopologyControl.requests: 1, TopologyControl.faults: 0}
-
-
-@known_bug(
-    "T17",
-    "scylladb PR #23751",
-    breaks=(TopologyControl.node_state_fits_transition_state, TopologyControl.every_request_ends),
-    profile="scylla-2025.4",
-    budgets={TopologyControl.requests: 2, TopologyControl.faults: 0},
-)
-class TabletIsMovedWhileANodeLeaves(TopologyControl):
-    """move_tablet set the tablet migration track without looking whether the topology was busy: called
-    while tablets drained from a node, it threw the state of the decommission away, which never went on.
-    """
-
-    def _not_busy(self) -> None:
-        free = self.transition_state.any_of(T.null, T.tablet_migration, T.tablet_draining)
-        require(free, "nothing but draining goes on")
-
-
-@known_bug(
-    "P02",
-    "scylladb #20865",
-    breaks=TopologyControl.nobody_waits_for_a_node_that_was_told_to_shut_down,
-    budgets={TopologyControl.requests: 1, TopologyControl.faults: 1},
-)
-class LeftTokenRingStartsAgain(TopologyControl):
-    """A commit raced, the coordinator entered left_token_ring again and began from its top: its barrier
-    asked the node that had been told to shut down, and failed.
-    """
-
-    def _still_matters(self) -> None:
-        """It was not looked at whether the request was reported as done already."""
-
-
-@known_bug(
-    "P06",
-    "scylladb #16741",
-    breaks=TopologyControl.what_streams_has_an_open_session,
-    budgets=ONE,
-)
-class RebuildWithoutSession(TopologyControl):
-    """A rebuild began without a session: every mutation that it streamed was rejected."""
-
-    def _open_rebuild_session(self) -> None:
-        """Forgotten."""
-
-
-@known_bug(
-    "P10",
-    "scylladb #16461",
-    breaks=TopologyControl.every_request_ends,
-    budgets={TopologyControl.requests: 1, TopologyControl.faults: 1},
-)
-class CommitOfAGenerationIsTriedForEver(TopologyControl):
-    """A node died, the barrier of commit_cdc_generation failed, and was tried again and again."""
-
-    def _gives_up(self) -> Bool:
-        return super()._gives_up() & (
-            self.transition_state != TransitionState.commit_cdc_generation
-        )
-
-
-@known_bug(
-    "P14",
-    "scylladb #14885",
-    breaks=TopologyControl.left_nodes_are_out_of_group0,
-    budgets={TopologyControl.requests: 1, TopologyControl.faults: 1},
-)
-class ReplacedNodeStaysInGroup0(TopologyControl):
-    """The replaced node was left before it was removed from the raft configuration, which was done now and
-    then only: the coordinator could sleep with a dead member.
-    """
-
-    def _replaced_is_out(self, n: Term[Node]) -> None:
-        """It was not waited for."""
-
-
-@known_bug(
-    "R04",
-    "design document 001: rebuilding is streaming from other replicas",
-    breaks=TopologyControl.a_rebuild_is_done_when_it_has_streamed,
-    budgets=ONE,
-)
-class NodeIsRebuiltFromNobody(TopologyControl):
-    """Nobody looked whether there is another replica: a node is rebuilt in a cluster of one."""
-
-    def _has_source(self, n: Term[Node]) -> Bool:
-        return super()._has_source(n) | self.in_old_ring(n)
-
-
-REBUILD = {TopologyRebuild.losses: 1, TopologyRebuild.crashes: 0, TopologyRebuild.failovers: 0}
-
-
-@known_bug(
-    "R05",
-    "design document 001: rebuilding is streaming from other replicas",
-    breaks=(TopologyRebuild.a_rebuilt_node_has_every_row, TopologyRebuild.a_rebuild_has_a_source),
-    budgets={**REBUILD, TopologyRebuild.crashes: 1},
-)
-class SourcesThatAreDownAreLeftOut(TopologyRebuild):
-    """Sources that had died were left out, and where none was left, the rebuild was done with nothing."""
-
-    def _all_have_sent(self) -> None:
-        require(~self.sources.is_empty(), "it streams")
-        require(self.sources <= (self.streamed | self.down), "every source that is up has sent")
-
-
-@known_bug(
-    "R06",
-    "ScyllaDB's docs/dev/repair_based_node_ops.md: rebuild",
-    breaks=TopologyRebuild.a_rebuilt_node_has_every_row,
-    sizes={Node: 3},
-    budgets={**REBUILD, TopologyRebuild.losses: 2},
-)
-class OneReplicaIsStreamedFrom(TopologyRebuild):
-    """Before repair was used, a rebuild pulled each range "from only one of the replicas which might not be the
-    latest copy".
-    """
-
-    def _all_have_sent(self) -> None:
-        require(~self.streamed.is_empty(), "a source has sent its rows")
-
-
-@known_bug(
-    "R07",
-    "scylladb PR #16827",
-    breaks=TopologyRebuild.a_rebuilt_node_has_every_row,
-    sizes={Node: 3},
-    budgets={**REBUILD, TopologyRebuild.losses: 2},
-)
-class NamedDatacenterIsTakenUnseen(TopologyRebuild):
-    """Rows came from the named datacenter alone, although its nodes had lost theirs: the other one had them."""
-
-    def _is_safe(self, dc: Datacenter | Term[Datacenter]) -> Bool:
-        return some(self._stands_in(m, dc) for m in Node)
-
-
-@known_bug(
-    "R08",
-    "scylladb #16741",
-    breaks=(
-        TopologyRebuild.a_rebuilt_node_has_every_row,
-        TopologyRebuild.quorum_reads_see_the_row,
-    ),
-    budgets=REBUILD,
-)
-class RowsAreRefusedWithoutSession(TopologyRebuild):
-    """P06 seen by a client: a rebuild began without a session, every row that it streamed was rejected, and the
-    node was normal again with the holes that it had.
-    """
-
-    def _open_session(self) -> None:
-        """Forgotten."""
-
-
-ONE_DEAD = {TopologyControl.requests: 1, TopologyControl.faults: 1}
-
-
-@known_bug(
-    "R01",
-    "design document 001: tablets of a node that is replaced",
-    breaks=TopologyControl.tablets_leave_a_node_by_moving,
-    budgets=ONE_DEAD,
-)
-class TabletsVanishWithTheReplacedNode(TopologyControl):
-    """The commit that made the replaced node left took its replicas out of the tablet map, with nothing in their
-    place.
-    """
-
-    def _take_the_place(self, n: Term[Node]) -> None:
-        super()._take_the_place(n)
-        for m in Node:
-            dead = self.replaced_id[n] == m
-            self.tablet_hosts.put(m, self.tablet_hosts.has(m) & ~dead)
-
-
-@known_bug(
-    "R02",
-    "design document 001: tablets of a node that is replaced",
-    breaks=TopologyControl.left_nodes_hold_no_tablets,
-    profile="scylla-2025.4",
-    budgets=ONE_DEAD,
-)
-class NothingDrainsFromTheReplacedNode(TopologyControl):
-    """Tablets drained from nodes that leave alone; the node that was replaced was left while it held some."""
-
-    def _must_be_empty(self, n: Term[Node]) -> Bool:
-        return super()._must_be_empty(n) & ~self._being_replaced(n)
-
-
-@known_bug(
-    "R03",
-    "design document 001: tablets of a node that is replaced",
-    breaks=TopologyControl.tablets_of_replaced_nodes_are_rebuilt,
-    budgets=ONE_DEAD,
-)
-class NobodyRebuildsForTheReplacedNode(TopologyControl):
-    """The balancer drained nodes whose request was paused, and forgot those that had been replaced."""
-
-    def _to_be_drained(self, n: Term[Node]) -> Bool:
-        return self._paused(n)
-
-
-@known_bug(
-    "001-11",
-    "design document 001, Topology states: a node leaves when its tablets have moved away",
-    breaks=(TopologyControl.every_request_ends, TopologyControl.can_come_to_rest),
-    profile="scylla-6.0",
-    budgets={TopologyControl.faults: 0},
-)
-class ADrainWaitsForWhatIsGone(TopologyControl):
-    """The last tablet of a node that was being drained for its decommission was moved by hand, or dropped with its table:
-    the drain, which was to move it, waited for it for ever.
-    """
-
-    @action(by=COORDINATOR, fair=WEAK)
-    def settle_tablets(self) -> None:
-        """What is not moved by the drain comes to rest in the tablet migration track alone."""
-        super().settle_tablets()
-        require(self.transition_state == T.tablet_migration, "in the tablet migration track")
-
-
-@known_bug(
-    "P01",
-    "scylladb #16568",
-    breaks=TopologyCoordinator.node_state_fits_transition_state,
-    budgets={
-        TopologyCoordinator.migrations: 0,
-        TopologyCoordinator.drops: 0,
-        TopologyCoordinator.failures: 1,
-        TopologyCoordinator.failovers: 1,
-    },
-)
-class StaleNodeAfterTheBarrier(TopologyCoordinator):
-    """After a barrier the coordinator took its guard again, but went on with the node as it had read it
-    before: it moved the topology on for a node that was being rolled back.
-    """
-
-    def _looks_again(self, c: Term[Coordinator]) -> None:
-        """What was read before the barrier is taken for the truth."""
-
-
-@known_bug(
-    "001-12",
-    "design document 001, Tablet migration: a stage is advanced when its invariants hold",
-    breaks=TopologyCoordinator.stages_are_left_when_they_are_done,
-    budgets={
-        TopologyCoordinator.requests: 0,
-        TopologyCoordinator.failures: 0,
-        TopologyCoordinator.migrations: 2,
-    },
-)
-class NobodyChecksTheTerm(TopologyCoordinator):
-    """A coordinator whose term is over could take a guard, and took a stage of the next migration for the one that it
-    had done.
-    """
-
-    def _is_in_its_term(self, c: Term[Coordinator]) -> Bool:
-        return (self.leader == c) | (self.leader != c)
-
-
-@known_bug(
-    "001-13",
-    "design document 001, Topology states: the coordinator reads, decides and commits",
-    breaks=(
-        TopologyCoordinator.tablets_move_in_their_track,
-        TopologyCoordinator.dropped_tables_have_no_transitions,
-    ),
-    budgets={TopologyCoordinator.requests: 0, TopologyCoordinator.failures: 0},
-)
-class CommitsLeaveGuardsAlone(TopologyCoordinator):
-    """A commit overwrote what others had committed since its guard was taken: the stage of a table that was dropped."""
-
-    def _outdate_guards(self) -> None:
-        """Whoever has a guard may commit."""
-
-
-@known_bug(
-    "P13",
-    "scylladb #27958",
-    breaks=TopologyCoordinator.work_is_noticed,
-    budgets={
-        TopologyCoordinator.migrations: 0,
-        TopologyCoordinator.drops: 0,
-        TopologyCoordinator.failures: 0,
-        TopologyCoordinator.failovers: 0,
-    },
-)
-class EventBetweenLookAndWait(TopologyCoordinator):
-    """A request came after the coordinator had looked for work and before it waited for the event, which
-    had fired by then: it slept over the request.
-    """
-
-    def _nothing_happened(self, c: Term[Coordinator]) -> None:
-        """It was not looked at again."""
-
-
-@known_bug(
-    "P05",
-    "scylladb #22613",
-    breaks=(
-        TopologySessions.only_the_owner_replaces_the_session,
-        TopologySessions.streams_find_their_session,
-    ),
-    budgets={TopologySessions.failures: 0},
-)
-class TruncateOpensItsSessionWhenItIsQueued(TopologySessions):
-    """TRUNCATE set the session of the topology when it was queued: the decommission that streamed lost its
-    own, and its streams were told "Session not found".
-    """
-
-    def _queue(self, s: Term[Session]) -> None:
-        self.session = s
-
-
-@known_bug(
-    "P12",
-    "scylladb SCYLLADB-1805",
-    breaks=TopologySessions.every_request_ends,
-    budgets={TopologySessions.truncations: 0},
-)
-class ClosedSessionIsHeldForEver(TopologySessions):
-    """The node that drove a repair restarted before anybody saw it down; at the other nodes its work held
-    the guard of a session that was closed since, and the barrier waited for it for ever.
-    """
-
-    def _aborts(self, n: Term[Node]) -> None:
-        require(self.driven.has(n), "its driver gives it up")
-
-
-@known_bug(
-    "P08",
-    "scylladb #18678",
-    breaks=TopologyAnnounced.done_means_normal_everywhere,
-    budgets={
-        TopologyAnnounced.operations: 1,
-        TopologyAnnounced.writes: 0,
-        TopologyAnnounced.reads: 0,
-    },
-)
-class DoneWhenCommitted(TopologyAnnounced):
-    """The transition state is removed with no barrier after it, in the design document and in every release:
-    the client is told that the bootstrap is done while other nodes take the node for one that joins.
-    """
-
-    def _all_have_learned(self) -> None:
-        """The commit was all that was waited for."""
+from stagewright.spec import Bool, SetOf, Term, action, choose, every, require, some
+from stagewright.spec.declarations.budgets import BudgetName
+from stagewright.spec.known_bugs import known_bug, known_bugs_in
+
+LEARNS = 'design document 001: "After the entire cluster learns about it"'
+T = TransitionState
+WRITES: dict[BudgetName, int | None] = {TopologyCluster.reads: 0}
+READS: dict[BudgetName, int | None] = {TopologyCluster.writes: 0}
+NO_CLIENTS: dict[BudgetName, int | None] = {TopologyCluster.writes: 0, TopologyCluster.reads: 0}
+ISSUED = 'design document 001: "when a request is issued to a node the entry is added to the map"'
+
+
+# -- what goes wrong -------------------------------------------------------------------------------
 
 
 @known_bug(
@@ -390,6 +49,128 @@ class RestartedNodesServeAtOnce(TopologyCluster):
         """The node comes back, as it went."""
         self.topology.restart(n)
         require(self.topology.members.has(n), "the node is in group0")
+
+
+@known_bug(
+    "001-35",
+    'design document 001: writes go to both, and "after the entire cluster learns about it, streaming starts"',
+    breaks=TopologyCluster.streaming_begins_when_writes_go_to_both,
+    budgets=WRITES,
+)
+class NewOwnersAreStreamedFirst(TopologyCluster):
+    """A new owner got no writes until it had streamed the range, for which writes had to wait."""
+
+    def _begin(self, n: Term[Node], targets: SetOf[Node]) -> None:
+        super()._begin(n, targets - self._without_rows())
+
+    def _without_rows(self) -> SetOf[Node]:
+        waits = self.topology.transition_state == T.write_both_read_old
+        waits = waits & ~self.copied & ~self.topology.streamed
+        return choose(waits, self.next - self.owners, frozenset())
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def stream(self, source: Term[Node], target: Term[Node]) -> None:
+        """The new owner receives the range when no write is on its way."""
+        super().stream(source, target)
+        require(~self.request.write, "no write is on its way")
+
+
+@known_bug(
+    "001-36",
+    'design document 001: "no reads that started before this point exist"',
+    breaks=TopologyCluster.no_read_outlives_the_old_ring,
+    budgets=READS,
+)
+class ReadsStillAskOldOwners(TopologyCluster):
+    """Old owners had every write as long as writes went to both rings, and were read as long, too."""
+
+    @action(by=CLIENT, spends=TopologyCluster.reads)
+    def begin_read(self, n: Term[Node]) -> None:
+        """A client reads one of the owners, new or old."""
+        view = self.view[n]
+        self._begin(n, view.reads | (view.writes & self.owners))
+        self.request.value = self.acknowledged
+
+
+@known_bug(
+    "001-37",
+    'design document 001: a normal node "serves the slice of the ring that belongs to it"',
+    breaks=TopologyCluster.owners_are_in_the_ring,
+    budgets=NO_CLIENTS,
+)
+class WhoLeftIsAnOwner(TopologyCluster):
+    """The heir became an owner of the range beside the node that left, and not in its place."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def leave_token_ring(self, n: Term[Node]) -> None:
+        """The heir owns the range, too."""
+        self.topology.leave_token_ring(n)
+        self.owners = self.owners | self.next
+        self.next = frozenset()
+
+
+@known_bug(
+    "001-38",
+    'design document 001: new replicas "contain all the writes which reached the matching leaving" ones',
+    breaks=TopologyCluster.new_owners_are_complete,
+    budgets=NO_CLIENTS,
+)
+class StreamsEndInTheBackground(TopologyCluster):
+    """Streams went on while reads used the new ring already; the operation ended when they had, too."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def stream(self, source: Term[Node], target: Term[Node]) -> None:
+        """The new owner receives the range as long as writes go to both rings."""
+        topology = self.topology
+        both = topology.transition_state.any_of(T.write_both_read_old, T.write_both_read_new)
+        require(both & (topology.barrier == Barrier.passed), "writes go to both rings")
+        require(self.owners.has(source), "the source is an owner")
+        require(~topology.down.has(source), "the source is alive")
+        require(self.next.has(target) & ~self.owners.has(target), "the target is a new owner")
+        require(~topology.down.has(target), "the target is up")
+        newer = self.data[target] < self.data[source]
+        self.data[target] = choose(newer, self.data[source], self.data[target])
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def stream_ranges(self) -> None:
+        """Every node that streams answers that it has begun."""
+        self.topology.stream_ranges()
+
+    def _adopt(self) -> None:
+        require(every(self.data[n] > 0 for n in self.next), "the new owners have rows")
+        super()._adopt()
+
+
+@known_bug(
+    "001-39",
+    'design document 001: writes "will reach CL in both old and new replica sets"',
+    breaks=TopologyCluster.owners_store_what_was_acknowledged,
+    budgets=WRITES,
+)
+class WritesMoveWithReads(TopologyCluster):
+    """When reads moved to the new ring, so did writes: the old owners, which may still be read, missed them."""
+
+    def _ring(self, column: Callable[[TransitionState], Ring]) -> SetOf[Node]:
+        moved = self.topology.transition_state == T.write_both_read_new
+        return choose(moved, self.next, super()._ring(column))
+
+
+@known_bug(
+    "001-40",
+    'design document 001: the new replica set "will reflect all successful writes"',
+    breaks=TopologyCluster.nodes_keep_what_is_newest,
+    budgets=WRITES,
+)
+class TimedOutWritesAreTakenBack(TopologyCluster):
+    """A coordinator had the replicas forget a write that timed out; clients may have read it by then."""
+
+    @action(by=NETWORK, fair=WEAK)
+    def time_out(self) -> None:
+        """The replicas that have stored the write go back to what was acknowledged."""
+        super().time_out()
+        for r in Node:
+            stored = self.request.write & self.request.reached.has(r)
+            self.data[r] = choose(stored, self.acknowledged, self.data[r])
 
 
 @known_bug(
@@ -417,5 +198,225 @@ class CleanupWaitsForVersionsAlone(TopologyCluster):
         self.topology.fence_before_cleanup()
 
 
+@known_bug(
+    "001-311",
+    'design document 001: "Writes are going to both new and old replicas"',
+    breaks=TopologyCluster.a_write_to_both_rings_succeeds,
+    budgets=WRITES,
+)
+class AnswersOfNewReplicasAreNotCounted(TopologyCluster):
+    """A coordinator waited for all to whom it had sent a write, and took answers of old replicas only: while a node joined
+    every write timed out.
+    """
+
+    @action(fair=WEAK)
+    def store_write(self, r: Term[Node]) -> None:
+        """Replica `r` stores the write; its answer counts if it is an old one."""
+        request = self.request
+        require(request.write & request.targets.has(r), "it is sent to the replica")
+        require(~self.topology.down.has(r), "replica is up")
+        self._not_fenced(r)
+        self.data[r] = request.value
+        request.reached.put(r, self.owners.has(r))
+
+
+@known_bug(
+    "001-312",
+    'design document 001: "make sure that no reads that started before this point exist in the system"',
+    breaks=TopologyCluster.only_what_goes_on_is_given_up,
+)
+class WhoGaveUpOnceIsNotWaitedFor(TopologyCluster):
+    """The mark of a request that its client had given up stayed with the coordinator: no barrier waited for the next one."""
+
+    def _forget(self) -> None:
+        request = self.request
+        request.coordinator = None
+        request.write = False
+        request.version = 0
+        request.targets = frozenset()
+        request.reached = frozenset()
+        request.value = 0
+
+
+@known_bug(
+    "001-313",
+    "design document 001: replacing, another dead node's data is streamed to the node",
+    breaks=TopologyCluster.who_replaces_owns_what_the_replaced_did,
+    sizes={Node: 3},
+    budgets={**NO_CLIENTS, TopologyCluster.crashes: 1, TopologyControl.faults: 0},
+)
+class OtherOwnersAreEnough(TopologyCluster):
+    """The node that replaced another got none of its ranges as long as they had other owners."""
+
+    def _replaces(self, n: Term[Node]) -> None:
+        dead = self.topology.replaced_id[n]
+        others = some(self.owners.has(m) & (dead != m) for m in Node)
+        for m in Node:
+            self.next.put(m, (self.owners.has(m) & (dead != m)) | ((m == n) & ~others))
+
+
+# -- who is refused, or waits ----------------------------------------------------------------------
+
+
+@known_bug(
+    "001-17",
+    "design document 001: writes are going to both new and old replicas",
+    breaks=TopologyCluster.clients_write_while_the_ring_changes,
+)
+class WritesWaitForTheRing(TopologyCluster):
+    """No client may write while a node joins or leaves, once new replicas are read."""
+
+    @action(by=CLIENT, spends=TopologyCluster.writes)
+    def begin_write(self, n: Term[Node]) -> None:
+        """A client writes to a ring in which old replicas are read."""
+        super().begin_write(n)
+        moved = self.topology.transition_state == TransitionState.write_both_read_new
+        require(~moved, "reads have not moved")
+
+
+@known_bug(
+    "001-18",
+    "design document 001: reads are using old replicas, then new replicas",
+    breaks=TopologyCluster.clients_read_while_the_ring_changes,
+)
+class ReadsWaitForTheRing(TopologyCluster):
+    """No client may read while a node joins or leaves."""
+
+    @action(by=CLIENT, spends=TopologyCluster.reads)
+    def begin_read(self, n: Term[Node]) -> None:
+        """A client reads from a ring that stays as it is."""
+        super().begin_read(n)
+        require(self.topology.is_at_rest(), "the topology is at rest")
+
+
+@known_bug(
+    "001-82",
+    'design document 001: "Writes are going to both new and old replicas"',
+    breaks=TopologyCluster.writes_are_stored_while_the_ring_changes,
+    budgets=WRITES,
+)
+class WhoJoinsTakesNoWrites(TopologyCluster):
+    """A node that bootstraps took no writes before it had streamed: each that came meanwhile timed out."""
+
+    @action(fair=WEAK)
+    def store_write(self, r: Term[Node]) -> None:
+        """Replica `r` stores the write, unless it bootstraps."""
+        super().store_write(r)
+        joins = self.topology.node_state[r] == NodeState.bootstrapping
+        require(~joins, "the replica does not bootstrap")
+
+
+@known_bug(
+    "001-83",
+    "design document 001, stage 3: writes are executed on behalf of successful requests",
+    breaks=TopologyCluster.writes_succeed_while_the_ring_changes,
+    budgets=WRITES,
+)
+class WritesAreAcknowledgedWhenTheRingRests(TopologyCluster):
+    """A write of the time at which reads move was acknowledged when the ring had changed: most had timed out."""
+
+    @action(fair=WEAK)
+    def acknowledge_write(self) -> None:
+        """All replicas have answered, and reads are not about to leave the old ones."""
+        super().acknowledge_write()
+        moved = self.topology.transition_state == T.write_both_read_new
+        require(~moved, "reads have not moved")
+
+
+@known_bug(
+    "001-84",
+    'design document 001: "reads are using old replicas", then "new replicas"',
+    breaks=TopologyCluster.reads_succeed_while_the_ring_changes,
+    budgets=READS,
+)
+class OldOwnersAnswerNoReads(TopologyCluster):
+    """Owners that hand a range over answered no reads while they streamed it."""
+
+    @action(fair=WEAK)
+    def answer_read(self, r: Term[Node]) -> None:
+        """Replica `r` answers the read, unless ranges are streamed."""
+        super().answer_read(r)
+        streams = self.topology.transition_state == T.write_both_read_old
+        require(~streams, "nothing is streamed")
+
+
+@known_bug(
+    "001-106",
+    ISSUED,
+    breaks="topology.requests_are_issued_at_any_time",
+    budgets=READS,
+)
+class LeavingWaitsForRequests(TopologyCluster):
+    """A decommission is refused while a client's request is on its way."""
+
+    @action(by=OPERATOR, spends=TopologyCluster.operations)
+    def ask_to_leave(self, n: Term[Node]) -> None:
+        """A node is decommissioned, and serves nobody."""
+        super().ask_to_leave(n)
+        require(self.request.coordinator.is_none(), "no request is on its way")
+
+
+@known_bug(
+    "001-107",
+    ISSUED,
+    breaks=TopologyCluster.dead_nodes_are_removed_while_clients_wait,
+    budgets={**READS, TopologyCluster.crashes: 1, TopologyControl.faults: 0},
+)
+class RemovingWaitsForRequests(TopologyCluster):
+    """A dead node is not removed while a client's request is on its way, which the node may never answer."""
+
+    @action(by=OPERATOR, spends=TopologyCluster.operations)
+    def ask_to_remove(self, n: Term[Node]) -> None:
+        """A dead node is removed, if nobody waits for it."""
+        super().ask_to_remove(n)
+        require(self.request.coordinator.is_none(), "no request is on its way")
+
+
+@known_bug(
+    "001-108",
+    ISSUED,
+    breaks=TopologyCluster.dead_nodes_are_replaced_while_clients_wait,
+    sizes={Node: 3},
+    budgets={**READS, TopologyCluster.crashes: 1, TopologyControl.faults: 0},
+)
+class ReplacingWaitsForRequests(TopologyCluster):
+    """A dead node is not replaced while a client's request is on its way, which the node may never answer."""
+
+    @action(by=NODE, spends=TopologyCluster.operations)
+    def ask_to_replace(self, n: Term[Node], dead: Term[Node]) -> None:
+        """A node asks to join in the place of a dead one, if nobody waits for that."""
+        super().ask_to_replace(n, dead)
+        require(self.request.coordinator.is_none(), "no request is on its way")
+
+
+@known_bug(
+    "001-173",
+    LEARNS,
+    breaks=TopologyCluster.barriers_wait_for_nothing_else,
+    budgets={TopologyCluster.writes: 0},
+)
+class BarriersWaitForWhatIsGivenUp(TopologyCluster):
+    """A barrier waited also for requests whose clients had been told that they timed out."""
+
+    def _has_drained(self, n: Term[Node]) -> Bool:
+        older = self.request.version < self.topology.version
+        return super()._has_drained(n) & ~((self.request.coordinator == n) & older)
+
+
+@known_bug(
+    "001-175",
+    'design document 001: "When a request is issued to a node the entry is added to the map"',
+    breaks=(
+        TopologyCluster.dead_nodes_are_removed_while_clients_wait,
+        TopologyCluster.dead_nodes_are_replaced_while_clients_wait,
+    ),
+    budgets={TopologyCluster.writes: 0, TopologyCluster.reads: 0, TopologyCluster.crashes: 1},
+)
+class NoOwnerIsGivenUp(TopologyCluster):
+    """A dead node that owned the range could not be removed, or replaced, although another one had its rows as well."""
+
+    def _is_stored_without(self, n: Term[Node]) -> Bool:
+        return ~self.owners.has(n)
+
+
 BUGS = known_bugs_in(globals())
-NOT_FOUND: tuple[NotFound, ...] = ()

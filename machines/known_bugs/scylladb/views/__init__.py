@@ -1,1 +1,1 @@
-"""Known bugs of view building."""
+"""Known bugs of the machines in `machines/scylladb/views/`, a file each."""

@@ -1,100 +1,64 @@
-"""Mistakes about staging sstables, and tasks of tablets that split and merge, which design document 000 rules out."""
+"""Mistakes put back into `ViewStaging`: a property breaks with each."""
 
 from __future__ import annotations
 
-from stagewright.machines.scylladb.views.view_coordinator import ViewStatus
-from stagewright.machines.scylladb.views.view_destinations import (
-    Migration,
-    Place as At,
-    Replica,
-    Sstable as Row,
-    View,
-    ViewDestinations,
-    Views,
+from stagewright.machines.scylladb.views.view_staging import (
+    WEAK,
+    Place,
+    Sstable,
+    Standing,
+    ViewStaging,
 )
-from stagewright.machines.scylladb.views.view_resize import (
-    Becomes,
-    Id,
-    Slot,
-    Type,
-    ViewResize,
-)
-from stagewright.machines.scylladb.views.view_staging import Sstable, Standing, ViewStaging
 from stagewright.machines.scylladb.views.view_task import COORDINATOR, TOPOLOGY, WORKER, Work
-from stagewright.spec import (
-    Bool,
-    Fairness,
-    Number,
-    Term,
-    action,
-    choose,
-    require,
-    some,
-)
+from stagewright.spec import FlagVar, Term, action, choose, fault_budget, flag, require
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
-WEAK = Fairness.WEAK
+ABORTED = "design document 000, Tablet operations: it waits for no task that is aborted"
 REGISTERED = (
     "design document 000: process_staging tasks are created when a staging sstable was registered"
 )
+REMEMBERED = "design document 000: each view building worker keeps track of finished tasks locally"
+OBSERVED = (
+    "design document 000: the worker observes the group0 state to notice when tasks are aborted"
+)
+
+
+# -- what goes wrong -------------------------------------------------------------------------------
 
 
 @known_bug(
-    "000-44",
-    "design document 000: a task is associated with a tablet id",
-    breaks=ViewResize.tasks_are_of_tablets,
-    budgets={ViewResize.resizes: 1},
+    "000-14",
+    "design document 000, View building task",
+    breaks=(
+        ViewStaging.staging_sstables_are_known,
+        ViewStaging.staging_sstables_are_processed,
+    ),
+    sizes={Sstable: 1},
+    budgets={ViewStaging.moves: 1, ViewStaging.restarts: 0},
 )
-class AMergeLeavesTheOldTasks(ViewResize):
-    """A merge stored the process_staging tasks of the new tablets, and did not delete those of the old ones: some were of
-    no tablet, and stayed until their view was built.
+class TasksAreStoredBeforeTheirSstablesAreHeld(ViewStaging):
+    """The registrator takes sstables off its queue when their task is stored, and holds them for the task a step
+    later: a batch that begins in between finds none, its task is removed, and they wait for ever.
     """
 
-    def _is_to_process(self, new: Number, becomes: Becomes) -> Bool:
-        return super()._is_to_process(new, becomes) | self.staging[new]
+    stored: FlagVar = flag()
 
-    def _start(self, t: Number, kind: Type) -> None:
-        super()._start(t, kind)
-        require(self._is_tablet(t), "there is such a tablet")
+    @action(by=WORKER, fair=WEAK)
+    def register(self) -> None:
+        require(~self.registering.is_empty() & ~self.stored, "a command is under way")
+        self.waiting = choose(self._needs_no_task(), self.waiting, self._one_more())
+        self.to_register = self.to_register - self.registering
+        self.stored = True
 
-    @action(by=COORDINATOR, fair=WEAK)
-    def mark_view_built(self) -> None:
-        """No tablet has a task."""
-        left = some(self.building[self.id[s]] | self.staging[self.id[s]] for s in Slot)
-        require(~left, "no tablet has a task")
-        require(self.batch == Work.none, "none is executed")
-        require(~self.built, "not built yet")
-        self.built = True
-
-
-@known_bug(
-    "000-45",
-    "design document 000: it can execute only one batch per shard",
-    breaks=ViewResize.one_batch_on_the_shard,
-    budgets={ViewResize.staging_sstables: 0},
-)
-class ACallEndsTheBatch(ViewResize):
-    """A call for another tablet made the worker give up the batch that it executed, and begin that one."""
-
-    def _is_idle(self) -> None:
-        require(self.batch != Work.done, "the last batch has been answered")
-        self.stale = False
-
-
-@known_bug(
-    "000-46",
-    "design document 000: the group0 state stores tasks that haven't been completed yet",
-    breaks=ViewResize.missing_ranges_have_a_task,
-    budgets={ViewResize.resizes: 0, ViewResize.staging_sstables: 0},
-)
-class TasksAreRemovedWhenTheyBegin(ViewResize):
-    """The row of a task was deleted when its batch began: no resize that came then knew that there was anything to do."""
-
-    @action(by=COORDINATOR, fair=WEAK)
-    def start_building(self, t: Id) -> None:
-        """The shard gets the task to build the view from a tablet, and group0 stores it no longer."""
-        super().start_building(t)
-        self.building[t] = False
+    @action(by=WORKER, fair=WEAK)
+    def hold(self) -> None:
+        """What was to be registered waits for the batch."""
+        require(self.stored, "the task is stored")
+        for s in Sstable:
+            there = self.registering.has(s) & (self.place[s] == Place.staging)
+            self.staging.put(s, self.staging.has(s) | there)
+        self.registering = frozenset()
+        self.stored = False
 
 
 @known_bug(
@@ -124,42 +88,134 @@ class SstablesWaitBeforeTheirTaskIsStored(ViewStaging):
         self.registering = frozenset()
 
 
-@known_bug(
-    "000-48",
-    'design document 000: process_staging is to "generate view updates and move to base directory"',
-    breaks=ViewDestinations.processed_sstables_are_in_the_views,
-)
-class OnlyScannedViewsAreUpdated(ViewDestinations):
-    """A process_staging task updated the views whose range had been built: for the others, it was said, that will find
-    the sstable in the base directory.
+@known_bug("000-118", OBSERVED, breaks=ViewStaging.workers_notice_aborts)
+class AbortedStagingTasksAreExecuted(ViewStaging):
+    """A batch of staging sstables was executed to its end when its tasks were aborted: the node generated view updates from
+    what it was about to remove.
     """
 
-    def _process(self, r: Term[Replica], s: Term[Row]) -> None:
-        self.place[r][s] = At.base
-        paired = (r == Replica.leaving) | (self.migration == Migration.over)
-        for v in View:
-            self.view[v].put(s, self.view[v].has(s) | (paired & self.scanned.has(v)))
+    @action(by=WORKER, fair=WEAK)
+    def observe_abort(self) -> None:
+        """The worker sees that the batch's tasks are gone."""
+        super().observe_abort()
+        require(~self.aborted, "its tasks are gone")
 
 
 @known_bug(
-    "001-54",
-    "design document 001: the new replica set will reflect all successful writes",
-    breaks=ViewDestinations.nothing_is_lost_by_a_migration,
-    sizes={View: 1},
+    "000-210",
+    REMEMBERED,
+    breaks=ViewStaging.completed_tasks_are_not_executed_again,
 )
-class StagingStaysBehind(ViewDestinations):
-    """A migration streamed no sstable that waited for a task: they stayed behind, and were removed with their replica,
-    though the tasks for them went along.
+class NewLeadersHaveStagingProcessedAgain(ViewStaging):
+    """A new coordinator did not know that the tasks of a batch were done, and its worker did not say so: they were executed
+    again, for nothing.
     """
 
-    @action(by=TOPOLOGY, fair=WEAK)
-    def stream(self, s: Term[Row]) -> None:
-        """The pending replica gets a copy of an sstable without a task."""
-        super().stream(s)
-        require(self.place[Replica.leaving][s] != At.with_task, "it waits for no task")
+    leader_changes = fault_budget(1, doc="changes of the view building coordinator")
 
-    def _is_streamed(self, s: Term[Row]) -> Bool:
-        return super()._is_streamed(s) | (self.place[Replica.leaving][s] == At.with_task)
+    @action(by=COORDINATOR, spends=leader_changes)
+    def change_leader(self) -> None:
+        """The tasks of a batch that is done wait to be executed."""
+        require(self.batch == Work.done, "a batch is done")
+        self.batch = Work.none
+        self.waiting = choose(self.started, self._one_more(), self.waiting)
+        self.started = False
+
+
+@known_bug(
+    "000-214",
+    "design document 000, Staging sstables: create view building tasks for this sstable",
+    breaks=(ViewStaging.staging_sstables_are_known, ViewStaging.staging_sstables_are_processed),
+    budgets={ViewStaging.restarts: 2},
+)
+class StagingIsDiscoveredOnce(ViewStaging):
+    """What a restart had left in the staging directory was looked for once, as it was when a node was upgraded."""
+
+    upgraded: FlagVar = flag()
+
+    @action(by=WORKER, fair=WEAK)
+    def discover(self) -> None:
+        """The worker looks for staging sstables if it has never done so."""
+        require(~self.discovered, "not discovered yet")
+        self._is_loaded()
+        for s in Sstable:
+            found = ~self.upgraded & (self.place[s] == Place.staging)
+            self.to_register.put(s, found)
+        self.upgraded = True
+        self.discovered = True
+
+
+@known_bug(
+    "000-235",
+    "design document 000, In case of failure, new copies of aborted tasks are created during rollback",
+    breaks=(
+        ViewStaging.tasks_are_finished_or_deleted,
+        ViewStaging.registered_sstables_have_a_task,
+    ),
+    budgets={ViewStaging.moves: 3, ViewStaging.restarts: 0},
+)
+class TasksAreRolledBackOnce(ViewStaging):
+    """A tablet whose migration had failed before got no copy of its tasks when another one failed."""
+
+    rolled_back: FlagVar = flag()
+
+    @ViewStaging.standing.step(Standing.leaving, Standing.replica, by=TOPOLOGY)
+    def give_up_leaving(self) -> None:
+        """The first time the migration is undone, tasks with new ids take the places of the aborted ones."""
+        again = self.aborted & ~self.rolled_back
+        self.waiting = choose(again, self._one_more(), self.waiting)
+        self.aborted = False
+        self.rolled_back = True
+
+
+@known_bug(
+    "V01",
+    "scylladb #19149",
+    breaks=ViewStaging.processed_sstables_are_in_the_view,
+    budgets={ViewStaging.moves: 1, ViewStaging.restarts: 0},
+)
+class StagingIsProcessedInTransition(ViewStaging):
+    """A pending replica processes a staging sstable as it comes, before it is paired with a view replica:
+    its view updates are dropped silently, and the sstable leaves the staging directory.
+    """
+
+    def _is_at_rest(self) -> None:
+        """Nobody asks."""
+
+
+@known_bug(
+    "V06",
+    "SCYLLADB-2312",
+    breaks=ViewStaging.no_reference_to_removed_sstables,
+    sizes={Sstable: 1},
+    budgets={ViewStaging.restarts: 0},
+)
+class CleanupForgetsOneQueue(ViewStaging):
+    """The cleanup of a tablet purges the staging sstables that have a task, not those that are queued: the
+    registrator creates a task for an sstable which is gone, and that is tried again for ever.
+    """
+
+    def _forget_unregistered(self) -> None:
+        """The queue is left as it is."""
+
+
+@known_bug(
+    "V16",
+    "scylladb #27956",
+    breaks=(ViewStaging.staging_sstables_are_known, ViewStaging.staging_sstables_are_processed),
+    sizes={Sstable: 1},
+    budgets={ViewStaging.moves: 1},
+)
+class DiscoveryBeforeLoading(ViewStaging):
+    """After a restart the worker looks for staging sstables before the tables' sstables are loaded: it
+    finds none, and does not look again.
+    """
+
+    def _is_loaded(self) -> None:
+        """Nobody asks."""
+
+
+# -- who is refused, or waits ----------------------------------------------------------------------
 
 
 @known_bug(
@@ -195,32 +251,164 @@ class StagedTabletsStay(ViewStaging):
 
 
 @known_bug(
-    "000-59",
-    "design document 000: Is any view started but not finished yet?",
-    breaks=ViewDestinations.sstables_have_a_task_while_a_view_is_built,
+    "000-82",
+    "design document 000: process_staging tasks are created when a staging sstable was registered",
+    breaks=ViewStaging.sstables_are_registered_at_any_time,
 )
-class BuiltViewsAreAskedForFirst(ViewDestinations):
-    """The decision took a table with a built view for built, whatever became of its other views."""
+class PendingReplicasRegisterNothing(ViewStaging):
+    """What was streamed to a pending replica was registered when the tablet had arrived: no task stood for it meanwhile."""
 
-    def how_far(self) -> Term[Views]:
-        """Are all views built? Is any? Else some are started, or none."""
-        some_built = some(self.status[v] == ViewStatus.success for v in View)
-        return choose(some_built, Views.built, super().how_far())
+    @action(by=WORKER, fair=WEAK)
+    def begin_registering(self) -> None:
+        """The registrator takes what there is to register of a tablet at rest."""
+        self._is_at_rest()
+        super().begin_registering()
 
 
 @known_bug(
-    "000-60",
-    "design document 000, Tablet operations: the coordinator needs to react to them",
-    breaks=ViewDestinations.tablets_move_at_any_time,
+    "000-120",
+    "design document 000, Tablet operations: the tasks are aborted at the start of the operation",
+    breaks=ViewStaging.tablets_leave_at_any_time,
 )
-class MigrationsWaitForStagedRows(ViewDestinations):
-    """A tablet is not moved while an sstable of it waits for a task."""
+class TabletsLeaveWhenAllIsRegistered(ViewStaging):
+    """A tablet was not moved while an sstable of it waited for its task to be stored."""
 
-    @ViewDestinations.migration.step(Migration.ahead, Migration.under_way, by=TOPOLOGY)
-    def start_migration(self) -> None:
-        """The tablet migrates, with no sstable in the staging directory."""
-        waits = some(self.place[r][s] == At.with_task for r in Replica for s in Row)
-        require(~waits, "no sstable waits")
+    @ViewStaging.standing.step(
+        Standing.replica, Standing.leaving, by=TOPOLOGY, spends=ViewStaging.moves
+    )
+    def leave(self) -> None:
+        """The tablet migrates away when nothing waits to be registered."""
+        require(self.to_register.is_empty(), "nothing is to be registered")
+        self.aborted = self.started | (self.waiting > 0)
+        self.started = False
+        self.waiting = 0
+
+
+@known_bug(
+    "000-124",
+    "design document 000: in case of failure, new copies are created during rollback",
+    breaks=ViewStaging.operations_are_rolled_back_at_any_time,
+)
+class TabletsComeBackWhenTheirBatchHasEnded(ViewStaging):
+    """A migration that had failed was undone when the batch of its aborted tasks was over."""
+
+    @ViewStaging.standing.step(Standing.leaving, Standing.replica, by=TOPOLOGY)
+    def give_up_leaving(self) -> None:
+        """The migration is undone at an idle worker."""
+        require(self.batch == Work.none, "no batch is executed")
+        self.waiting = choose(self.aborted, self._one_more(), self.waiting)
+        self.aborted = False
+
+
+@known_bug(
+    "000-125",
+    "design document 000: in case of failure, new copies are created during rollback",
+    breaks=ViewStaging.migrations_to_the_node_are_given_up_at_any_time,
+)
+class PendingReplicasAreKeptForTheirTasks(ViewStaging):
+    """A migration was not given up once a task was stored for what had been streamed: it had to succeed."""
+
+    @ViewStaging.standing.step(Standing.pending, Standing.absent, by=TOPOLOGY)
+    def give_up_coming(self) -> None:
+        """The migration is undone, before a task was stored."""
+        require(self.staging.is_empty(), "nothing is registered")
+        self._clean_up()
+
+
+@known_bug(
+    "000-126",
+    "design document 000: process_staging tasks are created when a staging sstable was registered",
+    breaks=ViewStaging.tasks_are_stored_at_any_time,
+)
+class CommandsWaitForTheTablet(ViewStaging):
+    """The command that stores a task was not applied while its tablet left: its sstable had no task to be aborted, and none
+    to come back.
+    """
+
+    @action(by=WORKER, fair=WEAK)
+    def register(self) -> None:
+        """The command is applied, of a tablet that does not leave."""
+        require(self.standing != Standing.leaving, "the tablet does not leave")
+        super().register()
+
+
+@known_bug("000-150", ABORTED, breaks=ViewStaging.tablets_come_at_any_time)
+class BusyWorkersGetNoTablet(ViewStaging):
+    """No tablet came to a node whose worker still executed a batch, for what had left."""
+
+    @ViewStaging.standing.step(
+        Standing.absent, Standing.pending, by=TOPOLOGY, spends=ViewStaging.moves
+    )
+    def come(self) -> None:
+        """The tablet migrates to this node, whose worker is idle."""
+        require(self.batch == Work.none, "no batch is executed")
+
+
+@known_bug("000-151", ABORTED, breaks=ViewStaging.tablets_arrive_at_any_time)
+class TabletsArriveWhenAllIsRegistered(ViewStaging):
+    """A migration did not end while an sstable that it had streamed waited for its task to be stored."""
+
+    @ViewStaging.standing.step(Standing.pending, Standing.replica, by=TOPOLOGY, fair=WEAK)
+    def arrive(self) -> None:
+        """The migration ends: all that was streamed is registered."""
+        require(self.to_register.is_empty(), "nothing is to be registered")
+
+
+@known_bug("000-152", ABORTED, breaks=ViewStaging.tablets_are_gone_at_any_time)
+class TabletsAreGoneWhenTheirBatchHasEnded(ViewStaging):
+    """A replica was cleaned up when the batch of its aborted tasks was over."""
+
+    @ViewStaging.standing.step(Standing.leaving, Standing.absent, by=TOPOLOGY, fair=WEAK)
+    def end_leaving(self) -> None:
+        """The replica, of which no batch is executed, is cleaned up."""
+        require(self.batch == Work.none, "no batch is executed")
+        self._clean_up()
+        self.aborted = False
+        self.waiting = 0
+
+
+@known_bug(
+    "000-153",
+    "design document 000: a task is stored in group0 state to be processed in the future",
+    breaks=ViewStaging.batches_wait_for_no_registration,
+)
+class BatchesWaitForTheQueue(ViewStaging):
+    """A batch began when nothing was left to be registered: while a repair went on none did."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def start_batch(self) -> None:
+        """The coordinator has the waiting tasks executed when all that is staged has one."""
+        require(self.to_register.is_empty(), "nothing is to be registered")
+        super().start_batch()
+
+
+@known_bug(
+    "000-236",
+    "design document 000: a staging sstable was registered to view_building_worker",
+    breaks=(
+        ViewStaging.sstables_are_registered_at_any_time,
+        ViewStaging.staging_sstables_are_processed,
+    ),
+    budgets={ViewStaging.moves: 3, ViewStaging.restarts: 0},
+)
+class TabletsThatComeBackAreNotRegistered(ViewStaging):
+    """The registrator kept in mind which tablets had left, and passed over what was staged of one that came back."""
+
+    left: FlagVar = flag()
+
+    @ViewStaging.standing.step(Standing.leaving, Standing.absent, by=TOPOLOGY, fair=WEAK)
+    def end_leaving(self) -> None:
+        """The replica is cleaned up, and its tablet has left."""
+        self._clean_up()
+        self.aborted = False
+        self.waiting = 0
+        self.left = True
+
+    @action(by=WORKER, fair=WEAK)
+    def begin_registering(self) -> None:
+        """The registrator takes what there is of tablets that have not left."""
+        require(~self.left, "the tablet has not left")
+        super().begin_registering()
 
 
 BUGS = known_bugs_in(globals())

@@ -1,1 +1,1 @@
-"""Known bugs of index backfill: its jobs, what they record, their steps and the scans of tablets."""
+"""Known bugs of the machines in `machines/yugabytedb/backfill/`, a file each."""

@@ -18,7 +18,7 @@ from stagewright.machines.couchbase.partitions.partition_rebalance import Partit
 from stagewright.machines.couchbase.partitions.partition_replicas import PartitionReplicas
 from stagewright.machines.couchbase.partitions.partition_rollback import PartitionRollback
 from stagewright.machines.couchbase.partitions.partition_states import PartitionStates
-from stagewright.machines.known_bugs.couchbase.partition_lists import (
+from stagewright.machines.known_bugs.couchbase.partitions.partition_lists import (
     PartitionRequests,
     PartitionVersions,
 )

@@ -1,0 +1,1 @@
+"""Known bugs of the machines in `machines/couchbase/partitions/`, a file each."""

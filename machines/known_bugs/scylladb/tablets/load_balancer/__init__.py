@@ -1,0 +1,1 @@
+"""Mistakes put back into the machine of `scylladb/tablets/load_balancer.py`, by what breaks."""

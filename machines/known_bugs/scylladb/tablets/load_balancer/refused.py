@@ -1,0 +1,137 @@
+"""Mistakes put back into `LoadBalancer`: who is refused, or waits."""
+
+from __future__ import annotations
+
+from stagewright.machines.scylladb.tablets import load_balancer
+from stagewright.machines.scylladb.tablets.load_balancer import (
+    BALANCER,
+    COORDINATOR,
+    OPERATOR,
+    WEAK,
+    LoadBalancer,
+    Node,
+    Shard,
+    Tablet,
+)
+from stagewright.machines.scylladb.tablets.tablet_stages import Stage
+from stagewright.spec import Bool, Term, action, count, every, require, some
+from stagewright.spec.known_bugs import known_bug, known_bugs_in
+
+INDEPENDENTLY = 'design document 001: "Tablets are migrated in parallel and independently"'
+
+
+@known_bug(
+    "001-152",
+    "design document 001: node operations have to wait for the tablet migration track to finish",
+    breaks=LoadBalancer.topology_changes_are_requested_while_tablets_move,
+    sizes={Tablet: 2},
+)
+class RequestsAreRefusedInTheTrack(LoadBalancer):
+    """A topology change that was asked for while tablets migrate was refused, and did not wait: as the balancer goes on as
+    long as it finds something, an operator could ask in vain for hours.
+    """
+
+    @action(by=OPERATOR, spends=LoadBalancer.disturbances)
+    def request_topology_change(self) -> None:
+        """A topology change is requested: no tablet may migrate."""
+        super().request_topology_change()
+        require(every(self.stage[t] == Stage.none for t in Tablet), "no tablet is in transition")
+
+
+@known_bug(
+    "001-153",
+    'design document 001: "Tablets are migrated in parallel and independently"',
+    breaks=LoadBalancer.nodes_are_drained_while_tablets_move,
+    sizes={Tablet: 2},
+)
+class DrainingWaitsForMigrations(LoadBalancer):
+    """A node could be drained only when no tablet was in transition, on whichever node."""
+
+    @action(by=OPERATOR, spends=LoadBalancer.disturbances)
+    def drain(self, n: Term[Node]) -> None:
+        """A node is to leave, when all migrations have ended."""
+        super().drain(n)
+        require(every(self.stage[t] == Stage.none for t in Tablet), "no tablet is in transition")
+
+
+@known_bug(
+    "001-250",
+    'design document 001: active migrations are treated "as if they were already completed"',
+    breaks=LoadBalancer.plans_count_what_is_on_its_way_as_done,
+    sizes={Tablet: 2},
+)
+class WhoComesCountsWhenItIsThere(LoadBalancer):
+    """A replica counted for the shard that it was coming to when it was there: the shard gave none away meanwhile."""
+
+    @action(by=BALANCER, fair=WEAK)
+    def plan_migration(self, t: Term[Tablet], leaving: Term[Shard], pending: Term[Shard]) -> None:
+        """A migration is planned from a shard that has more replicas, without those that still come."""
+        super().plan_migration(t, leaving, pending)
+        there = count(self._will_have(o, leaving) & (self.pending[o] != leaving) for o in Tablet)
+        more = self._load(pending) + 1 < there
+        require(self._drains(leaving) | more, "the shard has more replicas")
+
+
+@known_bug(
+    "001-383",
+    'design document 001: migrations are "to be started as soon as tablets finish streaming"',
+    breaks=(
+        LoadBalancer.plans_count_what_is_on_its_way_as_done,
+        LoadBalancer.the_cluster_is_saturated,
+    ),
+    sizes={load_balancer.Node: 3, load_balancer.Tablet: 2},
+    budgets={LoadBalancer.disturbances: 2},
+)
+class NodesAreEmptiedOneAfterTheOther(LoadBalancer):
+    """Of two nodes that were to leave, no tablet left the one before that of the other had got to its last stage."""
+
+    def _improves(self, leaving: Term[Shard], pending: Term[Shard]) -> Bool:
+        others = some(
+            some(
+                (self.leaving[t] == s) & (self.node[s] != self.node[leaving]) & self._drains(s)
+                for s in Shard
+            )
+            for t in load_balancer.Tablet
+        )
+        return super()._improves(leaving, pending) & ~(self._drains(leaving) & others)
+
+
+@known_bug(
+    "001-385",
+    INDEPENDENTLY,
+    breaks=LoadBalancer.migrations_end_independently,
+    sizes={Tablet: 2},
+    budgets={LoadBalancer.disturbances: 1},
+)
+class MigrationsEndTogether(LoadBalancer):
+    """The last stage edge was taken when nothing streamed any more: a tablet that had streamed waited for all that the
+    balancer went on to start.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_migration(self, t: Term[Tablet]) -> None:
+        """The pending replica takes the place of the leaving one, once nothing streams."""
+        quiet = every(self.stage[o] != Stage.streaming for o in Tablet)
+        require(quiet, "nothing streams")
+        super().finish_migration(t)
+
+
+@known_bug(
+    "001-386",
+    INDEPENDENTLY,
+    breaks=LoadBalancer.migrations_are_undone_while_others_go_on,
+    sizes={Tablet: 3},
+    budgets={LoadBalancer.disturbances: 1},
+)
+class WhatFailedWaitsForTheRest(LoadBalancer):
+    """A migration that had failed was undone to its end when it was the only one left: its shards counted it until then."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def revert_migration(self, t: Term[Tablet]) -> None:
+        """The replicas are what they were, if no other tablet moves."""
+        alone = every((o == t) | (self.stage[o] == Stage.none) for o in Tablet)
+        require(alone, "no other tablet is in transition")
+        super().revert_migration(t)
+
+
+BUGS = known_bugs_in(globals())

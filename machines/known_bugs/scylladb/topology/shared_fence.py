@@ -1,0 +1,162 @@
+"""Mistakes put back into `SharedFence`: a property breaks with each."""
+
+from __future__ import annotations
+
+from stagewright.machines.scylladb import cluster
+from stagewright.machines.scylladb.cluster import CLIENT, Node
+from stagewright.machines.scylladb.topology.shared_fence import (
+    COORDINATOR,
+    LAST_VERSION,
+    Kind,
+    SharedFence,
+    Stage,
+)
+from stagewright.spec import Bool, Fairness, Term, action, choose, every, number, require
+from stagewright.spec.known_bugs import known_bug, known_bugs_in
+
+SHARED = "design document 001: one infrastructure for fencing"
+SUCCESS = "design document 001, stage 3: writes are executed on behalf of successful requests"
+WEAK = Fairness.WEAK
+INDEPENDENTLY = 'design document 001: "Tablets are migrated in parallel and independently"'
+
+
+# -- what goes wrong -------------------------------------------------------------------------------
+
+
+@known_bug("001-302", SUCCESS, breaks=SharedFence.a_write_succeeds_while_its_replicas_change)
+class AnswersOfReplicasAreDropped(SharedFence):
+    """An answer counted only if nothing had ever changed: of a write that began under a later version all replicas stored
+    the row, and the client was told that it had timed out.
+    """
+
+    @action(fair=WEAK)
+    def store(self, r: Term[Node], k: Term[Kind]) -> None:
+        """A replica stores the row; its answer counts as long as nothing has changed."""
+        request = self.request
+        require(request.targets.has(r) & (request.kind == k), "it is sent to the replica")
+        require(~request.reached.has(r), "the replica has not stored it yet")
+        require(self._passes_the_fence(r), "it is not below the replica's fence")
+        self.stored[k].add(r)
+        request.reached.put(r, request.version == 1)
+
+
+@known_bug(
+    "001-393",
+    INDEPENDENTLY,
+    breaks=SharedFence.barriers_end_by_passing,
+    budgets={SharedFence.failures: 0},
+)
+class CommitsStopTheBarrier(SharedFence):
+    """A barrier that ran was begun anew with each commit, so that it was for the newest version: as long as tablets changed
+    their stages, no node joined.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def advance(self, k: Term[Kind]) -> None:
+        """The next stage is committed; the barrier of the moment is out of date."""
+        super().advance(k)
+        self.barrier = 0
+
+
+@known_bug(
+    "F01",
+    SHARED,
+    breaks=SharedFence.reads_see_acknowledged_writes,
+    budgets={SharedFence.failures: 0},
+)
+class StagesOfTabletsHaveNoVersion(SharedFence):
+    """Only a change of the ring committed a version: the stage of a tablet was taken for known as soon as it was
+    committed.
+    """
+
+    def _commit(self, k: Term[Kind]) -> None:
+        committed = choose(k == Kind.tablets, self.version, self.version + 1)
+        self.since[k] = committed
+        self.version = committed
+
+
+@known_bug("F02", SHARED, breaks=SharedFence.reads_see_acknowledged_writes)
+class TwoFences(SharedFence):
+    """Requests of tablets had a fence of their own. A barrier that fell back on the fence moved that of the last
+    change, and the other change went on while replicas stored what was older.
+    """
+
+    of_tablets = number(0, LAST_VERSION)
+
+    def _pass(self) -> None:
+        last = self.since[Kind.tablets] == self.barrier
+        self.of_tablets = choose(last, self.barrier, self.of_tablets)
+        super()._pass()
+
+    def _passes_the_fence(self, r: Term[cluster.Node]) -> Bool:
+        of_vnodes = (self.request.kind == Kind.vnodes) & super()._passes_the_fence(r)
+        return of_vnodes | (
+            (self.request.kind == Kind.tablets) & (self.request.version >= self.of_tablets)
+        )
+
+
+# -- who is refused, or waits ----------------------------------------------------------------------
+
+
+@known_bug(
+    "001-22",
+    "design document 001: we want to share the infrastructure for fencing",
+    breaks=SharedFence.clients_write_while_both_change,
+)
+class WritesWaitForTheOtherTrack(SharedFence):
+    """A table takes no writes while data of the other kind is streamed."""
+
+    @action(by=CLIENT, spends=SharedFence.writes)
+    def begin_write(self, n: Term[Node], k: Term[Kind]) -> None:
+        """A client writes while nothing is streamed."""
+        super().begin_write(n, k)
+        require(every(self.stage[o] != Stage.write_both_read_old for o in Kind), "nothing streams")
+
+
+@known_bug("001-85", SUCCESS, breaks=SharedFence.writes_are_stored_while_both_change)
+class WhoIsAheadRefuses(SharedFence):
+    """A replica refused whatever began before its own version, fenced or not: every change, of either kind, failed the
+    writes of those who learned of it later.
+    """
+
+    def _passes_the_fence(self, r: Term[Node]) -> Bool:
+        return self.request.version >= self.known_version[r]
+
+
+@known_bug("001-86", SUCCESS, breaks=SharedFence.writes_succeed_while_both_change)
+class WritesAreAcknowledgedWhenNothingChanges(SharedFence):
+    """A write that all replicas had stored was acknowledged when no change, of either kind, went on any more."""
+
+    @action(fair=WEAK)
+    def acknowledge(self, k: Term[Kind]) -> None:
+        """All replicas have stored it, and nothing moves."""
+        super().acknowledge(k)
+        moves = (Stage.write_both_read_old, Stage.write_both_read_new)
+        require(every(~self.stage[m].any_of(*moves) for m in Kind), "nothing moves")
+
+
+@known_bug(
+    "001-394",
+    INDEPENDENTLY,
+    breaks=SharedFence.barriers_wait_for_no_stream,
+    budgets={SharedFence.failures: 0, SharedFence.writes: 0},
+)
+class BarriersWaitForStreams(SharedFence):
+    """A barrier was begun when nothing streamed, of either kind: while a node was streamed to, no tablet came to its next
+    stage.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def begin_barrier(self) -> None:
+        """`barrier_and_drain` goes to every node, when whatever may stream has streamed."""
+        quiet = every(
+            (self.stage[k] != Stage.write_both_read_old)
+            | self.streamed.has(k)
+            | (self.passed < self.since[k])
+            for k in Kind
+        )
+        require(quiet, "nothing streams")
+        super().begin_barrier()
+
+
+BUGS = known_bugs_in(globals())

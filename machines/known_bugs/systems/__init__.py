@@ -1,0 +1,1 @@
+"""Known bugs of the systems, a file each."""

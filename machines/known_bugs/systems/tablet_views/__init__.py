@@ -1,0 +1,1 @@
+"""Mistakes put back into the machine of `systems/tablet_views.py`, by what breaks."""
