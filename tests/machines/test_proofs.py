@@ -10,6 +10,7 @@ from stagewright.spec.loading import load
 from stagewright.spec.scope import scope_of
 from stagewright.spec.verdict import Outcome
 
+
 @pytest.mark.parametrize(
     "name",
     [

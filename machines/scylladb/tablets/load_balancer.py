@@ -647,6 +647,11 @@ class LoadBalancer(Machine):
     # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
+        equivalent_weakening(
+            _may_leave,
+            "each replica of a tablet has a node among those that stay",
+            because="all tablets of a table have as many replicas",
+        ),
         equivalent_drop(
             plan_migration,
             "it is invoked",

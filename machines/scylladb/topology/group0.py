@@ -187,6 +187,7 @@ class Group0(Machine):
     def take_guard(self, m: Term[Member]) -> None:
         """A member reads the state as far as it has applied it, and prepares a change of that."""
         require(self.change[m].command == 0, "it wants no other change")
+        bounded(self.issued < COMMANDS, "a command is left")
         self.change[m].command = self.issued + 1
         self.change[m].read = self._applied_state(m)
         self.issued = self.issued + 1

@@ -845,6 +845,9 @@ class TopologyCluster(Machine):
     # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
+        equivalent_weakening(
+            time_out, "a request is on its way", because="one that is abandoned may be so again"
+        ),
         equivalent_drop(learn, "node is behind", because="to learn again changes nothing"),
         equivalent_loss(begin_write, written, because="a client may write the same again"),
         equivalent_replacement(
