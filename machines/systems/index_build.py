@@ -490,9 +490,9 @@ class IndexBuild(Machine):
     @accepts(write)
     def rows_are_written_while_the_index_is_built(
         self,
-        r: Term[Row],  # noqa: ARG002
-        k: Term[Key],  # noqa: ARG002
-        t: Term[Tablet],  # noqa: ARG002
+        r: Term[Row],
+        k: Term[Key],
+        t: Term[Tablet],
     ) -> Bool:
         """002, Design Goals: "without locking out reads or writes": a row is written whatever the job does."""
         return self.pending.is_none()
@@ -501,7 +501,7 @@ class IndexBuild(Machine):
     def rows_are_deleted_while_the_index_is_built(
         self,
         r: Term[Row],
-        t: Term[Tablet],  # noqa: ARG002
+        t: Term[Tablet],
     ) -> Bool:
         """002, Design Goals: "without locking out reads or writes": a row is deleted whatever the job does."""
         return self.pending.is_none() & self.rows.key[r].is_some()
@@ -533,7 +533,7 @@ class IndexBuild(Machine):
         return scanned & self.rows.violations_are_found(r)
 
     @accepts(create_index)
-    def indexes_are_created_while_clients_write(self, i: Term[Index]) -> Bool:  # noqa: ARG002
+    def indexes_are_created_while_clients_write(self, i: Term[Index]) -> Bool:
         """002: "The CREATE INDEX command is asynchronous": what is pending is waited for later, before the scan."""
         return self.job.created.is_empty()
 
@@ -558,7 +558,7 @@ class IndexBuild(Machine):
         return self.pending.is_some()
 
     @accepts(compact)
-    def built_indexes_are_compacted(self, k: Term[Key]) -> Bool:  # noqa: ARG002
+    def built_indexes_are_compacted(self, k: Term[Key]) -> Bool:
         """002: delete markers are retained "until the index is in READ_WRITE_AND_DELETE state", and not for ever: at the
         latest until every server has that.
         """

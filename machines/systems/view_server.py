@@ -237,7 +237,7 @@ class ViewServer(Machine):
         for p in Partition:
             self._find_clean(p)
 
-    # -- what recurs ---------------------------------------------------------------------------------------
+    # -- helpers -------------------------------------------------------------------------------------------
 
     def _has(self, p: Term[Partition]) -> Bool:
         return self.indexes.main.group[p].abit | self.indexes.main.group[p].pbit
@@ -391,7 +391,7 @@ class ViewServer(Machine):
         """Final where both are."""
         return self.indexes.on_transfer.is_empty()
 
-    # -- what no promise can tell ------------------------------------------------------------------------
+    # -- harmless changes --------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_loss(

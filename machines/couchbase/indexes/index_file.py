@@ -315,7 +315,6 @@ class IndexFile(Machine):
     @accepts(query)
     def queries_come_while_the_file_is_written(self, leaf: Term[Leaf]) -> Bool:
         """004: the view engine "always server requests and updates can happen to the index file anytime"."""
-        del leaf
         return ~self.writer.any_of(Writer.down, Writer.looking)
 
     @accepts(append_node)
@@ -323,7 +322,6 @@ class IndexFile(Machine):
         """004: "updates can happen to the index file anytime": also after a header that had to be
         looked for, or after none was found.
         """
-        del leaf
         return self.writer == Writer.idle
 
     @sometimes

@@ -299,7 +299,7 @@ class PartitionRebalance(Machine):
             self.wanted_from[p] = None
             self.found[p] = 0
 
-    # -- what recurs -------------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------------
 
     def _is_moving(self, p: Term[Partition], old: Term[Node], new: Term[Node]) -> None:
         moves = (self.origin[p] == old) & (self.destination[p] == new)
@@ -642,7 +642,7 @@ class PartitionRebalance(Machine):
         ),
     )
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_value(Move.none, lambda move: move.old, because="without a move nothing is old"),

@@ -243,7 +243,7 @@ class PartitionReplicas(Machine):
         """The replica index adds what it has cleaned up."""
         self.replica.apply_pending_transition()
 
-    # -- what recurs -------------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------------
 
     def _mark_unindexable(self, p: Term[Partition]) -> None:
         self.replica.mark_unindexable(p)
@@ -487,7 +487,7 @@ class PartitionReplicas(Machine):
         ),
     )
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_loss(write, kv, because="what clients write is theirs"),

@@ -169,7 +169,7 @@ class CdcGeneration(Machine):
         """A generation may operate for ever; what waits for a barrier may wait, too."""
         return self.life != L.committed
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_disabled(

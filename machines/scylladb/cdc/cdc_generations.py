@@ -538,7 +538,7 @@ class CdcGenerations(Machine):
         require(self._may_be_the_oldest(n, kept), "that one has operated for long enough")
         self.stored.discard(g)
 
-    # -- what recurs -----------------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------------
 
     def _is_new(self, g: Term[Generation]) -> None:
         require(~self.introduced.has(g), "it is a new one")
@@ -977,7 +977,7 @@ class CdcGenerations(Machine):
         ),
     )
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_weakening(

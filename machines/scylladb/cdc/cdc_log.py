@@ -249,7 +249,7 @@ class CdcLog(Machine):
         """003: "taking the node's local time and adding a minute or two"; the first one operates at once."""
         return choose(self.committed.is_empty(), self.now, self.now + DELAY)
 
-    # -- what recurs -------------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------------
 
     def _is_for_the_join(self, g: Term[Generation]) -> Bool:
         """There are as many generations before it as tokens in the ring."""
@@ -442,7 +442,7 @@ class CdcLog(Machine):
         ),
     )
 
-    # -- what no promise can tell ------------------------------------------------------------------------
+    # -- harmless changes --------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(

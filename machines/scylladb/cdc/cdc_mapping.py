@@ -174,7 +174,7 @@ class CdcMapping(Machine):
         several = streams[Shard.second].is_some()
         return choose(several, streams[token.shard(2)], streams[Shard.first])
 
-    # -- what recurs -------------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------------
 
     def ends_before(self, token: Token, end: Token) -> Bool:
         """Some vnode ends from the token on, and before `end`."""
@@ -279,7 +279,6 @@ class CdcMapping(Machine):
         """003: "The joining node learns about the current vnodes, chooses tokens which will split them": any vnode, and with
         as many tokens as it likes.
         """
-        del n
         return self.joining.is_none() & every(~(self.ring[t] == owner) for owner in Node)
 
     @step_property
@@ -294,7 +293,7 @@ class CdcMapping(Machine):
         """A ring may stay as it is."""
         return self.joining.is_none()
 
-    # -- what no promise can tell ------------------------------------------------------------------------
+    # -- harmless changes --------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_replacement(

@@ -273,7 +273,7 @@ class CdcPublication(Machine):
         self.committed.add(Generation.first)
         self._queue(Term.of(Generation.first))
 
-    # -- what recurs ------------------------------------------------------------------------------------------
+    # -- helpers ----------------------------------------------------------------------------------------------
 
     def _commit(self, g: Term[Generation]) -> None:
         require(self.new_generation == g, "its data is written")
@@ -387,7 +387,6 @@ class CdcPublication(Machine):
         begin, a join or a request "to create a new CDC generation", whether CDC clients can see the last one or not
         (scylladb #15194).
         """
-        del join
         place = g.number_column(lambda generation: generation.number)
         free = self.in_group0 & (self.transition == NONE)
         return free & (place == self.committed.size())
@@ -537,7 +536,7 @@ class CdcPublication(Machine):
         ),
     )
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_step(

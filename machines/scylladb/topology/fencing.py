@@ -631,7 +631,7 @@ class Fencing(Machine):
         return begins.implies(after.barrier_version == self.version)
 
     @accepts(begin_write)
-    def clients_write_whatever_is_fenced(self, n: Term[Node], r: Term[Node]) -> Bool:  # noqa: ARG002
+    def clients_write_whatever_is_fenced(self, n: Term[Node], r: Term[Node]) -> Bool:
         """001: the cluster learns of a stage while "Writes are going to both new and old replicas": no barrier keeps a
         client from writing to any of them, nor does what its node has not learned yet, or the replica has to do.
         """
@@ -641,7 +641,7 @@ class Fencing(Machine):
     def transactions_begin_whatever_is_fenced(
         self,
         n: Term[Node],
-        r: Term[Node],  # noqa: ARG002
+        r: Term[Node],
     ) -> Bool:
         """Nor from a lightweight transaction."""
         return self.request[n].replica.is_none()

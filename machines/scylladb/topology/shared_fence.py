@@ -302,7 +302,7 @@ class SharedFence(Machine):
     # -- promises --------------------------------------------------------------------------------------
 
     @accepts(begin_write)
-    def clients_write_while_both_change(self, n: Term[Node], k: Term[Kind]) -> Bool:  # noqa: ARG002
+    def clients_write_while_both_change(self, n: Term[Node], k: Term[Kind]) -> Bool:
         """Clients can write through every node, to either table, whatever changes."""
         return self.request.coordinator.is_none()
 

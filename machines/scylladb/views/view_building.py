@@ -304,7 +304,7 @@ class ViewBuilding(Machine):
         self._stay()
         self._replace(t, new, n)
 
-    # -- what recurs -----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------
 
     def _create(self, t: Term[Task], n: Term[Node]) -> None:
         self.tasks[t].create()
@@ -458,7 +458,7 @@ class ViewBuilding(Machine):
             task.forgotten = task.forgotten | (lost & (task.work != Work.none))
             task.work = choose(lost, Work.none, task.work)
 
-    # -- what recurs -----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------
 
     def _is_called(self, t: Term[Task]) -> Bool:
         return self.tasks[t].call.any_of(Call.sent, Call.attached)
@@ -743,7 +743,7 @@ class ViewBuilding(Machine):
         """View building holds up no tablet operation."""
         return leads_to(self.stage != Stage.none, self.stage == Stage.none)
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(

@@ -306,7 +306,7 @@ class ViewCoordinator(Machine):
         self.restarted.add(s)
         self._end_batch(s)
 
-    # -- what recurs -----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------
 
     def _exists(self, v: Term[View]) -> Bool:
         return ~self.status[v].any_of(ViewStatus.none, ViewStatus.dropped)
@@ -683,7 +683,7 @@ class ViewCoordinator(Machine):
         has_batch = self.batch[s].tablet.is_some()
         return leads_to(has_batch, ~has_batch)
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_weakening(

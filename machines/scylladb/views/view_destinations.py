@@ -263,7 +263,7 @@ class ViewDestinations(Machine):
         require(self.place[r][s] == Place.with_generator, "the generator has the sstable")
         self._process(r, s)
 
-    # -- what recurs -------------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------------
 
     def _serves(self, r: Term[Replica], /) -> Bool:
         """The replica is the tablet's, and paired with view replicas."""
@@ -504,7 +504,7 @@ class ViewDestinations(Machine):
         ),
     )
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_value(

@@ -134,7 +134,7 @@ class ViewRange(Machine):
             progress.next = self._number(t)
             progress.wrapped = False
 
-    # -- what recurs -----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------
 
     def _number(self, t: Term[Token]) -> Number:
         return t.number_column(lambda token: token.value)
@@ -208,7 +208,6 @@ class ViewRange(Machine):
     @accepts(reshard)
     def shards_are_added_at_any_time(self, t: Term[Token]) -> Bool:
         """A node starts with as many shards as it is given, also while a view is built."""
-        del t
         return every(())
 
     @final
@@ -221,7 +220,7 @@ class ViewRange(Machine):
         """Every view is built in the end."""
         return leads_to(~self.built, self.built)
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(

@@ -291,7 +291,7 @@ class ViewResize(Machine):
         require(some(self.id[s] > 0 for s in Slot), "there is more than one tablet")
         self._adjust(lambda s: choose(self.id[s] > 1, 1, 0), self._halves)
 
-    # -- what recurs -----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------
 
     def _before(self, s: Term[Slot]) -> Number:
         """How many slots come before it."""
@@ -496,7 +496,6 @@ class ViewResize(Machine):
     @accepts(register_staging)
     def sstables_are_staged_while_a_view_is_built(self, s: Term[Slot]) -> Bool:
         """000, Staging sstables: "Is any view started but not finished yet?" "create view building tasks"."""
-        del s
         return ~self.built
 
     @sometimes(at={staging_sstables: 0})
@@ -572,7 +571,7 @@ class ViewResize(Machine):
         waits = some(self._is_held(s) for s in Slot)
         return leads_to(waits, ~waits)
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_loss(

@@ -273,7 +273,7 @@ class ViewStaging(Machine):
             self.to_register.put(s, self.loaded & (self.place[s] == Place.staging))
         self.discovered = True
 
-    # -- what recurs -----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------
 
     def _is_at_rest(self) -> None:
         moving = self.standing.column(lambda standing: standing.transition)
@@ -506,7 +506,7 @@ class ViewStaging(Machine):
         there = self.started | (self.waiting > 0)
         return leads_to(there, ~self.started & (self.waiting == 0))
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_value(

@@ -259,7 +259,7 @@ class ViewTask(Machine):
         self.forgotten = True
         self.work = Work.none
 
-    # -- what recurs -----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------
 
     def _start(self) -> None:
         """What the worker's handler does when no batch has the task."""
@@ -449,7 +449,7 @@ class ViewTask(Machine):
         """000: when a view is dropped "we simply delete relevant view building tasks", executed or not."""
         return self.life.any_of(Life.normal, Life.aborted)
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_value(

@@ -152,7 +152,7 @@ class ViewUpdates(Machine):
         self.deletes[t].discard(k)
         self.deleted_at[k] = greatest(self.deleted_at[k], t)
 
-    # -- what recurs -------------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------------
 
     def _now(self) -> Number:
         return least(self.timestamp + 1, LAST)
@@ -226,7 +226,7 @@ class ViewUpdates(Machine):
         done = ~self.created | (self.work == Work.done)
         return done & self._nothing_is_under_way()
 
-    # -- what no promise can tell ------------------------------------------------------------------------
+    # -- harmless changes --------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(delete, "there is a row", because="what is not there is deleted in vain"),

@@ -264,7 +264,7 @@ class ViewWakeups(Machine):
         """Something has happened in the meantime: the loop does not wait."""
         require(self.news, "something has happened")
 
-    # -- what recurs -----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------
 
     def _take_staging(self, fiber: Fiber) -> None:
         own = self.staging_mutex == {fiber}
@@ -476,7 +476,7 @@ class ViewWakeups(Machine):
         """000: the worker "observes the group0 state to notice when tasks are aborted"."""
         return leads_to(self.changed, ~self.changed)
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_step(

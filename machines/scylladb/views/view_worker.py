@@ -248,7 +248,7 @@ class ViewWorker(Machine):
         self.to_flush_for = frozenset()
         self.flushed_views = frozenset()
 
-    # -- what recurs -------------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------------
 
     def _exists(self, v: Term[View], /) -> Bool:
         return self.created.has(v) & ~self.dropped.has(v)
@@ -467,7 +467,7 @@ class ViewWorker(Machine):
         """No call waits for nothing."""
         return leads_to(~self.asked.is_empty(), self.asked.is_empty())
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(write, "a new row", because="a row may be written again"),

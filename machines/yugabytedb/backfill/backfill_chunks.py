@@ -207,7 +207,7 @@ class BackfillChunks(Machine):
         self.lost_in_a_row = self.lost_in_a_row + 1
         self._forget_answer()
 
-    # -- what recurs ---------------------------------------------------------------------------------------------
+    # -- helpers -------------------------------------------------------------------------------------------------
 
     def _needs(self, i: Term[Index]) -> Bool:
         """The index has not had the rows of the chunk."""
@@ -251,7 +251,7 @@ class BackfillChunks(Machine):
     def _is_page(self, page: SetOf[Row]) -> Bool:
         return ~page.is_empty()
 
-    def _recorded(self, i: Term[Index], new: Term[Until]) -> Term[Until]:  # noqa: ARG002
+    def _recorded(self, i: Term[Index], new: Term[Until]) -> Term[Until]:
         return new
 
     def _writes(self, i: Term[Index], late: Term[Index] | None) -> Bool:
@@ -359,7 +359,7 @@ class BackfillChunks(Machine):
         in_progress = self.job[i] == Status.in_progress
         return leads_to(in_progress, ~in_progress)
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(

@@ -176,7 +176,7 @@ class BackfillJob(Machine):
         self.permission[i] = Permission.absent
         self._bump_version()
 
-    # -- what recurs ---------------------------------------------------------------------------------------
+    # -- helpers -------------------------------------------------------------------------------------------
 
     def _bump_version(self) -> None:
         self.table = TableState.altering
@@ -368,7 +368,7 @@ class BackfillJob(Machine):
         require((self.step != Step.none) & ~waits, "the step ends with a write")
         self._leave_job()
 
-    # -- what recurs ---------------------------------------------------------------------------------------
+    # -- helpers -------------------------------------------------------------------------------------------
 
     def _forget_memory(self) -> None:
         self.step = Step.none
@@ -1068,7 +1068,7 @@ class BackfillJob(Machine):
         ),
     )
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_weakening(

@@ -219,7 +219,7 @@ class BackfillLeaders(Machine):
         require((self.work[th].term != self.term) | other, "its write is refused")
         self._end(th)
 
-    # -- what recurs -----------------------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------------------
 
     def _begin(self, th: Term[Thread], intent: Intent) -> None:
         require(self.work[th].intent == Intent.none, "thread is free")
@@ -410,7 +410,7 @@ class BackfillLeaders(Machine):
     def _is_settled(self) -> Bool:
         return self.permission.any_of(Permission.read_write_and_delete, Permission.absent)
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(apply_version, "tablet is behind", because="there is nothing to apply"),

@@ -294,7 +294,7 @@ class BackfillRpcs(Machine):
         new = choose(ready, self.rpc[r].indexes, frozenset())
         self.built = self.built | new
 
-    # -- what recurs -----------------------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------------------
 
     def _is_ready(self, r: Term[Request]) -> Bool:
         return every(self.known[i] == Permission.do_backfill for i in self.rpc[r].indexes)
@@ -565,7 +565,7 @@ class BackfillRpcs(Machine):
         ),
     )
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_weakening(

@@ -164,7 +164,7 @@ class BackfillSafeTime(Machine):
         for t in Tablet:
             self.answer[t] = NO_TIME
 
-    # -- what recurs -----------------------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------------------
 
     def _old_transactions_are_over(self, t: Term[Tablet]) -> Bool:
         old = self.change[t] == Change.old_insert
@@ -330,7 +330,7 @@ class BackfillSafeTime(Machine):
         """002: a "terminal open with an ongoing txn that never commits" does not stall the backfill for ever."""
         return leads_to(~self.published, self.published)
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_weakening(advance_clock, "time goes on", because="time may stand still"),

@@ -180,7 +180,7 @@ class BackfillSplit(Machine):
         """Another master becomes the leader; until it takes up the job, tablets may split."""
         self._forget_memory()
 
-    # -- what recurs -----------------------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------------------
 
     def _no_backfill_is_going_on(self) -> None:
         require(~self.is_backfilling, "no backfill is going on (SPLIT_OR_BACKFILL_IN_PROGRESS)")
@@ -344,7 +344,7 @@ class BackfillSplit(Machine):
         ),
     )
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_loss(begin_split, shape, because="a tablet need not split"),

@@ -166,7 +166,7 @@ class BackfillTablet(Machine):
         asked = self.scan == Scan.chunk
         return leads_to(asked, ~asked)
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_disabled(

@@ -171,7 +171,7 @@ class BackfillThrottle(Machine):
             counted = least(self.since_asked[task] + 1, DEADLINE)
             self.since_asked[task] = choose(waits, counted, self.since_asked[task])
 
-    # -- what recurs -----------------------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------------------
 
     def _has_free_slot(self, task: Term[Task]) -> Bool:
         return self.slots_in_use[self.server[task]] < SLOTS
@@ -340,7 +340,7 @@ class BackfillThrottle(Machine):
         """However slow, the backfill of each tablet comes to an end."""
         return leads_to(self.recorded[task] < ROWS, self.recorded[task] == ROWS)
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_disabled(

@@ -196,7 +196,7 @@ class BackfillVersions(Machine):
             for v in Value:
                 self._collect(r, v, time)
 
-    # -- what recurs ---------------------------------------------------------------------------------
+    # -- helpers -------------------------------------------------------------------------------------
 
     def _commit(
         self, r: Term[Row], v: Term[Value] | Maybe[Value] | None, time: Term[HybridTime]
@@ -231,7 +231,7 @@ class BackfillVersions(Machine):
         newer = some(self.written[r].has(u) & _is_by(u, self.t_read) for u in _after(t))
         return self.written[r].has(t) & _is_by(t, self.t_read) & ~newer
 
-    def _instead_of(self, stored: Term[Stored]) -> Term[Stored]:  # noqa: ARG002
+    def _instead_of(self, stored: Term[Stored]) -> Term[Stored]:
         """At one hybrid time, what is written hides a delete marker: the row was updated to the value it had."""
         return Term.of(Stored.live)
 
@@ -426,7 +426,7 @@ class BackfillVersions(Machine):
         ),
     )
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(

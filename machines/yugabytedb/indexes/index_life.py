@@ -280,7 +280,7 @@ class IndexLife(Machine):
         require(self.learned_version[s] == self.version, "it reports the current version")
         self.reported.add(s)
 
-    # -- what recurs -----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------
 
     def backfilled_at(self) -> Permission:
         """The permission under which the backfill runs."""
@@ -562,7 +562,7 @@ class IndexLife(Machine):
         """A job ends and is forgotten, also that of a dropped index, so that the table can have another."""
         return leads_to(self.job != Job.none, self.job == Job.none)
 
-    # -- what recurs -------------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------------
 
     def _waited(self) -> Bool:
         """The permission is one that the master stores only when all servers have the one before."""
@@ -582,7 +582,7 @@ class IndexLife(Machine):
         ),
     )
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_helper(

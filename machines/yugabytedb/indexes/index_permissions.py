@@ -347,7 +347,7 @@ class IndexPermissions(IndexLife):
         only_when(self.era.stepwise_removal or self.era.postgres)
         return leads_to(self.is_gone(), self.told_dropped)
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(create_deferred_index, "permission is absent", because=VERSION_SAYS_IT),

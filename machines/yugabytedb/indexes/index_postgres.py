@@ -177,7 +177,7 @@ class PostgresIndex(IndexLife):
         require(self.cached[s] != self.flags, "they are behind")
         self.cached[s] = self.flags
 
-    # -- what recurs -----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------------
 
     def _beside_another(self) -> Term[Permission]:
         """An index that has failed, too, stays until postgres drops it."""
@@ -370,7 +370,7 @@ class PostgresIndex(IndexLife):
         ),
     )
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(create_index_in_postgres, "permission is absent", because=VERSION_SAYS_IT),

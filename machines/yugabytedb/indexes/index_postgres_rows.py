@@ -104,7 +104,7 @@ class PostgresRows(IndexRows):
         ),
     )
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_value(NOT_OF_FLAGS, lambda p: p.write, because=NO_FLAG),

@@ -135,7 +135,7 @@ class PromptIndex(IndexLife):
         self._apply(s)
         self.reported.add(s)
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(
@@ -231,7 +231,7 @@ class IndexRows(Machine):
         require(self._plans_by(s).column(lambda p: p.read), "the server may read the index")
         self._look_up(r, value)
 
-    # -- what recurs ---------------------------------------------------------------------------------
+    # -- helpers -------------------------------------------------------------------------------------
 
     def _plans_by(self, s: Term[Server]) -> Term[Permission]:
         """What a server knows the index to be, when it plans what a statement does."""
@@ -410,7 +410,7 @@ class IndexRows(Machine):
         self.index.delete_failed_index()
         self._delete_entries()
 
-    # -- what recurs ---------------------------------------------------------------------------------
+    # -- helpers -------------------------------------------------------------------------------------
 
     def _delete_entries(self) -> None:
         for r in Row:
@@ -479,13 +479,11 @@ class IndexRows(Machine):
         """002, the first goal: an index is added "without locking out reads or writes": nothing refuses a write
         but another transaction that holds the row (yugabyte-db #26520, #26786).
         """
-        del s
         return ~self._is_held(r)
 
     @accepts(delete)
     def deletes_are_not_locked_out(self, s: Term[Server], r: Term[Row]) -> Bool:
         """The same of a row that is to be deleted."""
-        del s
         return ~self._is_held(r) & self._now(r).is_some()
 
     @accepts(commit)
@@ -725,7 +723,7 @@ class IndexRows(Machine):
         ),
     )
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_loss(

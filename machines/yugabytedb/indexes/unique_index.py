@@ -243,7 +243,7 @@ class UniqueIndex(Machine):
         """Before the index was created, nothing was stored."""
         return self.stored[k][Time.before_index].row
 
-    # -- what recurs ---------------------------------------------------------------------------------
+    # -- helpers -------------------------------------------------------------------------------------
 
     def _commit(self, time: Term[Time]) -> None:
         require(number_of(self.now) < number_of(time), "the time is later than those before")
@@ -450,7 +450,7 @@ class UniqueIndex(Machine):
         """002: the build succeeds, or aborts "and results in a failure"."""
         return leads_to(self.build == Status.in_progress, self.build != Status.in_progress)
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(

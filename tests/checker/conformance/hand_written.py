@@ -236,7 +236,7 @@ class HandWrittenTablet:
         self.need(self.group0.stage == "streaming" and not self.group0.unwanted)
         self.group0.unwanted = True
 
-    # -- what recurs ---------------------------------------------------------------------------------
+    # -- helpers -------------------------------------------------------------------------------------
 
     def streaming_is_over(self) -> bool:
         unwanted = self.group0.unwanted and self.group0.stage == "streaming"

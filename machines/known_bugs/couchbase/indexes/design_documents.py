@@ -138,7 +138,6 @@ class FilesAreNamedByDocument(DesignDocuments):
     def _names(
         self, file: Term[File], d: Term[DesignDocument], definition: Term[Definition]
     ) -> Bool:
-        del definition
         return (file == File.main_da1eaf) == d.is_first
 
 

@@ -305,7 +305,7 @@ class PartitionRequests(Machine):
         """Every request is filtered in the end."""
         return leads_to(~is_empty(self.request), is_empty(self.request))
 
-    # -- what no promise can tell ----------------------------------------------------------------------
+    # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
         equivalent_drop(

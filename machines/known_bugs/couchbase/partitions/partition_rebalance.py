@@ -191,7 +191,6 @@ class OneIndexIsDueForAll(PartitionRebalance):
     """The new node says that its index has caught up, and not for which partition: another one is taken over, too."""
 
     def _index_has_caught_up(self, p: Term[Partition], new: Term[Node]) -> None:
-        del p
         due = some(
             (self.destination[q] == new) & (self.nodes[new].group[q].content.seq >= self.due[q])
             for q in Partition

@@ -54,7 +54,7 @@ class VotersChangeTheState(Group0):
 class GuardsAreOfTheFirstState(Group0):
     """Whoever took a guard prepared its change under the state of the beginning: after the first one each was refused."""
 
-    def _applied_state(self, m: Term[Member]) -> Number | int:  # noqa: ARG002
+    def _applied_state(self, m: Term[Member]) -> Number | int:
         return 0
 
 

@@ -130,7 +130,7 @@ class TheLastAnswerIsTheCheckpoint(BackfillChunks):
 class OnePageIsTheWholeTablet(BackfillChunks):
     """The tablet server reads the first page of 1,024 rows, finds it consumed, and answers that all is done."""
 
-    def _answered_until(self, stop: Term[Until]) -> Term[Until]:  # noqa: ARG002
+    def _answered_until(self, stop: Term[Until]) -> Term[Until]:
         return Term.of(Until.end)
 
 
@@ -161,7 +161,7 @@ class TheEmptyKeySortsFirst(BackfillChunks):
 class OneFailureFailsAll(BackfillChunks):
     """A chunk answers that one index failed, and all indexes of the job are marked as failed."""
 
-    def _fail(self, i: Term[Index]) -> None:  # noqa: ARG002
+    def _fail(self, i: Term[Index]) -> None:
         for other in Index:
             in_progress = self.job[other] == Status.in_progress
             self.job[other] = choose(in_progress, Status.failed, self.job[other])

@@ -191,7 +191,7 @@ class OtherColumnsWaitForTheScan(BackfillVersions):
 class NoCompactionDuringTheScan(BackfillVersions):
     """The table was not compacted while it was scanned, not even of what was older than the scan."""
 
-    def _is_not_scanned(self, time: Term[HybridTime]) -> None:  # noqa: ARG002
+    def _is_not_scanned(self, time: Term[HybridTime]) -> None:
         require(self.permission != Permission.do_backfill, "no scan is under way")
 
 

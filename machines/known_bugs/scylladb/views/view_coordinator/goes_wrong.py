@@ -176,7 +176,6 @@ class TheKeyspaceIsAskedForViews(ViewCoordinator):
     """Staging sstables of any table became tasks as soon as another table of the keyspace had a view."""
 
     def _has_views(self, b: Term[Base]) -> Bool:
-        del b
         return some(self._exists(v) for v in View)
 
 
