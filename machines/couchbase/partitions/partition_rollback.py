@@ -183,6 +183,7 @@ class PartitionRollback(Machine):
     # -- helpers -----------------------------------------------------------------------------------------
 
     def _advance(self, d: Term[Item]) -> None:
+        bounded(self.high < LAST_SEQ, "a sequence number is left")
         self.changed_at[d] = self.high + 1
         self.high = self.high + 1
 

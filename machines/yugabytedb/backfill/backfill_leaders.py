@@ -31,6 +31,7 @@ from stagewright.spec import (
     accepts,
     action,
     always_reachable,
+    bounded,
     budget,
     equivalent_drop,
     equivalent_helper,
@@ -122,6 +123,7 @@ class BackfillLeaders(Machine):
     @action(spends=failovers)
     def fail_over(self) -> None:
         """Another master becomes the leader; the threads of the old one do not know it yet."""
+        bounded(self.term < TERMS, "a term is left")
         self.term = self.term + 1
         self.unanswered = False
 
