@@ -380,6 +380,9 @@ class TabletRepair(Machine):
 
     harmless = equivalents(
         equivalent_replacement(
+            start_repair, "2 for 1", because="any number that was not used yet names a session"
+        ),
+        equivalent_replacement(
             hear_of_failure,
             "operation becomes: none for failed",
             because="the replicas may be asked again, in the same session",
