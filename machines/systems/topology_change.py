@@ -190,6 +190,9 @@ class TopologyChange(Machine):
         {migrations: 2},
         {writes: 2, migrations: 0},
         {joins: 2, failures: 1, migrations: 0, writes: 0},
+        {joins: 2, migrations: 0, writes: 0, failures: 2, failovers: 2},
+        {migrations: 0, losses: 2},
+        {writes: 0, failovers: 2},
     )
 
     cdc = part(

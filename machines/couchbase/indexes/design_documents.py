@@ -40,6 +40,7 @@ from stagewright.spec import (
     optional,
     per,
     require,
+    scopes,
     set_of,
     some,
     sometimes,
@@ -79,6 +80,8 @@ class DesignDocuments(Machine):
     changes = budget(3, doc="design documents that are written or deleted")
     queries = budget(2, doc="queries")
     crashes = fault_budget(1, doc="crashes of the node")
+
+    exercised_at = scopes({}, {crashes: 2})
 
     definition = per(DesignDocument, optional(Definition))  # in the metadata file `master.couch.1`
     files: SetVar[File] = set_of(File)

@@ -123,7 +123,7 @@ class IndexCompaction(Machine):
         1, doc="crashes after which only the first header of the file can be read"
     )
 
-    exercised_at = scopes({}, {Partition: 1, writes: 4, requests: 3, crashes: 2})
+    exercised_at = scopes({}, {Partition: 1, writes: 4, requests: 3, crashes: 2, lost_headers: 2})
 
     source = per(Partition, number(0, LAST_SEQ))  # the highest sequence number of the partition
     # the group process

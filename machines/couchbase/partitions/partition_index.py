@@ -114,6 +114,7 @@ class PartitionIndex(Machine):
         {crashes: 0, interruptions: 0, kept: 1, rollbacks: 1},
         {requests: 2, interruptions: 0, kept: 1, rollbacks: 1},
         {writes: 1, interruptions: 0, kept: 1, rollbacks: 1},
+        {Partition: 1, interruptions: 2, crashes: 2, kept: 1, rollbacks: 2},
     )
 
     header = per(Partition, record(Entry))  # the last one of the file

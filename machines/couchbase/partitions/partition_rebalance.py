@@ -118,7 +118,7 @@ class PartitionRebalance(Machine):
         {Partition: 1, writes: 2, stops: 0},
         {writes: 0, moves: 1, stops: 0},
         {writes: 1, moves: 2, stops: 0, queries: 0},
-        {writes: 0, moves: 3, queries: 0},
+        {writes: 0, moves: 3, stops: 2, queries: 0},
         {Node: 3, Partition: 1, writes: 0, stops: 0, queries: 0},
     )
 

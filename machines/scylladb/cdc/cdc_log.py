@@ -61,6 +61,7 @@ from stagewright.spec import (
     per,
     profiles,
     require,
+    scopes,
     set_of,
     some,
     sometimes,
@@ -118,6 +119,8 @@ class CdcLog(Machine):
     release = profiles(SEED, SCYLLA_2026_2, TWO_PHASE)
     joins = budget(2, doc="nodes that join; the first one is the cluster's first")
     losses = fault_budget(1, doc="messages that are lost")
+
+    exercised_at = scopes({}, {joins: 1, losses: 2})
 
     mapping = part(CdcMapping)
     each_alone = checked_alone(mapping)

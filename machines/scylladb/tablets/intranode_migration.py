@@ -112,7 +112,7 @@ class IntranodeMigration(Machine):
     reads = budget(1, doc="reads that reach the node")
     failures = fault_budget(1, doc="migrations that are undone")
 
-    exercised_at = scopes({reads: 0}, {writes: 1}, {})
+    exercised_at = scopes({reads: 0}, {writes: 1}, {}, {writes: 1, failures: 2})
 
     stage: OneVar[Stage] = one_of(Stage, init=Stage.none)  # committed to group0
     operated: FlagVar = flag()  # the action of the stage is done

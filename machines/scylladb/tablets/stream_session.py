@@ -36,6 +36,7 @@ from stagewright.spec import (
     number,
     one_of,
     require,
+    scopes,
     sometimes,
 )
 
@@ -72,6 +73,8 @@ class StreamSession(Machine):
     failures = fault_budget(1, doc="sessions that fail at the follower")
     losses = fault_budget(1, doc="messages that are lost")
     restarts = fault_budget(1, doc="nodes that restart")
+
+    exercised_at = scopes({}, {failures: 2, losses: 2, restarts: 2})
 
     # the topology coordinator
     wanted: FlagVar = flag(init=True)  # the rows are to be streamed

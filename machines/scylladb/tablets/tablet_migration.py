@@ -97,7 +97,9 @@ class TabletMigration(Machine):
     failures = fault_budget(1, doc="barriers and actions that fail")
     failovers = fault_budget(1, doc="changes of the topology coordinator")
     exclusions = budget(doc="replicas that are declared gone for good")
-    exercised_at = scopes({}, {exclusions: 0}, {failures: 2, failovers: 0})
+    exercised_at = scopes(
+        {}, {exclusions: 0}, {failures: 2, failovers: 0}, {failures: 1, failovers: 2, exclusions: 0}
+    )
 
     stage: OneVar[Stage] = one_of(Stage, init=Stage.none)
     kind: OptionalVar[Kind] = optional(Kind)  # of the current transition

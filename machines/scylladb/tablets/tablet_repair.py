@@ -45,6 +45,7 @@ from stagewright.spec import (
     per,
     record,
     require,
+    scopes,
     set_of,
     sometimes,
     step_property,
@@ -94,6 +95,12 @@ class TabletRepair(Machine):
     failures = fault_budget(1, doc="answers that are lost")
     failovers = fault_budget(1, doc="changes of the topology coordinator")
     restarts = fault_budget(1, doc="nodes that restart")
+
+    exercised_at = scopes(
+        {},
+        {requests: 1, failures: 2, failovers: 2, restarts: 0},
+        {requests: 1, failures: 0, failovers: 0, restarts: 2},
+    )
 
     # committed to group0
     stage: OneVar[Stage] = one_of(Stage, init=Stage.none)

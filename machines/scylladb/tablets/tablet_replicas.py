@@ -113,6 +113,7 @@ class TabletReplicas(Machine):
         {removals: 0, additions: 0, failures: 0, Node: 4},
         {removals: 0, moves: 0, failures: 0, Node: 4},
         {additions: 0, moves: 0, failures: 0},
+        {removals: 0, additions: 0, moves: 2, failures: 2, Client: 1, Node: 2},
     )
 
     # committed to group0

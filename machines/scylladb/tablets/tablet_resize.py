@@ -136,6 +136,7 @@ class TabletResize(Machine):
         {Node: 3, decisions: 1, migrations: 0},
         {decisions: 1},
         {decisions: 2, migrations: 0},
+        {decisions: 1, migrations: 0, restarts: 2, failovers: 2},
     )
 
     # what the topology coordinator knows

@@ -219,6 +219,7 @@ class Fencing(Machine):
         {writes: 0, bumps: 0, failures: 0, transactions: 1},
         {writes: 0, bumps: 0, failures: 0, cleanups: 0, transactions: 2},
         {bumps: 0, exclusions: 1},
+        {bumps: 0, cleanups: 0, failovers: 2},
     )
 
     # == nodes that learn topology versions late =========================================================

@@ -126,7 +126,7 @@ class SharedFence(Machine):
     writes = budget(1, doc="rows that clients write")
     failures = fault_budget(1, doc="barriers to which a node does not answer in time")
 
-    exercised_at = scopes({failures: 0}, {})
+    exercised_at = scopes({failures: 0}, {}, {writes: 0, failures: 2})
 
     old: OneVar[Node] = constant(one_of(Node))  # the replica of both rows
     new: OneVar[Node] = constant(one_of(Node))  # the node that they move to

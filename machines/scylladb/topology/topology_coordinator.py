@@ -135,6 +135,8 @@ class TopologyCoordinator(Machine):
         {requests: 0, failures: 0, migrations: 2, Tablet: 2},
         {drops: 0, failures: 0},
         {},
+        {requests: 0, failures: 2, failovers: 2, Tablet: 1},
+        {drops: 0, failures: 2, Tablet: 1},
     )
 
     # committed to group0

@@ -108,6 +108,7 @@ class TopologyRebuild(Machine):
         {losses: 2, crashes: 0},
         {Node: 1},
         {Node: 3, losses: 2, crashes: 0},
+        {crashes: 2, failovers: 2, Node: 1},
     )
 
     # -- the client ------------------------------------------------------------------------------------

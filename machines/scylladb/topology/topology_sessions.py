@@ -77,7 +77,7 @@ class TopologySessions(Machine):
     operations = budget(1, doc="operations on nodes that stream")
     truncations = budget(1, doc="TRUNCATE requests")
     failures = fault_budget(1, doc="nodes that drive a stream and restart")
-    exercised_at = scopes({}, {truncations: 2, Session: 3})
+    exercised_at = scopes({}, {truncations: 2, Session: 3}, {failures: 2})
 
     # committed to group0
     transition_state: OneVar[Transition] = one_of(Transition, init=T.null)

@@ -50,6 +50,7 @@ from stagewright.spec import (
     per,
     record,
     require,
+    scopes,
     some,
     step_property,
 )
@@ -90,6 +91,8 @@ class BackfillLeaders(Machine):
     failovers = fault_budget(TERMS, doc="changes of the master leader")
     drops = budget(1, doc="DROP INDEX")
     failures = fault_budget(1, doc="tablets that do not answer")
+
+    exercised_at = scopes({}, {drops: 0, failures: 2})
 
     # in the sys catalog
     term: NumberVar = number(0, TERMS)  # of the leader; Raft refuses writes of earlier ones

@@ -98,7 +98,7 @@ class BackfillSplit(Machine):
     era = profiles(SEED, YUGABYTE_2026)
     failovers = fault_budget(1, doc="changes of the master leader")
     failures = budget(1, doc="jobs that wait too long for a split")
-    exercised_at = scopes({}, {Tablet: 1, failovers: 2})
+    exercised_at = scopes({}, {Tablet: 1, failovers: 2, failures: 2})
 
     # in the sys catalog
     index: OneVar[Status] = one_of(Status, init=Status.in_progress)
