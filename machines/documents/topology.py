@@ -156,6 +156,8 @@ TOPOLOGY = Document(
                 Group0.a_majority_of_the_voters_elects,
                 Group0.a_majority_of_the_voters_commits,
                 Group0.one_change_follows_another,
+                Group0.changes_follow_what_is_not_committed_yet,
+                Group0.another_change_came_first,
                 Group0.a_change_is_made_once,
                 CdcGeneration.generations_go_one_way,
                 CdcGeneration.data_is_written_before_the_commit,

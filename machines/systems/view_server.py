@@ -103,8 +103,11 @@ class ViewServer(Machine):
 
     indexes = part(
         PartitionReplicas,
-        # here what is removed waits for the switch to a new file: `partitions_move_out_at_any_time`
-        without=(PartitionReplicas.partitions_are_removed_during_a_transfer,),
+        # here what is removed waits for the switch to a new file: `partitions_move_out_at_any_time`; and the updater is the file's
+        without=(
+            PartitionReplicas.partitions_are_removed_during_a_transfer,
+            PartitionReplicas.the_main_index_is_updated_during_transfers,
+        ),
     )
     file = part(
         FileOfMainIndex,

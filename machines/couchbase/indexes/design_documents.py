@@ -285,6 +285,27 @@ class DesignDocuments(Machine):
         """The same for a design document that is deleted."""
         return self.reading.is_some() & self.definition[d].is_some()
 
+    @accepts(start_group)
+    def groups_start_under_queries(
+        self, d: Term[DesignDocument], definition: Term[Definition]
+    ) -> Bool:
+        """004: "The set view server delegates all the incoming requests to right group server": one that does not run is started,
+        whichever query is going on, of its own file or another.
+        """
+        return self.reading.is_some() & (self.definition[d] == definition)
+
+    @accepts(remove_file)
+    def files_are_removed_while_others_are_read(self, file: Term[File]) -> Bool:
+        """004: a changed definition has a "new index file": the older one is removed when no query reads just that, for there
+        may always be one of another.
+        """
+        there = self.files.has(file) & (self.rows[file].is_some())
+        used = some(
+            self.definition[d].is_some() & (self.definition[d] == self.rows[file])
+            for d in DesignDocument
+        )
+        return there & ~used & self.reading.is_some() & (self.reading != file)
+
     @accepts(build)
     def indexes_are_built_independently(
         self, d: Term[DesignDocument], definition: Term[Definition], file: Term[File]

@@ -580,13 +580,13 @@ class IndexCompaction(Machine):
     @accepts(start_compactor)
     def compactions_start_while_it_is_updated(self) -> Bool:
         """004: the "view engine always server requests and updates can happen to the index file
-        anytime": a compaction does not wait until there are none. Cleanup, and the removal of the
-        previous file, may come first.
+        anytime": a compaction does not wait until there are none, nor for one. Cleanup, and the removal of
+        the previous file, may come first.
         """
         idle = (self.compactor == Compactor.none) & (self.fragmentation == THRESHOLD)
         cleaned = every(self.state[p] != PartitionState.cleanup for p in Partition)
         alone = every(self.there[f] == (self.file == f) for f in FileNumber)
-        return idle & self.updating.is_some() & cleaned & alone
+        return idle & cleaned & alone
 
     @accepts(copy)
     def trees_are_copied_while_it_is_updated(self) -> Bool:
@@ -627,6 +627,16 @@ class IndexCompaction(Machine):
         behind = there & (self.seqs[p] < self.source[p])
         before = self.compactor.any_of(Compactor.none, Compactor.copying, Compactor.catching_up)
         return self.updating.is_none() & behind & before
+
+    @accepts(write_batch)
+    def updates_go_on_while_it_catches_up(self, p: Term[Partition]) -> Bool:
+        """004: "Compactor repeats this process until the updater completes all batch of updates", for which it waits, and the
+        updater not for it: unless more sort record files are left than it is to have.
+        """
+        there = self.state[p].any_of(PartitionState.active, PartitionState.passive)
+        behind = there & (self.seqs[p] < self.source[p])
+        runs = self.updating.is_some() & self.written.is_empty()
+        return runs & behind & self.sort_files.is_empty()
 
     @sometimes
     def partitions_become_active_while_it_copies(self, after: Self, p: Term[Partition]) -> Bool:

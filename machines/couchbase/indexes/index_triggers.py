@@ -210,6 +210,13 @@ class IndexTriggers(Machine):
         """004: "We cannot stop the view engine updates from happening": no compaction waits for their end."""
         return self.compactor
 
+    @accepts(finish_update)
+    def updates_end_while_it_is_compacted(self) -> Bool:
+        """004: "While doing the compaction, new changes would be happening to the current index file": queries see them when they
+        are indexed, not when that is over.
+        """
+        return self.updater
+
     @accepts(trigger_cleanup)
     def cleanups_wait_only_for_other_workers(self) -> Bool:
         """004: the cleanup is "a job that is run periodically": also where changes come faster than they are indexed."""

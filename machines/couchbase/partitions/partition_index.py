@@ -469,6 +469,11 @@ class PartitionIndex(Machine):
         """The same for a cleaner, which continues in the next cleanup cycle."""
         return self._no_request_is_performed() & self.cleaner
 
+    @accepts(write_header)
+    def requests_are_answered_at_once(self) -> Bool:
+        """The same for one that is performed: its header is written, whatever the updater is about to write."""
+        return self.unwritten
+
     @accepts(start_updater)
     def updates_start_during_a_cleanup(self, p: Term[Partition]) -> Bool:
         """004, active and passive: "Partition is indexed", whatever else is left to clean up: that is no reason to wait."""

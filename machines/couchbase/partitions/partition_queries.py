@@ -85,7 +85,7 @@ class PartitionQueries(Machine):
         {},
         {Partition: 1, requests: 5, queries: 2, writes: 3},
         {requests: 4, writes: 1},
-        {Partition: 1, queries: 0, monitors: 2},
+        {requests: 2, queries: 0, monitors: 2},
     )
 
     index = part(PartitionGroup)

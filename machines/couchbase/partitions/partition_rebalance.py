@@ -423,6 +423,18 @@ class PartitionRebalance(Machine):
         indexed = self.nodes[new].group[p].content.seq >= self.due[p]
         return moves & (self.move[p] == Move.paused) & there & indexed
 
+    @accepts(activate)
+    def partitions_are_activated_one_by_one(self, p: Term[Partition], new: Term[Node]) -> Bool:
+        """004: "Once the migration of the partition is complete": this one is "changed to active on the new server", which takes
+        its documents by then, whatever other partitions have still to be indexed.
+        """
+        return (self.move[p] == Move.taken_over) & (self.destination[p] == new)
+
+    @accepts(update_map)
+    def clients_follow_each_partition(self, p: Term[Partition], new: Term[Node]) -> Bool:
+        """The same for clients and queries: they are sent there, and not when all that moves has moved."""
+        return (self.move[p] == Move.activated) & (self.destination[p] == new)
+
     @accepts(finish)
     def old_partitions_are_cleaned_up_whatever_is_queried(
         self, p: Term[Partition], old: Term[Node]
@@ -577,7 +589,10 @@ class PartitionRebalance(Machine):
         served = was.abit & (was.content.in_unindexable_seqs == paused)
         here = served | was.pending_active & (was.pending_unindexable == paused)
         there = (will.abit | will.pending_active) == active
-        return moves.implies(here & there & (active | will.pbit | will.pending_passive))
+        rests = self.move[p].column(lambda m: m.new.seq is Seqs.unindexable_seqs)
+        marked = will.content.in_unindexable_seqs | will.pending_unindexable
+        role = there & (active | will.pbit | will.pending_passive)
+        return moves.implies(here & role & (marked == rests))
 
     @invariant
     def writes_reach_one_node(self, p: Term[Partition], n: Term[Node]) -> Bool:

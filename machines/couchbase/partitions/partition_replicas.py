@@ -334,6 +334,28 @@ class PartitionReplicas(Machine):
         unused = ~self.on_transfer.has(p) & (self.asked[p] != Asked.replica)
         return there & unused & ~self.replica.paused.has(p)
 
+    @accepts(resume_replica)
+    def copies_are_indexable_before_they_are_cleaned_up(self, p: Term[Partition]) -> Bool:
+        """The same of the mark of a transfer that has ended: it is taken back, so that the copy can be cleaned up, whatever else
+        is on transfer.
+        """
+        return self.replica.paused.has(p) & ~self.on_transfer.has(p)
+
+    @accepts(activate_replica)
+    def replicas_are_active_as_soon_as_they_are_wanted(self, p: Term[Partition]) -> Bool:
+        """004: "Failover initiated", "replica index: active": the manager "will tell the view engine to use those replica
+        partitions from now on", whatever the main index has to clean up, or others to transfer.
+        """
+        return self.on_transfer.has(p) & (self.replica.requested[p] != Role.active)
+
+    @accepts(index_main)
+    def the_main_index_is_updated_during_transfers(self, p: Term[Partition]) -> Bool:
+        """004: the active partitions are "indexed", and what is on transfer is so as "passive partition": while others are on
+        transfer, too.
+        """
+        entry = self.main.group[p]
+        return (entry.abit | entry.pbit) & (entry.content.seq < self.kv[p])
+
     @accepts(apply_pending_in_main)
     def partitions_are_added_as_soon_as_they_are_clean(self, p: Term[Partition]) -> Bool:
         """004: "The partition is added to the main index as passive partition": when rows of an earlier time are removed, and

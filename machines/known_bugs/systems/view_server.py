@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stagewright.machines.couchbase.indexes.index_compaction import (
+    COMPACTOR,
     Compactor,
     FileNumber,
     IndexCompaction,
@@ -398,6 +399,24 @@ class AddedWhenTheFileIsCompacted(ViewServer):
     def apply_pending_in_main(self) -> None:
         super().apply_pending_in_main()
         require(self.file.compactor == Compactor.none, "no compactor runs")
+
+
+@known_bug(
+    "004-225",
+    'design document 004: "If the fragmentation ratio exceeds the threshold value, view engine performs compaction"',
+    breaks="file.compactions_start_while_it_is_updated",
+    sizes={Partition: 1},
+    budgets={ViewServer.crashes: 0},
+)
+class NoCompactionOfWhatIsPaused(ViewServer):
+    """A file was not compacted while a partition was unindexable: through a rebalance of many, that is always so."""
+
+    @action(by=COMPACTOR, fair=WEAK)
+    def start_compactor(self) -> None:
+        """The compactor starts when no partition is unindexable."""
+        self.file.start_compactor()
+        paused = some(self.indexes.main.paused.has(p) for p in Partition)
+        require(~paused, "no partition is unindexable")
 
 
 @known_bug(

@@ -33,6 +33,7 @@ from stagewright.spec import (
     constant,
     count,
     equivalent_drop,
+    equivalent_helper,
     equivalent_loss,
     equivalent_replacement,
     equivalent_weakening,
@@ -44,6 +45,7 @@ from stagewright.spec import (
     history,
     initially,
     invariant,
+    lemma,
     number,
     optional,
     per,
@@ -352,6 +354,11 @@ class Group0(Machine):
         return (after.leads.has(m) & ~same).implies(elected & votes_at_all)
 
     @invariant
+    def somebody_votes_in_every_log(self, m: Term[Member]) -> Bool:
+        """Raft: what a leader takes in a quorum of the voters commits: without a voter nothing could be any more."""
+        return some(self._is_voter(m, v) for v in Member)
+
+    @invariant
     def logs_match(self, m: Term[Member], other: Term[Member]) -> Bool:
         """Raft, log matching: a place of a term holds one thing, a change or a voter."""
 
@@ -477,9 +484,12 @@ class Group0(Machine):
         several = count(self.voters_at_first.has(m) for m in Member) >= 2
         return heard & several & some(~self.leads.has(m) & after.leads.has(m) for m in Member)
 
+    @lemma
     @sometimes(at={elections: 1, changes: 1})
     def who_only_learns_makes_a_change(self, after: Self) -> Bool:
-        """001: none, "the new node joined group0": it is no voter yet, and asks to join. The leader takes it in."""
+        """001: none, "the new node joined group0": it is no voter yet, and asks to join. The leader takes it in. A lemma: it
+        takes in what any member wants (`changes_follow_what_is_not_committed_yet`).
+        """
         made = after.told > self.told
         return made & some(
             (self.change[m].command > 0)
@@ -509,6 +519,17 @@ class Group0(Machine):
         enough = stored * 2 > count(self._is_voter(leader, v) for v in Member)
         return new & of_its_term & others & enough
 
+    @accepts(add_entry)
+    def changes_follow_what_is_not_committed_yet(
+        self, m: Term[Member], leader: Term[Member]
+    ) -> Bool:
+        """Raft: what a leader has in its log of earlier terms is committed with an entry of its own, which it takes in without
+        waiting for that; and 001: it takes in those of every member that has "joined group0", for whether one comes too late is told
+        when it is applied.
+        """
+        wants = (self.change[m].command > 0) & ~self.change[m].sent
+        return wants & self.leads.has(leader)
+
     @accepts(change_voters)
     def voters_come_and_go(self, leader: Term[Member], m: Term[Member]) -> Bool:
         """001, left: "the node left the cluster and group0": its vote goes, however few are left; none: "the new node
@@ -524,9 +545,8 @@ class Group0(Machine):
 
     @sometimes(at={elections: 1})
     def another_change_came_first(self, after: Self) -> Bool:
-        """A caller is told that its guard was out of date."""
-        ended = some((self.change[m].command > 0) & (after.change[m].command == 0) for m in Member)
-        return ended & some(after.known[m] == 2 for m in Member) & (after.told == 1)
+        """group0_concurrent_modification: a caller is told that its guard was out of date, and not left to give up."""
+        return after.refused > self.refused
 
     @final
     def nobody_wants_a_change(self) -> Bool:
@@ -536,6 +556,24 @@ class Group0(Machine):
     # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
+        equivalent_replacement(
+            _is_as_new,
+            "the candidate's log is as new as its own: 1 for 0",
+            "the candidate's log is as new as its own: 0 for 1",
+            "the candidate's log is as new as its own: 2 for 1",
+            because="it takes more elections to tell apart logs of which neither is empty",
+        ),
+        equivalent_weakening(
+            _has_settled_voters,
+            "the last change of the voters is committed",
+            because="after its second place the log has no room for another change",
+        ),
+        equivalent_helper(
+            _state,
+            "takes it that length of log[m] > 0 and",
+            "does not mention: the head of log[m].command > 0 and",
+            because="nothing is prepared under the state after the last place of the log",
+        ),
         equivalent_drop(
             vote,
             "the other one stands for election",

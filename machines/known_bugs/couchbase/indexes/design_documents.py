@@ -276,6 +276,33 @@ class IndexesAreBuiltInTheOrderOfTheirNames(DesignDocuments):
             require((other < d).implies(built), "the earlier ones are built")
 
 
+@known_bug(
+    "004-220",
+    STRUCTURES,
+    breaks=DesignDocuments.groups_start_under_queries,
+)
+class GroupsStartWhenNobodyReads(DesignDocuments):
+    """No group server was started while a query was going on: a definition that was changed then had no index."""
+
+    @action(by=SERVER, fair=WEAK)
+    def start_group(self, d: Term[DesignDocument], definition: Term[Definition]) -> None:
+        """A request comes for a definition, and no query reads."""
+        super().start_group(d, definition)
+        require(self.reading.is_none(), "no query reads a file")
+
+
+@known_bug(
+    "004-221",
+    STRUCTURES,
+    breaks=DesignDocuments.files_are_removed_while_others_are_read,
+)
+class FilesAreRemovedWhenNothingIsRead(DesignDocuments):
+    """A file was removed when no query was going on, for the server did not know which one it reads: one always is."""
+
+    def _is_read(self, file: Term[File]) -> Bool:
+        return self.reading.is_some() & self.files.has(file)
+
+
 @known_bug("K1-locked", DETAILS, breaks=DesignDocuments.definitions_change_under_queries)
 class QueriesLockTheDefinition(DesignDocuments):
     """A design document could not be changed while a query read its index."""

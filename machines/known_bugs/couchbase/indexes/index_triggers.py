@@ -237,6 +237,21 @@ class EveryChangeBeginsTheTimeAnew(IndexTriggers):
         self.elapsed = 0
 
 
+@known_bug(
+    "004-222",
+    ANYTIME,
+    breaks=IndexTriggers.updates_end_while_it_is_compacted,
+)
+class UpdatesEndWithTheCompaction(IndexTriggers):
+    """What was indexed while the file was compacted was seen when that was done, in the new file."""
+
+    @action(fair=WEAK)
+    def finish_update(self) -> None:
+        """What was there when the updater started is indexed, and no compactor runs."""
+        super().finish_update()
+        require(~self.compactor, "compactor does not run")
+
+
 @known_bug("K12-changes", BY, breaks=IndexTriggers.many_changes_trigger_an_update)
 class ManyChangesWait(IndexTriggers):
     """However many changes there were, an update was triggered by the time alone."""

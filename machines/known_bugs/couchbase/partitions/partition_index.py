@@ -396,4 +396,24 @@ class AddedWhenTheIndexIsUpToDate(PartitionIndex):
         super().apply_pending_transition()
 
 
+@known_bug(
+    "004-219",
+    REQUESTS,
+    breaks=PartitionIndex.requests_are_answered_at_once,
+    sizes={Partition: 1},
+    budgets=NO_CRASH,
+)
+class HeadersWaitForTheUpdater(PartitionIndex):
+    """A header was written when the updater was through, so as to have all of its sequence numbers: whoever had asked for
+    another state waited for that.
+    """
+
+    @action(fair=WEAK)
+    def write_header(self) -> None:
+        """The group process writes a header when there is nothing more to come for it."""
+        super().write_header()
+        behind = some(self._is_behind(self.updating[p], p) for p in Partition)
+        require(~behind, "the updater is through")
+
+
 BUGS = known_bugs_in(globals())

@@ -154,6 +154,30 @@ class OnlyWhatIsInTheIndexIsWaitedFor(PartitionQueries):
 
 
 @known_bug(
+    "004-224",
+    'design document 004: it is changed to active once "it is fully indexed"',
+    breaks=PartitionQueries.nobody_is_told_too_early,
+    budgets={
+        PartitionQueries.requests: 2,
+        PartitionQueries.queries: 0,
+        PartitionQueries.monitors: 2,
+    },
+)
+class OneListenerAtATime(PartitionQueries):
+    """The group knew one listener: with the next one, of whichever partition, the one before it was told, and its partition
+    activated.
+    """
+
+    @action(by=MANAGER, spends=PartitionQueries.monitors)
+    def monitor(self, p: Term[Partition]) -> None:
+        """The cluster manager waits for this partition, and for no other any more."""
+        require(self.index.requested[p] != Role.none, "partition is active or passive, or will be")
+        behind = self.index.group[p].content.seq < self.source[p]
+        for q in Partition:
+            self.listener[q] = choose(behind & (q == p), self.source[q], 0)
+
+
+@known_bug(
     "K9-cleanup",
     "design document 004, partition states: cleanup",
     breaks=PartitionQueries.only_active_partitions_are_returned,

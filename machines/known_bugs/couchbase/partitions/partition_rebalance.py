@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stagewright.machines.couchbase.partitions.group_states import COUCHBASE, Partition
+from stagewright.machines.couchbase.partitions.group_states import COUCHBASE, Partition, Role
 from stagewright.machines.couchbase.partitions.partition_rebalance import (
     CLIENT,
     WEAK,
@@ -10,8 +10,8 @@ from stagewright.machines.couchbase.partitions.partition_rebalance import (
     Node,
     PartitionRebalance,
 )
-from stagewright.machines.couchbase.partitions.partition_states import MANAGER
-from stagewright.spec import Bool, Term, action, choose, every, require, some
+from stagewright.machines.couchbase.partitions.partition_states import MANAGER, PartitionGroup
+from stagewright.spec import Bool, Term, action, choose, every, many, require, some
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 UNINDEXABLE = (
@@ -196,6 +196,50 @@ class OneIndexIsDueForAll(PartitionRebalance):
             for q in Partition
         )
         require(due, "index of the new node is due")
+
+
+@known_bug(
+    "004-216",
+    'design document 004: "passive (and indexable) on the new server"',
+    breaks=PartitionRebalance.the_nodes_are_as_the_table_says,
+    sizes={Partition: 1},
+    budgets={
+        PartitionRebalance.moves: 1,
+        PartitionRebalance.stops: 0,
+        PartitionRebalance.queries: 0,
+    },
+)
+class TheNewIndexWaitsForItsDocuments(PartitionRebalance):
+    """A partition was unindexable on the new node until its documents had come, and then indexed all at once."""
+
+    nodes = many(PartitionGroup, over=Node, without=(PartitionGroup.set_passive,))
+
+    @PartitionRebalance.move.step(
+        Move.none, Move.indexing, by=MANAGER, spends=PartitionRebalance.moves
+    )
+    def start(self, p: Term[Partition], old: Term[Node], new: Term[Node]) -> None:
+        """The partition becomes passive on the new node, and unindexable."""
+        require((self.master[p] == old) & (old != new), "the other node has the partition")
+        require(~self.nodes[old].paused.has(p), "its index goes on after an earlier move")
+        entry = self.nodes[new].group[p]
+        require(~entry.content.cbit, "the new node has cleaned up")
+        self.origin[p] = old
+        self.destination[p] = new
+        entry.pbit = True
+        entry.content.in_unindexable_seqs = True
+        entry.content.has_version = True
+        self.nodes[new].requested[p] = Role.passive
+        self.nodes[new].paused.add(p)
+
+    @PartitionRebalance.move.step(Move.indexing, Move.paused, by=MANAGER, fair=WEAK)
+    def pause(self, p: Term[Partition], old: Term[Node], new: Term[Node]) -> None:
+        """The backfill is done: the new index begins."""
+        require(old != new, "they are two")
+        self._is_moving(p, old, new)
+        self._backfill_is_done(p, old, new)
+        self.due[p] = self.kv[old][p]
+        self.nodes[old].mark_unindexable(p)
+        self.nodes[new].mark_indexable(p)
 
 
 @known_bug(
@@ -516,6 +560,44 @@ class PassiveOnesAreAddedWhenNothingMovesAway(PartitionRebalance):
         leaves = some(self.origin[p] == n for p in Partition)
         require(active | ~leaves, "no other partition moves away from the node")
         super().apply_pending_transition(n)
+
+
+@known_bug(
+    "004-217",
+    REBALANCE,
+    breaks=PartitionRebalance.partitions_are_activated_one_by_one,
+    budgets={PartitionRebalance.stops: 0, PartitionRebalance.queries: 0},
+)
+class ActivatedTogether(PartitionRebalance):
+    """Partitions were activated when all that move were taken over: until then no node took writes of the first ones."""
+
+    @PartitionRebalance.move.step(Move.taken_over, Move.activated, by=MANAGER, fair=WEAK)
+    def activate(self, p: Term[Partition], new: Term[Node]) -> None:
+        """The partition becomes active on the new node, as the last one is taken over."""
+        require(self.destination[p] == new, "partition moves to the node")
+        left = some(self.move[q].any_of(Move.indexing, Move.paused) for q in Partition)
+        require(~left, "no other one is still to be taken over")
+        self.nodes[new].set_active(p)
+
+
+@known_bug(
+    "004-218",
+    REBALANCE,
+    breaks=PartitionRebalance.clients_follow_each_partition,
+    budgets={PartitionRebalance.stops: 0, PartitionRebalance.queries: 0},
+)
+class TheMapIsWrittenOnce(PartitionRebalance):
+    """The map was changed when all that moved was active on its new node: until then no node took writes of the first ones."""
+
+    @PartitionRebalance.move.step(Move.activated, Move.mapped, by=MANAGER, fair=WEAK)
+    def update_map(self, p: Term[Partition], new: Term[Node]) -> None:
+        """Clients and queries go to the new nodes from now on."""
+        require(self.destination[p] == new, "partition moves to the node")
+        left = some(
+            self.move[q].any_of(Move.indexing, Move.paused, Move.taken_over) for q in Partition
+        )
+        require(~left, "no other one is still to be activated")
+        self.master[p] = new
 
 
 @known_bug(

@@ -353,6 +353,55 @@ class AddedWhenTheReplicaIsClean(PartitionReplicas):
 
 
 @known_bug(
+    "004-213",
+    FAILOVER,
+    breaks=PartitionReplicas.copies_are_indexable_before_they_are_cleaned_up,
+)
+class MarksAreKeptForOtherTransfers(PartitionReplicas):
+    """A copy that was transferred stays unindexable until nothing is on transfer, and so cannot be cleaned up."""
+
+    @action(fair=WEAK)
+    def resume_replica(self, p: Term[Partition]) -> None:
+        """What is to be cleaned up in the replica index is made indexable when all transfers have ended."""
+        super().resume_replica(p)
+        require(self.on_transfer.is_empty(), "nothing is on transfer")
+
+
+@known_bug(
+    "004-214",
+    FAILOVER,
+    breaks=PartitionReplicas.replicas_are_active_as_soon_as_they_are_wanted,
+    sizes={Partition: 1},
+    budgets={PartitionReplicas.requests: 6},
+)
+class ActiveWhenTheMainIndexIsClean(PartitionReplicas):
+    """The replica index was told of a failover when the main index could begin with the transfer: until then it went on as if
+    nobody queried it.
+    """
+
+    @action(fair=WEAK)
+    def activate_replica(self, p: Term[Partition]) -> None:
+        """The replica index learns that its copy is queried, as the main index has nothing of it to clean up."""
+        super().activate_replica(p)
+        require(~self.main.group[p].content.cbit, "the main index is clean")
+
+
+@known_bug(
+    "004-215",
+    'design document 004: active and passive, "Partition is indexed"',
+    breaks=PartitionReplicas.the_main_index_is_updated_during_transfers,
+)
+class TheMainIndexWorksForTransfersAlone(PartitionReplicas):
+    """After a failover the updater of the main index left out all but what is on transfer, so that this ends early."""
+
+    @action(fair=WEAK)
+    def index_main(self, p: Term[Partition]) -> None:
+        """The updater of the main index indexes a mutation of what is on transfer, if anything is."""
+        super().index_main(p)
+        require(self.on_transfer.is_empty() | self.on_transfer.has(p), "it is on transfer")
+
+
+@known_bug(
     "K10-one",
     "design document 004, the table of a failover",
     breaks=PartitionReplicas.partitions_fail_over_at_once,

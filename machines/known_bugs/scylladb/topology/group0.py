@@ -16,6 +16,7 @@ from stagewright.spec import (
     Number,
     Term,
     action,
+    bounded,
     choose,
     count,
     every,
@@ -143,6 +144,32 @@ class VotersChangeTwiceAtOnce(Group0):
 
     def _has_settled_voters(self, leader: Term[Member]) -> None:
         """A leader takes in what it is asked for."""
+
+
+@known_bug(
+    "001-441",
+    ATOMICALLY,
+    breaks=Group0.another_change_came_first,
+    budgets={Group0.elections: 1},
+)
+class RefusalsAreNotTold(Group0):
+    """A member whose change came too late said that it did not know whether that was made, as of one that it had given up: its
+    caller was never told that another change had come first.
+    """
+
+    @action(by=MEMBER)
+    def finish(self, m: Term[Member]) -> None:
+        """The member has applied its command: the change is made, or nobody knows."""
+        command = self.change[m].command
+        applied = some(self._applies(m, i, command) for i in range(LONGEST))
+        require((command > 0) & applied, "its command is applied")
+        made = some(
+            self._applies(m, i, command) & self._is_made(m, i, self._state(m, i))
+            for i in range(LONGEST)
+        )
+        self.told = choose(made, self.told + 1, self.told)
+        self.refused = 0
+        self._forget(m)
 
 
 @known_bug(
@@ -366,6 +393,40 @@ class MostMembersMustStore(Group0):
         stored = count(self._stores(leader, v) for v in Member)
         others = count(~self._stores(leader, v) for v in Member)
         require(stored > others, "most members have stored it")
+
+
+@known_bug(
+    "001-480",
+    "Raft: what a quorum of the voters has stored is committed",
+    breaks=Group0.somebody_votes_in_every_log,
+    budgets={Group0.elections: 1, Group0.changes: 0, Group0.voter_changes: 1},
+)
+class TheLastVoterMayLeave(Group0):
+    """A leader took in that its last voter is one no more: that was never committed, and nothing after it."""
+
+    @action(by=LEADER, spends=Group0.voter_changes)
+    def change_voters(self, leader: Term[Member], m: Term[Member]) -> None:
+        """A member becomes a voter, or is one no more."""
+        require(self.leads.has(leader), "it leads")
+        self._has_settled_voters(leader)
+        bounded(~self.log[leader].is_full(), "the log has room")
+        self._append(leader, Entry(term=self.term[leader], voter=m))
+
+
+@known_bug(
+    "001-440",
+    "Raft, committing entries from previous terms",
+    breaks=Group0.changes_follow_what_is_not_committed_yet,
+    budgets={Group0.elections: 1},
+)
+class OneChangeAtATime(Group0):
+    """A leader took in a change when all of its log was committed: with an entry of an earlier term, which it commits only with
+    one of its own, it took in none any more.
+    """
+
+    def _take_in(self, m: Term[Member], leader: Term[Member]) -> None:
+        require(self.known[leader] == self.log[leader].length, "all of the log is committed")
+        super()._take_in(m, leader)
 
 
 BUGS = known_bugs_in(globals())

@@ -6,6 +6,7 @@ from stagewright.machines.couchbase.indexes.index_compaction import (
     CLEANER,
     CLIENT,
     COMPACTOR,
+    UPDATER,
     WEAK,
     Compactor,
     FileNumber,
@@ -152,6 +153,23 @@ class PreviousFilesWaitForTheUpdater(IndexCompaction):
     def remove_previous(self, f: Term[FileNumber]) -> None:
         super().remove_previous(f)
         require(~some(self._is_behind(p) for p in Partition), "nothing is left to index")
+
+
+@known_bug(
+    "004-223",
+    COMPACTION,
+    breaks=IndexCompaction.updates_go_on_while_it_catches_up,
+    sizes={Partition: 1},
+    budgets=NO_CRASH,
+)
+class TheUpdaterRestsForTheCompactor(IndexCompaction):
+    """The updater wrote nothing once the trees were copied, so that the compactor caught up."""
+
+    @action(by=UPDATER, fair=WEAK)
+    def write_batch(self, p: Term[Partition]) -> None:
+        """The updater appends the new nodes to the file, unless the compactor catches up."""
+        super().write_batch(p)
+        require(self.compactor != Compactor.catching_up, "compactor does not catch up")
 
 
 @known_bug(
