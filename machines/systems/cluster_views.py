@@ -194,7 +194,9 @@ class ClusterViews(Machine):
                 ViewBuilding.aborts_wait_for_no_batch,
                 ViewBuilding.streaming_waits_for_no_batch,
                 ViewBuilding.cleanup_waits_for_no_batch,
+                ViewBuilding.replicas_are_left_whatever_is_executed,
                 ViewBuilding.operations_end_whatever_is_executed,
+                ViewBuilding.operations_without_tasks_end_whatever_is_executed,
                 because="001: a stage is left when its barrier has passed and its action is done",
             ),
             restricted(
@@ -204,6 +206,7 @@ class ClusterViews(Machine):
             restricted(
                 ViewBuilding.targets_are_cleaned_up_whatever_is_executed,
                 ViewBuilding.rollbacks_end_whatever_is_executed,
+                ViewBuilding.rollbacks_without_tasks_end_whatever_is_executed,
                 because="001: on the way back, too, a stage is left when its barrier has passed and its action is done",
                 at={requests: 0, migrations: 1, failures: 1, full_disks: 1},
             ),

@@ -401,6 +401,14 @@ class CdcPublication(Machine):
         waits = self.committed.has(g) & ~self.described.has(g)
         return self.in_group0 & waits & before & self.writable
 
+    @accepts(take_from_queue)
+    def the_queue_goes_on_whatever_the_topology_does(self, g: Term[Generation]) -> Bool:
+        """The same of what has been described: the next one, which is described when this one has left the queue, would
+        wait for a topology change otherwise.
+        """
+        only_when(self.release.publisher)
+        return self.publishing == g
+
     @accepts(commit_for_join)
     def joins_are_committed_whatever_is_published(self, g: Term[Generation]) -> Bool:
         """Publishing does not block the topology state machine (scylladb #15194), and that waits for no client."""

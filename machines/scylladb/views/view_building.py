@@ -582,6 +582,27 @@ class ViewBuilding(Machine):
         ends = (self.stage == Stage.end_migration) & grows
         return ends & self.is_stored(t) & (self.tasks[new].life == Life.absent)
 
+    @accepts(read_new)
+    def replicas_are_left_whatever_is_executed(self) -> Bool:
+        """000: what a worker still executes for an aborted task is for nothing: reads go to the new replica when it has the
+        rows.
+        """
+        return (self.stage == Stage.streaming) & (self.next <= self.base)
+
+    @accepts(finish)
+    def operations_without_tasks_end_whatever_is_executed(self) -> Bool:
+        """000, "Tablet operations": an operation reacts to tasks that group0 stores: where there are none, its end waits for
+        nothing.
+        """
+        none = every(~self.is_stored(t) for t in Task)
+        return (self.stage == Stage.end_migration) & none
+
+    @accepts(finish_revert)
+    def rollbacks_without_tasks_end_whatever_is_executed(self) -> Bool:
+        """000, the same where it has failed: no "new copies of aborted tasks" are to be created."""
+        none = every(self.tasks[t].life != Life.aborted for t in Task)
+        return (self.stage == Stage.revert_migration) & none
+
     @accepts(finish_without_replica)
     def replicas_are_abandoned_whatever_is_executed(self, t: Term[Task]) -> Bool:
         """000: "In case of RF decrease: abort tasks on abandoning replicas": nor is their own."""

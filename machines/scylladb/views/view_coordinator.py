@@ -393,6 +393,21 @@ class ViewCoordinator(Machine):
         batch = self.batch[s]
         return (batch.tablet == t) & (batch.base == b) & batch.done & self.called.has(s)
 
+    @accepts(choose_base)
+    def tables_are_chosen_whatever_is_executed(self, b: Term[Base]) -> Bool:
+        """000: the coordinator processes "at most only one base table at the time", and waits for nothing else: not for a
+        shard that has not seen yet that its batch is for a table that was dropped.
+        """
+        ranges = some((self.table[v] == b) & ~self.building[v].is_empty() for v in View)
+        others_first = some(self._is_staged_alone(other) for other in Base)
+        chosen = self._is_staged_alone(b) | (ranges & ~others_first)
+        return self.processed.is_none() & chosen
+
+    def _is_staged_alone(self, b: Term[Base]) -> Bool:
+        """The table has tasks, and none is to build a range."""
+        none = every((self.table[v] == b).implies(self.building[v].is_empty()) for v in View)
+        return none & ~self.staging[b].is_empty()
+
     @lemma
     @sometimes
     def ranges_are_built_for_all_views(self, s: Term[Shard]) -> Bool:

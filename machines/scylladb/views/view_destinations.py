@@ -348,14 +348,17 @@ class ViewDestinations(Machine):
     def processed_sstables_are_in_the_views(
         self, after: Self, v: Term[View], s: Term[Sstable]
     ) -> Bool:
-        """000, process_staging: "generate view updates and move to base directory": a task leaves neither to the generator."""
+        """000, process_staging: "generate view updates and move to base directory": a task leaves neither to the generator.
+
+        A view that is not started has not read the base directory yet: it finds the rows there.
+        """
         processed = some(self._waits(r, s) & (after.place[r][s] == Place.base) for r in Replica)
         handed_on = some(
             (self.place[r][s] == Place.with_task) & (after.place[r][s] == Place.with_generator)
             for r in Replica
         )
-        there = ~self.status[v].any_of(ViewStatus.none, ViewStatus.dropped)
-        updated = (processed & there).implies(after.view[v].has(s))
+        begun = self.status[v].any_of(ViewStatus.started, ViewStatus.success)
+        updated = (processed & begun).implies(after.view[v].has(s))
         return updated & ~handed_on
 
     @step_property

@@ -311,6 +311,11 @@ class ViewStaging(Machine):
         gets_data = self.standing.any_of(Standing.pending, Standing.replica)
         return (self.place[s] == Place.nowhere) & gets_data & self.discovered
 
+    @accepts(discover)
+    def sstables_are_found_at_any_time(self) -> Bool:
+        """000, the same of a node that has restarted: what is on its disk is registered, also while the tablet moves."""
+        return ~self.discovered & self.loaded
+
     @accepts(begin_registering)
     def sstables_are_registered_at_any_time(self) -> Bool:
         """000, the same: the worker has the task stored whatever it executes, also before the tablet has arrived."""

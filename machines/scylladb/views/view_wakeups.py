@@ -344,6 +344,13 @@ class ViewWakeups(Machine):
         """000: the worker observes group0 "to notice when tasks are aborted": those that it executes."""
         return (self.observer == Observer.awake) & self.apply_mutex.is_empty()
 
+    @accepts(update)
+    def group0_is_read_whatever_is_executed(self) -> Bool:
+        """000, the same: it reads what it has locked at once, as the state is loaded "while group0 state is applied", which
+        waits until it has been read.
+        """
+        return (self.observer == Observer.waiting) & self.staging_mutex.is_empty()
+
     @invariant
     def a_mutex_has_one_holder(self) -> Bool:
         """Queues and state are looked at and changed by one fiber at a time."""

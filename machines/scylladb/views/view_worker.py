@@ -380,6 +380,14 @@ class ViewWorker(Machine):
         """
         return (self.finished <= after.finished) | after.finished.is_empty()
 
+    @accepts(ask)
+    def tasks_are_called_for_whatever_is_to_be_removed(self) -> Bool:
+        """000: finished tasks are removed "in 200ms intervals", and that "in order to reduce number of generated group0
+        operations": others are called for meanwhile.
+        """
+        left = some(self._exists(v) & ~self.worked.has(v) for v in View)
+        return left & self.asked.is_empty()
+
     @accepts(remove_finished)
     def finished_tasks_are_removed_at_any_time(self) -> Bool:
         """000: finished tasks are removed "in 200ms intervals", whatever else is asked for or executed."""

@@ -376,4 +376,19 @@ class RollbacksWaitForTheTables(CdcPublication):
         self._end()
 
 
+@known_bug(
+    "003-92",
+    "scylladb #15194",
+    breaks=CdcPublication.the_queue_goes_on_whatever_the_topology_does,
+)
+class TheQueueIsClearedAtRest(CdcPublication):
+    """A generation that was described left the queue when no topology change went on: the next one waited for it."""
+
+    @action(by=COORDINATOR, fair=Fairness.WEAK)
+    def take_from_queue(self, g: Term[Generation]) -> None:
+        """What was written leaves the queue at rest."""
+        super().take_from_queue(g)
+        require(self.transition == NONE, "no topology change goes on")
+
+
 BUGS = known_bugs_in(globals())

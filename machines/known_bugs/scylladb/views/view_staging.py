@@ -411,4 +411,21 @@ class TabletsThatComeBackAreNotRegistered(ViewStaging):
         super().begin_registering()
 
 
+@known_bug(
+    "000-267",
+    "design document 000: process_staging tasks are created when a staging sstable was registered",
+    breaks=ViewStaging.sstables_are_found_at_any_time,
+)
+class SstablesAreFoundAtRest(ViewStaging):
+    """A node that had restarted while its tablet moved looked for staging sstables when that was over: till then it took in
+    none.
+    """
+
+    @action(by=WORKER, fair=WEAK)
+    def discover(self) -> None:
+        """The worker looks for staging sstables when the tablet is not in transition."""
+        super().discover()
+        self._is_at_rest()
+
+
 BUGS = known_bugs_in(globals())

@@ -243,4 +243,19 @@ class TheLoopWaitsForItsCall(ViewWakeups):
         require(self.news & (self.call == Work.none), "something has happened")
 
 
+@known_bug("000-264", OBSERVED, breaks=ViewWakeups.group0_is_read_whatever_is_executed)
+class TheObserverWaitsWithTheMutex(ViewWakeups):
+    """The observer took group0's read-apply mutex, and read the state when its batch was over: until then no node's commands
+    were applied there.
+    """
+
+    @ViewWakeups.observer.step(Observer.waiting, Observer.updating, by=WORKER, fair=WEAK)
+    def update(self) -> None:
+        """The observer, at an idle worker, reads group0's state and the batch's."""
+        require(self.batch != Work.executing, "no batch is executed")
+        self._take_staging(Fiber.observer)
+        self.changed = False
+        self.batch = choose(self.batch == Work.done, Work.none, self.batch)
+
+
 BUGS = known_bugs_in(globals())

@@ -515,4 +515,19 @@ class ViewsAreMarkedByAnIdleCoordinator(ViewWorker):
         require(self.asked.is_empty(), "no call is under way")
 
 
+@known_bug(
+    "000-266",
+    "design document 000: finished tasks are removed in 200ms intervals",
+    breaks=ViewWorker.tasks_are_called_for_whatever_is_to_be_removed,
+)
+class CallsWaitForTheRemoval(ViewWorker):
+    """The coordinator called for the next task when it had removed what was finished, which it does every 200 ms."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def ask(self) -> None:
+        """The coordinator, which has nothing to remove, calls the worker."""
+        super().ask()
+        require(self.finished.is_empty(), "there is nothing to remove")
+
+
 BUGS = known_bugs_in(globals())

@@ -357,4 +357,49 @@ class RollbacksEndWithTheBatch(ViewBuilding):
         super().finish_revert_with_task(t, new, n)
 
 
+@known_bug(
+    "000-268",
+    ABORTED,
+    breaks=ViewBuilding.replicas_are_left_whatever_is_executed,
+)
+class ReadsMoveWhenNoBatchRuns(ViewBuilding):
+    """Reads went on at the old replica until no worker executed a batch, though the new one had all rows."""
+
+    @ViewBuilding.stage.step(Stage.streaming, Stage.cleanup, by=TOPOLOGY, fair=WEAK)
+    def read_new(self) -> None:
+        """All is streamed, and no batch runs."""
+        require(self.next <= self.base, "all is streamed")
+        require(~some(self.tasks[t].work == Work.executing for t in Task), "no batch runs")
+
+
+@known_bug(
+    "000-269",
+    ABORTED,
+    breaks=ViewBuilding.operations_without_tasks_end_whatever_is_executed,
+)
+class OperationsWithoutTasksWaitForBatches(ViewBuilding):
+    """A migration of a table whose view was dropped on the way ended when its worker had noticed it."""
+
+    @action(by=TOPOLOGY, fair=WEAK)
+    def finish(self) -> None:
+        """The new replicas are the replicas; no task is concerned, and no batch runs."""
+        super().finish()
+        require(~some(self.tasks[t].work == Work.executing for t in Task), "no batch runs")
+
+
+@known_bug(
+    "000-270",
+    ABORTED,
+    breaks=ViewBuilding.rollbacks_without_tasks_end_whatever_is_executed,
+)
+class RollbacksWithoutTasksWaitForBatches(ViewBuilding):
+    """A migration that was undone before it had aborted anything ended when the batch that went on was over."""
+
+    @action(by=TOPOLOGY, fair=WEAK)
+    def finish_revert(self) -> None:
+        """The old replicas stay; no task was aborted, and no batch runs."""
+        super().finish_revert()
+        require(~some(self.tasks[t].work == Work.executing for t in Task), "no batch runs")
+
+
 BUGS = known_bugs_in(globals())

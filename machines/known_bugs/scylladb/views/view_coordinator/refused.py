@@ -251,4 +251,19 @@ class OneShardAtATimeAfterARestart(ViewCoordinator):
         super()._may_send(s, t, b)
 
 
+@known_bug(
+    "000-265",
+    "design document 000: the coordinator processes at most only one base table at the time",
+    breaks=ViewCoordinator.tables_are_chosen_whatever_is_executed,
+)
+class TablesAreChosenWhenAllShardsAreIdle(ViewCoordinator):
+    """No table was chosen while a shard executed a batch of one that was dropped: the other shards had nothing to do."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def choose_base(self, b: Term[Base]) -> None:
+        """The coordinator chooses a base table when no shard has a batch."""
+        super().choose_base(b)
+        require(every(self.batch[s].tablet.is_none() for s in Shard), "no shard has a batch")
+
+
 BUGS = known_bugs_in(globals())
