@@ -681,6 +681,7 @@ class ClusterViews(Machine):
             TopologyControl.dead_nodes_come_back,
             TopologyControl.a_node_that_is_removed_is_dead,
             TopologyControl.a_rebuild_is_done_when_it_has_streamed,
+            TopologyControl.rebuilds_fail_where_nodes_are_missing,
             TopologyControl.no_range_comes_back_to_a_node_with_old_rows,
             because="no node is dead here: topology-control has crashes, removals and rebuilds",
         ),
@@ -724,6 +725,7 @@ class ClusterViews(Machine):
         vacuous(
             TopologyControl.only_operations_on_nodes_are_given_up,
             TopologyControl.what_is_given_up_is_undone,
+            TopologyControl.operations_are_given_up_by_who_saw_them_fail,
             TopologyControl.rows_of_lost_ranges_are_remembered,
             TopologyControl.rows_are_removed_when_nothing_can_write_them,
             because="an operation on a node is undone only where there are `faults`",

@@ -514,8 +514,7 @@ class LoadBalancer(Machine):
         undone = self._streams(t) & (after.stage[t] == Stage.cleanup_target)
         others = (t == other) | (self.stage[other] == after.stage[other])
         asked = (self.request_pending != after.request_pending) | (self.draining != after.draining)
-        plans = self.plan_pending[other] == after.plan_pending[other]
-        return undone.implies(others & plans & ~asked & (self.track == after.track))
+        return undone.implies(others & ~asked & (self.track == after.track))
 
     @step_property
     def requests_are_pending_until_they_are_taken_up(self, after: Self) -> Bool:

@@ -633,6 +633,13 @@ class TabletMigration(Machine):
         only_when(self.release.rollback)
         return (self.stage == Stage.streaming) & ~self.unwanted
 
+    @step_property
+    def dead_replicas_stay_given_up(self, after: Self) -> Bool:
+        """001: a tablet's state machine is "stored in group0": a replica that was declared gone for good is so for whoever
+        drives the transition on, to its end.
+        """
+        return (self.excluded <= after.excluded) | (after.stage == Stage.none)
+
     @accepts(retry_operation)
     def what_failed_is_tried_again(self) -> Bool:
         """001: "Tablets are migrated in parallel and independently": an action that has failed but

@@ -513,6 +513,14 @@ class TabletResize(Machine):
         leaves = some(self.leaving[half] == n for half in list(Half))
         return free & ~leaves & some(self.rows[half].has(n) for half in list(Half))
 
+    @step_property
+    def no_barrier_ends_a_repair(self, after: Self, n: Term[Node]) -> Bool:
+        """001 has a barrier "make sure that no reads that started before this point exist": by waiting for what began before,
+        a repair as well, whose operator is not told that it failed because its table was to be resized.
+        """
+        passes = ~self.drained & after.drained
+        return passes.implies(self.writer[n] == after.writer[n])
+
     @invariant
     def ready_replicas_have_nothing_to_split(self, n: Term[Node]) -> Bool:
         """Once a node is ready for a split, all that it stores is split (scylladb PR #26528)."""
@@ -575,10 +583,11 @@ class TabletResize(Machine):
     @step_property
     def decisions_are_numbered(self, after: Self) -> Bool:
         """Each decision has a sequence number of its own, by which replicas and coordinator mean the same
-        (scylladb PR #16580).
+        (scylladb PR #16580): no number is used again, whatever became of the decision that had it.
         """
         emitted = (self.decision == Resize.none) & (after.decision != Resize.none)
-        return emitted == (after.sequence > self.sequence)
+        numbered = emitted == (after.sequence > self.sequence)
+        return numbered & (self.sequence <= after.sequence)
 
     @step_property
     def tablets_change_by_a_decision(self, after: Self) -> Bool:

@@ -420,6 +420,16 @@ class TopologyCluster(Machine):
     # -- nodes and barriers ----------------------------------------------------------------------------
 
     @step_property
+    def nodes_that_learn_cut_nobody_off(self, after: Self, n: Term[Node]) -> Bool:
+        """001: the cluster is to "make sure that no reads that started before this point exist in the system": it waits for
+        them. A node that learns of the next state goes on with what its clients wait for, reads and writes.
+        """
+        learns = self.view[n].version != after.view[n].version
+        waits = (self.request.coordinator == n) & ~self.request.abandoned
+        goes_on = (after.request.coordinator == n) & ~after.request.abandoned
+        return (learns & waits).implies(goes_on)
+
+    @step_property
     def a_node_that_is_down_does_nothing(self, after: Self, n: Term[Node]) -> Bool:
         """001: a removed node's data is streamed "from still alive owners", and to a replacing node for a dead
         one: while a node is down it stores nothing, and learns of nothing.
@@ -1025,6 +1035,7 @@ class TopologyCluster(Machine):
             TopologyControl.removals_begin,
             TopologyControl.a_node_that_is_removed_is_dead,
             TopologyControl.no_range_comes_back_to_a_node_with_old_rows,
+            TopologyControl.operations_are_given_up_by_who_saw_them_fail,
             because="a node is dead, and an operation on nodes fails for it, where there are `crashes`",
         ),
         never_happens(
@@ -1063,6 +1074,7 @@ class TopologyCluster(Machine):
         ),
         vacuous(
             TopologyControl.a_rebuild_is_done_when_it_has_streamed,
+            TopologyControl.rebuilds_fail_where_nodes_are_missing,
             because="nobody asks to rebuild a node: topology-control has that",
         ),
     )

@@ -328,6 +328,15 @@ class TopologySessions(Machine):
         """001: "When streaming finishes, we move to write_both_read_new state": everywhere."""
         return (self.done.has(s) & ~self.failed.has(s)).implies(self.worked[n].has(s))
 
+    @invariant
+    def nothing_is_done_before_the_transition_ends(self, s: Term[Session]) -> Bool:
+        """001: "Finally we remove the transitioning state": an operation that streams is reported as done, well or not, when
+        that is gone: not when its session is closed, while reads move to the new ring, or writes back to the old one.
+        """
+        states = T.write_both_read_old, T.write_both_read_new, T.rollback_to_normal
+        goes_on = self.transition_state.any_of(*states) & (self.running == s)
+        return goes_on.implies(~self.done.has(s))
+
     @step_property
     def nothing_fails_without_need(self, after: Self, s: Term[Session]) -> Bool:
         """A request fails, or is undone, only when a node that drove its work has lost it, while some node still held its

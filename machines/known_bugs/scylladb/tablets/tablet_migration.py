@@ -60,6 +60,21 @@ class RepairsEndAsTheyBegin(TabletMigration):
         self._enter()
 
 
+@known_bug(
+    "001-403",
+    'design document 001: "Each tablet has its own migration state machine stored in group0"',
+    breaks=TabletMigration.dead_replicas_stay_given_up,
+)
+class WhoIsGoneIsForgottenWithTheCoordinator(TabletMigration):
+    """Which replicas were gone for good only the coordinator knew whom the operator had told: the next one waited for them."""
+
+    @action(by=COORDINATOR, spends=TabletMigration.failovers)
+    def fail_over(self) -> None:
+        """Another node becomes the topology coordinator."""
+        super().fail_over()
+        self.excluded = frozenset[Role]()
+
+
 # -- what is never done ----------------------------------------------------------------------------
 
 

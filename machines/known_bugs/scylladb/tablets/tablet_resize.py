@@ -18,6 +18,7 @@ from stagewright.machines.scylladb.tablets.tablet_resize import (
 from stagewright.spec import (
     Bool,
     FlagVar,
+    Number,
     SetVar,
     Term,
     action,
@@ -166,6 +167,41 @@ class RepairAddsUnsplitSstables(TabletResize):
 
     def _splits_new_sstables(self, n: Term[Node]) -> Bool:
         return self._splits(n) & False
+
+
+@known_bug(
+    "001-404",
+    'design document 001: a barrier is to "make sure that no reads that started before this point exist"',
+    breaks=TabletResize.no_barrier_ends_a_repair,
+    budgets={TabletResize.decisions: 1},
+)
+class BarriersEndRepairs(TabletResize):
+    """A barrier that found a repair ended it, that the resize need not wait: its operator had to begin it again."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def drain(self) -> None:
+        """Barrier: nothing that began under older token metadata goes on."""
+        require(self.track == Track.tablet_resize_finalization, "a resize is being finalized")
+        require(~self.drained, "not passed yet")
+        learned = every(self._is_current(n) for n in Node)
+        require(learned, "every node has learned of the finalization")
+        for n in Node:
+            self.writer[n] = None
+        self.drained = True
+
+
+@known_bug(
+    "001-405",
+    "scylladb PR #16580: resize decisions have sequence numbers",
+    breaks=TabletResize.decisions_are_numbered,
+    budgets={TabletResize.decisions: 1},
+)
+class ResizedTablesCountFromTheStart(TabletResize):
+    """With its new tablets a table began to count its decisions anew: who was ready for the first split was for the next."""
+
+    def _finalize(self, now: Number) -> None:
+        super()._finalize(now)
+        self.sequence = 0
 
 
 # -- who is refused, or waits ----------------------------------------------------------------------

@@ -156,6 +156,24 @@ class WritesMoveWithReads(TopologyCluster):
 
 
 @known_bug(
+    "001-408",
+    'design document 001: "make sure that no reads that started before this point exist in the system"',
+    breaks=TopologyCluster.nodes_that_learn_cut_nobody_off,
+    budgets=WRITES,
+)
+class WhoLearnsOfARingDropsItsRequests(TopologyCluster):
+    """A node that learned of the next state of the topology ended what it coordinated by the one before: clients saw
+    timeouts at each step of a join.
+    """
+
+    @action(fair=WEAK)
+    def learn(self, n: Term[Node]) -> None:
+        """A node applies what is committed, and gives up what began before."""
+        super().learn(n)
+        self._abandon(n)
+
+
+@known_bug(
     "001-40",
     'design document 001: the new replica set "will reflect all successful writes"',
     breaks=TopologyCluster.nodes_keep_what_is_newest,

@@ -74,6 +74,29 @@ class StreamingStartsWhereItIsKnown(TopologySessions):
 
 
 @known_bug(
+    "001-406",
+    'design document 001: "Finally we remove the transitioning state"',
+    breaks=TopologySessions.nothing_is_done_before_the_transition_ends,
+    budgets={TopologySessions.truncations: 0, TopologySessions.failures: 0},
+)
+class OperationsAreDoneWhenTheyHaveStreamed(TopologySessions):
+    """An operation was reported as done when its session was closed: its node was shut down, which others read from still."""
+
+    @TopologySessions.transition_state.step(
+        Transition.write_both_read_old,
+        Transition.write_both_read_new,
+        by=COORDINATOR,
+        fair=WEAK,
+    )
+    def read_new(self) -> None:
+        """Everything is streamed: the session closes, and the request ends with it."""
+        require(self._all_worked(), "every node has done its work")
+        self.session = None
+        for s in Session:
+            self.done.put(s, self.done.has(s) | (self.running == s))
+
+
+@known_bug(
     "001-369",
     'design document 001: "When streaming finishes, we move"',
     breaks=TopologySessions.nothing_of_a_closed_session_runs,

@@ -377,11 +377,31 @@ class TopologyProperties(TopologyRecord):
         return (self.giving_up & moves).implies(back | outside)
 
     @step_property
+    def operations_are_given_up_by_who_saw_them_fail(self, after: Self) -> Bool:
+        """001: "After the entire cluster learns about it, streaming starts": an operation is undone when the one has failed, or
+        the other behind it, or for tablets that came meanwhile: a coordinator that knows of neither goes on with it.
+        """
+        begins = ~self.giving_up & after.giving_up
+        begins = begins & (self.transition_state == T.write_both_read_old)
+        failed = after.barrier.any_of(Barrier.passed, Barrier.failed)
+        return begins.implies(failed | some(self._leaves_with_tablets(n) for n in Node))
+
+    @step_property
     def a_rebuild_is_done_when_it_has_streamed(self, after: Self, n: Term[Node]) -> Bool:
         """001: the node "is streaming data from other replicas"; if it could not, its request has failed."""
         ends = self._is(n, NodeState.rebuilding) & after._is(n, NodeState.normal)
         source = some(self._is(m, NORMAL) & ~self.down.has(m) for m in Node)
         return ends.implies(after.error.has(n) | (self.session & ~self.down.has(n) & source))
+
+    @step_property
+    def rebuilds_fail_where_nodes_are_missing(self, after: Self, n: Term[Node]) -> Bool:
+        """001: the node "is streaming data from other replicas": as long as there are some, and all nodes are up, no request
+        to rebuild fails, whichever coordinator goes on with it.
+        """
+        ends = self._is(n, NodeState.rebuilding) & after._is(n, NodeState.normal)
+        others = some((m != n) & self._is(m, NORMAL) for m in Node)
+        missing = some(self._is_missed(m) for m in Node) | ~others
+        return (ends & after.error.has(n)).implies(missing)
 
     @step_property
     def global_requests_are_not_overwritten(self, after: Self) -> Bool:
@@ -577,17 +597,20 @@ class TopologyProperties(TopologyRecord):
     @step_property
     def older_versions_are_fenced(self, after: Self) -> Bool:
         """A state with a barrier is left for the next one only when no older version can have
-        effects any more; a rollback raises the fence even if its barrier failed.
+        effects any more; a rollback raises the fence even if its barrier failed. 001: "the whole cluster needs to learn
+        about it": whoever leaves is told so, and may be shut down, once nobody works by a ring that has it.
         """
         old = self.transition_state
         ends = old == T.left_token_ring  # with the report, after which the node may be gone
         left = (old != after.transition_state) & old.column(lambda state: state.barrier) & ~ends
-        left = left | (ends & some(self._is_reported(n, after) for n in Node))
+        told = some(self._is_reported(n, after) & after._in_transition(n) for n in Node)
+        left = left | told
         cleared = self.session & ~after.session & (old.any_of(T.truncate_table, T.snapshot_tables))
         answered = self.barrier.any_of(Barrier.passed, Barrier.waived)
         over = (answered & (self.fence_version == self.version)) | self.giving_up
         fenced = (old != T.rollback_to_normal) | (after.fence_version == after.version)
-        return (left | cleared).implies(over & fenced)
+        present = told.implies(self.version == after.version)
+        return (left | cleared).implies(over & fenced & present)
 
     def _is_reported(self, n: Term[Node], after: Self) -> Bool:
         """Of the node in transition alone: requests that wait meanwhile may be refused at any time."""

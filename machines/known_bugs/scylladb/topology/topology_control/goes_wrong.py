@@ -398,6 +398,66 @@ class ResultsAreForgotten(TopologyControl):
 
 
 @known_bug(
+    "001-407",
+    'design document 001: "again the whole cluster needs to learn about it"',
+    breaks=TopologyControl.older_versions_are_fenced,
+    budgets={TopologyControl.requests: 1, TopologyControl.faults: 0},
+)
+class WhoLeavesIsToldAtOnce(TopologyControl):
+    """The operator was told that a node is decommissioned in the commit that took its tokens, and shut it down: nodes that
+    had not learned of that still sent it requests, and no barrier waited for them.
+    """
+
+    @action(by=COORDINATOR, fair=Fairness.WEAK)
+    def leave_token_ring(self, n: Term[Node]) -> None:
+        """The node has no tokens any more, and its request is done."""
+        super().leave_token_ring(n)
+        self._end(n)
+
+
+@known_bug(
+    "001-409",
+    'design document 001: "When streaming finishes, we move to write_both_read_new state"',
+    breaks=TopologyControl.operations_are_given_up_by_who_saw_them_fail,
+    budgets={TopologyControl.requests: 1},
+)
+class NewCoordinatorsUndoWhatTheyFind(TopologyControl):
+    """A new coordinator, which did not know how far the streams of a join were, undid it: hours of streaming were lost, and
+    the node had to be set up anew.
+    """
+
+    @action(by=COORDINATOR, spends=TopologyControl.faults)
+    def fail_over(self) -> None:
+        """Another node becomes the topology coordinator, and gives up what streams."""
+        streams = self.transition_state == T.write_both_read_old
+        self.barrier = Barrier.none
+        self.streamed = False
+        self.giving_up = streams & some(self._in_transition(n) for n in Node)
+
+
+@known_bug(
+    "001-410",
+    'design document 001: rebuilding "requires streaming data", and ends with it',
+    breaks=TopologyControl.rebuilds_fail_where_nodes_are_missing,
+    budgets={TopologyControl.requests: 1},
+)
+class NewCoordinatorsFailRebuilds(TopologyControl):
+    """A new coordinator, which had asked no node to stream, ended the rebuild that it found, with an error."""
+
+    @action(by=COORDINATOR, spends=TopologyControl.faults)
+    def fail_over(self) -> None:
+        """Another node becomes the topology coordinator."""
+        super().fail_over()
+        found = some(self._is(n, NodeState.rebuilding) for n in Node)
+        self.session = self.session & ~found
+        for n in Node:
+            ends = self._is(n, NodeState.rebuilding)
+            self.node_state[n] = choose(ends, NodeState.normal, self.node_state[n])
+            self.done.put(n, self.done.has(n) | ends)
+            self.error.put(n, self.error.has(n) | ends)
+
+
+@known_bug(
     "001-373",
     'design document 001: "a map of topology requests per node"',
     breaks=TopologyControl.requests_end_each_for_itself,
