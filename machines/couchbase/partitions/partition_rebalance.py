@@ -676,16 +676,9 @@ class PartitionRebalance(Machine):
             because="documents may also be where nobody needs them",
         ),
         equivalent_loss(
-            apply_pending_transition,
-            Content.in_unindexable_seqs,
-            Entry.pending_unindexable,
-            because=OF_THE_GROUP,
-        ),
-        equivalent_loss(
             start, Content.cbit, Entry.pending_active, Entry.abit, because=OF_THE_GROUP
         ),
         equivalent_drop(pause, "partition is active, passive, or will be", because=OF_THE_GROUP),
-        equivalent_loss(pause, Entry.pending_unindexable, because=OF_THE_GROUP),
         equivalent_loss(
             activate, Content.in_seqs, Content.has_version, Content.cbit, because=OF_THE_GROUP
         ),
@@ -693,11 +686,9 @@ class PartitionRebalance(Machine):
             release_old, "partition moves from the node", because="the other one is indexable"
         ),
         equivalent_drop(release_old, "partition is unindexable", because=OF_THE_GROUP),
-        equivalent_loss(release_old, Entry.pending_unindexable, because=OF_THE_GROUP),
         equivalent_drop(finish, "partition is indexable", because=OF_THE_GROUP),
         equivalent_loss(
             finish,
-            Entry.pending_active,
             Entry.pending_passive,
             Entry.pbit,
             Content.in_unindexable_seqs,
@@ -716,7 +707,6 @@ class PartitionRebalance(Machine):
         equivalent_drop(
             resume, "the node keeps the partition", because="no other node has it unindexable"
         ),
-        equivalent_loss(resume, Entry.pending_unindexable, because=OF_THE_GROUP),
         equivalent_loss(query, querying, because="a query that is not asked"),
         equivalent_replacement(query, "querying becomes", because="a query that is not asked"),
         equivalent_replacement(
