@@ -1,0 +1,1 @@
+"""Mistakes put back into the machine of `couchbase/partitions/partition_rebalance.py`, by what breaks."""
