@@ -1253,7 +1253,7 @@ class TopologyControl(TopologyProperties):
         too: also where a node is down, for no tablet moves then, or has yet to be emptied.
         """
         only_when(self.release.finalization)
-        asked = some(self.topology_request[n].is_some() & ~self._must_be_emptied(n) for n in Node)
+        asked = some(self.topology_request[n].is_some() & ~self._is_emptied_first(n) for n in Node)
         return self.is_at_rest() & ~asked & self.global_request.is_none()
 
     @accepts(lock)

@@ -105,6 +105,10 @@ class TopologyProperties(TopologyRecord):
         asked = self.topology_request[n].any_of(Request.leave, Request.remove)
         return self.tablet_hosts.has(n) & (asked | self._is(n, *LEAVING, NodeState.left))
 
+    def _is_emptied_first(self, n: Term[Node]) -> Bool:
+        """Its request waits until it holds no tablets: since 2026.1, which drain nodes beside each other."""
+        return self._must_be_emptied(n) & self.release.parallel_draining
+
     # -- the tables ----------------------------------------------------------------------------------
 
     @step_property
