@@ -257,7 +257,7 @@ def test_prove_all_reports_what_is_proved_and_what_resists(
     monkeypatch.setattr("stagewright.machines.SHIPPED", shipped)
     code = run_command_line(["prove", "--all", "--depth", "3", "--k", "2"])
     lines = capsys.readouterr().out.splitlines()
-    row = r"✓ tablet-migration \(scylla-2026\.2\)  (\d+) of \1 proved at 3 scopes, "
+    row = r"✓ tablet-migration \(scylla-2026\.2\)  (\d+) of \1 proved at 4 scopes, "
     assert re.match(row, lines[1])
     assert lines[2].startswith("2 machines: ")
     assert code == (0 if lines[0].startswith("✓") else 3)

@@ -378,7 +378,7 @@ class RollbacksWaitForTheTables(CdcPublication):
 
 @known_bug(
     "003-92",
-    "scylladb #15194",
+    "design document 003, Generation switching: the description is published for clients",
     breaks=CdcPublication.the_queue_goes_on_whatever_the_topology_does,
 )
 class TheQueueIsClearedAtRest(CdcPublication):

@@ -192,7 +192,7 @@ class BarriersEndRepairs(TabletResize):
 
 @known_bug(
     "001-405",
-    "scylladb PR #16580: resize decisions have sequence numbers",
+    "design document 001, tablets: a decision is told from the one before",
     breaks=TabletResize.decisions_are_numbered,
     budgets={TabletResize.decisions: 1},
 )

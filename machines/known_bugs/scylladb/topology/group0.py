@@ -397,7 +397,7 @@ class MostMembersMustStore(Group0):
 
 @known_bug(
     "001-480",
-    "Raft: what a quorum of the voters has stored is committed",
+    "Raft, commitment: what a quorum of the voters has stored is committed",
     breaks=Group0.somebody_votes_in_every_log,
     budgets={Group0.elections: 1, Group0.changes: 0, Group0.voter_changes: 1},
 )
