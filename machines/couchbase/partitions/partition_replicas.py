@@ -394,10 +394,12 @@ class PartitionReplicas(Machine):
         main = self.main.group[p].abit
         return (self._is_wanted(p) == (there | main)) & ~(there & main)
 
+    @lemma
     @invariant
     def the_indexes_are_as_the_table_says(self, p: Term[Partition]) -> Bool:
         """004, the table of a failover: on transfer the replica is "active, unindexable", and the main index
-        does not have the partition yet, or as passive; what either still cleans up is pending there.
+        does not have the partition yet, or as passive; what either still cleans up is pending there. A lemma: the
+        promises about each index and about rows notice what it does.
         """
         row = self._is_row(p, Failover.initiated) | self._is_row(p, Failover.started)
         cleans = self.main.group[p].content.cbit | self.replica.group[p].content.cbit

@@ -385,7 +385,7 @@ class ViewWorker(Machine):
         """000: finished tasks are removed "in 200ms intervals", and that "in order to reduce number of generated group0
         operations": others are called for meanwhile.
         """
-        left = some(self._exists(v) & ~self.worked.has(v) for v in View)
+        left = some(self._exists(v) & self.tasks.has(v) & ~self.worked.has(v) for v in View)
         return left & self.asked.is_empty()
 
     @accepts(remove_finished)

@@ -532,10 +532,11 @@ class BackfillJob(Machine):
         """
         return self.step == Step.clear_checkpoints
 
+    @lemma
     @accepts(finish_alter)
     def tables_are_altered_for_no_other(self) -> Bool:
         """002, "Create the index table": "Once all the schema changes are propagated to all the nodes", and none is left to make, the
-        table is not ALTERING any more, whichever other table is.
+        table is not ALTERING any more, whichever other table is. A lemma: of a table by itself `every_alter_ends` says as much.
         """
         known = every(self.known[t][i] == self.permission[i] for t in Tablet for i in Index)
         settled = every(

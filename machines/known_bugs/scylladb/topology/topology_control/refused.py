@@ -494,4 +494,21 @@ class GenerationsArePublishedAtRest(TopologyControl):
         super().publish_generation()
 
 
+@known_bug(
+    "001-481",
+    'design document 001: "Tablets are migrated in parallel and independently"',
+    breaks=TopologyControl.nodes_are_emptied_before_they_leave,
+    sizes={Node: 3},
+    budgets=TWO_AND_A_FAULT,
+)
+class LostTabletsAreRebuiltFirst(TopologyControl):
+    """No node was emptied while tablets of one that had been replaced were still to be rebuilt."""
+
+    @action(by=BALANCER, fair=WEAK)
+    def start_draining(self, n: Term[Node]) -> None:
+        lost = some((m != n) & self._is(m, NodeState.left) & self.tablet_hosts.has(m) for m in Node)
+        require(~lost, "no tablets of a replaced node are to be rebuilt")
+        super().start_draining(n)
+
+
 BUGS = known_bugs_in(globals())

@@ -193,13 +193,6 @@ class EveryMoveMakesATask(ViewBuilding):
     """
 
     @action(by=TOPOLOGY, fair=WEAK)
-    def finish(self) -> None:
-        """The new replicas are the replicas; there is no view to build."""
-        same = self.next <= self.replicas
-        require(same | (self.status != ViewStatus.started), "no replica is new, or no view")
-        super().finish()
-
-    @action(by=TOPOLOGY, fair=WEAK)
     def finish_with_new_task(self, new: Term[Task], pending: Term[Node]) -> None:
         """A view is being built: the new replica gets a task."""
         concerned = some(self.is_stored(t) & (self._is_of_leaving(t) | self._grows()) for t in Task)

@@ -166,6 +166,7 @@ class OneReplicaAfterTheOther(ViewBuilding):
     "000-79",
     CREATED,
     breaks=ViewBuilding.views_are_created_on_two_at_any_time,
+    sizes={Task: 3},
     budgets={**CALM, ViewBuilding.replica_changes: 2},
 )
 class TwoReplicasAreWaitedFor(ViewBuilding):
@@ -313,6 +314,7 @@ class NewReplicasWaitForTheOldOnes(ViewBuilding):
     "000-186",
     "design document 000, In case of RF decrease: abort tasks on abandoning replicas",
     breaks=ViewBuilding.replicas_are_abandoned_whatever_is_executed,
+    sizes={Task: 3},
     budgets=GROWING,
 )
 class AbandonedReplicasAreWaitedFor(ViewBuilding):
