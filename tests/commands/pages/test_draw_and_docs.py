@@ -227,10 +227,10 @@ def test_check_all_reports_one_line_a_machine(
     assert run_command_line(["check", "--all"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[:2] for line in lines[:2]] == [["✓", "lease"], ["✓", "tablet-migration"]]
-    assert lines[2].startswith("4 checks: 4 hold; ")  # the second at three scopes
+    assert lines[2].startswith("5 checks: 5 hold; ")  # the second at four scopes
     assert run_command_line(["check", "--all", "--json"]) == 0
     reports = json.loads(capsys.readouterr().out)["reports"]
-    assert [r["machine"] for r in reports] == ["LeaseTable", *["TabletMigration"] * 3]
+    assert [r["machine"] for r in reports] == ["LeaseTable", *["TabletMigration"] * 4]
     assert run_command_line(["check", "tablet", "--all"]) == 2
     assert "MACHINE is said of one" in capsys.readouterr().err
 

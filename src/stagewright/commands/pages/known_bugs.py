@@ -46,6 +46,11 @@ def known_bugs_pages(
     return {"README.md": _index(of_folder, absent), **pages}
 
 
+def file_of(bug: KnownBug) -> str:
+    """The file of the page that lists it."""
+    return _file(_folder(bug))
+
+
 def _folder(bug: KnownBug) -> str:
     """Of the machine in `machines/`: `scylladb/tablets`; of the bugs, where that is what the right one is written for."""
     folders = bug.right.__module__.split(".")[2:-1]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from stagewright.commands.facts.facts import MachineFacts
 from stagewright.commands.facts.of_definition import facts_of
+from stagewright.commands.pages.known_bugs import file_of
 from stagewright.commands.pages.parts import of_parts, own, pages_of_parts
 from stagewright.commands.pages.reached_diagram import reached_diagram
 from stagewright.commands.pages.state_diagram import render_diagram
@@ -52,7 +53,7 @@ def page_of(
         *_steps(facts, parts),
         *_promises(facts, parts),
         *versions(name, definitions),
-        *_bugs([bug for bug in bugs if bug.right is machine]),
+        *_bugs(name, [bug for bug in bugs if bug.right is machine]),
     ]
     return Page(name, "\n".join(lines).rstrip() + "\n", diagram)
 
@@ -157,18 +158,22 @@ def _sentence(doc: str) -> str:
     return prose(" ".join(doc.split()))
 
 
-def _bugs(bugs: Sequence[KnownBug]) -> Iterator[str]:
+def _bugs(name: str, bugs: Sequence[KnownBug]) -> Iterator[str]:
+    """Those that a database had; how many mistakes its document rules out, with their page."""
     if not bugs:
         return
     yield from ("## Known bugs that the checker finds again", "")
-    rows = [(bug.id, _source(bug), _sentence(bug.story), _codes(bug.breaks)) for bug in bugs]
-    yield from table(("row", "reference", "what happened", "violated property"), rows)
-
-
-def _source(bug: KnownBug) -> str:
-    """Where it is from; what the document says is with the property that it violates."""
-    document = re.match(r"design (document \d+)", bug.reference)
-    return document[1] if document else bug.reference
+    historical = [bug for bug in bugs if bug.is_historical]
+    if historical:
+        head = ("row", "reference", "what happened", "violated property")
+        rows = [(b.id, b.reference, _sentence(b.story), _codes(b.breaks)) for b in historical]
+        yield from table(head, rows)
+    if mistakes := len(bugs) - len(historical):
+        link = f"../known-bugs/{file_of(bugs[0])}#{name}"
+        yield from (
+            f"Mistakes that its document rules out: [{mistakes}, with what each breaks]({link}).",
+            "",
+        )
 
 
 def _codes(names: Sequence[str]) -> str:
