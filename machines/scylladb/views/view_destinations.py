@@ -510,6 +510,11 @@ class ViewDestinations(Machine):
     # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
+        equivalent_replacement(
+            _process,
+            "created for none",
+            because="a view that is not started finds those rows in the base directory",
+        ),
         equivalent_value(
             Views.built,
             lambda views: views.repair,

@@ -418,6 +418,9 @@ class BackfillLeaders(Machine):
     # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
+        equivalent_replacement(
+            fail_over, "2 for 1", because="terms need not follow each other in number"
+        ),
         equivalent_drop(apply_version, "tablet is behind", because="there is nothing to apply"),
         equivalent_weakening(
             drop_index, "index is not being removed yet", because="dropping twice is dropping once"

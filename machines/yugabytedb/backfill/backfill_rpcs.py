@@ -568,6 +568,9 @@ class BackfillRpcs(Machine):
     # -- harmless changes ------------------------------------------------------------------------------
 
     harmless = equivalents(
+        equivalent_replacement(
+            record_job, "2 for 1", because="any number that was not used yet names a job"
+        ),
         equivalent_weakening(
             drop_index, "index is not being removed yet", because="dropping twice is dropping once"
         ),
