@@ -1,6 +1,6 @@
-"""One fault, request or member more than the scopes that a machine names breaks nothing, as far as a short search sees.
+"""A machine keeps its properties with one more fault, request or member than its scopes have, as far as a short search goes.
 
-A property that holds only because its scopes are small is false, and so is a number that is too small for the next scope.
+A property that holds only because its scopes are small is false, and a number that is too small for the next scope is wrong.
 """
 
 from __future__ import annotations

@@ -24,7 +24,6 @@ from stagewright.spec.known_bugs import known_bug, known_bugs_in
 LEADERS = 'design document 002, "Handling node restarts and leadership changes"'
 CREATE_TABLE = 'design document 002, "Create the index table"'
 FINALIZE = 'design document 002, "Finalize the index"'
-LEADERSHIP = 'design document 002, "Handling node restarts and leadership changes"'
 
 
 # -- what goes wrong -------------------------------------------------------------------------------
@@ -201,7 +200,7 @@ class TablesArePublishedTogether(BackfillJobs):
 
 @known_bug(
     "002-281",
-    LEADERSHIP,
+    LEADERS,
     breaks="jobs.scans_that_are_found_go_on",
     sizes={Index: 1, Tablet: 1},
 )

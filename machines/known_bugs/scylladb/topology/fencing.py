@@ -28,7 +28,6 @@ BARRIER = 'design document 001: "no reads that started before this point exist i
 FENCE = {Fencing.writes: 1, Fencing.bumps: 0, Fencing.failures: 0, Fencing.cleanups: 0}
 INDEPENDENTLY = 'design document 001: "Tablets are migrated in parallel and independently"'
 ALIVE = 'design document 001: "streamed to nodes that took over from still alive owners"'
-STARTED = 'design document 001: "no reads that started before this point exist in the system"'
 LEARNS = 'design document 001: "After the entire cluster learns about it"'
 
 
@@ -128,7 +127,7 @@ class WhoIsLockedOutStoresAllTheSame(Fencing):
 
 @known_bug(
     "001-337",
-    STARTED,
+    BARRIER,
     breaks=Fencing.what_began_before_is_waited_for,
     budgets={Fencing.bumps: 0, Fencing.cleanups: 0, Fencing.failures: 0},
 )

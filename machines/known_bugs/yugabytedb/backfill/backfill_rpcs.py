@@ -20,7 +20,6 @@ CREATE_TABLE = 'design document 002, "Create the index table"'
 OUTLAST = 'design document 002: the build "should not need to restart on a node failure"'
 ORCHESTRATES = 'design document 002: the master "orchestrates the backfill process"'
 LEADERSHIP = 'design document 002, "Handling node restarts and leadership changes"'
-CHECKPOINTS = 'design document 002, "Checkpointing"'
 FINALIZE = 'design document 002, "Finalize the index"'
 ABORTS = 'design document 002: the command "should abort and result in a failure"'
 
@@ -226,7 +225,7 @@ class NewLeadersWaitForOldRequests(BackfillRpcs):
         super().take_up()
 
 
-@known_bug("002-286", CHECKPOINTS, breaks=BackfillRpcs.answers_are_recorded_as_they_come)
+@known_bug("002-286", CHECKPOINTING, breaks=BackfillRpcs.answers_are_recorded_as_they_come)
 class AnswersAreRecordedTogether(BackfillRpcs):
     """An answer is recorded when no tablet is at work any more."""
 

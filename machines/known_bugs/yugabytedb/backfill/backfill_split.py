@@ -19,7 +19,6 @@ from stagewright.spec.known_bugs import known_bug, known_bugs_in
 LEADERS = 'design document 002, "Handling node restarts and leadership changes"'
 OUTLAST = 'design document 002: the build "should not need to restart on a node failure"'
 CHECKPOINTS = "design document 002, Fault tolerance using checkpointing"
-RESTART = 'design document 002: the build "should not need to restart on a node failure"'
 ORCHESTRATES = 'design document 002: the master "orchestrates the backfill process"'
 ABORTS = 'design document 002: the command "should abort and result in a failure"'
 
@@ -133,7 +132,7 @@ class TabletsSplitUntilTheyAreListed(BackfillSplit):
         self.shape[t] = Shape.splitting
 
 
-@known_bug("002-268", RESTART, breaks=BackfillSplit.checkpoints_are_kept)
+@known_bug("002-268", OUTLAST, breaks=BackfillSplit.checkpoints_are_kept)
 class TabletsInTheMiddleBeginAnew(BackfillSplit):
     """Of tablets that are not done a new leader takes none for begun."""
 

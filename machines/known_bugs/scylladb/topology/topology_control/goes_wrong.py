@@ -31,11 +31,9 @@ WEAK = Fairness.WEAK
 ONE: dict[BudgetName, int | None] = {TopologyControl.requests: 1, TopologyControl.faults: 0}
 Budgets = dict[BudgetName, int | None]
 LEARNS = 'design document 001: "After the entire cluster learns about it"'
-ONE_DEAD = {TopologyControl.requests: 1, TopologyControl.faults: 1}
 IN_THE_MAP = (
     'design document 001: "When a request is issued to a node the entry is added to the map"'
 )
-ISSUED = 'design document 001: "When a request is issued to a node the entry is added to the map"'
 
 
 @known_bug(
@@ -539,7 +537,7 @@ class NewCoordinatorsTruncateAgain(TopologyControl):
 
 @known_bug(
     "001-396",
-    ISSUED,
+    IN_THE_MAP,
     breaks=TopologyControl.requests_change_nothing_that_goes_on,
     budgets={TopologyControl.requests: 1},
 )
@@ -603,7 +601,7 @@ class ReplacedNodeStaysInGroup0(TopologyControl):
     "R01",
     "design document 001: tablets of a node that is replaced",
     breaks=TopologyControl.tablets_leave_a_node_by_moving,
-    budgets=ONE_DEAD,
+    budgets=ONE_FAULT,
 )
 class TabletsVanishWithTheReplacedNode(TopologyControl):
     """The commit that made the replaced node left took its replicas out of the tablet map, with nothing in their
@@ -622,7 +620,7 @@ class TabletsVanishWithTheReplacedNode(TopologyControl):
     "design document 001: tablets of a node that is replaced",
     breaks=TopologyControl.left_nodes_hold_no_tablets,
     profile="scylla-2025.4",
-    budgets=ONE_DEAD,
+    budgets=ONE_FAULT,
 )
 class NothingDrainsFromTheReplacedNode(TopologyControl):
     """Tablets drained from nodes that leave alone; the node that was replaced was left while it held some."""

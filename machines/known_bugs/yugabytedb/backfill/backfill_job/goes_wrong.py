@@ -20,7 +20,6 @@ from stagewright.spec.known_bugs import known_bug, known_bugs_in
 RESTART = 'design document 002: the build "should not need to restart on a node failure"'
 CALM: dict[BudgetName, int | None] = {BackfillJob.aborts: 0, BackfillJob.faults: 0}
 STATES = "design document 002, Intermediate states of the index table"
-OUTLAST = 'design document 002: the build "should not need to restart on a node failure"'
 GO_ON = "design document 002: queries continue against the existing indexes"
 
 
@@ -306,7 +305,7 @@ def _fail_what_is_left(job: BackfillJob) -> None:
 
 @known_bug(
     "002-127",
-    OUTLAST,
+    RESTART,
     breaks=BackfillJob.only_a_leader_that_waits_fails_an_index,
     sizes={Index: 1, Tablet: 1},
     budgets={BackfillJob.aborts: 0},
@@ -325,7 +324,7 @@ class LeadersFailTheJobThatTheyFind(BackfillJob):
 
 @known_bug(
     "002-128",
-    OUTLAST,
+    RESTART,
     breaks=BackfillJob.only_a_leader_that_waits_fails_an_index,
     sizes={Index: 1, Tablet: 1},
     budgets={BackfillJob.aborts: 0},

@@ -18,7 +18,6 @@ from stagewright.spec.known_bugs import known_bug, known_bugs_in
 NO_FAULT: dict[BudgetName, int | None] = {BackfillJob.aborts: 0, BackfillJob.faults: 0}
 CREATE_TABLE = 'design document 002, "Create the index table"'
 FINALIZE = 'design document 002, "Finalize the index"'
-CALM: dict[BudgetName, int | None] = {BackfillJob.aborts: 0, BackfillJob.faults: 0}
 ORCHESTRATES = 'design document 002: the master "orchestrates the backfill process"'
 LEADERSHIP = 'design document 002, "Handling node restarts and leadership changes"'
 ABORTS = 'design document 002: the command "should abort and result in a failure"'
@@ -171,7 +170,7 @@ class PublishingWaitsForAlters(BackfillJob):
     ORCHESTRATES,
     breaks=BackfillJob.scans_are_prepared_while_others_are_altered,
     sizes={Tablet: 1},
-    budgets=CALM,
+    budgets=NO_FAULT,
 )
 class SafeTimesWaitForAlters(BackfillJob):
     """Tablets are asked for their safe times when no other index is being altered."""
@@ -188,7 +187,7 @@ class SafeTimesWaitForAlters(BackfillJob):
     FINALIZE,
     breaks=BackfillJob.completed_scans_wait_for_no_other,
     sizes={Tablet: 1},
-    budgets=CALM,
+    budgets=NO_FAULT,
 )
 class TheEndWaitsForAlters(BackfillJob):
     """That every tablet is done is found when no other index is being altered."""
@@ -222,7 +221,7 @@ class ScansThatAreFoundWaitForAlters(BackfillJob):
     'design document 002, "Create the index table": the master "performs checks"',
     breaks=BackfillJob.leaders_are_free_when_the_job_is_erased,
     sizes={Tablet: 1},
-    budgets=CALM,
+    budgets=NO_FAULT,
 )
 class LeadersAreBusyUntilTabletsKnow(BackfillJob):
     """The leader is busy with a job that is erased until every tablet has learned how it has ended."""
