@@ -99,7 +99,6 @@ VIEW_ENGINE = Document(
                 IndexUpdate.an_index_that_is_up_to_date_is_right,
                 IndexUpdate.changes_are_indexed,
                 IndexUpdate.the_pipeline_is_full,
-                IndexUpdate.a_map_error_is_forgotten_with_the_next_change,
                 ViewServer.the_file_has_the_rows_of_the_index,
                 ViewServer.both_updaters_are_at_work,
             ),

@@ -14,7 +14,17 @@ from stagewright.machines.couchbase.indexes.index_update import (
     Tree,
     View,
 )
-from stagewright.spec import Bool, Fairness, Term, action, choose, only_when, require
+from stagewright.spec import (
+    Bool,
+    Fairness,
+    SetVar,
+    Term,
+    action,
+    choose,
+    only_when,
+    require,
+    set_of,
+)
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 NO_ERRORS = {IndexUpdate.errors: 0}
@@ -42,14 +52,22 @@ class OneDocumentAtATime(IndexUpdate):
 @known_bug(
     "004-171",
     'design document 004: "one item per updated document (if there were no errors)"',
-    breaks=IndexUpdate.a_map_error_is_forgotten_with_the_next_change,
+    breaks=IndexUpdate.an_index_that_is_up_to_date_is_right,
     budgets={IndexUpdate.crashes: 0},
 )
 class FailedDocumentsAreLeftOut(IndexUpdate):
     """A document for which a map function has failed is not mapped any more, whatever a client makes of it."""
 
+    failed: SetVar[Document] = set_of(Document)
+
+    @action(by=MAPPER, fair=WEAK)
+    def fail_to_map(self, d: Term[Document]) -> None:
+        super().fail_to_map(d)
+        self.failed.add(d)
+
     @action(by=MAPPER, fair=WEAK)
     def map_document(self, d: Term[Document]) -> None:
+        require(~self.failing_in_snapshot.has(d), "no map function fails for the document")
         self._dequeue_to_map(d)
         city, failed = self.in_snapshot[d], self.failed.has(d)
         self.results[View.view0] = choose(failed, None, city)
@@ -144,6 +162,7 @@ class DocumentsComeOneByOne(IndexUpdate):
         self.changed.discard(d)
         self.snapshot.add(d)
         self.in_snapshot[d] = self.value[d]
+        self.failing_in_snapshot = self.failing
         self.boundary = self._writes_before_the_next_snapshot()
 
 
@@ -171,14 +190,15 @@ class BatchesGoAcrossSnapshots(IndexUpdate):
     "004-151",
     "design document 004, index updater operation",
     breaks=IndexUpdate.changes_are_indexed,
-    budgets={IndexUpdate.errors: None, IndexUpdate.crashes: 0},
+    budgets={IndexUpdate.crashes: 0},
 )
 class AMapErrorEndsTheUpdater(IndexUpdate):
     """The updater died of a document whose map function fails, and so did the next one: nothing was indexed any more."""
 
-    @action(by=MAPPER, spends=IndexUpdate.errors)
+    @action(by=MAPPER, fair=WEAK)
     def fail_to_map(self, d: Term[Document]) -> None:
         """It is loaded again, with all others."""
+        require(self.failing_in_snapshot.has(d), "a map function fails for the document")
         require(self.to_map == d, "the document is in the queue of the mapper")
         lost = self.changed | self.snapshot | self.batch
         for o in Document:
@@ -188,6 +208,22 @@ class AMapErrorEndsTheUpdater(IndexUpdate):
         self.to_write = None
         self.boundary = False
         self._forget_batch()
+
+
+@known_bug(
+    "004-226",
+    'design document 004: "one item per updated document (if there were no errors)"',
+    breaks=IndexUpdate.changes_are_indexed,
+    budgets={IndexUpdate.crashes: 0},
+)
+class AMapErrorIsTriedAgain(IndexUpdate):
+    """A document for which a map function fails stayed in the mapper's queue, and was mapped again for ever."""
+
+    @action(by=MAPPER, fair=WEAK)
+    def fail_to_map(self, d: Term[Document]) -> None:
+        """It is tried again."""
+        require(self.failing_in_snapshot.has(d), "a map function fails for the document")
+        require(self.to_map == d, "the document is in the queue of the mapper")
 
 
 # -- who is refused, or waits ----------------------------------------------------------------------

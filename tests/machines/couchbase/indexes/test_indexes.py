@@ -22,7 +22,7 @@ DEFAULTS = [
     (IndexFile, 9_105, 17_549),
     (IndexTree, 24_008, 83_774),
     (IndexTriggers, 1_638, 4_362),
-    (IndexUpdate, 83_195, 238_057),
+    (IndexUpdate, 365_403, 1_299_825),
     (DesignDocuments, 2_222, 12_710),
 ]
 """Each machine, and how many states and steps it has at its default scope under its newest profile."""
