@@ -259,11 +259,12 @@ class EquivalentDrop:
 
 @dataclass(frozen=True)
 class EquivalentLoss:
-    """A variable (by its names), or a field of a record, that may stay as it is, and why no promise minds."""
+    """A variable (by its names), a field of a record, or a method's effects may stay out; why no promise minds."""
 
     within: str
     variables: tuple[str, ...]
     field: str  # of a record; else empty
+    helper: str  # the id of that method; else empty
     reason: Reason
 
 

@@ -66,10 +66,11 @@ class _Drop:
 
 @dataclass(frozen=True, eq=False)
 class _Loss:
-    """Variables, or fields of records, that a method assigns, and that it may leave as they are."""
+    """What a method assigns and may leave as it is: variables, fields of records, or all that a method it calls assigns."""
 
     method: Method
     variables: tuple[Var[Any, Any], ...]
+    helpers: tuple[Method, ...]
     reason: Reason
 
 
@@ -135,23 +136,25 @@ def equivalent_weakening(method: Method, *requirements: str, because: str) -> Sa
     return _dropped(method, requirements, because, weakened=True)
 
 
-def equivalent_loss(method: Method, *variables: Var[Any, Any], because: str) -> Said:
+def equivalent_loss(method: Method, *lost: Var[Any, Any] | Method, because: str) -> Said:
     """No promise can tell when a method does not assign these variables, or a conditional value always.
 
     `method`: the action that assigns them, or a method that actions call. A field of a record is
-    written as `Write.value`.
+    written as `Write.value`; a method that it calls stands for all that this one assigns, lost at once.
     """
     from stagewright.spec.declarations.variables import Var
 
     where = here()
     _check_method(method, "equivalent_loss", where)
-    if not variables or not all(isinstance(cast("object", v), Var) for v in variables):
+    variables = tuple(v for v in lost if isinstance(v, Var))
+    helpers = tuple(h for h in lost if inspect.isfunction(h))
+    if not lost or len(variables) + len(helpers) < len(lost):
         raise ReasonError(
-            "equivalent_loss(...) is given what is no variable",
+            "equivalent_loss(...) is given what is no variable and no method",
             where=where,
             help="write `equivalent_loss(fail_barrier, barrier, because=...)`",
         )
-    return _Loss(method, variables, _reason(because, where))
+    return _Loss(method, variables, helpers, _reason(because, where))
 
 
 def _dropped(
@@ -322,22 +325,21 @@ def _losses(
     inherited: bool,
 ) -> list[Equivalent]:
     within = _within(machine, prefix, said.method)
-    of = {v: _names(v, prefix, names) for v in said.variables}
-    return [
-        EquivalentLoss(
-            within,
-            tuple(of[variable]),
-            "" if of[variable] else variable.name,
-            replace(
-                said.reason,
-                of_part=bool(prefix),
-                inherited=inherited,
-                subject=f"losing `{variable.name}` in `{said.method.__name__}`",
-            ),
-        )
-        for variable in said.variables
-        if within
-    ]
+
+    def reason(lost: str) -> Reason:
+        subject = f"losing {lost} in `{said.method.__name__}`"
+        return replace(said.reason, of_part=bool(prefix), inherited=inherited, subject=subject)
+
+    found: list[Equivalent] = []
+    for variable in said.variables if within else ():
+        called = tuple(_names(variable, prefix, names))
+        field = "" if called else variable.name
+        found.append(EquivalentLoss(within, called, field, "", reason(f"`{variable.name}`")))
+    for helper in said.helpers if within else ():
+        known = function_id(inspect.unwrap(cast("Any", helper)).__code__)
+        lost = f"all that `{helper.__name__}` assigns"
+        found.append(EquivalentLoss(within, (), "", known, reason(lost)))
+    return found
 
 
 def _of_helper(prefix: str, said: _Helper, inherited: bool) -> list[Equivalent]:

@@ -8,7 +8,10 @@ from functools import partial
 
 from stagewright.checker.mutation.changes.kinds import Kind
 from stagewright.checker.mutation.changes.mutants import Mutant, part_of, with_action
-from stagewright.checker.mutation.changes.reasons import reasons_of_assignment
+from stagewright.checker.mutation.changes.reasons import (
+    reasons_of_assignment,
+    reasons_of_lost_helper,
+)
 from stagewright.spec.definition import (
     Action,
     Assignment,
@@ -71,16 +74,17 @@ def lost_helpers(definition: Definition, action: Action) -> Iterator[Mutant]:
         if len(lost) < 2 or len(lost) == len(action.assignments) or short in own:
             continue
         others = tuple(a for a in action.assignments if method not in a.said_in)
-        reasons = [tuple(reasons_of_assignment(definition, a)) for a in lost]
+        named = tuple(reasons_of_lost_helper(definition, method, lost))
+        each = [r for a in lost for r in reasons_of_assignment(definition, a)]
         yield Mutant(
             Kind.LOSE,
             action.name,
             f"all that `{short}` assigns",
             partial(with_action, definition, action, replace(action, assignments=others)),
             action.where,
-            tuple(dict.fromkeys(r for found in reasons for r in found)),
+            named or tuple(dict.fromkeys(each)),
             lost[0].part,
-            whole=True,
+            whole=not named,
         )
 
 

@@ -35,7 +35,17 @@ def reasons_of_requirement(
 def reasons_of_assignment(definition: Definition, assignment: Assignment) -> Iterator[Reason]:
     """Why no promise minds when a place stays as it is."""
     for said in definition.equivalents:
-        if isinstance(said, EquivalentLoss) and _assigns(said, assignment):
+        if isinstance(said, EquivalentLoss) and not said.helper and _assigns(said, assignment):
+            yield said.reason
+
+
+def reasons_of_lost_helper(
+    definition: Definition, helper: str, lost: Sequence[Assignment]
+) -> Iterator[Reason]:
+    """Why no promise minds when all that a method assigns stays as it is."""
+    for said in definition.equivalents:
+        named = isinstance(said, EquivalentLoss) and said.helper == helper
+        if named and any(said.within in assignment.said_in for assignment in lost):
             yield said.reason
 
 
@@ -110,6 +120,9 @@ def _is_of(said: EquivalentDrop, requirement: Requirement) -> bool:
 
 
 def _assigns(said: EquivalentLoss, assignment: Assignment) -> bool:
+    """Whether this is what may be lost, or, if all that a method assigns may be, belongs to that."""
+    if said.helper:
+        return {said.within, said.helper}.issubset(assignment.said_in)
     place = assignment.place
     return said.within in assignment.said_in and (
         root_variable(place) in said.variables or said.field in _fields(place)
