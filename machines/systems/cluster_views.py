@@ -482,6 +482,17 @@ class ClusterViews(Machine):
         streams = (self.tablet.stage == Stage.streaming) & ~self.tablet.unwanted
         return asked & leaves & streams
 
+    @accepts(settle_tablets)
+    def the_track_is_left_when_draining_has_failed(self) -> Bool:
+        """001: a node whose draining failed is normal again, and keeps its tablet: the topology
+        leaves the track, and goes on with the next request, whatever becomes of the view.
+        """
+        only_when(not self.release.parallel_draining)
+        stays = every(self.topology.node_state[n] == NodeState.normal for n in Node)
+        in_track = self.topology.transition_state == TransitionState.tablet_migration
+        rests = self.topology.tablet_work.is_some() & (self.tablet.stage == Stage.none)
+        return stays & in_track & rests
+
     @accepts(write_both)
     def aborts_wait_for_the_barrier_alone(self) -> Bool:
         """000: "the tasks are aborted at the start of the operation": once its first barrier has
@@ -590,6 +601,14 @@ class ClusterViews(Machine):
             _settle_where_it_went,
             Record.tablet_work,
             because="a topology that does not know yet that its tablet is at rest settles it in a step of its own",
+        ),
+        equivalent_loss(
+            _move_tablet, full, because="then more is excused by a disk that was full before"
+        ),
+        equivalent_replacement(
+            _move_tablet,
+            "full becomes",
+            because="then more is excused by a disk that was full before",
         ),
         equivalent_value(
             (

@@ -729,6 +729,12 @@ class TabletViews(Machine):
         equivalent_drop(
             restart, "the worker has a batch", because="a restart that loses nothing does no harm"
         ),
+        equivalent_loss(restart, _end_batch, because="a restart that loses nothing does no harm"),
+        equivalent_replacement(
+            _leave_batch,
+            "write_both_read_new for streaming",
+            because="what an aborted batch does not read is read for the task that takes its place",
+        ),
         equivalent_loss(finish, pending, because="at rest nobody asks which node is pending"),
         equivalent_loss(
             split_tablet, batch, because="what was read of the whole was read of its first half"

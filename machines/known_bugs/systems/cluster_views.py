@@ -337,4 +337,21 @@ class CopiesAreNotCopied(ClusterViews):
         self.copied = True
 
 
+@known_bug(
+    "000-271",
+    "design document 001: if draining fails, the node is rolled back to normal",
+    profile="scylla-2025.4",
+    breaks=ClusterViews.the_track_is_left_when_draining_has_failed,
+    budgets={ClusterViews.faults: 1, ClusterViews.leader_changes: 0},
+)
+class TheTrackIsLeftForTheView(ClusterViews):
+    """When draining had failed, the topology stayed in the track until the tablet's view was built."""
+
+    @action(by=LEADER, fair=WEAK)
+    def settle_tablets(self) -> None:
+        """The node stays, and so does the track."""
+        super().settle_tablets()
+        require(self.views.status != ViewStatus.started, "no view is being built")
+
+
 BUGS = known_bugs_in(globals())

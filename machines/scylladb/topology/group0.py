@@ -587,6 +587,11 @@ class Group0(Machine):
         equivalent_weakening(
             win, "it stands for election", because="who leads may win its election again"
         ),
+        equivalent_weakening(
+            replicate,
+            "the other one leads",
+            because="a member that takes what it has itself takes nothing",
+        ),
         equivalent_loss(
             replicate, voted, because="a member votes in no term that it has heard of already"
         ),
