@@ -61,7 +61,7 @@ def test_a_promise_shows_its_machine_its_bugs_and_the_mutant_that_it_alone_catch
 ) -> None:
     text = page(tmp_path, define(ViewTask).fingerprint(), "alone", "drop / abort")
     assert row(text, "aborts_are_not_revoked")[1] == "[view-task](../machines/view-task.md)"
-    assert row(text, "aborts_are_not_revoked")[4] == "4; alone: drop / abort"
+    assert row(text, "aborts_are_not_revoked")[4] == "4; alone: drop / abort; of single steps"
     fenced = row(text, "current_requests_are_not_fenced_out")
     assert (fenced[3], fenced[4]) == ("T07", "not measured")
     assert fenced[5].startswith("[old](")
@@ -71,8 +71,14 @@ def test_a_promise_shows_its_machine_its_bugs_and_the_mutant_that_it_alone_catch
 
 def test_a_promise_that_catches_nothing_by_itself_is_not_flattered(tmp_path: Path) -> None:
     text = page(tmp_path, define(ViewTask).fingerprint(), "shared", None)
-    assert row(text, "aborts_are_not_revoked")[4] == "4; shared"
+    assert row(text, "aborts_are_not_revoked")[4] == "4; shared; of single steps"
     assert "0 catch a mutant that no other catches, 1 catch only what others catch, too" in text
+
+
+def test_a_promise_that_every_single_step_keeps_is_told_from_others(tmp_path: Path) -> None:
+    text = page(tmp_path, define(ViewTask).fingerprint(), "alone", "drop / abort")
+    assert row(text, "aborts_are_not_revoked")[4] == "4; alone: drop / abort; of single steps"
+    assert "1 are of single steps." in text
 
 
 def test_results_of_an_older_definition_do_not_count(tmp_path: Path) -> None:
