@@ -85,19 +85,6 @@ class PartitionIndex(Machine):
     writes = budget(2, doc="mutations of documents")
     requests = budget(3, doc="requests of the cluster manager")
     interruptions = budget(1, doc="workers that the group process stops before they are done")
-
-    index = part(PartitionGroup, without=(PartitionGroup.index, PartitionGroup.clean))
-    source = per(Partition, number(0, LAST_SEQ))  # the highest sequence number of the partition
-    down: FlagVar = flag()  # the group process has crashed, and is starting again
-    unwritten: FlagVar = flag()  # the group process is about to write a header
-    updater: FlagVar = flag()
-    updating = per(Partition, record(Entry))  # the updater's group
-    # messages to the updater: partitions that are new, and passive
-    told: SetVar[Partition] = set_of(Partition)
-    cleaner: FlagVar = flag()
-    cleaning = per(Partition, record(Entry))  # the cleaner's group
-    blank = constant(record(Entry))
-
     crashes = fault_budget(1, doc="crashes of the group process")
     kept = fault_budget(0, doc="headers that a rollback may find")
     rollbacks = fault_budget(
@@ -117,6 +104,18 @@ class PartitionIndex(Machine):
         {Partition: 1, interruptions: 2, crashes: 2, kept: 1, rollbacks: 2},
     )
 
+    index = part(PartitionGroup, without=(PartitionGroup.index, PartitionGroup.clean))
+    source = per(Partition, number(0, LAST_SEQ))  # the highest sequence number of the partition
+    down: FlagVar = flag()  # the group process has crashed, and is starting again
+    unwritten: FlagVar = flag()  # the group process is about to write a header
+    updater: FlagVar = flag()
+    updating = per(Partition, record(Entry))  # the updater's group
+    # messages to the updater: partitions that are new, and passive
+    told: SetVar[Partition] = set_of(Partition)
+    cleaner: FlagVar = flag()
+    cleaning = per(Partition, record(Entry))  # the cleaner's group
+    blank = constant(record(Entry))
+    # the file
     header = per(Partition, record(Entry))  # the last one of the file
     earlier = per(Partition, record(Entry))  # one before; at first that of the empty file
 

@@ -154,13 +154,6 @@ class CdcGenerations(Machine):
     phases, which it assumes. `seed-code` is `seed` with a window that is closed.
     """
 
-    now: NumberVar = number(0, END)
-    fast = constant(per(Node, flag(init=ANY)))  # its clock is ahead of the others
-    start = per(Generation, number(0, LAST_COMMIT + 1 + SKEW + DELAY))  # their timestamps
-    introduced: SetVar[Generation] = set_of(Generation, init=ANY)
-    known = per(Node, per(Generation, one_of(Known)))
-    write = record(Write)
-
     release = profiles(SEED, SEED_CODE, SCYLLA_2026_2, TWO_PHASE)
     joins = budget(1, doc="nodes that join, each with a new generation")
     writes = budget(1, doc="writes that are followed")
@@ -179,13 +172,23 @@ class CdcGenerations(Machine):
         {Node: 2, joins: 3, writes: 0, partitions: 0},
     )
 
+    # time
+    now: NumberVar = number(0, END)
+    fast = constant(per(Node, flag(init=ANY)))  # its clock is ahead of the others
+    # generations
+    start = per(Generation, number(0, LAST_COMMIT + 1 + SKEW + DELAY))  # their timestamps
+    introduced: SetVar[Generation] = set_of(Generation, init=ANY)
     stored: SetVar[Generation] = set_of(Generation, init=ANY)  # their data is there
     unpublished: SetVar[Generation] = set_of(Generation)
     described: SetVar[Generation] = set_of(Generation, init=ANY)  # to CDC clients
     on_its_way: OptionalVar[Generation] = optional(Generation)  # written, without a timestamp yet
+    given_up: NumberVar = history(number(0, 2))  # changes that were abandoned, two or more
+    # nodes
+    known = per(Node, per(Generation, one_of(Known)))
     lacks = per(Node, set_of(Generation))  # the data that a node has not stored itself yet
     unreachable: SetVar[Node] = set_of(Node)
-    given_up: NumberVar = history(number(0, 2))  # changes that were abandoned, two or more
+    # clients
+    write = record(Write)
 
     # == what nodes know =================================================================================
 

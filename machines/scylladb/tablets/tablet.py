@@ -110,12 +110,50 @@ class TabletCluster(Machine):
     reads = budget(1, doc="reads that clients send")
     compactions = budget(0, doc="split compactions that replicas start")
     loads = budget(0, doc="loads of rows from a backup")
-    crashes = fault_budget(1, doc="nodes that crash")
     migrations = budget(1, doc="migrations that the load balancer starts")
     rebuilds = budget(0, doc="replicas that are added to a tablet")
-    coordinator_changes = fault_budget(0, doc="changes of the topology coordinator")
     repairs = budget(0, doc="tablet repairs that are requested")
     topology_changes = budget(0, doc="topology changes that are requested")
+    crashes = fault_budget(1, doc="nodes that crash")
+    coordinator_changes = fault_budget(0, doc="changes of the topology coordinator")
+
+    exercised_at = scopes(
+        {writes: 0, reads: 0, crashes: 0, repairs: 1},
+        {writes: 0, reads: 0, crashes: 0, coordinator_changes: 1, topology_changes: 1},
+        {writes: 0, reads: 0, TabletMigration.failures: 0, repairs: 1},
+        {
+            reads: 0,
+            crashes: 0,
+            TabletMigration.failures: 0,
+            rebuilds: 1,
+            repairs: 1,
+            topology_changes: 1,
+            migrations: 0,
+        },
+        {reads: 0, crashes: 0, rebuilds: 1, migrations: 0},
+        {writes: 0, reads: 0, crashes: 0, loads: 1},
+        {writes: 0, reads: 0, TabletMigration.failures: 0, rebuilds: 1, coordinator_changes: 1},
+        {crashes: 0, TabletMigration.failures: 0},
+        {reads: 0, crashes: 0, migrations: 2},
+        {reads: 0, crashes: 0, compactions: 1},
+        {reads: 0, TabletMigration.failures: 0},
+        {Tablet: 2, crashes: 0, TabletMigration.failures: 0, migrations: 0},
+        {
+            Tablet: 2,
+            writes: 0,
+            reads: 0,
+            crashes: 0,
+            TabletMigration.failures: 0,
+            rebuilds: 1,
+            coordinator_changes: 1,
+        },
+        {Node: 3, writes: 0, reads: 0, crashes: 0, TabletMigration.failures: 0},
+        {Node: 3, reads: 0, crashes: 0, TabletMigration.failures: 0},
+        {writes: 0, reads: 0, crashes: 2},
+        {writes: 2, reads: 0, crashes: 0, TabletMigration.failures: 0, migrations: 0},
+        {writes: 0, reads: 0, crashes: 0, TabletMigration.failures: 0, topology_changes: 2},
+        {Tablet: 2, reads: 0, crashes: 0, TabletMigration.failures: 0},
+    )
 
     # committed to group0
     tablets = many(
@@ -158,44 +196,6 @@ class TabletCluster(Machine):
     compacting = per(Tablet, per(Node, number(0, LAST_VALUE)))  # the newest value that it rewrites
     # for stage 4: the newest value that the leaving replica stored before it was streamed
     reached_leaving = history(per(Tablet, number(0, LAST_VALUE)))
-
-    exercised_at = scopes(
-        {writes: 0, reads: 0, crashes: 0, repairs: 1},
-        {writes: 0, reads: 0, crashes: 0, coordinator_changes: 1, topology_changes: 1},
-        {writes: 0, reads: 0, TabletMigration.failures: 0, repairs: 1},
-        {
-            reads: 0,
-            crashes: 0,
-            TabletMigration.failures: 0,
-            rebuilds: 1,
-            repairs: 1,
-            topology_changes: 1,
-            migrations: 0,
-        },
-        {reads: 0, crashes: 0, rebuilds: 1, migrations: 0},
-        {writes: 0, reads: 0, crashes: 0, loads: 1},
-        {writes: 0, reads: 0, TabletMigration.failures: 0, rebuilds: 1, coordinator_changes: 1},
-        {crashes: 0, TabletMigration.failures: 0},
-        {reads: 0, crashes: 0, migrations: 2},
-        {reads: 0, crashes: 0, compactions: 1},
-        {reads: 0, TabletMigration.failures: 0},
-        {Tablet: 2, crashes: 0, TabletMigration.failures: 0, migrations: 0},
-        {
-            Tablet: 2,
-            writes: 0,
-            reads: 0,
-            crashes: 0,
-            TabletMigration.failures: 0,
-            rebuilds: 1,
-            coordinator_changes: 1,
-        },
-        {Node: 3, writes: 0, reads: 0, crashes: 0, TabletMigration.failures: 0},
-        {Node: 3, reads: 0, crashes: 0, TabletMigration.failures: 0},
-        {writes: 0, reads: 0, crashes: 2},
-        {writes: 2, reads: 0, crashes: 0, TabletMigration.failures: 0, migrations: 0},
-        {writes: 0, reads: 0, crashes: 0, TabletMigration.failures: 0, topology_changes: 2},
-        {Tablet: 2, reads: 0, crashes: 0, TabletMigration.failures: 0},
-    )
 
     # == nodes, requests and data ========================================================================
 

@@ -103,7 +103,21 @@ class View(Record):
 class TabletResize(Machine):
     """One table: decisions to split or merge, their preparation at the replicas, and their finalization."""
 
+    decisions = budget(2, doc="resize decisions")
+    migrations = budget(1, doc="migrations that balance load")
     restarts = fault_budget(0, doc="nodes that start again")
+    failovers = fault_budget(0, doc="changes of the topology coordinator")
+
+    exercised_at = scopes(
+        {decisions: 1, migrations: 0},
+        {decisions: 1, failovers: 1},
+        {decisions: 1, restarts: 1},
+        {Node: 3, decisions: 0, migrations: 2},
+        {Node: 3, decisions: 1, migrations: 0},
+        {decisions: 1},
+        {decisions: 2, migrations: 0},
+        {decisions: 1, migrations: 0, restarts: 2, failovers: 2},
+    )
 
     # committed to group0
     layout: OneVar[Layout] = one_of(Layout)
@@ -124,22 +138,7 @@ class TabletResize(Machine):
     ready = per(Node, number(0, DECISIONS))  # `split_ready_seq_number`
     writer = per(Node, optional(Layout))  # of a repair or a stream: the tablets that it began with
 
-    decisions = budget(2, doc="resize decisions")
-    migrations = budget(1, doc="migrations that balance load")
-    failovers = fault_budget(0, doc="changes of the topology coordinator")
-
-    exercised_at = scopes(
-        {decisions: 1, migrations: 0},
-        {decisions: 1, failovers: 1},
-        {decisions: 1, restarts: 1},
-        {Node: 3, decisions: 0, migrations: 2},
-        {Node: 3, decisions: 1, migrations: 0},
-        {decisions: 1},
-        {decisions: 2, migrations: 0},
-        {decisions: 1, migrations: 0, restarts: 2, failovers: 2},
-    )
-
-    # what the topology coordinator knows
+    # the topology coordinator
     reported = per(Node, number(0, DECISIONS))  # the last split for which a node was ready
     drained: FlagVar = flag()  # the barrier of the finalization has passed
 

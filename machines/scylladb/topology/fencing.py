@@ -173,37 +173,16 @@ SCYLLA_2025_4 = Barriers("scylla-2025.4", False)
 class Fencing(Machine):
     """A barrier drains requests of older versions, and a fence refuses the rest."""
 
+    release = profiles(SCYLLA_2025_4, Barriers("scylla-2026.2", True))
     writes = budget(1, doc="writes that clients send")
     transactions = budget(0, doc="lightweight transactions that clients send")
     streams = budget(0, doc="times that a node starts to stream")
     bumps = budget(1, doc="versions that the API commits, whatever the topology coordinator does")
-
-    # committed to group0
-    version: NumberVar = number(1, LAST_VERSION)
-    fence: NumberVar = number(0, LAST_VERSION)
-    stage: OneVar[Stage] = one_of(Stage, init=Stage.old)
-    node = per(Node, one_of(NodeState, init=NodeState.normal))
-    excluded = set_of(Node)  # ignored by barriers; such a node may live on behind a partition
-    # the nodes
-    view = per(Node, record(View))
-    request = per(Node, record(Request))
-    streaming = set_of(Node)  # they work in the session of stage `both`
-    cleaned = per(Node, number(0, LAST_VERSION))  # the version of the barrier before its cleanup
-    stale_effect: FlagVar = flag()  # a replica stored what is older than its cleanup
-    refused_current: FlagVar = flag()  # a request that a client waits for, not below the fence
-
-    release = profiles(SCYLLA_2025_4, Barriers("scylla-2026.2", True))
-    failures = fault_budget(1, doc="commands to which a node does not answer")
     cleanups = budget(1, doc="replicas that are cleaned up")
     decommissions = budget(0, doc="nodes that are asked to leave")
     exclusions = budget(0, doc="nodes that are declared gone for good")
+    failures = fault_budget(1, doc="commands to which a node does not answer")
     failovers = fault_budget(0, doc="changes of the topology coordinator")
-
-    phase: OneVar[Phase] = one_of(Phase, init=Phase.none)
-    purpose: OneVar[Purpose] = one_of(Purpose, init=Purpose.tablets)
-    barrier_version: NumberVar = number(0, LAST_VERSION)  # current when the barrier began
-    drain_failed: FlagVar = flag()
-    answer = per(Node, one_of(Answer, init=Answer.none))
 
     exercised_at = scopes(
         {writes: 0, bumps: 0, cleanups: 0, failures: 2},
@@ -221,6 +200,26 @@ class Fencing(Machine):
         {bumps: 0, exclusions: 1},
         {bumps: 0, cleanups: 0, failovers: 2},
     )
+
+    # committed to group0
+    version: NumberVar = number(1, LAST_VERSION)
+    fence: NumberVar = number(0, LAST_VERSION)
+    stage: OneVar[Stage] = one_of(Stage, init=Stage.old)
+    node = per(Node, one_of(NodeState, init=NodeState.normal))
+    excluded = set_of(Node)  # ignored by barriers; such a node may live on behind a partition
+    # the barrier
+    phase: OneVar[Phase] = one_of(Phase, init=Phase.none)
+    purpose: OneVar[Purpose] = one_of(Purpose, init=Purpose.tablets)
+    barrier_version: NumberVar = number(0, LAST_VERSION)  # current when the barrier began
+    drain_failed: FlagVar = flag()
+    answer = per(Node, one_of(Answer, init=Answer.none))
+    # the nodes
+    view = per(Node, record(View))
+    request = per(Node, record(Request))
+    streaming = set_of(Node)  # they work in the session of stage `both`
+    cleaned = per(Node, number(0, LAST_VERSION))  # the version of the barrier before its cleanup
+    stale_effect: FlagVar = flag()  # a replica stored what is older than its cleanup
+    refused_current: FlagVar = flag()  # a request that a client waits for, not below the fence
 
     # == nodes that learn topology versions late =========================================================
 

@@ -126,7 +126,22 @@ class TopologyCluster(Machine):
     release = profiles(SEED, SCYLLA_6_0, SCYLLA_2025_4, SCYLLA_2026_2)
     writes = budget(1, doc="writes that clients send")
     reads = budget(1, doc="reads that clients send")
+    operations = budget(1, doc="nodes that ask to join, replace, leave or be removed")
     crashes = fault_budget(0, doc="nodes that crash")
+    failures = fault_budget(0, doc="steps that fail although all nodes are up")
+    coordinator_changes = fault_budget(0, doc="changes of the topology coordinator")
+
+    exercised_at = scopes(
+        {writes: 0},
+        {writes: 0, reads: 0, crashes: 1},
+        {reads: 0},
+        {writes: 0, reads: 0, crashes: 1, failures: 1, coordinator_changes: 1},
+        {writes: 0, reads: 0, crashes: 1, operations: 2},
+        {writes: 0, crashes: 1, TopologyControl.faults: 0},
+        {},
+        {reads: 0, crashes: 1, TopologyControl.faults: 0},
+        {Node: 3, writes: 0, reads: 0, crashes: 1, TopologyControl.faults: 0},
+    )
 
     topology = part(
         TopologyOfRanges,
@@ -156,21 +171,6 @@ class TopologyCluster(Machine):
     acknowledged: NumberVar = number(0, LAST_VALUE, init=FIRST_VALUE)
     stale_read: FlagVar = flag()
 
-    operations = budget(1, doc="nodes that ask to join, replace, leave or be removed")
-    failures = fault_budget(0, doc="steps that fail although all nodes are up")
-    coordinator_changes = fault_budget(0, doc="changes of the topology coordinator")
-
-    exercised_at = scopes(
-        {writes: 0},
-        {writes: 0, reads: 0, crashes: 1},
-        {reads: 0},
-        {writes: 0, reads: 0, crashes: 1, failures: 1, coordinator_changes: 1},
-        {writes: 0, reads: 0, crashes: 1, operations: 2},
-        {writes: 0, crashes: 1, TopologyControl.faults: 0},
-        {},
-        {reads: 0, crashes: 1, TopologyControl.faults: 0},
-        {Node: 3, writes: 0, reads: 0, crashes: 1, TopologyControl.faults: 0},
-    )
     tables = TABLES_OF_RANGES
 
     # == nodes, requests and data ========================================================================

@@ -81,6 +81,15 @@ class TopologyRebuild(Machine):
     crashes = fault_budget(1, doc="nodes that crash")
     failovers = fault_budget(1, doc="changes of the topology coordinator")
 
+    exercised_at = scopes(
+        {},
+        {losses: 2, failovers: 0},
+        {losses: 2, crashes: 0},
+        {Node: 1},
+        {Node: 3, losses: 2, crashes: 0},
+        {crashes: 2, failovers: 2, Node: 1},
+    )
+
     datacenter = constant(per(Node, one_of(Datacenter)))
     # a row for every node
     waits = set_of(Node)  # `topology_request` is rebuild
@@ -101,15 +110,6 @@ class TopologyRebuild(Machine):
     write: OneVar[Write] = one_of(Write, init=Write.none)
     stored = set_of(Node)
     owed: FlagVar = flag()  # it was acknowledged before the rebuild began
-
-    exercised_at = scopes(
-        {},
-        {losses: 2, failovers: 0},
-        {losses: 2, crashes: 0},
-        {Node: 1},
-        {Node: 3, losses: 2, crashes: 0},
-        {crashes: 2, failovers: 2, Node: 1},
-    )
 
     # -- the client ------------------------------------------------------------------------------------
 

@@ -129,7 +129,28 @@ class ViewBuilding(Machine):
     release = profiles(SEED, SCYLLA_2026_2)
     migrations = budget(1, doc="migrations that the load balancer starts")
     replica_changes = budget(0, doc="replicas that are added to the tablet or removed")
+    drops = budget(0, doc="drops of the view")
     failures = fault_budget(1, doc="tablet operations that fail")
+
+    exercised_at = scopes(
+        {ViewTask.lost_calls: 0, ViewTask.leader_changes: 0},
+        {ViewTask.leader_changes: 0, ViewTask.restarts: 0},
+        {migrations: 0, failures: 0},
+        {drops: 1, **FAULTLESS},
+        {Task: 3, drops: 1, replica_changes: 1, migrations: 0, **FAULTLESS},
+        {Task: 3, replica_changes: 2, migrations: 0, **FAULTLESS},
+        {
+            migrations: 0,
+            failures: 0,
+            ViewTask.lost_calls: 2,
+            ViewTask.leader_changes: 2,
+            ViewTask.restarts: 2,
+        },
+        {replica_changes: 1, migrations: 0, failures: 0},
+        {Task: 3, replica_changes: 3, migrations: 0, failures: 0, **FAULTLESS},
+        {Task: 4, migrations: 2, failures: 2, **FAULTLESS},
+        {Node: 3, Task: 3, replica_changes: 1, failures: 0, **FAULTLESS},
+    )
 
     # committed to group0
     tasks = many(
@@ -156,28 +177,6 @@ class ViewBuilding(Machine):
     # replicas that store the row, older than the view; and those whose view replica has it
     base: SetVar[Node] = observed(set_of(Node, init=ANY), of=REPLICAS)
     view: SetVar[Node] = observed(set_of(Node), of=REPLICAS)
-
-    drops = budget(0, doc="drops of the view")
-
-    exercised_at = scopes(
-        {ViewTask.lost_calls: 0, ViewTask.leader_changes: 0},
-        {ViewTask.leader_changes: 0, ViewTask.restarts: 0},
-        {migrations: 0, failures: 0},
-        {drops: 1, **FAULTLESS},
-        {Task: 3, drops: 1, replica_changes: 1, migrations: 0, **FAULTLESS},
-        {Task: 3, replica_changes: 2, migrations: 0, **FAULTLESS},
-        {
-            migrations: 0,
-            failures: 0,
-            ViewTask.lost_calls: 2,
-            ViewTask.leader_changes: 2,
-            ViewTask.restarts: 2,
-        },
-        {replica_changes: 1, migrations: 0, failures: 0},
-        {Task: 3, replica_changes: 3, migrations: 0, failures: 0, **FAULTLESS},
-        {Task: 4, migrations: 2, failures: 2, **FAULTLESS},
-        {Node: 3, Task: 3, replica_changes: 1, failures: 0, **FAULTLESS},
-    )
 
     # == a tablet that migrates, and its replicas ========================================================
 

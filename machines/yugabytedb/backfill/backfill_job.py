@@ -99,29 +99,26 @@ class BackfillJob(Machine):
     """Indexes are created and dropped, and one job at a time backfills those that wait for it."""
 
     era = profiles(SEED, YUGABYTE_2, YUGABYTE_2026)
-
     aborts = budget(1, doc="DROP INDEX, and jobs that give up on splits, safe time or a chunk")
+    faults = fault_budget(
+        1, doc="changes of the master leader, and writes to the sys catalog that fail"
+    )
+
+    exercised_at = scopes({Index: 1}, {aborts: 0}, {Tablet: 1}, {Index: 1, Tablet: 1, faults: 2})
 
     # in the sys catalog
     permission = per(Index, one_of(Permission, init=Permission.absent))
     retains_delete_markers = set_of(Index)
     table: OneVar[TableState] = one_of(TableState, init=TableState.running)
+    job = per(Index, optional(Status))  # `BackfillJobPB.backfill_state`
+    read_time: OptionalVar[ReadTime] = optional(ReadTime)  # `backfilling_timestamp`
+    checkpoint = per(Tablet, per(Index, one_of(Checkpoint, init=Checkpoint.never_begun)))
     # the tablets: what they have applied, and reported, of the table's version
     known = per(Tablet, per(Index, one_of(Permission, init=Permission.absent)))
     # what befalls the indexes
     unbuildable = constant(optional(Index, init=ANY))  # it is unique, and two rows have one key
     created: SetVar[Index] = set_of(Index)
     dropped: SetVar[Index] = set_of(Index)
-
-    faults = fault_budget(
-        1, doc="changes of the master leader, and writes to the sys catalog that fail"
-    )
-    exercised_at = scopes({Index: 1}, {aborts: 0}, {Tablet: 1}, {Index: 1, Tablet: 1, faults: 2})
-
-    # in the sys catalog
-    job = per(Index, optional(Status))  # `BackfillJobPB.backfill_state`
-    read_time: OptionalVar[ReadTime] = optional(ReadTime)  # `backfilling_timestamp`
-    checkpoint = per(Tablet, per(Index, one_of(Checkpoint, init=Checkpoint.never_begun)))
     # the leader's memory
     is_backfilling: FlagVar = volatile(flag(), of=MASTER)
     step: OneVar[Step] = volatile(one_of(Step, init=Step.none), of=MASTER)

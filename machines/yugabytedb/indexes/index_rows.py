@@ -149,6 +149,16 @@ class IndexRows(Machine):
 
     era = profiles(SEED, YCQL)
     writes = budget(2, doc="rows that clients insert, update or delete")
+    drops = budget(1, doc="indexes that clients drop")
+    old_leaders = fault_budget(0, doc="chunks that a former leader of the tablet completes late")
+
+    exercised_at = scopes(
+        {drops: 0, writes: 1},
+        {drops: 0},
+        {writes: 1},
+        {writes: 1, drops: 0, Row: 2},
+        {drops: 0, Row: 2, Server: 1},
+    )
 
     index = part(PromptIndex, without=(PromptIndex.report, PromptIndex.find_violation))
     # the table
@@ -164,17 +174,6 @@ class IndexRows(Machine):
     early_read: FlagVar = flag()  # it looked into the index before that was published
     # a transaction was aborted that would have written all its entries, or that no backfill waited for
     wrong_abort: FlagVar = flag()
-
-    drops = budget(1, doc="indexes that clients drop")
-
-    old_leaders = fault_budget(0, doc="chunks that a former leader of the tablet completes late")
-    exercised_at = scopes(
-        {drops: 0, writes: 1},
-        {drops: 0},
-        {writes: 1},
-        {writes: 1, drops: 0, Row: 2},
-        {drops: 0, Row: 2, Server: 1},
-    )
 
     # the backfill
     t_read: OneVar[HybridTime] = one_of(HybridTime, init=HybridTime.t0)
