@@ -118,6 +118,8 @@ VIEW_ENGINE = Document(
             "View query operation",
             (
                 PartitionMerge.rows_come_in_order,
+                PartitionMerge.rows_are_streamed_as_they_arrive,
+                PartitionMerge.an_answer_stays_as_it_is,
                 PartitionMerge.total_rows_comes_with_the_first_row,
                 PartitionMerge.a_node_has_one_row_on_the_way,
                 PartitionQueries.an_answer_covers_what_was_acknowledged,
