@@ -53,7 +53,7 @@ class AnUpdateLeavesNothing(IndexTriggers):
         self.updater = False
         self.waiting = 0
         self.loaded = 0
-        self.since_end = 0
+        self.waited = 0
         self._append()
 
 
