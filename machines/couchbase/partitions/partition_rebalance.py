@@ -364,9 +364,10 @@ class PartitionRebalance(Machine):
         self, p: Term[Partition], old: Term[Node], new: Term[Node]
     ) -> Bool:
         """004: "No matter when a query happens, it will always return the correct result": so no move waits for queries, of
-        which there may always be one; nor for the moves of other partitions, or what is left to clean up of this one.
+        which there may always be one; nor for what is left to clean up of this partition, or of another. How many move at
+        a time is left to the cluster manager, which "handles the details on which partition to move".
         """
-        rests = self.origin[p].is_none() & self.destination[p].is_none()
+        rests = every(self.origin[q].is_none() & self.destination[q].is_none() for q in Partition)
         indexable = ~self.nodes[old].paused.has(p) & ~self.nodes[new].paused.has(p)
         return rests & (self.master[p] == old) & (old != new) & indexable
 

@@ -110,22 +110,6 @@ class DocumentsFollowTheIndex(PartitionRebalance):
 
 
 @known_bug(
-    "004-129",
-    'design document 004: "No matter when a query happens"',
-    breaks=PartitionRebalance.moves_begin_while_queries_go_on,
-    budgets={PartitionRebalance.writes: 0, PartitionRebalance.queries: 0},
-)
-class PartitionsMoveOneByOne(PartitionRebalance):
-    """A partition moved when no other one did, between whichever nodes."""
-
-    @action(by=MANAGER, spends=PartitionRebalance.moves)
-    def start(self, p: Term[Partition], old: Term[Node], new: Term[Node]) -> None:
-        """The partition becomes passive on the new node."""
-        require(every(self.move[q] == Move.none for q in Partition), "nothing moves")
-        super().start(p, old, new)
-
-
-@known_bug(
     "004-130",
     'design document 004: "No matter when a query happens"',
     breaks=PartitionRebalance.queries_are_answered_during_a_rebalance,
