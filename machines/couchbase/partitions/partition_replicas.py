@@ -306,10 +306,11 @@ class PartitionReplicas(Machine):
 
     @accepts(start_transfer)
     def transfers_start_at_once(self, p: Term[Partition]) -> Bool:
-        """004: "Started indexing partition on main index" follows "Failover initiated": whatever the replica index does, and
-        however many partitions are on transfer.
+        """004: "Started indexing partition on main index" follows "Failover initiated", with "replica index: active,
+        unindexable": whatever the replica index has to clean up before, and however many partitions are on transfer.
         """
-        return self.on_transfer.has(p) & (self.main.requested[p] == Role.none)
+        initiated = (self.replica.requested[p] == Role.active) & self.replica.paused.has(p)
+        return self.on_transfer.has(p) & initiated & (self.main.requested[p] == Role.none)
 
     @accepts(finish_transfer)
     def transfers_end_with_what_the_replica_has(self, p: Term[Partition]) -> Bool:
