@@ -224,6 +224,11 @@ class IndexTriggers(Machine):
         """004: the cleanup is "a job that is run periodically": also where changes come faster than they are indexed."""
         return self.to_clean & ~self.updater & ~self.compactor & ~self.cleaner
 
+    @accepts(finish_cleanup)
+    def cleanups_end_while_documents_change(self) -> Bool:
+        """The same of its end: what has come to be indexed meanwhile, which may be always, is left to the updater."""
+        return self.cleaner
+
     @step_property
     def updates_stop_no_compaction(self, after: Self) -> Bool:
         """004: "While doing the compaction, new changes would be happening to the current index file": the compactor goes on

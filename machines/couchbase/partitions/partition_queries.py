@@ -284,6 +284,25 @@ class PartitionQueries(Machine):
         behind = content.in_seqs & (content.seq < self.source[p])
         return (self.query == Stale.false) & behind & ~self.updater
 
+    @accepts(index_mutation)
+    def updates_go_on_with_what_is_indexed(self, p: Term[Partition]) -> Bool:
+        """004: the updater "loops through all partitions": it waits at none that is unindexable, and not until others are
+        cleaned up.
+        """
+        content = self.index.group[p].content
+        return self.updater & content.in_seqs & (content.seq < self.there[p])
+
+    @accepts(finish_updater)
+    def updates_end_with_what_is_indexed(self) -> Bool:
+        """The same of its end, on which the next update waits: what is unindexable is left, and what is cleaned up is not its
+        own.
+        """
+        behind = some(
+            self.index.group[p].content.in_seqs & (self.index.group[p].content.seq < self.there[p])
+            for p in Partition
+        )
+        return self.updater & ~behind
+
     @accepts(apply_pending_transition)
     def what_is_clean_is_added_while_queries_wait(self, p: Term[Partition]) -> Bool:
         """004: the view engine "just performs such requests", as soon as it has cleaned up if it

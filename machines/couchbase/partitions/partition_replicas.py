@@ -349,6 +349,14 @@ class PartitionReplicas(Machine):
         """
         return self.on_transfer.has(p) & (self.replica.requested[p] != Role.active)
 
+    @accepts(pause_replica)
+    def replicas_are_unindexable_as_soon_as_they_are_active(self, p: Term[Partition]) -> Bool:
+        """004, "Failover initiated": "replica index: active, unindexable": that of each partition, not one transfer after the
+        other, and whether or not the replica has all documents.
+        """
+        heard = self.replica.requested[p] == Role.active
+        return self.on_transfer.has(p) & heard & ~self.replica.paused.has(p)
+
     @accepts(index_main)
     def the_main_index_is_updated_during_transfers(self, p: Term[Partition]) -> Bool:
         """004: the active partitions are "indexed", and what is on transfer is so as "passive partition": while others are on

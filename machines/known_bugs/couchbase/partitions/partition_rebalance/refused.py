@@ -328,4 +328,54 @@ class QueriesWaitForTheRebalance(PartitionRebalance):
         require(every(self.move[p] == Move.none for p in Partition), "no partition moves")
 
 
+@known_bug(
+    "004-230",
+    REBALANCE,
+    breaks=PartitionRebalance.old_indexes_are_released_one_by_one,
+    budgets={PartitionRebalance.queries: 0},
+)
+class OldIndexesAreReleasedTogether(PartitionRebalance):
+    """The copies on the old nodes were made ready to be cleaned up when all partitions that moved had moved."""
+
+    @PartitionRebalance.move.step(Move.mapped, Move.released, by=MANAGER, fair=WEAK)
+    def release_old(self, p: Term[Partition], old: Term[Node]) -> None:
+        """No other partition moves any more."""
+        require(self.origin[p] == old, "partition moves from the node")
+        through = every(self.move[q].any_of(Move.none, Move.mapped) for q in Partition)
+        require(through, "the map names the new node of all that moves")
+        self.nodes[old].mark_indexable(p)
+
+
+@known_bug(
+    "004-231",
+    'design document 004: "No matter when a query happens"',
+    breaks=PartitionRebalance.answers_are_merged_during_a_rebalance,
+    sizes={Partition: 1},
+)
+class AnswersAreMergedWhenNothingMoves(PartitionRebalance):
+    """A result was kept until the rebalance was over, since it might have had to be asked for again."""
+
+    @action(fair=WEAK)
+    def merge(self) -> None:
+        """All nodes have answered, and no partition moves."""
+        super().merge()
+        require(every(self.move[p] == Move.none for p in Partition), "no partition moves")
+
+
+@known_bug(
+    "004-232",
+    'design document 004: "either from the old node, or after the migration from the new node"',
+    breaks=PartitionRebalance.queries_start_again_at_once,
+    sizes={Partition: 1},
+)
+class QueriesStartAgainWhenNothingMoves(PartitionRebalance):
+    """A query that had come to a node too late was sent again when the rebalance was over."""
+
+    @action(fair=WEAK)
+    def send_again(self, n: Term[Node]) -> None:
+        """The query starts again, with a new map, when no partition moves."""
+        super().send_again(n)
+        require(every(self.move[p] == Move.none for p in Partition), "no partition moves")
+
+
 BUGS = known_bugs_in(globals())
