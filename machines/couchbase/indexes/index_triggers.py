@@ -44,7 +44,7 @@ CLIENT = Actor("client")
 MANAGER = Actor("cluster manager")
 TIME = Actor("time")
 DURATION = 2  # ticks after which an update is triggered (5 s)
-CHANGES = 2  # changes from which on one is triggered (5,000)
+CHANGES = 3  # changes from which on one is triggered (5,000)
 FRAGMENTATION = 2  # updates and cleanups from which on a file is compacted (30 %)
 MOST = 4  # changes that are waiting
 
@@ -66,7 +66,8 @@ class IndexTriggers(Machine):
     came: NumberVar = history(number(0, MOST))  # changes since the last update began
     elapsed: NumberVar = number(0, DURATION)  # since the last update
     since_start: NumberVar = history(number(0, DURATION))  # of the last update
-    since_end: NumberVar = history(number(0, DURATION))
+    # how long changes have waited since then, or since the first of them came
+    waited: NumberVar = history(number(0, DURATION))
     fragmentation: NumberVar = number(0, FRAGMENTATION)
     to_clean: FlagVar = flag()  # a partition is in cleanup
     all_known: FlagVar = history(flag())  # and was so when the cleaner, or the compactor, started
@@ -78,6 +79,7 @@ class IndexTriggers(Machine):
     def write(self) -> None:
         """A document changes."""
         bounded(self.waiting < MOST, "there is room for a change")
+        self.waited = choose(self.waiting == 0, 0, self.waited)
         self.waiting = self.waiting + 1
         self.came = self.came + 1
 
@@ -87,7 +89,7 @@ class IndexTriggers(Machine):
         require(self.elapsed < DURATION, "the duration is not over")
         self.elapsed = self.elapsed + 1
         self.since_start = least(self.since_start + 1, DURATION)
-        self.since_end = least(self.since_end + 1, DURATION)
+        self.waited = least(self.waited + 1, DURATION)
 
     @action(by=MANAGER, spends=moves)
     def remove_partition(self) -> None:
@@ -136,7 +138,7 @@ class IndexTriggers(Machine):
         self.updater = False
         self.waiting = self.waiting - self.loaded
         self.loaded = 0
-        self.since_end = 0
+        self.waited = 0
         self._append()
 
     @action(fair=WEAK)
@@ -196,9 +198,9 @@ class IndexTriggers(Machine):
     @accepts(trigger_update)
     def time_triggers_an_update(self) -> Bool:
         """004: updates are triggered "by time duration", however few the changes are, and whether more come meanwhile: at the
-        latest when the last one has ended so long ago.
+        latest when the first of them has waited, and the last update has ended, so long ago.
         """
-        return (self.waiting > 0) & (self.since_end == DURATION) & ~self.updater
+        return (self.waiting > 0) & (self.waited == DURATION) & ~self.updater
 
     @accepts(trigger_compaction)
     def fragmentation_triggers_a_compaction(self) -> Bool:
@@ -222,12 +224,19 @@ class IndexTriggers(Machine):
         """004: the cleanup is "a job that is run periodically": also where changes come faster than they are indexed."""
         return self.to_clean & ~self.updater & ~self.compactor & ~self.cleaner
 
+    @accepts(finish_cleanup)
+    def cleanups_end_while_documents_change(self) -> Bool:
+        """The same of its end: what has come to be indexed meanwhile, which may be always, is left to the updater."""
+        return self.cleaner
+
     @step_property
     def updates_stop_no_compaction(self, after: Self) -> Bool:
         """004: "While doing the compaction, new changes would be happening to the current index file": the compactor goes on
-        when an update begins, or ends, for it may be that there is always one.
+        when an update begins, or ends, for it may be that there is always one; unless both are stopped for a partition that
+        moves away.
         """
-        updates = self.updater != after.updater
+        begins, ends = ~self.updater & after.updater, self.updater & ~after.updater
+        updates = begins | (ends & ~self._stops_workers(after))
         return (updates & self.compactor).implies(after.compactor)
 
     @step_property
@@ -249,10 +258,12 @@ class IndexTriggers(Machine):
     @step_property
     def an_update_loads_all_that_waits(self, after: Self) -> Bool:
         """004: the updater "requests all the updates that happened since the last time the updater ran", and not as many as
-        trigger it: when it is done only what came since it began is left.
+        trigger it: when it is done only what came since it began is left. One that is stopped, for a partition that moves
+        away, may leave all.
         """
         ends = self.updater & ~after.updater
-        return ends.implies(after.waiting <= self.came)
+        may_be_stopped = after.to_clean & ~after.all_known
+        return (ends & ~may_be_stopped).implies(after.waiting <= self.came)
 
     @step_property
     def what_is_to_be_removed_waits(self, after: Self) -> Bool:
@@ -273,26 +284,33 @@ class IndexTriggers(Machine):
 
     @step_property
     def fragmentation_grows_until_a_compaction(self, after: Self) -> Bool:
-        """004: "every update to the btree results in copy-on-write": updates and cleanups add to the file what
-        only a compaction takes away.
+        """004: "every update to the btree results in copy-on-write": each batch that is indexed, and each cleanup, adds to
+        the file what only a compaction takes away; what is written meanwhile may be left in the new file, too.
         """
-        updated = self.updater & ~after.updater
+        indexed = after.waiting < self.waiting
         cleaned = self.cleaner & ~after.cleaner & ~after.to_clean
-        stopped = self.all_known & ~after.all_known
-        compacted = self.compactor & ~after.compactor & ~stopped
-        more = least(self.fragmentation + 1, FRAGMENTATION)
-        now = choose(updated | cleaned, more, self.fragmentation)
-        return after.fragmentation == choose(compacted, 0, now)
+        compacted = self.compactor & ~after.compactor & ~self._stops_workers(after)
+        starts = (~self.updater & after.updater) | (~self.compactor & after.compactor)
+        stopped = self.cleaner & ~after.cleaner & (starts | self._stops_workers(after))
+        ends = cleaned | stopped | (self.updater & ~after.updater)
+        grown = after.fragmentation == least(self.fragmentation + 1, FRAGMENTATION)
+        same = (after.fragmentation == self.fragmentation) & ~indexed & ~cleaned
+        written = same | (grown & (indexed | ends))
+        return choose(compacted, after.fragmentation < FRAGMENTATION, written)
+
+    def _stops_workers(self, after: Self) -> Bool:
+        """A partition is to be removed that cleaner and compactor did not know of."""
+        return self.all_known & ~after.all_known
 
     @invariant
     def a_cleanup_has_something_to_do(self) -> Bool:
         """004: a partition in cleanup "will be removed during the next cleanup cycle"; else there is none."""
         return self.cleaner.implies(self.to_clean)
 
-    @invariant
-    def an_update_has_something_to_do(self) -> Bool:
-        """004: "it's easy to find out whether an update it needed or not"."""
-        return self.updater.implies(self.loaded > 0)
+    @step_property
+    def an_update_has_something_to_do(self, after: Self) -> Bool:
+        """004: "it's easy to find out whether an update it needed or not": none begins where nothing waits."""
+        return (~self.updater & after.updater).implies(self.waiting > 0)
 
     @invariant
     def a_compaction_has_something_to_do(self) -> Bool:
@@ -353,7 +371,7 @@ class IndexTriggers(Machine):
         ),
         equivalent_loss(
             tick,
-            since_end,
+            waited,
             because="what is noted for a promise alone: where no time is noted, less is promised",
         ),
         equivalent_replacement(
@@ -362,10 +380,25 @@ class IndexTriggers(Machine):
             "since_start becomes",
             because="what is noted for a promise alone: where more is noted, less is promised",
         ),
+        equivalent_loss(
+            write,
+            waited,
+            because="what is noted for a promise alone: here the time is that since the last update, however new a change is",
+        ),
+        equivalent_replacement(
+            write,
+            "waited becomes",
+            because="what is noted for a promise alone: here the time is that since the last update, however new a change is",
+        ),
+        equivalent_replacement(
+            finish_compaction,
+            "fragmentation becomes",
+            because="what is applied to the copy leaves some fragmentation there",
+        ),
         equivalent_replacement(
             tick,
             "since_start becomes",
-            "since_end becomes",
+            "waited becomes",
             because="what is noted for a promise alone: where the clock errs, less is promised",
         ),
         equivalent_replacement(

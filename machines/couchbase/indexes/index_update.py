@@ -38,6 +38,7 @@ from stagewright.spec import (
     fault_budget,
     final,
     flag,
+    history,
     invariant,
     leads_to,
     liveness,
@@ -46,6 +47,7 @@ from stagewright.spec import (
     require,
     scopes,
     set_of,
+    some,
     sometimes,
     step_property,
 )
@@ -127,6 +129,8 @@ class IndexUpdate(Machine):
     rows = per(Document, per(View, set_of(City)))
     back_index = per(Document, per(View, optional(City)))
     initial: FlagVar = flag(init=True)  # the index was never built: all sequence numbers are 0
+    # documents that were there when it began to be built
+    there: SetVar[Document] = history(set_of(Document))
 
     # -- documents ---------------------------------------------------------------------------------------
 
@@ -158,6 +162,8 @@ class IndexUpdate(Machine):
         """The updater requests all updates since it last ran: each document once, in its present version."""
         require(self.snapshot.is_empty() & self._queues_are_empty(), "the last snapshot is through")
         require(~self.changed.is_empty(), "documents have changed")
+        begins = self.initial & self.batch.is_empty()
+        self.there = choose(begins, self.changed, self.there)
         self.snapshot = self.changed
         self.changed = frozenset()
         self.boundary = self._writes_before_the_next_snapshot()
@@ -233,6 +239,7 @@ class IndexUpdate(Machine):
                 indexed = self.written.has(Tree.back_index)
                 self.back_index[d][view] = choose(indexed, known, self.back_index[d][view])
         self.initial = False
+        self.there = frozenset()
         self.boundary = False
         self._forget_batch()
 
@@ -246,6 +253,7 @@ class IndexUpdate(Machine):
         self.to_map = None
         self.to_write = None
         self.boundary = False
+        self.there = frozenset()
         self._forget_batch()
 
     # -- helpers -----------------------------------------------------------------------------------------
@@ -343,8 +351,11 @@ class IndexUpdate(Machine):
         began.
         """
         built = self.initial & ~after.initial
-        through = self.snapshot.is_empty() & self._queues_are_empty()
-        return built.implies(through | self.boundary)
+        left = some(
+            self.there.has(d) & (self.snapshot.has(d) | (self.to_map == d) | (self.to_write == d))
+            for d in each(Document)
+        )
+        return (built & ~self.boundary).implies(~left)
 
     @invariant
     def batches_are_small(self) -> Bool:
@@ -390,6 +401,19 @@ class IndexUpdate(Machine):
         equivalent_replacement(delete, "failing[d] becomes", because=CLIENTS),
         equivalent_drop(
             begin_snapshot, "documents have changed", because="an empty snapshot changes nothing"
+        ),
+        equivalent_loss(
+            begin_snapshot,
+            there,
+            because="what is noted for a promise alone: where less is noted, less is promised",
+        ),
+        equivalent_loss(
+            write_header, there, because="what is noted for a promise alone is noted once"
+        ),
+        equivalent_loss(
+            crash,
+            there,
+            because="what is noted for a promise alone is noted again when the build begins again",
         ),
         equivalent_loss(
             add_operations, removes, inserts, because="view 1 emits only one of the cities"

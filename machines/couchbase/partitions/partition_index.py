@@ -447,16 +447,17 @@ class PartitionIndex(Machine):
 
     @accepts(mark_unindexable)
     def indexing_is_stopped_in_every_state(self, p: Term[Partition]) -> Bool:
-        """004: "When set to unindexable, the indexing is stopped": of active and passive ones, also while others are cleaned
-        up, or this one is.
+        """004: "When set to unindexable, the indexing is stopped": of active and passive ones, also where others are still to be
+        cleaned up, or this one is. As for every request, the workers may be stopped before.
         """
         there = self.index.requested[p].any_of(Role.active, Role.passive)
-        return self._no_request_is_performed() & ~self.updater & there
+        return self._no_request_is_performed() & ~self.updater & ~self.cleaner & there
 
     @accepts(mark_indexable)
     def indexing_goes_on_in_every_state(self, p: Term[Partition]) -> Bool:
-        """004: indexable is "the default state": a mark is taken back whatever the cleaner does."""
-        return self._no_request_is_performed() & ~self.updater & self.index.paused.has(p)
+        """004: indexable is "the default state": a mark is taken back whatever is still to be cleaned up."""
+        free = ~self.updater & ~self.cleaner
+        return self._no_request_is_performed() & free & self.index.paused.has(p)
 
     @accepts(stop_updater)
     def updaters_are_stopped_for_requests(self) -> Bool:

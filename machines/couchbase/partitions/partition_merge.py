@@ -149,12 +149,14 @@ class PartitionMerge(Machine):
     @action(fair=WEAK)
     def list_error(self, n: Term[Node]) -> None:
         """The error of a node comes to the client with the rows."""
+        require(~self.done, "the answer is not at its end")
         require(self.producer[n] == Producer.failed, "node has failed")
         self.errors.add(n)
 
     @action(fair=WEAK)
     def take(self, row: Term[Row]) -> None:
         """The first row of the queue, in the order of the query, is skipped, or goes to the page."""
+        require(~self.done, "the answer is not at its end")
         require(self.queue.has(row), "the row is in the queue")
         require(self._every_producer_has_one(), "every node has sent one, or is through")
         earlier = some(self.queue.has(other) & self._is_taken_before(other, row) for other in Row)
@@ -265,9 +267,18 @@ class PartitionMerge(Machine):
 
     @invariant
     def an_error_takes_no_rows_along(self) -> Bool:
-        """on_error=continue: what the nodes have sent is merged all the same, and the page is as full as that makes it."""
-        sent = count(some(self.sent[n].has(row) for n in Node) for row in Row)
-        left = choose(sent > self.skip, sent - self.skip, 0)
+        """on_error=continue: what the nodes have sent is merged all the same, and the others send what they have: the page is
+        as full as that makes it.
+        """
+        there = count(
+            some(
+                self.sent[n].has(row)
+                | (self._is_a_row(row) & (self.at[row] == n) & ~self.failed.has(n))
+                for n in Node
+            )
+            for row in Row
+        )
+        left = choose(there > self.skip, there - self.skip, 0)
         answered = self.done & ~self.aborted
         return answered.implies(self.page.size() == least(left, self.limit))
 
@@ -277,6 +288,26 @@ class PartitionMerge(Machine):
         new = after.page.has(row) & ~self.page.has(row)
         late = some(self.page.has(other) & ~self._precedes(other, row) for other in Row)
         return new.implies(~late)
+
+    @step_property
+    def rows_are_streamed_as_they_arrive(self, after: Self, row: Term[Row]) -> Bool:
+        """004: "The query initiator node streams the result as they arrive from internal query requests": a row that the merge
+        has taken is on the page at once, whatever is still to come, if it is not one of those that are skipped.
+        """
+        taken = self.queue.has(row) & ~after.queue.has(row) & ~after.aborted
+        sent = count(some(self.sent[n].has(other) for n in Node) for other in Row)
+        skipped = sent - self.queue.size() < self.skip
+        full = self.page.size() == self.limit
+        return taken.implies(skipped | full | after.page.has(row))
+
+    @step_property
+    def an_answer_stays_as_it_is(self, after: Self, row: Term[Row]) -> Bool:
+        """004: rows "are streamed to query response as they arrive": what the client has is not taken back, also if an
+        error comes behind it, which ends the answer.
+        """
+        taken_back = self.page.has(row) & ~after.page.has(row)
+        late = self.done & after.page.has(row) & ~self.page.has(row)
+        return ~taken_back & ~late
 
     def _precedes(self, other: Row, row: Term[Row]) -> Bool:
         """What the client takes for the order: the lower key first, or the higher one if it asked for `descending`."""

@@ -284,6 +284,25 @@ class PartitionQueries(Machine):
         behind = content.in_seqs & (content.seq < self.source[p])
         return (self.query == Stale.false) & behind & ~self.updater
 
+    @accepts(index_mutation)
+    def updates_go_on_with_what_is_indexed(self, p: Term[Partition]) -> Bool:
+        """004: the updater "loops through all partitions": it waits at none that is unindexable, and not until others are
+        cleaned up.
+        """
+        content = self.index.group[p].content
+        return self.updater & content.in_seqs & (content.seq < self.there[p])
+
+    @accepts(finish_updater)
+    def updates_end_with_what_is_indexed(self) -> Bool:
+        """The same of its end, on which the next update waits: what is unindexable is left, and what is cleaned up is not its
+        own.
+        """
+        behind = some(
+            self.index.group[p].content.in_seqs & (self.index.group[p].content.seq < self.there[p])
+            for p in Partition
+        )
+        return self.updater & ~behind
+
     @accepts(apply_pending_transition)
     def what_is_clean_is_added_while_queries_wait(self, p: Term[Partition]) -> Bool:
         """004: the view engine "just performs such requests", as soon as it has cleaned up if it
@@ -405,11 +424,13 @@ class PartitionQueries(Machine):
     @step_property
     def an_updater_ends_with_all_that_was_there(self, after: Self, p: Term[Partition]) -> Bool:
         """004: the updater loads what "happened between last indexed sequence and latest mutation
-        sequence", not only what somebody waits for.
+        sequence", not only what somebody waits for. One that is stopped for a request of the cluster
+        manager may leave it to the next, which is asked for.
         """
         ends = self.updater & ~after.updater
-        content = self.index.group[p].content
-        return (ends & content.in_seqs).implies(content.seq >= self.there[p])
+        there, then = self.index.group[p].content, after.index.group[p].content
+        left = there.in_seqs & then.in_seqs & (there.seq < self.there[p])
+        return (ends & left).implies(after.triggered)
 
     @invariant
     def a_query_waits_for_what_is_queried(self, p: Term[Partition]) -> Bool:

@@ -364,9 +364,10 @@ class PartitionRebalance(Machine):
         self, p: Term[Partition], old: Term[Node], new: Term[Node]
     ) -> Bool:
         """004: "No matter when a query happens, it will always return the correct result": so no move waits for queries, of
-        which there may always be one; nor for the moves of other partitions, or what is left to clean up of this one.
+        which there may always be one; nor for what is left to clean up of this partition, or of another. How many move at
+        a time is left to the cluster manager, which "handles the details on which partition to move".
         """
-        rests = self.origin[p].is_none() & self.destination[p].is_none()
+        rests = every(self.origin[q].is_none() & self.destination[q].is_none() for q in Partition)
         indexable = ~self.nodes[old].paused.has(p) & ~self.nodes[new].paused.has(p)
         return rests & (self.master[p] == old) & (old != new) & indexable
 
@@ -434,6 +435,27 @@ class PartitionRebalance(Machine):
     def clients_follow_each_partition(self, p: Term[Partition], new: Term[Node]) -> Bool:
         """The same for clients and queries: they are sent there, and not when all that moves has moved."""
         return (self.move[p] == Move.activated) & (self.destination[p] == new)
+
+    @accepts(release_old)
+    def old_indexes_are_released_one_by_one(self, p: Term[Partition], old: Term[Node]) -> Bool:
+        """004: "changed to active on the new server and marked for cleanup on the old one": this one, whatever other partitions
+        have still to be moved.
+        """
+        return (self.move[p] == Move.mapped) & (self.origin[p] == old)
+
+    @accepts(send_again)
+    def queries_start_again_at_once(self, n: Term[Node]) -> Bool:
+        """004: the result comes "either from the old node, or after the migration from the new node": a query that has come
+        to a node too late, or too early, waits for no end of a rebalance.
+        """
+        only_when(self.release.lists_wanted_partitions)
+        lacks = some((self.wanted_from[p] == n) & ~self.nodes[n].group[p].abit for p in Partition)
+        return self.querying & ~self.answered.has(n) & lacks
+
+    @accepts(merge)
+    def answers_are_merged_during_a_rebalance(self) -> Bool:
+        """004: "No matter when a query happens": what all nodes have answered is the result, whatever moves."""
+        return self.querying & every(self.answered.has(n) for n in Node)
 
     @accepts(finish)
     def old_partitions_are_cleaned_up_whatever_is_queried(

@@ -306,10 +306,11 @@ class PartitionReplicas(Machine):
 
     @accepts(start_transfer)
     def transfers_start_at_once(self, p: Term[Partition]) -> Bool:
-        """004: "Started indexing partition on main index" follows "Failover initiated": whatever the replica index does, and
-        however many partitions are on transfer.
+        """004: "Started indexing partition on main index" follows "Failover initiated", with "replica index: active,
+        unindexable": whatever the replica index has to clean up before, and however many partitions are on transfer.
         """
-        return self.on_transfer.has(p) & (self.main.requested[p] == Role.none)
+        initiated = (self.replica.requested[p] == Role.active) & self.replica.paused.has(p)
+        return self.on_transfer.has(p) & initiated & (self.main.requested[p] == Role.none)
 
     @accepts(finish_transfer)
     def transfers_end_with_what_the_replica_has(self, p: Term[Partition]) -> Bool:
@@ -347,6 +348,14 @@ class PartitionReplicas(Machine):
         partitions from now on", whatever the main index has to clean up, or others to transfer.
         """
         return self.on_transfer.has(p) & (self.replica.requested[p] != Role.active)
+
+    @accepts(pause_replica)
+    def replicas_are_unindexable_as_soon_as_they_are_active(self, p: Term[Partition]) -> Bool:
+        """004, "Failover initiated": "replica index: active, unindexable": that of each partition, not one transfer after the
+        other, and whether or not the replica has all documents.
+        """
+        heard = self.replica.requested[p] == Role.active
+        return self.on_transfer.has(p) & heard & ~self.replica.paused.has(p)
 
     @accepts(index_main)
     def the_main_index_is_updated_during_transfers(self, p: Term[Partition]) -> Bool:

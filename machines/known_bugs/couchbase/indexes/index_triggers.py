@@ -53,7 +53,7 @@ class AnUpdateLeavesNothing(IndexTriggers):
         self.updater = False
         self.waiting = 0
         self.loaded = 0
-        self.since_end = 0
+        self.waited = 0
         self._append()
 
 
@@ -278,6 +278,21 @@ class FewChangesAreNotIndexed(IndexTriggers):
 
     def _has_old_changes(self) -> Bool:
         return super()._has_old_changes() & self._has_many_changes()
+
+
+@known_bug(
+    "004-235",
+    ANYTIME,
+    breaks=IndexTriggers.cleanups_end_while_documents_change,
+)
+class CleanupsEndWhenAllIsIndexed(IndexTriggers):
+    """The cleaner was done when no change waited: where documents change all the time, it was always stopped before."""
+
+    @action(fair=WEAK)
+    def finish_cleanup(self) -> None:
+        """The rows of the partition are removed, and nothing is left to index."""
+        super().finish_cleanup()
+        require(self.waiting == 0, "no change waits")
 
 
 BUGS = known_bugs_in(globals())

@@ -10,7 +10,19 @@ from stagewright.machines.couchbase.partitions.partition_merge import (
     Row,
 )
 from stagewright.machines.couchbase.partitions.partition_rebalance import Node
-from stagewright.spec import Bool, Number, Term, action, count, greatest, require
+from stagewright.spec import (
+    Bool,
+    Number,
+    SetVar,
+    Term,
+    action,
+    choose,
+    count,
+    greatest,
+    require,
+    set_of,
+    some,
+)
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 # -- what goes wrong -------------------------------------------------------------------------------
@@ -206,6 +218,70 @@ class NodesAreGivenTheLimitAsItIs(PartitionMerge):
 
     def _limit_of_a_node(self) -> Number:
         return self.limit + 0
+
+
+@known_bug(
+    "004-227",
+    'design document 004: "streams the results from all the nodes and merge the results on-the-fly"',
+    breaks=PartitionMerge.an_error_takes_no_rows_along,
+)
+class AnErrorTellsTheOthersToStop(PartitionMerge):
+    """As soon as one error was listed, the nodes that were well were told to send no more."""
+
+    @action(fair=WEAK)
+    def end(self, n: Term[Node]) -> None:
+        """A node has sent all its rows, or as many as may be needed, or is told to stop."""
+        require(self.producer[n] == Producer.sending, "node is sending")
+        enough = self._sent_by(n) >= self._limit_of_a_node()
+        stopped = ~self.errors.is_empty()
+        require(~self._has_more(n) | enough | stopped, "nothing is left, or enough is sent")
+        self.producer[n] = Producer.through
+
+
+@known_bug(
+    "004-228",
+    'design document 004: rows "are streamed to query response as they arrive"',
+    breaks=PartitionMerge.an_answer_stays_as_it_is,
+)
+class AnAbortedQueryHasNoRows(PartitionMerge):
+    """A query that an error stopped was answered without the rows that had gone to the client already."""
+
+    @action(fair=WEAK)
+    def abort(self) -> None:
+        """A node has failed, and the query is one that stops then."""
+        super().abort()
+        self.page = frozenset()
+
+
+@known_bug(
+    "004-229",
+    'design document 004: "The query initiator node streams the result as they arrive"',
+    breaks=PartitionMerge.rows_are_streamed_as_they_arrive,
+    budgets={PartitionMerge.failures: 0},
+)
+class TheAnswerIsSentAsAWhole(PartitionMerge):
+    """The rows were merged on the node, and sent to the client when the last one was there."""
+
+    merged: SetVar[Row] = set_of(Row)
+
+    @action(fair=WEAK)
+    def take(self, row: Term[Row]) -> None:
+        """The first row of the queue, in the order of the query, is skipped, or kept until the end."""
+        require(~self.done, "the answer is not at its end")
+        require(self.queue.has(row), "the row is in the queue")
+        require(self._every_producer_has_one(), "every node has sent one, or is through")
+        earlier = some(self.queue.has(other) & self._is_taken_before(other, row) for other in Row)
+        require(~earlier, "no other one comes before it")
+        skips = self.skipped < self.skip
+        self.skipped = choose(skips, self.skipped + 1, self.skipped)
+        self.merged.put(row, ~skips & (self.merged.size() < self.limit))
+        self.queue.discard(row)
+
+    @action(fair=WEAK)
+    def finish(self) -> None:
+        """All nodes are through: the client has its page."""
+        super().finish()
+        self.page = self.merged
 
 
 # -- who is refused, or waits ----------------------------------------------------------------------

@@ -443,4 +443,37 @@ class EveryQueryWaitsForTheUpdater(PartitionQueries):
         require(~self.updater | caught_up, "the updater has come as far")
 
 
+@known_bug(
+    "004-233",
+    'design document 004: "The updater loops through all partitions"',
+    breaks=PartitionQueries.updates_end_with_what_is_indexed,
+    sizes={Partition: 1},
+)
+class UpdatesEndWhenAllIsClean(PartitionQueries):
+    """The updater was not done, and the next one did not begin, before all rows to be removed were removed."""
+
+    @action(fair=WEAK)
+    def finish_updater(self) -> None:
+        """All is indexed, and nothing is left to clean up."""
+        super().finish_updater()
+        left = some(self.index.group[p].content.cbit for p in Partition)
+        require(~left, "no partition is in cleanup")
+
+
+@known_bug(
+    "004-234",
+    'design document 004: "The updater loops through all partitions"',
+    breaks=PartitionQueries.updates_go_on_with_what_is_indexed,
+)
+class UpdatesWaitForTheCleaner(PartitionQueries):
+    """The updater wrote no rows while rows of another partition were still to be removed from the trees."""
+
+    @action(fair=WEAK)
+    def index_mutation(self, p: Term[Partition]) -> None:
+        """A mutation is indexed, when nothing is left to clean up."""
+        super().index_mutation(p)
+        left = some(self.index.group[q].content.cbit for q in Partition)
+        require(~left, "no partition is in cleanup")
+
+
 BUGS = known_bugs_in(globals())

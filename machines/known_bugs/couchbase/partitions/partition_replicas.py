@@ -417,4 +417,20 @@ class PartitionsFailOverOneByOne(PartitionReplicas):
         super().fail_over(p)
 
 
+@known_bug(
+    "004-236",
+    FAILOVER,
+    breaks=PartitionReplicas.replicas_are_unindexable_as_soon_as_they_are_active,
+)
+class ReplicasAreMarkedOneAfterTheOther(PartitionReplicas):
+    """A replica became unindexable when no other transfer went on: what was queried meanwhile was indexed twice."""
+
+    @action(fair=WEAK)
+    def pause_replica(self, p: Term[Partition]) -> None:
+        """No other replica on transfer is unindexable."""
+        other = some(self.on_transfer.has(q) & self.replica.paused.has(q) for q in Partition)
+        require(~other, "no other transfer goes on")
+        super().pause_replica(p)
+
+
 BUGS = known_bugs_in(globals())

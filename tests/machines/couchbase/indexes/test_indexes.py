@@ -21,7 +21,7 @@ DEFAULTS = [
     (IndexCompaction, 111_961, 506_827),
     (IndexFile, 9_105, 17_549),
     (IndexTree, 24_008, 83_774),
-    (IndexTriggers, 1_638, 4_362),
+    (IndexTriggers, 1_734, 4_554),
     (IndexUpdate, 365_403, 1_299_825),
     (DesignDocuments, 2_222, 12_710),
 ]

@@ -45,7 +45,7 @@ DEFAULTS = [
     Default(PartitionReplicas, 33_002, 137_562),
     Default(PartitionVersions, 176, 1_180),
     Default(PartitionRequests, 224, 352),
-    Default(PartitionMerge, 234_700, 608_764),
+    Default(PartitionMerge, 234_700, 525_000),
     Default(PartitionRollback, 21_534, 72_106),
 ]
 

@@ -206,4 +206,20 @@ class UpdatesWaitForTheCompactor(IndexCompaction):
         require(self.compactor == Compactor.none, "compactor does not run")
 
 
+@known_bug(
+    "004-237",
+    'design document 004: "queries will see updates applied to btree at shortest intervals"',
+    breaks=IndexCompaction.updates_are_seen_while_it_compacts,
+    budgets=NO_CRASH,
+)
+class BatchesWaitForTheDeltas(IndexCompaction):
+    """No batch was taken over while the compactor applied those before it, so that it would come to an end."""
+
+    @action(fair=WEAK)
+    def take_over(self, p: Term[Partition]) -> None:
+        """The group takes over the new roots, unless the compactor catches up."""
+        super().take_over(p)
+        require(self.compactor != Compactor.catching_up, "the compactor does not catch up")
+
+
 BUGS = known_bugs_in(globals())

@@ -110,22 +110,6 @@ class DocumentsFollowTheIndex(PartitionRebalance):
 
 
 @known_bug(
-    "004-129",
-    'design document 004: "No matter when a query happens"',
-    breaks=PartitionRebalance.moves_begin_while_queries_go_on,
-    budgets={PartitionRebalance.writes: 0, PartitionRebalance.queries: 0},
-)
-class PartitionsMoveOneByOne(PartitionRebalance):
-    """A partition moved when no other one did, between whichever nodes."""
-
-    @action(by=MANAGER, spends=PartitionRebalance.moves)
-    def start(self, p: Term[Partition], old: Term[Node], new: Term[Node]) -> None:
-        """The partition becomes passive on the new node."""
-        require(every(self.move[q] == Move.none for q in Partition), "nothing moves")
-        super().start(p, old, new)
-
-
-@known_bug(
     "004-130",
     'design document 004: "No matter when a query happens"',
     breaks=PartitionRebalance.queries_are_answered_during_a_rebalance,
@@ -341,6 +325,56 @@ class QueriesWaitForTheRebalance(PartitionRebalance):
     def query(self, newest: Bool) -> None:
         """A query is sent on when nothing moves."""
         super().query(newest)
+        require(every(self.move[p] == Move.none for p in Partition), "no partition moves")
+
+
+@known_bug(
+    "004-230",
+    REBALANCE,
+    breaks=PartitionRebalance.old_indexes_are_released_one_by_one,
+    budgets={PartitionRebalance.queries: 0},
+)
+class OldIndexesAreReleasedTogether(PartitionRebalance):
+    """The copies on the old nodes were made ready to be cleaned up when all partitions that moved had moved."""
+
+    @PartitionRebalance.move.step(Move.mapped, Move.released, by=MANAGER, fair=WEAK)
+    def release_old(self, p: Term[Partition], old: Term[Node]) -> None:
+        """No other partition moves any more."""
+        require(self.origin[p] == old, "partition moves from the node")
+        through = every(self.move[q].any_of(Move.none, Move.mapped) for q in Partition)
+        require(through, "the map names the new node of all that moves")
+        self.nodes[old].mark_indexable(p)
+
+
+@known_bug(
+    "004-231",
+    'design document 004: "No matter when a query happens"',
+    breaks=PartitionRebalance.answers_are_merged_during_a_rebalance,
+    sizes={Partition: 1},
+)
+class AnswersAreMergedWhenNothingMoves(PartitionRebalance):
+    """A result was kept until the rebalance was over, since it might have had to be asked for again."""
+
+    @action(fair=WEAK)
+    def merge(self) -> None:
+        """All nodes have answered, and no partition moves."""
+        super().merge()
+        require(every(self.move[p] == Move.none for p in Partition), "no partition moves")
+
+
+@known_bug(
+    "004-232",
+    'design document 004: "either from the old node, or after the migration from the new node"',
+    breaks=PartitionRebalance.queries_start_again_at_once,
+    sizes={Partition: 1},
+)
+class QueriesStartAgainWhenNothingMoves(PartitionRebalance):
+    """A query that had come to a node too late was sent again when the rebalance was over."""
+
+    @action(fair=WEAK)
+    def send_again(self, n: Term[Node]) -> None:
+        """The query starts again, with a new map, when no partition moves."""
+        super().send_again(n)
         require(every(self.move[p] == Move.none for p in Partition), "no partition moves")
 
 
