@@ -664,6 +664,30 @@ class TopologyChange(Machine):
         known = every(self.routing[n].generation for n in Node)
         return self.cdc.committed.has(Generation.second) & known & ~self.operates
 
+    @accepts(apply)
+    def nodes_apply_what_is_committed_while_clients_wait(self, n: Term[Node]) -> Bool:
+        """001: that "the entire cluster learns about it" is one thing, and that what "started before this point" is
+        over another: a node that coordinates an older write learns of the next state, and of the next stage,
+        meanwhile.
+        """
+        of_the_ring = self.routing[n].state != self.transition_state
+        return of_the_ring | (self.routing[n].stage != self.tablet.stage)
+
+    @accepts(stream)
+    def the_newcomer_streams_while_clients_write(self) -> Bool:
+        """001: "Writes are going to both new and old replicas", and "streaming starts" under them once all have
+        learned that.
+        """
+        return (self.transition_state == WRITE_BOTH) & self.barrier & ~self.streamed
+
+    @accepts(leave_track)
+    def the_track_is_left_while_clients_write(self) -> Bool:
+        """001: "allow for current migrations to drain, after which the state machine will exit the tablet migration
+        track": migrations drain, and not what clients write.
+        """
+        at_rest = self.tablet.stage == Stage.none
+        return (self.transition_state == T.tablet_migration) & at_rest
+
     @invariant
     def tablets_move_in_their_track(self) -> Bool:
         """001: outside of the track "it is guaranteed that there are no tablet transitions in the system"."""

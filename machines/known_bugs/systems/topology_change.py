@@ -471,4 +471,54 @@ class WritesWaitUntilTheGenerationIsLearned(TopologyChange):
         require(self.routing[n].state != COMMIT, "the node waits for no generation")
 
 
+@known_bug(
+    "001-526",
+    'design document 001: "After the entire cluster learns about it"',
+    breaks=TopologyChange.nodes_apply_what_is_committed_while_clients_wait,
+)
+class WhoCoordinatesDoesNotApply(TopologyChange):
+    """A node applied what was committed when the write that it coordinated was over."""
+
+    @action(fair=WEAK)
+    def apply(self, n: Term[Node]) -> None:
+        """The node coordinates nothing, and applies what is committed."""
+        super().apply(n)
+        require(self.coordinator != n, "it coordinates nothing")
+
+
+@known_bug(
+    "001-527",
+    'design document 001: "Writes are going to both new and old replicas … streaming starts"',
+    breaks=TopologyChange.the_newcomer_streams_while_clients_write,
+    budgets=NO_MIGRATION,
+)
+class TheNewcomerStreamsWhenNobodyWrites(TopologyChange):
+    """The newcomer streamed its part of the ring while no write was under way, of whichever table."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def stream(self) -> None:
+        """The newcomer gets its rows, if no client writes."""
+        super().stream()
+        require(self.writing.is_empty(), "no write is under way")
+
+
+@known_bug(
+    "001-528",
+    'design document 001: "the state machine will exit the tablet migration track"',
+    breaks=TopologyChange.the_track_is_left_while_clients_write,
+)
+class TheTrackIsLeftWhenNobodyWrites(TopologyChange):
+    """The tablet migration track was left when migrations and writes had drained: a node that had asked to join
+    waited for clients.
+    """
+
+    @TopologyChange.transition_state.step(
+        TransitionState.tablet_migration, TransitionState.null, by=COORDINATOR, fair=WEAK
+    )
+    def leave_track(self) -> None:
+        """No tablet is in transition, and no client writes."""
+        require(self._has_drained(), "no tablet is in transition")
+        require(self.writing.is_empty(), "no write is under way")
+
+
 BUGS = known_bugs_in(globals())

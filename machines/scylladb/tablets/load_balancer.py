@@ -421,6 +421,13 @@ class LoadBalancer(Machine):
         helps = self._helps(t, leaving, pending) & self._is_free(t, leaving, pending)
         return counts & quiet & helps
 
+    @accepts(finish_streaming)
+    def tablets_finish_streaming_independently(self, t: Term[Tablet]) -> Bool:
+        """001's change: "This allows new migrations to be started as soon as tablets finish streaming": whatever
+        becomes of other tablets, and whatever is planned meanwhile, none is held in the stage in which it streams.
+        """
+        return self._streams(t)
+
     @accepts(finish_migration)
     def migrations_end_independently(self, t: Term[Tablet]) -> Bool:
         """001: "Tablets are migrated in parallel and independently": one that has streamed ends while others stream."""

@@ -270,6 +270,18 @@ class ResizeGuards(Machine):
         """001, "independently", as clients see it: none gets an error because another tablet migrates."""
         return ~self.cut_off
 
+    @step_property
+    def requests_go_on_while_tablets_change(
+        self, after: Self, n: Term[Node], key: Term[Half]
+    ) -> Bool:
+        """001: "make sure that no reads that started before this point exist": what began before is waited for: no
+        commit, no barrier and nothing that a node learns ends it.
+        """
+        commits = (self.layout != after.layout) | (self.migrating != after.migrating)
+        learns = some(self.view[m] != after.view[m] for m in Node)
+        changes = commits | (self.drained != after.drained) | learns
+        return (changes & (self.guard[n].key == key)).implies(after.guard[n].key == key)
+
     @accepts(split)
     def tablets_are_split_under_requests(self) -> Bool:
         """ScyllaDB's code: guards that a resize makes outdated are refreshed or aborted: it waits for none of them."""

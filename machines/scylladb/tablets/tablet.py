@@ -150,6 +150,7 @@ class TabletCluster(Machine):
         {Node: 3, writes: 0, reads: 0, crashes: 0, TabletMigration.failures: 0},
         {Node: 3, reads: 0, crashes: 0, TabletMigration.failures: 0},
         {writes: 0, reads: 0, crashes: 2},
+        {writes: 0, reads: 0, TabletMigration.failures: 0, topology_changes: 1},
         {writes: 2, reads: 0, crashes: 0, TabletMigration.failures: 0, migrations: 0},
         {writes: 0, reads: 0, crashes: 0, TabletMigration.failures: 0, topology_changes: 2},
         {Tablet: 2, reads: 0, crashes: 0, TabletMigration.failures: 0},
@@ -880,6 +881,38 @@ class TabletCluster(Machine):
         tablet = self.tablets[t]
         return (tablet.stage == Stage.write_both_read_new) & (tablet.barrier == Progress.done)
 
+    @accepts(finish)
+    def tablets_come_to_rest_independently(self, t: Term[Tablet]) -> Bool:
+        """The same at its end: nobody waits for the others of the track."""
+        only_when(self.release.end_migration)
+        tablet = self.tablets[t]
+        return (tablet.stage == Stage.end_migration) & (tablet.barrier == Progress.done)
+
+    @accepts(clean_up)
+    def replicas_are_cleaned_up_independently(self, t: Term[Tablet], n: Term[Node]) -> Bool:
+        """The same for rows that go: a node that has learned the stage waits for what uses this replica alone."""
+        here = (self.cleanup_at[t] == n) & self._to_be_cleaned(n, t) & (self.compacting[t][n] == 0)
+        return here & ~self.down.has(n) & self._current(n, t)
+
+    @accepts(learn)
+    def nodes_learn_while_clients_wait(self, n: Term[Node]) -> Bool:
+        """001, stage 2: replicas "see the transition info … via local token metadata": no node that is up waits with
+        it until what it coordinates is over, which goes on as it began.
+        """
+        behind = some(self.view[n][t].stage != self.tablets[t].stage for t in Tablet)
+        return ~self.down.has(n) & behind
+
+    @accepts(send_chunk)
+    def rows_are_streamed_while_clients_write(
+        self, t: Term[Tablet], source: Term[Node], target: Term[Node]
+    ) -> Bool:
+        """001, stage 3: "either by the means of coordinator replication or by the means of streaming": both go on at
+        once.
+        """
+        leaves = self._is_leaving(source, t) & ~self.down.has(source)
+        free = self.chunk[t].target.is_none() & ~self.copied[t]
+        return (self.streaming_at[t] == target) & leaves & free
+
     @accepts(request_topology_change)
     def topology_changes_are_requested_at_any_time(self) -> Bool:
         """001: "When a request is issued to a node the entry is added to the map", also while tablets move."""
@@ -1253,17 +1286,11 @@ class TabletCluster(Machine):
         equivalent_drop(crash, "node is up", because=NO_CRASH),
         equivalent_loss(crash, streaming_at, copied, compacting, because=NO_CRASH),
         equivalent_weakening(
-            restart,
-            "node is down and not excluded",
-            because="a node that starts while it is up has what it has",
+            restart, "node is down and not excluded", because="who starts twice has what it has"
         ),
-        equivalent_loss(
-            restart, storage, because="storage that the stage asks for is there already"
-        ),
+        equivalent_loss(restart, storage, because="what the stage asks for is there already"),
         equivalent_weakening(
-            exclude,
-            "node is down and not excluded",
-            because="to exclude a node twice is to exclude it once",
+            exclude, "node is down and not excluded", because="to exclude twice is to exclude once"
         ),
         equivalent_replacement(
             exclude,
@@ -1283,9 +1310,7 @@ class TabletCluster(Machine):
             Request.stage,
             because="a request that is taken for older than it is, is drained as well",
         ),
-        equivalent_loss(
-            _write_next_value, Request.value, written, because="a write of nothing is none"
-        ),
+        equivalent_loss(_write_next_value, Request.value, written, because="nothing is written"),
         equivalent_replacement(
             _write_next_value,
             "request[n].value becomes: 2 for 1",
@@ -1298,9 +1323,7 @@ class TabletCluster(Machine):
             because="what a client writes again, and no newer, is there already",
         ),
         equivalent_replacement(
-            begin_load,
-            "request[n].value becomes: 0 for 1",
-            because="a backup without rows is loaded in vain",
+            begin_load, "request[n].value becomes: 0 for 1", because="a backup may be empty"
         ),
         equivalent_weakening(
             ask_dead_node, "a node that the action needs is down", because=IN_VAIN
@@ -1308,11 +1331,7 @@ class TabletCluster(Machine):
         equivalent_replacement(
             ask_dead_node, "a node that the action needs is down", because=IN_VAIN
         ),
-        equivalent_drop(
-            ask_dead_node,
-            "stage has an action",
-            because="a node is needed where the stage has an action",
-        ),
+        equivalent_drop(ask_dead_node, "stage has an action", because="otherwise it needs no node"),
         equivalent_loss(
             ask_dead_node,
             copied,
@@ -1342,9 +1361,7 @@ class TabletCluster(Machine):
             send_chunk, "nothing is on the wire", because="to send again loses what was sent before"
         ),
         equivalent_weakening(
-            receive_chunk,
-            "the node is up and has storage",
-            because="who knows an open session has storage",
+            receive_chunk, "the node is up and has storage", because="who knows the session has it"
         ),
         equivalent_weakening(
             receive_chunk,
@@ -1352,17 +1369,11 @@ class TabletCluster(Machine):
             because="who was asked to stream has learned of the session",
         ),
         equivalent_drop(drop_chunk, "a chunk is on the wire", because="nothing is lost"),
-        equivalent_loss(
-            finish_streaming, streaming_at, because="what is streamed after the session is refused"
-        ),
+        equivalent_loss(finish_streaming, streaming_at, because="what comes later is refused"),
         equivalent_weakening(
-            ask_to_clean_up,
-            "the node's replica is to be cleaned up",
-            because="a replica that is not meant refuses",
+            ask_to_clean_up, "the node's replica is to be cleaned up", because="others refuse"
         ),
-        equivalent_drop(
-            ask_to_clean_up, "the node is not excluded", because="an excluded node does not answer"
-        ),
+        equivalent_drop(ask_to_clean_up, "the node is not excluded", because="it does not answer"),
         equivalent_drop(
             ask_to_clean_up,
             "stage has an action",
@@ -1384,9 +1395,7 @@ class TabletCluster(Machine):
             because="one request is on its way at a time, and its stage ends with its answer",
         ),
         equivalent_loss(clean_up, cleanup_at, because="to clean up what is clean changes nothing"),
-        equivalent_disabled(
-            refuse_cleanup, because="nobody waits for the answer to a request that is stale"
-        ),
+        equivalent_disabled(refuse_cleanup, because="nobody waits for an answer that is stale"),
         equivalent_loss(refuse_cleanup, cleanup_at, because="it will be refused again"),
         equivalent_drop(finish_cleanup, "stage is a cleanup", because=ANSWERED),
         equivalent_loss(finish_cleanup, cleaned, because=ANSWERED),
@@ -1415,14 +1424,10 @@ class TabletCluster(Machine):
             because="what comes twice is stored twice; nobody looks at the rest",
         ),
         equivalent_replacement(
-            _take_off_the_wire,
-            "chunk[t].value becomes: 1 for 0",
-            because="nobody looks at a chunk that is not on the wire",
+            _take_off_the_wire, "chunk[t].value becomes: 1 for 0", because="nobody looks at it"
         ),
         equivalent_replacement(
-            receive_chunk,
-            "chunk[t].closed becomes: yes for no",
-            because="a chunk that is refused is sent again",
+            receive_chunk, "closed becomes: yes for no", because="what is refused is sent again"
         ),
         equivalent_loss(begin_streaming, reached_leaving, because=LESS),
         equivalent_replacement(
@@ -1433,22 +1438,15 @@ class TabletCluster(Machine):
         equivalent_replacement(
             begin_streaming, "reached_leaving[t] becomes: every n in Node", because=LESS
         ),
-        equivalent_loss(
-            use_new, reached_leaving, because="nobody asks for it once stage 4 is over"
-        ),
-        equivalent_loss(
-            finish_revert, reached_leaving, because="the next one that streams records it again"
-        ),
+        equivalent_loss(use_new, reached_leaving, because="nobody asks for it after stage 4"),
+        equivalent_loss(finish_revert, reached_leaving, because="the next stream notes it again"),
         *HARMLESS_IN_STAGES,
         *HARMLESS_BETWEEN_NODES,
         equivalent_without(
-            TabletMigration.start_repair,
-            because="a request that is not heard is one that nobody made",
+            TabletMigration.start_repair, because="what is not heard is what nobody asked for"
         ),
         equivalent_drop(
-            leave_track,
-            "in the tablet migration track",
-            because="a topology change may end at any time",
+            leave_track, "in the tablet migration track", because="a change may end at any time"
         ),
         equivalent_weakening(
             pass_barrier,
@@ -1456,9 +1454,7 @@ class TabletCluster(Machine):
             because="what a node learns of a tablet is of one version: its stage tells the rest",
         ),
         equivalent_replacement(
-            fail_barrier,
-            "stage has a barrier: none for failed",
-            because="a barrier that fails before the repair does is tried again",
+            fail_barrier, "stage has a barrier: none for failed", because="it is tried again"
         ),
         equivalent_weakening(end, "leaving replica is cleaned up or gone", because=BETWEEN_NODES),
         equivalent_weakening(

@@ -462,6 +462,22 @@ class TabletResize(Machine):
         rests = self.pending[Half.right].is_none() & (self.track != FINALIZATION)
         return (self.decision == Resize.merge) & apart & rests
 
+    @accepts(finish_migration)
+    def migrations_end_while_others_prepare_a_resize(
+        self, h: Term[Half], leaving: Term[Node], pending: Term[Node]
+    ) -> Bool:
+        """The same for a migration that goes on: once all have learned of it, it waits for what works on the replica
+        that leaves, and not for what other replicas split or write.
+        """
+        moves = (self.leaving[h] == leaving) & (self.pending[h] == pending)
+        learned = every(self._has_learned(n) for n in Node)
+        return moves & learned & ~self.splitting.has(leaving) & self.writer[leaving].is_none()
+
+    def _has_learned(self, n: Term[Node]) -> Bool:
+        view = self.view[n]
+        decided = (view.decision == self.decision) & (view.sequence == self.sequence)
+        return decided & (view.layout == self.layout) & (view.track == self.track)
+
     @accepts(decide_split)
     def splits_are_decided_at_any_time(self) -> Bool:
         """001: "to incrementally make decision", beside "active migrations": of a table without a decision the balancer

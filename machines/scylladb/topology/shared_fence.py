@@ -334,6 +334,44 @@ class SharedFence(Machine):
         """
         return (self.barrier == 0) & (self.passed < self.version)
 
+    @accepts(pass_barrier)
+    def barriers_wait_for_what_was_before_them(self) -> Bool:
+        """001: "After the entire cluster learns about it": a barrier is over once all nodes have learned its own
+        version, and what is older is drained or refused; a version that the other kind of change commits meanwhile
+        gets the next one.
+        """
+        learned = every(self.known_version[n] >= self.barrier for n in Node)
+        refused = every(self.known_fence[n] >= self.barrier for n in Node)
+        drained = self.request.coordinator.is_none() | (self.request.version >= self.barrier)
+        return (self.barrier > 0) & learned & (drained | refused)
+
+    @accepts(stream)
+    def rows_are_streamed_independently(self, k: Term[Kind]) -> Bool:
+        """001: "After the entire cluster learns about it, streaming starts", whatever the other kind of change is
+        doing.
+        """
+        learned = (self.stage[k] == Stage.write_both_read_old) & (self.passed >= self.since[k])
+        return learned & ~self.streamed.has(k)
+
+    @accepts(advance)
+    def changes_advance_independently(self, k: Term[Kind]) -> Bool:
+        """001, "independently": a change goes on once the cluster has learned its stage, and what this stage streams
+        has streamed, wherever the other one is. Only where the tracks exclude each other one begins when the other is
+        over.
+        """
+        stage = self.stage[k]
+        learned = (stage == Stage.none) | (self.passed >= self.since[k])
+        streamed = (stage != Stage.write_both_read_old) | self.streamed.has(k)
+        ready = (stage != Stage.use_new) & learned & streamed
+        if not self.release.exclude:
+            return ready
+        return ready & every((k == m) | self._is_out_of_its_track(m) for m in Kind)
+
+    def _is_out_of_its_track(self, k: Kind | Term[Kind]) -> Bool:
+        """It has not begun, or the cluster has learned its last stage."""
+        learned = (self.stage[k] == Stage.use_new) & (self.passed >= self.since[k])
+        return (self.stage[k] == Stage.none) | learned
+
     @step_property
     def barriers_end_by_passing(self, after: Self) -> Bool:
         """001, "independently": no commit stops a running barrier, or else one kind of change would
@@ -385,11 +423,12 @@ class SharedFence(Machine):
 
     @step_property
     def tracks_exclude_each_other(self, after: Self, k: Term[Kind], other: Term[Kind]) -> Bool:
-        """001: "The tablet migration track excludes with other topology changes"."""
+        """001: "The tablet migration track excludes with other topology changes"; a track is left when the cluster has
+        learned the last stage, too: before "cleanup" no write is to reach the old replicas any more.
+        """
         only_when(self.release.exclude)
         begins = self.stage[k] != after.stage[k]
-        rests = (self.stage[other] == Stage.none) | (self.stage[other] == Stage.use_new)
-        return ((k != other) & begins).implies(rests)
+        return ((k != other) & begins).implies(self._is_out_of_its_track(other))
 
     @final
     def nobody_waits(self) -> Bool:

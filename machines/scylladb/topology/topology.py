@@ -535,6 +535,16 @@ class TopologyCluster(Machine):
         )
         return moves & new & (self.acknowledged < after.acknowledged)
 
+    @accepts(learn)
+    def nodes_learn_while_clients_wait(self, n: Term[Node]) -> Bool:
+        """001: that "the entire cluster learns about it" is one thing, and that what "started before this point" is
+        over another: a node applies what is committed while it coordinates older requests, which go on as they began.
+        """
+        topology, view = self.topology, self.view[n]
+        up = topology.members.has(n) & ~topology.down.has(n)
+        behind = (view.version < topology.version) | (view.fence < topology.fence_version)
+        return up & behind
+
     @invariant
     def only_what_goes_on_is_given_up(self) -> Bool:
         """001: a barrier waits for what "started before this point": each request has its own client, who has not given it
@@ -747,6 +757,20 @@ class TopologyCluster(Machine):
         self.data[target] = choose(newer, self.data[source], self.data[target])
         self.copied = True
 
+    @accepts(stream)
+    def ranges_are_streamed_while_clients_write(
+        self, source: Term[Node], target: Term[Node]
+    ) -> Bool:
+        """001: "Writes are going to both new and old replicas" so that "streaming starts" under them: it waits for no
+        client, and any old owner that is alive will do.
+        """
+        topology = self.topology
+        begun = (topology.transition_state == T.write_both_read_old) & ~topology.streamed
+        gains = self.next.has(target) & ~self.owners.has(target)
+        up = ~topology.down.has(source) & ~topology.down.has(target)
+        passed = topology.barrier == Barrier.passed
+        return begun & passed & self.owners.has(source) & gains & up
+
     @action(by=COORDINATOR, fair=WEAK)
     def stream_ranges(self) -> None:
         """Every node that streams answers that it is done."""
@@ -778,6 +802,16 @@ class TopologyCluster(Machine):
         """The new owner is the owner."""
         self.topology.finish_bootstrap(n)
         self._adopt()
+
+    @accepts(finish_bootstrap)
+    def joins_end_while_clients_wait(self, n: Term[Node]) -> Bool:
+        """001: "Finally we remove the transitioning state", once "no reads that started before this point exist":
+        those that have started since, on the new ring, hold up nobody.
+        """
+        topology = self.topology
+        over = topology.barrier.any_of(Barrier.passed, Barrier.waived)
+        reads_new = topology.transition_state == T.write_both_read_new
+        return (topology.node_state[n] == NodeState.bootstrapping) & reads_new & over
 
     def _adopt(self) -> None:
         self.owners = self.next

@@ -480,6 +480,19 @@ class TopologyCoordinator(Machine):
         rests = ~self._is_moving(t) & ~self.dropped.has(t)
         return rests & self.transition_state.any_of(*WITHOUT_NODE)
 
+    @accepts(do_what_the_stage_asks)
+    def tablets_are_worked_on_independently(self, c: Term[Coordinator], t: Term[Tablet]) -> Bool:
+        """001: "Tablets are migrated in parallel and independently": what the stage of one asks for is done however
+        far the others are.
+        """
+        sees = self.guarded.has(c) & (self.transition_state == T.tablet_migration)
+        return sees & (self.stage[t] != Stage.none) & (self.done[c][t] != self.stage[t])
+
+    @accepts(commit_plan)
+    def tablets_advance_independently(self, c: Term[Coordinator]) -> Bool:
+        """The same for its next stage: as soon as one is planned, for whichever tablet, it can be committed."""
+        return self.guarded.has(c) & some(self.plan[c][t].is_some() for t in Tablet)
+
     @accepts(drop_table)
     def tables_are_dropped_at_any_time(self, t: Term[Tablet]) -> Bool:
         """No coordinator is asked, whatever it has begun with the tablet."""

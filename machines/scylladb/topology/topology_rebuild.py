@@ -87,6 +87,7 @@ class TopologyRebuild(Machine):
         {losses: 2, crashes: 0},
         {Node: 1},
         {Node: 3, losses: 2, crashes: 0},
+        {Node: 3, failovers: 0},
         {crashes: 2, failovers: 2, Node: 1},
     )
 
@@ -346,6 +347,44 @@ class TopologyRebuild(Machine):
     def rebuilds_are_asked_for_at_any_time(self, n: Term[Node]) -> Bool:
         """001: "When a request is issued to a node the entry is added to the map", also while another node is rebuilt."""
         return self.failed.has(n) & ~self.down.has(n)
+
+    @accepts(lose_volume)
+    def nodes_are_to_be_rebuilt_while_others_are(self, n: Term[Node]) -> Bool:
+        """The same for the first request: "the entry is added to the map", and waits there for its turn."""
+        return self._has_lost_its_volume_meanwhile(n)
+
+    @accepts(lose_volume_naming)
+    def sources_are_named_while_others_are_rebuilt(
+        self, n: Term[Node], source: Term[Datacenter]
+    ) -> Bool:
+        """The same where the operator names a datacenter, whichever the rebuild that goes on streams from."""
+        return self._has_lost_its_volume_meanwhile(n)
+
+    def _has_lost_its_volume_meanwhile(self, n: Term[Node]) -> Bool:
+        lost = self.waits.has(n) | self.failed.has(n) | (self.rebuilding == n)
+        return self.rebuilding.is_some() & ~lost & ~self.down.has(n) & (self.write != Write.sent)
+
+    @accepts(start_rebuild)
+    def rebuilds_begin_while_clients_write(self, n: Term[Node]) -> Bool:
+        """001: rebuilding "does not change the topology": a request that has its turn waits for no client."""
+        return self.waits.has(n) & self.rebuilding.is_none() & self.down.is_empty()
+
+    @accepts(stream)
+    def replicas_send_their_rows_each_for_itself(self, n: Term[Node], source: Term[Node]) -> Bool:
+        """001, "streaming data from other replicas": one that is asked, and up, sends its rows whatever clients
+        write, and whoever else is dead.
+        """
+        asked = (self.rebuilding == n) & self.sources.has(source) & ~self.streamed.has(source)
+        return asked & ~self.down.has(source) & ~self.down.has(n)
+
+    @accepts(finish_rebuild)
+    def rebuilds_end_while_clients_write(self, n: Term[Node]) -> Bool:
+        """001: a node is rebuilt as long as it "is streaming data": once every replica that was asked has sent its
+        rows, and none of them has lost them meanwhile, it is done.
+        """
+        sent = ~self.streamed.is_empty() & (self.sources <= self.streamed)
+        lost = some(self.sources.has(m) & self.waits.has(m) for m in Node)
+        return (self.rebuilding == n) & sent & ~self.down.has(n) & ~lost
 
     @accepts(time_out)
     def clients_need_not_wait_for_rebuilds(self) -> Bool:

@@ -74,6 +74,47 @@ class GuardOutlivesItsTabletMap(ResizeGuards):
         return super()._names_the_same_tablet(n) | True
 
 
+@known_bug(
+    "001-509",
+    'design document 001: "make sure that no reads that started before this point exist"',
+    breaks=ResizeGuards.requests_go_on_while_tablets_change,
+)
+class WhoLearnsDropsItsRequest(ResizeGuards):
+    """A node that applied a commit dropped what it coordinated, so that no barrier had anything to wait for."""
+
+    @action(fair=WEAK)
+    def learn(self, n: Term[Node]) -> None:
+        """A node applies what is committed, and ends its request."""
+        super().learn(n)
+        self._release(n)
+
+
+@known_bug(
+    "001-510",
+    INDEPENDENTLY,
+    breaks=ResizeGuards.requests_go_on_while_tablets_change,
+)
+class TheEndOfAMigrationEndsItsRequests(ResizeGuards):
+    """A request that knew of a migration, and used both replica sets, was ended with it, and its client told of an
+    error.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_migration(self) -> None:
+        """The tablet has new replicas: whoever used the old ones too is cut off."""
+        require(self.drained, "the barrier has passed")
+        self.migrating = None
+        self.drained = False
+        for n in Node:
+            guard = self.guard[n]
+            knows = guard.transition
+            guard.outdated = guard.key.is_some() & ~knows
+            guard.key = choose(knows, None, guard.key)
+            guard.tablet = choose(knows, None, guard.tablet)
+            guard.layout = choose(knows, Layout.one_tablet, guard.layout)
+            guard.transition = False
+
+
 # -- who is refused, or waits ----------------------------------------------------------------------
 
 

@@ -334,4 +334,23 @@ class ColocationWaitsForTheOther(TabletResize):
         require(self.pending[Half.left].is_none(), "the first one rests")
 
 
+@known_bug(
+    "001-513",
+    'design document 001: "Tablets are migrated in parallel and independently"',
+    breaks=TabletResize.migrations_end_while_others_prepare_a_resize,
+    sizes={Node: 3},
+    budgets={TabletResize.decisions: 1},
+)
+class MigrationsWaitForEverySplit(TabletResize):
+    """A migration ended when no replica split its sstables, and not only the one that leaves: with many of them it
+    waited for as long as the split was prepared.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_migration(self, h: Term[Half], leaving: Term[Node], pending: Term[Node]) -> None:
+        """The migration ends while nobody splits anything."""
+        super().finish_migration(h, leaving, pending)
+        require(self.splitting.is_empty(), "no split compaction runs")
+
+
 BUGS = known_bugs_in(globals())

@@ -11,7 +11,7 @@ from stagewright.machines.scylladb.topology.shared_fence import (
     SharedFence,
     Stage,
 )
-from stagewright.spec import Bool, Fairness, Term, action, choose, every, number, require
+from stagewright.spec import Bool, Fairness, Term, action, choose, every, number, require, some
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 SHARED = "design document 001: one infrastructure for fencing"
@@ -95,6 +95,22 @@ class TwoFences(SharedFence):
         )
 
 
+@known_bug(
+    "001-506",
+    'design document 001: "The tablet migration track excludes with other topology changes"',
+    breaks=SharedFence.tracks_exclude_each_other,
+    profile="seed",
+    budgets={SharedFence.failures: 0},
+)
+class TheTrackIsLeftWithTheCommit(SharedFence):
+    """A change gave its track up with the commit of its last stage: the other kind began while nodes had not learned
+    of it yet, and still wrote to the old replicas.
+    """
+
+    def _is_going_on(self, k: Term[Kind] | Kind) -> Bool:
+        return (self.stage[k] != Stage.none) & (self.stage[k] != Stage.use_new)
+
+
 # -- who is refused, or waits ----------------------------------------------------------------------
 
 
@@ -157,6 +173,74 @@ class BarriersWaitForStreams(SharedFence):
         )
         require(quiet, "nothing streams")
         super().begin_barrier()
+
+
+@known_bug(
+    "001-504",
+    INDEPENDENTLY,
+    breaks=SharedFence.changes_advance_independently,
+    budgets={SharedFence.failures: 0},
+)
+class TheTracksExcludeEachOtherForEver(SharedFence):
+    """The release in which tablets move while a node bootstraps took one kind of change at a time, as those before
+    it.
+    """
+
+    def _has_the_track(self, k: Term[Kind]) -> None:
+        others = every((k == m) | ~self._is_going_on(m) for m in Kind)
+        require(others, "no change of the other kind goes on")
+
+
+@known_bug(
+    "001-505",
+    INDEPENDENTLY,
+    breaks=SharedFence.changes_advance_independently,
+    budgets={SharedFence.failures: 0},
+)
+class StagesWaitForBothKinds(SharedFence):
+    """The next stage of a change waited for a barrier after whatever had been committed, for the other kind as well."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def advance(self, k: Term[Kind]) -> None:
+        """The next stage, once the last one of either kind is learned."""
+        super().advance(k)
+        require(every(self.passed >= self.since[m] for m in Kind), "a barrier passed since both")
+
+
+@known_bug(
+    "001-507",
+    'design document 001: "After the entire cluster learns about it"',
+    breaks=SharedFence.barriers_wait_for_what_was_before_them,
+    budgets={SharedFence.failures: 0},
+)
+class BarriersWaitForWhatCameLater(SharedFence):
+    """A barrier asked nodes for the newest version, and not for its own: with each commit of the other kind it had to
+    wait anew.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def pass_barrier(self) -> None:
+        """Every node has learned the newest version."""
+        super().pass_barrier()
+        newest = every(self.known_version[n] >= self.version for n in Node)
+        require(newest, "every node has learned the newest version")
+
+
+@known_bug(
+    "001-508",
+    INDEPENDENTLY,
+    breaks=SharedFence.rows_are_streamed_independently,
+    budgets={SharedFence.failures: 0},
+)
+class OneStreamsWhileTheOtherDoesNotFence(SharedFence):
+    """What one kind of change has to stream waited while the other was in its last barrier but one."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def stream(self, k: Term[Kind]) -> None:
+        """The rows are streamed, unless reads of the other kind move."""
+        super().stream(k)
+        moves = some((k != m) & (self.stage[m] == Stage.write_both_read_new) for m in Kind)
+        require(~moves, "no reads of the other kind move")
 
 
 BUGS = known_bugs_in(globals())

@@ -437,4 +437,56 @@ class NoOwnerIsGivenUp(TopologyCluster):
         return ~self.owners.has(n)
 
 
+@known_bug(
+    "001-523",
+    LEARNS,
+    breaks=TopologyCluster.nodes_learn_while_clients_wait,
+    budgets=READS,
+)
+class WhoCoordinatesDoesNotLearn(TopologyCluster):
+    """A node applied what was committed when the request that it coordinated was over: one that always had one never
+    did.
+    """
+
+    @action(fair=WEAK)
+    def learn(self, n: Term[Node]) -> None:
+        """The node coordinates nothing, and applies what is committed."""
+        super().learn(n)
+        require(self.request.coordinator != n, "it coordinates nothing")
+
+
+@known_bug(
+    "001-524",
+    'design document 001: "Writes are going to both new and old replicas … streaming starts"',
+    breaks=TopologyCluster.ranges_are_streamed_while_clients_write,
+    budgets=WRITES,
+)
+class StreamingWaitsForClients(TopologyCluster):
+    """A range was streamed while nobody wrote to it."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def stream(self, source: Term[Node], target: Term[Node]) -> None:
+        """The new owner receives the range, if no client writes."""
+        super().stream(source, target)
+        require(~self.request.write, "no write is on its way")
+
+
+@known_bug(
+    "001-525",
+    'design document 001: "no reads that started before this point … Finally we remove the transitioning state"',
+    breaks=TopologyCluster.joins_end_while_clients_wait,
+    budgets=READS,
+)
+class JoinsEndWhenNobodyReads(TopologyCluster):
+    """After the barrier of the last state the join still waited for requests that had begun since, which use the new
+    ring.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_bootstrap(self, n: Term[Node]) -> None:
+        """The new owner is the owner, once no client waits."""
+        super().finish_bootstrap(n)
+        require(self.request.coordinator.is_none(), "no request is on its way")
+
+
 BUGS = known_bugs_in(globals())

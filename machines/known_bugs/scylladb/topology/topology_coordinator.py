@@ -284,4 +284,40 @@ class WhatIsDoneIsNotDropped(TopologyCoordinator):
         super().drop_table(t)
 
 
+@known_bug(
+    "001-511",
+    INDEPENDENTLY,
+    breaks=TopologyCoordinator.tablets_advance_independently,
+    sizes={Tablet: 2},
+    budgets={**TABLETS_ALONE, TopologyCoordinator.migrations: 2},
+)
+class TabletsAdvanceInStep(TopologyCoordinator):
+    """A plan was committed when it had a stage for every tablet in transition: the slowest held up all others."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def commit_plan(self, c: Term[Coordinator]) -> None:
+        """What was planned is committed, once all tablets are in it."""
+        waits = some(self._is_moving(t) & self.plan[c][t].is_none() for t in Tablet)
+        require(~waits, "every tablet that moves is in the plan")
+        super().commit_plan(c)
+
+
+@known_bug(
+    "001-512",
+    INDEPENDENTLY,
+    breaks=TopologyCoordinator.tablets_are_worked_on_independently,
+    sizes={Tablet: 2},
+    budgets={**TABLETS_ALONE, TopologyCoordinator.migrations: 2},
+)
+class OneTabletIsWorkedOnAtATime(TopologyCoordinator):
+    """What the stage of a tablet asks for was begun when none was left whose next stage was to be committed."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def do_what_the_stage_asks(self, c: Term[Coordinator], t: Term[Tablet]) -> None:
+        """A barrier or an action runs, if no other tablet is done with its own."""
+        others = some((other != t) & self.ready.has(other) for other in Tablet)
+        require(~others, "no other tablet is ready for its next stage")
+        super().do_what_the_stage_asks(c, t)
+
+
 BUGS = known_bugs_in(globals())

@@ -320,4 +320,70 @@ class OneRequestToRebuild(TopologyRebuild):
         super().ask_again(n)
 
 
+@known_bug(
+    "001-500",
+    'design document 001: rebuilding "does not change the topology"',
+    breaks=TopologyRebuild.rebuilds_begin_while_clients_write,
+    budgets=REBUILD,
+)
+class RebuildsBeginWhenNobodyWrites(TopologyRebuild):
+    """A request to rebuild was taken up when no client's write was on its way: on a busy cluster it waited for ever."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def start_rebuild(self, n: Term[Node]) -> None:
+        """The request is taken up between two writes."""
+        super().start_rebuild(n)
+        require(self.write != Write.sent, "no write is on its way")
+
+
+@known_bug(
+    "001-501",
+    'design document 001: rebuilding "does not change the topology"',
+    breaks=TopologyRebuild.rebuilds_end_while_clients_write,
+    budgets=REBUILD,
+)
+class RebuildsEndWhenNobodyWrites(TopologyRebuild):
+    """A node to which all rows had been streamed stayed in the state of its rebuild as long as clients wrote."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_rebuild(self, n: Term[Node]) -> None:
+        """Every source has sent its rows, and nobody writes."""
+        super().finish_rebuild(n)
+        require(self.write != Write.sent, "no write is on its way")
+
+
+@known_bug(
+    "001-502",
+    'design document 001: "When a request is issued to a node the entry is added to the map"',
+    breaks=TopologyRebuild.nodes_are_to_be_rebuilt_while_others_are,
+    sizes={Node: 3},
+    budgets={TopologyRebuild.losses: 2, TopologyRebuild.crashes: 0},
+)
+class OneRebuildIsAskedForAtATime(TopologyRebuild):
+    """A request to rebuild a node was refused, and did not wait, while another node was rebuilt."""
+
+    @action(by=OPERATOR, spends=TopologyRebuild.losses)
+    def lose_volume(self, n: Term[Node]) -> None:
+        """A node comes back with an empty volume, while nothing is rebuilt."""
+        super().lose_volume(n)
+        require(self.rebuilding.is_none(), "no node is rebuilt")
+
+
+@known_bug(
+    "001-503",
+    SOURCES,
+    breaks=TopologyRebuild.replicas_send_their_rows_each_for_itself,
+    sizes={Node: 3},
+    budgets={TopologyRebuild.failovers: 0},
+)
+class ADeadNodeStopsEveryStream(TopologyRebuild):
+    """A replica that was up, and had been asked, sent nothing as long as any other node was down."""
+
+    @action(fair=WEAK)
+    def stream(self, n: Term[Node], source: Term[Node]) -> None:
+        """A source sends its rows, if all nodes are up."""
+        super().stream(n, source)
+        require(self.down.is_empty(), "no node is down")
+
+
 BUGS = known_bugs_in(globals())

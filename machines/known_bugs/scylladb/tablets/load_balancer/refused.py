@@ -134,4 +134,41 @@ class WhatFailedWaitsForTheRest(LoadBalancer):
         super().revert_migration(t)
 
 
+@known_bug(
+    "001-514",
+    INDEPENDENTLY,
+    breaks=LoadBalancer.tablets_finish_streaming_independently,
+    sizes={Tablet: 2},
+    budgets={LoadBalancer.disturbances: 2},
+)
+class StreamsEndWhenNothingIsUndone(LoadBalancer):
+    """A tablet that had streamed stayed in its stage as long as the migration of another was being undone."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_streaming(self, t: Term[Tablet]) -> None:
+        """The tablet has streamed, and no other is on its way back."""
+        super().finish_streaming(t)
+        undone = some(self.stage[other] == Stage.cleanup_target for other in Tablet)
+        require(~undone, "no migration is undone")
+
+
+@known_bug(
+    "001-515",
+    "design document 001, its change: new migrations are started as soon as tablets finish streaming",
+    breaks=LoadBalancer.tablets_finish_streaming_independently,
+    sizes={Tablet: 2},
+    budgets={LoadBalancer.disturbances: 2},
+)
+class StreamsEndWhenNothingIsPlanned(LoadBalancer):
+    """Stages were advanced between two plans of the load balancer: while it planned, nothing that had streamed
+    counted.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_streaming(self, t: Term[Tablet]) -> None:
+        """The tablet has streamed, and no plan is being made."""
+        super().finish_streaming(t)
+        require(self._plan_is_empty(), "no plan is being made")
+
+
 BUGS = known_bugs_in(globals())

@@ -361,4 +361,72 @@ class MigrationsWaitForCleanups(TabletCluster):
         require(cleaned, "no other tablet is cleaned up")
 
 
+@known_bug(
+    "001-516",
+    INDEPENDENTLY,
+    breaks=TabletCluster.tablets_come_to_rest_independently,
+    sizes={Tablet: 2},
+    budgets=TWO_TABLETS,
+)
+class TabletsComeToRestTogether(TabletCluster):
+    """The last commit of a migration waited until every other tablet of the track had got as far as to its new
+    replicas.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish(self, t: Term[Tablet]) -> None:
+        """The migration is done, and all others have come as far."""
+        through = (Stage.none, Stage.use_new, Stage.cleanup, Stage.end_migration)
+        others = every((o == t) | self.tablets[o].stage.any_of(*through) for o in Tablet)
+        require(others, "all other tablets use their new replicas")
+        super().finish(t)
+
+
+@known_bug(
+    "001-517",
+    INDEPENDENTLY,
+    breaks=TabletCluster.replicas_are_cleaned_up_independently,
+    sizes={Tablet: 2},
+    budgets={**NO_FAULTS, TabletCluster.reads: 0, TabletCluster.compactions: 1},
+)
+class CleanupsWaitForTheWholeNode(TabletCluster):
+    """A replica's rows were removed when nothing was compacted on its node, of whichever tablet."""
+
+    def _waits_for_local_users(self, t: Term[Tablet], n: Term[Node]) -> None:
+        idle = every(self.compacting[other][n] == 0 for other in Tablet)
+        require(idle, "nothing is compacted on the node")
+
+
+@known_bug(
+    "001-518",
+    'design document 001, stage 2: replicas "see the transition info … via local token metadata"',
+    breaks=TabletCluster.nodes_learn_while_clients_wait,
+    budgets={**NO_FAULTS, TabletCluster.reads: 0},
+)
+class WhoCoordinatesDoesNotLearn(TabletCluster):
+    """A node applied what was committed between two requests: one that always had one to coordinate never learned."""
+
+    @action(fair=WEAK)
+    def learn(self, n: Term[Node]) -> None:
+        """The node coordinates nothing, and applies what is committed."""
+        super().learn(n)
+        require(self.request[n].tablet.is_none(), "no request is on its way")
+
+
+@known_bug(
+    "001-519",
+    'design document 001, stage 3: "by the means of coordinator replication or by the means of streaming"',
+    breaks=TabletCluster.rows_are_streamed_while_clients_write,
+    budgets={**NO_FAULTS, TabletCluster.reads: 0},
+)
+class StreamsWaitForClients(TabletCluster):
+    """A tablet's rows were sent when no client was writing to it, or reading from it."""
+
+    @action(fair=WEAK)
+    def send_chunk(self, t: Term[Tablet], source: Term[Node], target: Term[Node]) -> None:
+        """A replica sends its rows, while the tablet is not in use."""
+        super().send_chunk(t, source, target)
+        require(every(self.request[n].tablet != t for n in Node), "no client uses the tablet")
+
+
 BUGS = known_bugs_in(globals())
