@@ -37,12 +37,15 @@ class TopologyAnnounced(TopologyCluster):
     def tell(self, n: Term[Node]) -> None:
         """Node `n` "completes initialization": its client may rely on it from now on."""
         topology = self.topology
-        joined = topology.asked[n].any_of(Request.join, Request.replace)
-        good = joined & topology.done.has(n) & ~topology.error.has(n)
+        good = self._has_joined(n) & topology.done.has(n) & ~topology.error.has(n)
         require(good & ~topology.down.has(n), "the node has joined")
         require(~self.told.has(n), "the client is not told yet")
         self._all_have_learned()
         self.told.add(n)
+
+    def _has_joined(self, n: Term[Node]) -> Bool:
+        """Its last request is to join, or to replace another node."""
+        return self.topology.asked[n].any_of(Request.join, Request.replace)
 
     def _all_have_learned(self) -> None:
         """One barrier more."""
@@ -54,6 +57,9 @@ class TopologyAnnounced(TopologyCluster):
 
     @invariant
     def done_means_normal_everywhere(self, n: Term[Node], m: Term[Node]) -> Bool:
-        """When a client is told that a bootstrap is done, all nodes see the node as normal."""
-        relies = self.told.has(n) & (self.topology.node_state[n] == NodeState.normal)
+        """When a client is told that a bootstrap is done, all nodes see the node as normal, until it is asked for something
+        else.
+        """
+        normal = self.topology.node_state[n] == NodeState.normal
+        relies = self.told.has(n) & self._has_joined(n) & normal
         return (relies & self._must_know(m)).implies(self.sees_normal[m].has(n))
