@@ -33,6 +33,8 @@ INDEX_BACKFILL = Document(
                 IndexRows.writes_are_not_locked_out,
                 IndexRows.indexes_are_built_under_writes,
                 IndexRows.no_orphan_entry,
+                IndexRows.rows_are_backfilled_for_good,
+                UniqueIndex.rows_are_backfilled_for_good,
                 IndexRows.a_deleted_index_is_empty,
                 IndexLife.builds_end,
                 IndexPermissions.builds_end,
