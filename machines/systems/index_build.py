@@ -468,10 +468,12 @@ class IndexBuild(Machine):
     @step_property
     def chunks_keep_what_others_have_built(self, after: Self, r: Term[Row]) -> Bool:
         """002, Checkpointing: the master "persists the checkpointing info", and goes on "for completing the entire key range":
-        the row that one chunk is past no other chunk brings back, of its tablet or of another.
+        the row that one chunk is past no other chunk brings back, of its tablet or of another; nor does the next leader.
         """
-        step = Step.backfill_tablets
-        scans = (self.job.step == step) & (after.job.step == step)
+        scans = some(
+            (self.job.job[i] == Status.in_progress) & (after.job.job[i] == Status.in_progress)
+            for i in Index
+        )
         return (scans & self.recorded.has(r)).implies(after.recorded.has(r))
 
     @accepts(commit)

@@ -136,6 +136,29 @@ class OneCheckpointForAllTablets(IndexBuild):
 
 
 @known_bug(
+    "002-364",
+    'design document 002: "the entire build process should not need to restart"',
+    breaks=IndexBuild.chunks_keep_what_others_have_built,
+    sizes={Index: 1, Tablet: 1, Key: 1},
+    budgets={IndexBuild.writes: 0},
+)
+class BegunTabletsAreBegunAgain(IndexBuild):
+    """Who takes up a job looks which tablets are done, and has the others scanned from their start."""
+
+    @action(by=MASTER, fair=WEAK)
+    def resume(self) -> None:
+        """A job is recorded but not running: this leader takes it up."""
+        self.job.resume()
+        for r in Row:
+            done = some(
+                (self.tablet[r] == t) & (self.job.checkpoint[t][i] == Checkpoint.done)
+                for t in Tablet
+                for i in Index
+            )
+            self.recorded.put(r, self.recorded.has(r) & done)
+
+
+@known_bug(
     "002-244",
     "design document 002, Waiting for pending transactions",
     breaks=IndexBuild.the_build_ends_no_transaction,

@@ -236,17 +236,20 @@ class BackfillChunks(Machine):
         require(self.chunk == Chunk.asked, "a chunk is asked for")
         page = _before(stop) - _before(self.start)
         require(self._is_page(page), "it comes further")
+        self._no_row_violates(page, late)
+        for i in Index:
+            written = choose(self._writes(i, late), page, frozenset())
+            self.entries[i] = self.entries[i] | written
+        self.stop = self._answered_until(stop)
+        self.chunk = Chunk.written
+
+    def _no_row_violates(self, page: SetOf[Row], late: Term[Index] | None) -> None:
         violating = some(
             page.has(row) & self._writes(i, late) & (self.duplicate[i] == row)
             for i in Index
             for row in Row
         )
         require(~violating, "no row of the chunk violates a constraint")
-        for i in Index:
-            written = choose(self._writes(i, late), page, frozenset())
-            self.entries[i] = self.entries[i] | written
-        self.stop = self._answered_until(stop)
-        self.chunk = Chunk.written
 
     def _is_page(self, page: SetOf[Row]) -> Bool:
         return ~page.is_empty()
@@ -331,6 +334,21 @@ class BackfillChunks(Machine):
         return (self.job[i] == Status.success).implies(self.duplicate[i].is_none())
 
     @invariant
+    def keys_are_not_taken_from_other_rows(self, i: Term[Index], row: Term[Row]) -> Bool:
+        """002, "Detecting constraint violations": "A unique index will accept the writes only if" no other row has the key:
+        the row that violates it gets no entry, also none that a later look at the whole index would find.
+        """
+        return (self.duplicate[i] == row).implies(~self.entries[i].has(row))
+
+    @step_property
+    def results_are_for_good(self, after: Self, i: Term[Index]) -> Bool:
+        """002: "the status (IN-PROGRESS, SUCCESS, FAILED)": the last two are the end, also for the next leader: a build that
+        "should abort" is not begun again.
+        """
+        over = self.job[i].any_of(Status.success, Status.failed)
+        return over.implies(after.job[i] == self.job[i])
+
+    @invariant
     def failure_is_per_index(self, i: Term[Index]) -> Bool:
         """An index fails for a violation of its own, or because chunks were lost again and again
         (yugabyte-db #6290).
@@ -380,19 +398,11 @@ class BackfillChunks(Machine):
             chunk,
             because="entries may be written more than once before the answer",
         ),
-        equivalent_loss(
-            fail_index, chunk, because="the chunk may as well go on for the other indexes"
-        ),
         equivalent_loss(_end_chunk, start, because="the next chunk has its own"),
         equivalent_loss(_forget_answer, stop, late, because="the next answer overwrites it"),
         equivalent_replacement(_end_chunk, "start becomes", because="the next chunk has its own"),
         equivalent_replacement(
             _forget_answer, "stop becomes", because="the next answer overwrites it"
-        ),
-        equivalent_replacement(
-            fail_index,
-            "chunk becomes",
-            because="the chunk may as well go on for the other indexes",
         ),
         equivalent_replacement(
             _write,

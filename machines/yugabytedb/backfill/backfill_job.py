@@ -821,10 +821,11 @@ class BackfillJob(Machine):
     @step_property
     def completed_builds_are_published(self, after: Self, i: Term[Index]) -> Bool:
         """002, Finalize the index: "Once the index build is successfully completed on all the tablets of the table, the table
-        state is updated to READ_WRITE_AND_DELETE": who gives up then comes too late.
+        state is updated to READ_WRITE_AND_DELETE": who gives up then comes too late, whether or not SUCCESS is noted yet.
         """
         completed = every(self.checkpoint[t][i] == Checkpoint.done for t in Tablet)
-        completed = completed & (self.job[i] == Status.in_progress) & ~after._is_removed(i)
+        sound = self.job[i].any_of(Status.in_progress, Status.success)
+        completed = completed & sound & ~after._is_removed(i)
         return completed.implies(after.job[i] != Status.failed)
 
     @step_property

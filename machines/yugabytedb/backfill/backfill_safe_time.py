@@ -265,6 +265,19 @@ class BackfillSafeTime(Machine):
         aborted = waited_for & (after.transaction[t] == Transaction.aborted)
         return answers.implies(goes_on | aborted)
 
+    @step_property
+    def transactions_end_without_others(
+        self, after: Self, t: Term[Tablet], o: Term[Tablet]
+    ) -> Bool:
+        """002, "Waiting for pending transactions": those are aborted "that started before getting to WRITE_AND_DELETE state", maybe
+        several at once: with one that ends, however it does, none ends on another tablet that nobody waits for.
+        """
+        pending = Transaction.pending
+        ends = (self.transaction[t] == pending) & (after.transaction[t] != pending)
+        others = (self.transaction[o] == pending) & (after.transaction[o] != pending)
+        waited_for = (self.change[o] == Change.old_insert) & ~self.user_enforced
+        return ((t != o) & ends & others).implies(waited_for)
+
     @invariant
     def rows_have_entries(self, t: Term[Tablet]) -> Bool:
         """002: "GetSafeTime() [...] will wait for all 'pending transactions' to finish (i.e. commit or abort)", or
@@ -300,6 +313,11 @@ class BackfillSafeTime(Machine):
         that is scanned is so for the next leader.
         """
         return self.scanned.has(t).implies(after.scanned.has(t))
+
+    @step_property
+    def published_indexes_stay_so(self, after: Self) -> Bool:
+        """002, READ_WRITE_AND_DELETE: "This is the final state": the next leader takes no index back that serves reads."""
+        return self.published.implies(after.published)
 
     @accepts(advance_clock)
     def clocks_wait_for_no_transaction(self, t: Term[Tablet]) -> Bool:

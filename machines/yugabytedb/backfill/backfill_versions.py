@@ -372,6 +372,13 @@ class BackfillVersions(Machine):
         return scanned.implies(self._row_at(r, self.t_read) == self.at_t_read[r])
 
     @step_property
+    def rows_are_backfilled_for_good(self, after: Self, r: Term[Row]) -> Bool:
+        """002, Design Goals: "The entire build process should not need to restart": whatever clients write meanwhile, and
+        compactions remove, a row that is in the index is not scanned for it again.
+        """
+        return self.backfilled.has(r).implies(after.backfilled.has(r))
+
+    @step_property
     def what_was_read_is_read_again(
         self, after: Self, r: Term[Row], v: Term[Value], time: Term[HybridTime]
     ) -> Bool:

@@ -379,6 +379,14 @@ class IndexLife(Machine):
         )
         return removed.implies((self.job == Job.failed) | after.drop_requested)
 
+    @step_property
+    def failed_builds_are_not_begun_again(self, after: Self) -> Bool:
+        """002, Design Goals: "If a problem arises while scanning the table", the command "should abort and result in a
+        failure": of a job that has failed nothing follows but the removal of its index, whoever leads by then.
+        """
+        goes = ~after.permission.column(lambda p: p.kept)
+        return (self.job == Job.failed).implies((after.job == Job.failed) | goes)
+
     @invariant
     def two_versions_are_in_use(self, s: Term[Server]) -> Bool:
         """002: "Once all the schema changes are propagated to all the nodes, the index state is updated",

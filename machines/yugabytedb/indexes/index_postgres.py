@@ -220,6 +220,15 @@ class PostgresIndex(IndexLife):
         running = (self.job == Job.running) & (self.permission == self.backfilled_at())
         return running.implies(self.cached[s].column(lambda f: f.permission.write))
 
+    @lemma
+    @invariant
+    def the_backfill_waits_for_the_flag(self) -> Bool:
+        """002: the same of the catalog: what converges is that the index is to be written, which `indisready` says. A lemma of
+        `ysql`, where every backend has read that by then; before there was a barrier nothing else says so.
+        """
+        running = (self.job == Job.running) & (self.permission == self.backfilled_at())
+        return running.implies(self.flags.column(lambda f: f.permission.write))
+
     @invariant
     def valid_indexes_serve_reads(self, s: Term[Server]) -> Bool:
         """A backend that has read `indisvalid` may use the index for queries."""

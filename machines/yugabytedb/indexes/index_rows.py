@@ -647,6 +647,14 @@ class IndexRows(Machine):
         return self.backfilled.has(r).implies(seen == seen_after)
 
     @step_property
+    def rows_are_backfilled_for_good(self, after: Self, r: Term[Row]) -> Bool:
+        """002, Design Goals: "The entire build process should not need to restart": whatever clients write meanwhile, or begin to,
+        a row that is in the index is not scanned for it again.
+        """
+        goes_on = (self.index.job == Job.running) & (after.index.job == Job.running)
+        return (goes_on & self.backfilled.has(r)).implies(after.backfilled.has(r))
+
+    @step_property
     def rows_change_at_later_times(self, after: Self, r: Term[Row]) -> Bool:
         """002: an update is performed "using the current hybrid timestamp", later than those before."""
         later_time = number_of(after.updated[r]) > number_of(self.updated[r])

@@ -422,6 +422,15 @@ class UniqueIndex(Machine):
         )
 
     @step_property
+    def rows_are_backfilled_for_good(self, after: Self, r: Term[Row]) -> Bool:
+        """002, Design Goals: "The entire build process should not need to restart", and rows are read at `t_read` "so that
+        subsequent writes do not affect the values read by this scan": whatever clients write, what is done is done.
+        """
+        in_progress = Status.in_progress
+        goes_on = (self.build == in_progress) & (after.build == in_progress)
+        return (goes_on & self.backfilled.has(r)).implies(after.backfilled.has(r))
+
+    @step_property
     def results_are_for_good(self, after: Self) -> Bool:
         """002: "the status (IN-PROGRESS, SUCCESS, FAILED)": the last two are the end: a build that "should abort" is not
         begun again, and what is published stays so.

@@ -8,7 +8,7 @@ from stagewright.machines.yugabytedb.backfill.backfill_chunks import (
     Row,
     Until,
 )
-from stagewright.machines.yugabytedb.backfill.backfill_table import MASTER, Index
+from stagewright.machines.yugabytedb.backfill.backfill_table import MASTER, WEAK, Index
 from stagewright.machines.yugabytedb.indexes.index_states import Status
 from stagewright.spec import (
     Bool,
@@ -103,6 +103,52 @@ class OneRowAWrite(BackfillChunks):
 
     def _is_page(self, page: SetOf[Row]) -> Bool:
         return super()._is_page(page) & (page.size() == 1)
+
+
+@known_bug(
+    "002-359",
+    'design document 002: "the status (IN-PROGRESS, SUCCESS, FAILED)"',
+    breaks=BackfillChunks.results_are_for_good,
+    sizes={Index: 1},
+)
+class TheNextLeaderTriesAgain(BackfillChunks):
+    """A new leader finds an index that has failed, and has it backfilled on from its checkpoint."""
+
+    @action(spends=BackfillChunks.failovers)
+    def fail_over(self) -> None:
+        super().fail_over()
+        for i in Index:
+            failed = self.job[i] == Status.failed
+            self.job[i] = choose(failed, Status.in_progress, self.job[i])
+
+
+@known_bug(
+    "002-360",
+    "design document 002, Detecting constraint violations",
+    breaks=BackfillChunks.keys_are_not_taken_from_other_rows,
+    budgets=CALM,
+)
+class KeysAreCountedAtTheEnd(BackfillChunks):
+    """The entries of a tablet are written as they come, and counted when all are there: the last row of a key has it."""
+
+    def _no_row_violates(self, page: SetOf[Row], late: Term[Index] | None) -> None:
+        """Nobody looks yet."""
+
+    @action(by=MASTER, fair=WEAK)
+    def fail_index(self, i: Term[Index], row: Term[Row]) -> None:
+        """The index has all entries, and fewer keys than rows."""
+        require(self.job[i] == Status.in_progress, "index is in progress")
+        require(self.duplicate[i] == row, "row violates its constraint")
+        require(self.reached[i] == Until.end, "all entries are there")
+        self._fail(i)
+
+    def _tablet_is_done(self) -> None:
+        """Nothing is left to be counted."""
+        super()._tablet_is_done()
+        uncounted = some(
+            (self.job[i] == Status.in_progress) & self.duplicate[i].is_some() for i in Index
+        )
+        require(~uncounted, "every index has a key for each row")
 
 
 @known_bug(

@@ -163,6 +163,40 @@ class TheThirdLeaderTrustsNoScan(BackfillSafeTime):
         self.elected = True
 
 
+@known_bug(
+    "002-361",
+    "design document 002, READ_WRITE_AND_DELETE: the final state",
+    breaks=BackfillSafeTime.published_indexes_stay_so,
+    sizes={Tablet: 1},
+)
+class NextLeaderPublishesAgain(BackfillSafeTime):
+    """That an index is published is what a leader remembers: the next one takes it back, and publishes it once more."""
+
+    @action(spends=BackfillSafeTime.failovers)
+    def fail_over(self) -> None:
+        super().fail_over()
+        self.published = False
+
+
+@known_bug(
+    "002-362",
+    "design document 002, Waiting for pending transactions",
+    breaks=BackfillSafeTime.transactions_end_without_others,
+    budgets={BackfillSafeTime.failovers: 0},
+)
+class OneTimeoutForTheTable(BackfillSafeTime):
+    """A tablet has waited long enough for an old transaction, and whatever is pending in the table is aborted with it."""
+
+    @action(by=TABLET, fair=WEAK)
+    def abort(self, t: Term[Tablet]) -> None:
+        """An old transaction takes all others with it."""
+        require(self.transaction[t] == Transaction.pending, "transaction is pending")
+        old = (self.change[t] == Change.old_insert) & ~self.user_enforced
+        for o in Tablet:
+            ends = (self.transaction[o] == Transaction.pending) & (old | (o == t))
+            self.transaction[o] = choose(ends, Transaction.aborted, self.transaction[o])
+
+
 @known_bug("Y13", "design document 002", breaks=BackfillSafeTime.rows_have_entries)
 class BoundBelowTheTimeout(BackfillSafeTime):
     """The upper bound for user-enforced transactions is less than the RPC timeout: a write that began before the index

@@ -45,6 +45,22 @@ class ReadersLookIntoTheTable(BackfillVersions):
 
 
 @known_bug(
+    "002-367",
+    'design document 002: "The entire build process should not need to restart"',
+    breaks=BackfillVersions.rows_are_backfilled_for_good,
+    budgets={BackfillVersions.writes: 1},
+)
+class WritesBeginTheScanAnew(BackfillVersions):
+    """A row that is written is scanned again, and with it all others: it is done when nobody writes for a while."""
+
+    def _commit(
+        self, r: Term[Row], v: Term[Value] | Maybe[Value] | None, time: Term[HybridTime]
+    ) -> None:
+        super()._commit(r, v, time)
+        self.backfilled = frozenset[Row]()
+
+
+@known_bug(
     "002-16", GOAL, breaks=BackfillVersions.no_missing_entry, budgets={BackfillVersions.writes: 1}
 )
 class ReadersScanTheTable(BackfillVersions):

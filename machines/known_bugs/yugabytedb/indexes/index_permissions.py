@@ -7,7 +7,7 @@ from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, Server
 from stagewright.machines.yugabytedb.indexes.index_life import Job
 from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions
 from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
-from stagewright.spec import Bool, Term, action, choose, every, only_when, require
+from stagewright.spec import Bool, Term, action, choose, every, fault_budget, only_when, require
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 FINALIZE = 'design document 002, "Finalize the index"'
@@ -37,6 +37,22 @@ class ViolationsAreLogged(IndexPermissions):
         """The rows of all tablets were read."""
         require(self.job == Job.running, "the job is running")
         self.job = Job.success
+
+
+@known_bug(
+    "002-369",
+    ABORTS,
+    breaks=IndexPermissions.failed_builds_are_not_begun_again,
+)
+class FailedJobsAreLaunchedAgain(IndexPermissions):
+    """That a job has failed is what a leader remembers: the next one finds an index at DO_BACKFILL, and launches a job."""
+
+    faults = fault_budget(1, doc="changes of the master leader")
+
+    @action(spends=faults)
+    def fail_over(self) -> None:
+        """Another master becomes the leader."""
+        self.job = choose(self.job == Job.failed, Job.none, self.job)
 
 
 @known_bug(

@@ -23,6 +23,24 @@ CREATE_TABLE = 'design document 002, "Create the index table"'
 
 
 @known_bug(
+    "002-368",
+    'design document 002: the backfill begins when "all the schema changes converge"',
+    breaks=PostgresIndex.the_backfill_waits_for_the_flag,
+    profile="ysql-no-do-backfill",
+)
+class BackfillsBeginWithThePermission(PostgresIndex):
+    """The job is launched when every server is at WRITE_AND_DELETE, which they are from the start: the backends still
+    delete alone.
+    """
+
+    @action(by=POSTGRES, fair=WEAK)
+    def launch_backfill_at_once(self) -> None:
+        """Whatever `pg_index` says."""
+        only_when(not self.era.do_backfill)
+        self.launch_backfill()
+
+
+@known_bug(
     "002-85",
     'design document 002: the backfill begins when "all the schema changes converge"',
     breaks=PostgresIndex.backfill_waits_for_every_backend,

@@ -193,6 +193,24 @@ class EveryTransactionIsAborted(IndexRows):
 
 
 @known_bug(
+    "002-365",
+    'design document 002: "The entire build process should not need to restart"',
+    breaks=IndexRows.rows_are_backfilled_for_good,
+    budgets=ONE_WRITE,
+)
+class StatementsBeginTheScanAnew(IndexRows):
+    """A row that a client writes during the scan may get another entry, so the scan begins anew: in a table that is written
+    all the time it never comes to an end.
+    """
+
+    @action(by=CLIENT, spends=IndexRows.writes)
+    def write(self, s: Term[Server], r: Term[Row], value: Term[Value]) -> None:
+        """What was scanned is scanned again."""
+        super().write(s, r, value)
+        self.backfilled = frozenset[Row]()
+
+
+@known_bug(
     "002-133",
     'design document 002, DB_REORG: "The index cannot be used to perform read operations"',
     breaks=IndexRows.indexes_are_not_read_before_they_are_published,

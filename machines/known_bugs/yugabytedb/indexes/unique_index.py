@@ -49,6 +49,21 @@ class OneOperationForAKey(UniqueIndex):
 
 
 @known_bug(
+    "002-366",
+    'design document 002: "The entire build process should not need to restart"',
+    breaks=UniqueIndex.rows_are_backfilled_for_good,
+    sizes={Key: 1},
+    budgets={UniqueIndex.writes: 1},
+)
+class CommitsBeginTheScanAnew(UniqueIndex):
+    """Checks forwards in time are made once more, of all rows, when a transaction has committed behind the scan."""
+
+    def _commit(self, time: Term[Time]) -> None:
+        super()._commit(time)
+        self.backfilled = frozenset[Row]()
+
+
+@known_bug(
     "002-71",
     'design document 002: the command "should abort and result in a failure"',
     breaks=UniqueIndex.results_are_for_good,

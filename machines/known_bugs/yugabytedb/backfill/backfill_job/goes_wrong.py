@@ -340,6 +340,26 @@ class WritesThatFailAreTheEnd(BackfillJob):
 
 
 @known_bug(
+    "002-363",
+    "design document 002, Finalize the index",
+    breaks=BackfillJob.completed_builds_are_published,
+    sizes={Index: 1, Tablet: 1},
+    budgets={BackfillJob.aborts: 0},
+)
+class WritesThatFailUndoTheScan(BackfillJob):
+    """The tables of indexes that are built cannot be told to reclaim delete markers, and the job gives these up."""
+
+    @action(by=MASTER, spends=BackfillJob.faults)
+    def fail_to_write(self) -> None:
+        """A write fails: J5 fails what it is for."""
+        for i in Index:
+            built = (self.job[i] == Status.success) & (self.step == Step.allow_gc)
+            self.gave_up.put(i, self.gave_up.has(i) | built)
+            self.job[i] = choose(built, Status.failed, self.job[i])
+        super().fail_to_write()
+
+
+@known_bug(
     "002-129",
     GO_ON,
     breaks=BackfillJob.published_indexes_go_on_serving_reads,
