@@ -322,6 +322,13 @@ class ViewWorker(Machine):
         return (self._exists(v) & ~self.worked.has(v)).implies(self.tasks.has(v))
 
     @invariant
+    def built_views_have_no_task(self) -> Bool:
+        """000: a view is built when its tasks are removed, "permanently marking them as finished": one that was answered
+        is executed again if "both the coordinator and worker nodes are restarted".
+        """
+        return (self.built & self.tasks).is_empty()
+
+    @invariant
     def tasks_are_of_views(self) -> Bool:
         """000: a task is created with its view, and a dropped view's tasks are deleted."""
         return (self.tasks <= (self.created - self.dropped)) & (self.dropped <= self.created)

@@ -399,6 +399,22 @@ class ViewsAreReadAfterTheFlush(ViewWorker):
         self.flushed_views = self.flushed_views | self.created
 
 
+@known_bug("000-280", REMOVED, breaks=ViewWorker.built_views_have_no_task)
+class AnsweredViewsAreBuilt(ViewWorker):
+    """A coordinator marked a view built when the worker had answered, and removed its task with the next interval: when
+    both restarted in between, a view was built whose task was executed.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def mark_view_built(self, v: Term[View]) -> None:
+        """The view has no task any more, or its task is known to be finished."""
+        left = self.tasks - self.finished
+        require(self.created.has(v) & ~left.has(v), "the view has no other task")
+        require(~self.dropped.has(v), "it is not dropped")
+        require(~self.built.has(v), "not built yet")
+        self.built.add(v)
+
+
 # -- what is never done ----------------------------------------------------------------------------
 
 
