@@ -323,8 +323,8 @@ class ViewWorker(Machine):
 
     @invariant
     def built_views_have_no_task(self) -> Bool:
-        """000: a view is built when its tasks are removed, "permanently marking them as finished": one that was answered
-        is executed again if "both the coordinator and worker nodes are restarted".
+        """000: a view is built when its tasks are removed, "permanently marking them as finished": one that was only
+        answered is executed again if "both the coordinator and worker nodes are restarted".
         """
         return (self.built & self.tasks).is_empty()
 
