@@ -91,6 +91,7 @@ CDC = Document(
             "Streams description table",
             (
                 CdcGenerations.clients_see_introduced_generations_only,
+                CdcGenerations.descriptions_have_streams,
                 CdcGenerations.generations_are_described,
                 CdcGenerations.generations_are_described_whatever_is_on_its_way,
                 CdcGenerations.whoever_has_learned_describes,

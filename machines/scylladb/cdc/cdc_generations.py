@@ -850,6 +850,15 @@ class CdcGenerations(Machine):
         """003: nodes describe a generation "when nodes learn about a CDC generation"."""
         return self.described.has(g).implies(self.introduced.has(g))
 
+    @step_property
+    def descriptions_have_streams(self, after: Self, g: Term[Generation]) -> Bool:
+        """003: the table "simply contains each generation's timestamp (as partition key) and the set of stream IDs": a
+        node that knows "just the timestamp" cannot describe it.
+        """
+        only_when(not self.release.group0)
+        new = ~self.described.has(g) & after.described.has(g)
+        return new.implies(some(self.known[n][g] != Known.prepared for n in Node))
+
     @invariant
     def generations_are_described_in_their_order(self) -> Bool:
         """A client that has seen a generation misses none before it (scylladb PR #15281)."""

@@ -368,4 +368,25 @@ class OnlyTheLastGenerationIsLoaded(CdcGenerations):
         return super()._loads(n, g) & last
 
 
+@known_bug(
+    "003-104",
+    "design document 003: the table contains each generation's timestamp and the set of stream IDs",
+    breaks=CdcGenerations.descriptions_have_streams,
+    profile="seed",
+    budgets=CALM,
+)
+class TimestampsAreDescribed(CdcGenerations):
+    """A node described a generation when it had heard its timestamp, with the streams that it had read: none yet. The
+    row was there, and nobody wrote it again.
+    """
+
+    @action(fair=WEAK)
+    def describe(self, n: Term[Node], g: Term[Generation]) -> None:
+        """Whoever has heard of a generation inserts it."""
+        only_when(not self.release.group0)
+        require(self.introduced.has(g) & ~self._is_missing(n, g), "it has heard of the generation")
+        require(~self.described.has(g), "not there yet")
+        self.described.add(g)
+
+
 BUGS = known_bugs_in(globals())
