@@ -104,6 +104,7 @@ CDC = Document(
         Section(
             "TODO: expired generations",
             (
+                CdcGenerations.descriptions_are_kept,
                 CdcGenerations.clients_can_read_what_is_cleared,
                 CdcGenerations.old_generations_are_cleared,
                 CdcGenerations.old_generations_are_cleared_whoever_is_cut_off,

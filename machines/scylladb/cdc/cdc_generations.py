@@ -851,6 +851,13 @@ class CdcGenerations(Machine):
         return self.described.has(g).implies(self.introduced.has(g))
 
     @step_property
+    def descriptions_are_kept(self, after: Self) -> Bool:
+        """003, "TODO: expired generations": that a description goes "is yet to be implemented", so clients who come
+        later find every generation there was.
+        """
+        return self.described <= after.described
+
+    @step_property
     def descriptions_have_streams(self, after: Self, g: Term[Generation]) -> Bool:
         """003: the table "simply contains each generation's timestamp (as partition key) and the set of stream IDs": a
         node that knows "just the timestamp" cannot describe it.

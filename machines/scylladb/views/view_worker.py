@@ -407,6 +407,20 @@ class ViewWorker(Machine):
         """
         return some(self.asked.has(v) & self.completed.has(v) for v in View)
 
+    @accepts(start_batch)
+    def batches_start_whatever_is_to_be_removed(self) -> Bool:
+        """000, the same: the worker executes what it is called for, whatever becomes of what it has answered."""
+        called = ~self.asked.is_empty() & (self.asked <= (self.tasks & self.flushed_views))
+        new = (self.asked & self.completed).is_empty()
+        return called & new & self.batch.is_empty()
+
+    @accepts(finish_batch)
+    def batches_are_finished_whatever_is_flushed(self) -> Bool:
+        """000: "Unless the task was aborted, the worker will eventually reply", and not when a flush for another view is
+        over.
+        """
+        return ~self.batch.is_empty()
+
     @accepts(mark_view_built)
     def views_are_built_whatever_the_worker_does(self, v: Term[View]) -> Bool:
         """000: "Once the view is built, an entry in system.built_views is created": no other view is waited for."""

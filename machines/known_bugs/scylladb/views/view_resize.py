@@ -332,6 +332,39 @@ class ViewsAreBuiltByTheLastAnswer(ViewResize):
         self.built = True
 
 
+@known_bug(
+    "000-283",
+    EACH_TASK,
+    breaks=ViewResize.staging_tasks_are_created_for_something,
+    budgets={ViewResize.resizes: 1},
+)
+class EveryNewTabletIsProcessed(ViewResize):
+    """A resize stored a process_staging task for each new tablet of a table that had one: most of them found none."""
+
+    def _is_to_process(self, new: Number, becomes: Becomes) -> Bool:
+        of_the_table = some(self.staging[t] | self._started(t) for t in numbers(0, LAST))
+        return of_the_table & some(becomes(s, new) for s in Slot)
+
+
+@known_bug(
+    "000-284",
+    "design document 000: process_staging tasks are created when a staging sstable was registered",
+    breaks=ViewResize.staging_tasks_are_created_for_something,
+    budgets=RESTART,
+)
+class RestartedNodesProcessAllTablets(ViewResize):
+    """A worker that started again stored a process_staging task for every tablet of the node, needed or not."""
+
+    @action(by=WORKER, spends=ViewResize.restarts)
+    def restart(self) -> None:
+        """The worker's node restarts: all its tablets are to be processed."""
+        require(self.batch != Work.none, "the worker has a batch")
+        for t in numbers(0, LAST):
+            self.staging[t] = self._is_tablet(t) & ~self.built
+        self._end_batch()
+        self.restarted = True
+
+
 # -- who is refused, or waits ----------------------------------------------------------------------
 
 

@@ -546,4 +546,26 @@ class CallsWaitForTheRemoval(ViewWorker):
         require(self.finished.is_empty(), "there is nothing to remove")
 
 
+@known_bug("000-285", REMOVED, breaks=ViewWorker.batches_start_whatever_is_to_be_removed)
+class BatchesWaitForTheRemoval(ViewWorker):
+    """A worker started no batch of a tablet replica until group0 had no finished task of it any more."""
+
+    @action(by=WORKER, fair=WEAK)
+    def start_batch(self) -> None:
+        """The tasks are the batch, when all that were finished are removed."""
+        require(self.finished.is_empty(), "none is to be removed")
+        super().start_batch()
+
+
+@known_bug("000-286", EVENTUALLY, breaks=ViewWorker.batches_are_finished_whatever_is_flushed)
+class BatchesWaitForTheFlush(ViewWorker):
+    """A batch was not through while the table was flushed for a view that was created later."""
+
+    @action(by=WORKER, fair=WEAK)
+    def finish_batch(self) -> None:
+        """The batch has read the tablet, and no flush goes on."""
+        require(self.flush == Flush.none, "no flush goes on")
+        super().finish_batch()
+
+
 BUGS = known_bugs_in(globals())

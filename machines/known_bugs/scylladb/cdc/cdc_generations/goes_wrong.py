@@ -389,4 +389,42 @@ class TimestampsAreDescribed(CdcGenerations):
         self.described.add(g)
 
 
+@known_bug(
+    "003-105",
+    "design document 003: the table contains each generation's timestamp",
+    breaks=CdcGenerations.descriptions_are_kept,
+    profile="seed",
+    budgets=CALM,
+)
+class TheTableHasOneRow(CdcGenerations):
+    """The table for CDC clients had the generation that was described last, and no other one."""
+
+    @action(fair=WEAK)
+    def describe(self, n: Term[Node], g: Term[Generation]) -> None:
+        """A node puts a generation in the place of the one before it."""
+        require(self.known[n][g] == Known.usable, "it has learned of the generation")
+        require(self.introduced.has(g) & ~self.described.has(g), "not there yet")
+        for h in Generation:
+            self.described.put(h, g == h)
+
+
+@known_bug(
+    "003-106",
+    "design document 003, TODO: expired generations: it is yet to be implemented",
+    breaks=CdcGenerations.descriptions_are_kept,
+    profile="seed",
+    budgets=CALM,
+)
+class DescriptionsGoWithTheSwitch(CdcGenerations):
+    """A generation's row was removed when the next one operated: who had not read all its changes by then lost them."""
+
+    @action(fair=WEAK)
+    def expire(self, n: Term[Node], g: Term[Generation], kept: Term[Generation]) -> None:
+        """A node removes the row of a generation when another one operates."""
+        require(self.described.has(g) & self.described.has(kept), "both are described")
+        require(self.follows(kept, g), "the other one is later")
+        require(self.start[kept] <= self.clock(n), "it operates")
+        self.described.discard(g)
+
+
 BUGS = known_bugs_in(globals())
