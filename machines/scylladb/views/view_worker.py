@@ -416,8 +416,8 @@ class ViewWorker(Machine):
 
     @accepts(finish_batch)
     def batches_are_finished_whatever_is_flushed(self) -> Bool:
-        """000: "Unless the task was aborted, the worker will eventually reply", and not when a flush for another view is
-        over.
+        """000: "Unless the task was aborted, the worker will eventually reply", and not when a flush for another view
+        is over.
         """
         return ~self.batch.is_empty()
 
