@@ -188,6 +188,7 @@ TOPOLOGY = Document(
                 CdcPublication.topology_changes_do_not_wait_for_clients,
                 CdcPublication.clients_see_committed_generations_only,
                 CdcPublication.generations_are_described,
+                CdcPublication.generations_are_committed_whatever_clients_can_see,
                 ClusterViews.nodes_that_left_keep_nothing,
                 TopologyChange.acknowledged_rows_are_read,
                 TopologyChange.changes_are_in_the_generation_that_operates,

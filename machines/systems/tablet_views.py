@@ -551,6 +551,14 @@ class TabletViews(Machine):
         built = self.status == ViewStatus.success
         return built.implies(after.status == ViewStatus.success)
 
+    @invariant
+    def built_views_have_no_task(self, t: Term[Tablet]) -> Bool:
+        """000, the same: it is built when its tasks are removed, "permanently marking them as finished", and not when a
+        worker has answered.
+        """
+        kept = some(self.tasks[t][k] != Life.absent for k in Type)
+        return (self.status == ViewStatus.success).implies(~kept)
+
     @step_property
     def one_batch_on_a_shard(self, after: Self, n: Term[Node]) -> Bool:
         """000: the worker "can execute only one batch per shard"."""

@@ -210,6 +210,7 @@ class TopologyChange(Machine):
                 because="the only change is the newcomer's join, which begins once it has asked to join and is in group0",
             ),
             restricted(
+                CdcPublication.generations_are_committed_whatever_clients_can_see,
                 CdcPublication.joins_are_committed_whatever_is_published,
                 CdcPublication.joins_end_whatever_is_published,
                 because="a state of the join ends after its barrier, and once streaming has finished",

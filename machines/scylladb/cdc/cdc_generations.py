@@ -697,6 +697,53 @@ class CdcGenerations(Machine):
         later = every(self.start[h] < self.clock(n) + DELAY for h in self.introduced)
         return ~self.introduced.has(g) & self.on_its_way.is_none() & later
 
+    @accepts(gossip_generation)
+    def nodes_gossip_whatever_is_published(self, n: Term[Node], g: Term[Generation]) -> Bool:
+        """003, the same: "Next, the node starts gossiping the timestamp of the new generation together with its set of
+        chosen tokens".
+        """
+        only_when(not self.release.group0)
+        later = every(self.start[h] < self.clock(n) + DELAY for h in self.introduced)
+        return ~self.introduced.has(g) & later
+
+    @accepts(write_data)
+    def data_is_written_whatever_is_published(self, g: Term[Generation]) -> Bool:
+        """The same where the data goes to group0."""
+        only_when(self.release.group0 and not self.release.prepares)
+        return ~self.introduced.has(g) & self.on_its_way.is_none()
+
+    @accepts(commit_generation)
+    def generations_are_committed_whatever_is_published(
+        self, n: Term[Node], g: Term[Generation]
+    ) -> Bool:
+        """The same where every node has it: 003 has the timestamp chosen "by taking the node's local time"."""
+        only_when(self.release.group0 and not self.release.prepares)
+        later = every(self.start[h] < self.clock(n) + DELAY for h in self.introduced)
+        return (self.on_its_way == g) & every(~self.lacks[m].has(g) for m in Node) & later
+
+    @accepts(read_data)
+    def data_is_read_whoever_is_cut_off(self, n: Term[Node], g: Term[Generation]) -> Bool:
+        """003: "The node will keep trying to read the generation's data in background until it succeeds": as soon as it
+        can be read there, which no other node keeps it from.
+        """
+        only_when(not self.release.group0 or self.release.prepares)
+        there = self.introduced.has(g) & self.stored.has(g)
+        return (self.known[n][g] == Known.prepared) & there & ~self.unreachable.has(n)
+
+    @accepts(restart)
+    def nodes_start_without_the_data(self, n: Term[Node]) -> Bool:
+        """003, the same: "in background": a node starts, and rejects the writes that need what it has not read yet."""
+        return ~self.unreachable.has(n)
+
+    @accepts(describe)
+    def whoever_has_learned_describes(self, n: Term[Node], g: Term[Generation]) -> Bool:
+        """003: "When nodes learn about a CDC generation through gossip, they race to update the description table":
+        none waits for another.
+        """
+        only_when(not self.release.group0)
+        learned = self.introduced.has(g) & (self.known[n][g] == Known.usable)
+        return learned & ~self.described.has(g)
+
     @accepts(store_data)
     def nodes_are_prepared_when_they_are_reached(self, n: Term[Node], g: Term[Generation]) -> Bool:
         """003: the node is to "keep trying to read the generation's data in background until it succeeds": however often it was
@@ -805,6 +852,22 @@ class CdcGenerations(Machine):
     def clients_see_introduced_generations_only(self, g: Term[Generation]) -> Bool:
         """003: nodes describe a generation "when nodes learn about a CDC generation"."""
         return self.described.has(g).implies(self.introduced.has(g))
+
+    @step_property
+    def descriptions_are_kept(self, after: Self) -> Bool:
+        """003, "TODO: expired generations": that a description goes "is yet to be implemented", so clients who come
+        later find every generation there was.
+        """
+        return self.described <= after.described
+
+    @step_property
+    def descriptions_have_streams(self, after: Self, g: Term[Generation]) -> Bool:
+        """003: the table "simply contains each generation's timestamp (as partition key) and the set of stream IDs": a
+        node that knows "just the timestamp" cannot describe it.
+        """
+        only_when(not self.release.group0)
+        new = ~self.described.has(g) & after.described.has(g)
+        return new.implies(some(self.known[n][g] != Known.prepared for n in Node))
 
     @invariant
     def generations_are_described_in_their_order(self) -> Bool:

@@ -402,6 +402,17 @@ class CdcLog(Machine):
         )
         return self._has_replicas() & recent & started
 
+    @accepts(write_to_both)
+    def new_nodes_are_written_to_at_once(self, g: Term[Generation]) -> Bool:
+        """003: "they'll immediately start sending writes to the new node", when its generation operates: those that are
+        under way are waited for by whoever streams.
+        """
+        only_when(self.release.ring_waits)
+        tokens = count(self.mapping.ring[t].is_some() for t in Token)
+        number = g.number_column(lambda generation: generation.number)
+        operates = self.committed.has(g) & (self.start[g] <= self.now)
+        return self.mapping.joining.is_some() & ~self.pending & (number == tokens) & operates
+
     @accepts(commit_generation)
     def generations_get_their_timestamp_at_once(self, g: Term[Generation]) -> Bool:
         """003: the timestamp is chosen "by taking the node's local time and adding a minute or two": no write that is under

@@ -328,6 +328,18 @@ class CdcPublication(Machine):
         changed = self.tokens.has(g) != after.tokens.has(g)
         return changed.implies(self.joins & (self.new_generation == g))
 
+    @step_property
+    def tokens_come_with_a_join_and_go_with_its_failure(
+        self, after: Self, g: Term[Generation]
+    ) -> Bool:
+        """003: "When a new node joins the cluster it modifies the token ring", for good when it has joined, and not
+        once it was given up.
+        """
+        comes = ~self.tokens.has(g) & after.tokens.has(g)
+        goes = self.tokens.has(g) & ~after.tokens.has(g)
+        joins, fails = after.transition == WRITE_BOTH, after.transition == ROLLED_BACK
+        return comes.implies(joins) & goes.implies(fails)
+
     @invariant
     def a_transition_has_a_generation(self) -> Bool:
         """001, commit_cdc_generation: "a new CDC generation data was written to internal tables earlier"."""
@@ -431,6 +443,19 @@ class CdcPublication(Machine):
         """The same where its join was rolled back."""
         only_when(self.release.rollback)
         return self.transition == ROLLED_BACK
+
+    @accepts(commit_before_publishing)
+    def generations_are_committed_whatever_clients_can_see(self, g: Term[Generation]) -> Bool:
+        """001: "we need to commit the generation - create a timestamp for it and tell every node": a step ahead of the
+        one for which the tables of clients are needed.
+        """
+        only_when(not self.release.publisher)
+        return (self.transition == COMMIT) & (self.new_generation == g)
+
+    @accepts(replace_replica)
+    def dead_replicas_are_replaced_whatever_is_published(self) -> Bool:
+        """The same of the topology change without which nothing more is published (scylladb #15194)."""
+        return ~self.writable & (self.transition == NONE)
 
     @accepts(upgrade)
     def clusters_are_upgraded_at_any_time(self) -> Bool:

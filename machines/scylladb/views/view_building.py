@@ -690,6 +690,13 @@ class ViewBuilding(Machine):
         return (self.status == ViewStatus.success).implies(ends)
 
     @invariant
+    def built_views_have_no_task(self, t: Term[Task]) -> Bool:
+        """000, the same: the view is built when its tasks are removed, "permanently marking them as finished": an
+        answer may be lost, and then the coordinator "will have to redo the work".
+        """
+        return (self.status == ViewStatus.success).implies(~self.is_stored(t))
+
+    @invariant
     def one_task_for_a_replica(self, n: Term[Node]) -> Bool:
         """000, "Tablet operations": the old task is aborted, and there is one new one."""
         return count(self.is_stored(t) & (self.replica[t] == n) for t in Task) <= 1

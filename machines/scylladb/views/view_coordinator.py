@@ -500,13 +500,15 @@ class ViewCoordinator(Machine):
 
     @step_property
     def batches_are_of_one_type(self, after: Self, b: Term[Base], t: Term[Tablet]) -> Bool:
-        """000: tasks of one batch have the same type: what is staged is left to process_staging tasks."""
+        """000: tasks of one batch have the same type: what is staged is left to process_staging tasks, or goes to the
+        base directory with the last view, when they are "no longer needed".
+        """
         processed = self.staged[b].has(t) & ~after.staged[b].has(t)
         by_its_task = some(
             (self.batch[s].tablet == t) & (self.batch[s].base == b) & self.batch[s].views.is_empty()
             for s in Shard
         )
-        return processed.implies(by_its_task | after.dropped_tables.has(b))
+        return processed.implies(by_its_task | ~after._is_built_for(b))
 
     @invariant
     def idle_shards_hold_nothing(self, s: Term[Shard]) -> Bool:

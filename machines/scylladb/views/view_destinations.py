@@ -350,14 +350,15 @@ class ViewDestinations(Machine):
     ) -> Bool:
         """000, process_staging: "generate view updates and move to base directory": a task leaves neither to the generator.
 
-        A view that is not started has not read the base directory yet: it finds the rows there.
+        A view that is not started has not read the base directory yet: it finds the rows there. One that is dropped
+        needs none.
         """
         processed = some(self._waits(r, s) & (after.place[r][s] == Place.base) for r in Replica)
         handed_on = some(
             (self.place[r][s] == Place.with_task) & (after.place[r][s] == Place.with_generator)
             for r in Replica
         )
-        begun = self.status[v].any_of(ViewStatus.started, ViewStatus.success)
+        begun = after.status[v].any_of(ViewStatus.started, ViewStatus.success)
         updated = (processed & begun).implies(after.view[v].has(s))
         return updated & ~handed_on
 
@@ -365,13 +366,15 @@ class ViewDestinations(Machine):
     def tasks_wait_for_the_migration(self, after: Self, s: Term[Sstable]) -> Bool:
         """000: no view updates "prematurely, before the writes are directed to the new replica" (#19149).
 
-        Rows need that of the pending replica only; what the leaving one does meanwhile does no harm.
+        Rows need that of the pending replica only; what the leaving one does meanwhile does no harm. With the last
+        view, what is staged may go to the base directory at once: there is nothing to update.
         """
         task = some(
             (self.place[r][s] == Place.with_task) & (after.place[r][s] == Place.base)
             for r in Replica
         )
-        return task.implies(self.migration != Migration.under_way)
+        updated = some(after.status[v].any_of(ViewStatus.started, ViewStatus.success) for v in View)
+        return (task & updated).implies(self.migration != Migration.under_way)
 
     @step_property
     def sstables_without_need_are_not_staged(self, after: Self, s: Term[Sstable]) -> Bool:
@@ -403,6 +406,36 @@ class ViewDestinations(Machine):
     def tablets_move_at_any_time(self) -> Bool:
         """000, "Tablet operations": tasks are aborted when a tablet moves, which does not wait for them."""
         return self.migration == Migration.ahead
+
+    @accepts(stream)
+    def sstables_are_streamed_whatever_waits_for_them(self, s: Term[Sstable]) -> Bool:
+        """000, the same: a replica gets its sstables, staged or not, whatever is built of them."""
+        there = self.place[Replica.leaving][s] != Place.nowhere
+        new = self.place[Replica.pending][s] == Place.nowhere
+        return (self.migration == Migration.under_way) & there & new
+
+    @accepts(end_migration)
+    def migrations_end_whatever_waits_for_them(self) -> Bool:
+        """000, the same: "new tasks are created at the end" of it, which waits for rows, and for no view."""
+        streamed = every(
+            (self.place[Replica.leaving][s] != Place.nowhere).implies(
+                self.place[Replica.pending][s] != Place.nowhere
+            )
+            for s in Sstable
+        )
+        return (self.migration == Migration.under_way) & streamed
+
+    @accepts(process_staging)
+    def sstables_are_processed_when_their_ranges_are_built(
+        self, r: Term[Replica], s: Term[Sstable]
+    ) -> Bool:
+        """000: "at some point" the coordinator "will decide to process it": after the tablet's ranges at most, and not
+        when another view is started.
+        """
+        ranges = every(
+            (self.status[v] == ViewStatus.started).implies(self.scanned.has(v)) for v in View
+        )
+        return self._serves(r) & (self.place[r][s] == Place.with_task) & ranges
 
     @accepts(start_view)
     def views_are_started_at_any_time(self, v: Term[View]) -> Bool:

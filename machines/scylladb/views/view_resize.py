@@ -432,6 +432,13 @@ class ViewResize(Machine):
         return self.built.implies(after.built)
 
     @invariant
+    def built_views_have_no_ranges_to_build(self) -> Bool:
+        """000: group0 stores "only tasks that haven't been completed yet", and a view is built when none of them is its
+        own: a range that would be built again after a restart is not.
+        """
+        return self.built.implies(~some(self.building[t] for t in numbers(0, LAST)))
+
+    @invariant
     def tasks_are_of_tablets(self) -> Bool:
         """000: each task is associated with a tablet id: there is such a tablet."""
         return every(
@@ -461,6 +468,21 @@ class ViewResize(Machine):
         later = every((u > token).implies(~self.reads.has(u)) for u in Slot)
         return self.reads.has(token) & later
 
+    @step_property
+    def staging_tasks_are_created_for_something(self, after: Self) -> Bool:
+        """000: a process_staging task is created when "a staging sstable was registered"; in a resize for each that was
+        aborted, and for no other tablet.
+        """
+
+        def has_one(s: Term[Slot]) -> Bool:
+            old = self.id[s]
+            return self.staging[old] | self._started(old) | after._is_held(s)
+
+        return every(
+            after.staging[t].implies(some((after.id[s] == t) & has_one(s) for s in Slot))
+            for t in numbers(0, LAST)
+        )
+
     @accepts(split)
     def splits_do_not_wait_for_views(self, s: Term[Slot]) -> Bool:
         """000, tablet resize: "abort the task and create new tasks", whatever the worker is doing with it."""
@@ -474,6 +496,19 @@ class ViewResize(Machine):
         return some(u > s for u in Slot) & every(
             (u > s).implies(self.id[u] != self.id[s]) for u in Slot
         )
+
+    @accepts(split_all)
+    def all_tablets_split_whatever_is_executed(self) -> Bool:
+        """The same of all tablets at once."""
+        only_when(not self.release.arbitrary)
+        whole = every((u == s) | (self.id[u] != self.id[s]) for s in Slot for u in Slot)
+        return ~whole
+
+    @accepts(merge_all)
+    def all_tablets_merge_whatever_is_executed(self) -> Bool:
+        """000, the same of a merge: "abort the task and create new task"."""
+        only_when(not self.release.arbitrary)
+        return some(self.id[s] != self.id[u] for s in Slot for u in Slot)
 
     @step_property
     def tasks_are_finished_by_answers(self, after: Self) -> Bool:
@@ -516,9 +551,11 @@ class ViewResize(Machine):
 
     @step_property
     def one_batch_on_the_shard(self, after: Self) -> Bool:
-        """000: the worker "can execute only one batch per shard"."""
+        """000: the worker "can execute only one batch per shard": of one tablet, whose id may change as others split
+        or merge.
+        """
         starts = after.batch == Work.executing
-        goes_on = (self.tablet == after.tablet) & (self.type == after.type)
+        goes_on = (self.reads == after.reads) & (self.type == after.type)
         return (starts & (self.batch != Work.none)).implies(
             (self.batch == Work.executing) & goes_on
         )
@@ -610,11 +647,6 @@ class ViewResize(Machine):
         equivalent_drop(
             register_staging,
             "a view is being built",
-            because="a repair brings some later too; there may as well be none",
-        ),
-        equivalent_loss(
-            register_staging,
-            held,
             because="a repair brings some later too; there may as well be none",
         ),
         equivalent_loss(

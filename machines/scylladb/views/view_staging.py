@@ -351,6 +351,16 @@ class ViewStaging(Machine):
         """000: tasks are stored "to be processed in the future", which does not wait until none is stored any more."""
         return (self.standing == Standing.replica) & (self.waiting > 0) & (self.batch == Work.none)
 
+    @accepts(finish_batch)
+    def batches_are_finished_whatever_is_registered(self) -> Bool:
+        """000: "Eventually" the worker answers that a task was finished: with no look at what is to come after it."""
+        return (self.batch == Work.executing) & self.started
+
+    @accepts(remove_finished)
+    def finished_tasks_are_removed_at_any_time(self) -> Bool:
+        """000: finished tasks are removed "in 200ms intervals", whether the tablet moves or more is registered."""
+        return self.batch == Work.done
+
     @accepts(give_up_leaving)
     def operations_are_rolled_back_at_any_time(self) -> Bool:
         """000: "In case of failure, new copies of aborted tasks are created during rollback", whatever the worker does."""

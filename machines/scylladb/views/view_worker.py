@@ -322,6 +322,13 @@ class ViewWorker(Machine):
         return (self._exists(v) & ~self.worked.has(v)).implies(self.tasks.has(v))
 
     @invariant
+    def built_views_have_no_task(self) -> Bool:
+        """000: a view is built when its tasks are removed, "permanently marking them as finished": one that was only
+        answered is executed again if "both the coordinator and worker nodes are restarted".
+        """
+        return (self.built & self.tasks).is_empty()
+
+    @invariant
     def tasks_are_of_views(self) -> Bool:
         """000: a task is created with its view, and a dropped view's tasks are deleted."""
         return (self.tasks <= (self.created - self.dropped)) & (self.dropped <= self.created)
@@ -399,6 +406,20 @@ class ViewWorker(Machine):
         whatever the worker does for them.
         """
         return some(self.asked.has(v) & self.completed.has(v) for v in View)
+
+    @accepts(start_batch)
+    def batches_start_whatever_is_to_be_removed(self) -> Bool:
+        """000, the same: the worker executes what it is called for, whatever becomes of what it has answered."""
+        called = ~self.asked.is_empty() & (self.asked <= (self.tasks & self.flushed_views))
+        new = (self.asked & self.completed).is_empty()
+        return called & new & self.batch.is_empty()
+
+    @accepts(finish_batch)
+    def batches_are_finished_whatever_is_flushed(self) -> Bool:
+        """000: "Unless the task was aborted, the worker will eventually reply", and not when a flush for another view
+        is over.
+        """
+        return ~self.batch.is_empty()
 
     @accepts(mark_view_built)
     def views_are_built_whatever_the_worker_does(self, v: Term[View]) -> Bool:

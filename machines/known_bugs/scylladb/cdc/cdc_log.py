@@ -279,4 +279,19 @@ class CommitsWaitForWrites(CdcLog):
         super().commit_generation(g)
 
 
+@known_bug(
+    "003-103",
+    "design document 003: they'll immediately start sending writes to the new node",
+    breaks=CdcLog.new_nodes_are_written_to_at_once,
+)
+class NewNodesWaitForWrites(CdcLog):
+    """Writes went to a joining node when those that had been sent to the old replicas alone had ended."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def write_to_both(self, g: Term[Generation]) -> None:
+        """Writes go to the joining node, too, when none is under way."""
+        super().write_to_both(g)
+        require(self._nothing_is_under_way(), "nothing is under way")
+
+
 BUGS = known_bugs_in(globals())

@@ -12,6 +12,7 @@ from stagewright.machines.scylladb.cdc.cdc_publication import (
     WRITE_BOTH,
     CdcPublication,
     Generation,
+    Transition,
 )
 from stagewright.spec import Bool, Fairness, Term, action, choose, only_when, require
 from stagewright.spec.known_bugs import known_bug, known_bugs_in, released_bug
@@ -181,6 +182,44 @@ class FailoversTakeJoinsForRequests(CdcPublication):
         """The new coordinator does not know that a node joins."""
         super().fail_over()
         self.joins = self.joins & (self.transition != COMMIT)
+
+
+@known_bug(
+    "003-93",
+    "design document 003: when a new node joins the cluster it modifies the token ring",
+    breaks=CdcPublication.tokens_come_with_a_join_and_go_with_its_failure,
+)
+class JoinedNodesLoseTheirTokens(CdcPublication):
+    """With the request of a join its tokens were removed, as when it had failed: the node was a normal one, and owned
+    nothing.
+    """
+
+    @CdcPublication.transition.step(WRITE_BOTH, NONE, by=COORDINATOR, fair=Fairness.WEAK)
+    def finish_join(self) -> None:
+        """The node is a normal one; what was noted for its request is removed."""
+        for g in Generation:
+            self.tokens.put(g, self.tokens.has(g) & (self.new_generation != g))
+        self._end()
+
+
+@known_bug(
+    "003-94",
+    "design document 003: when a new node joins the cluster it modifies the token ring",
+    breaks=CdcPublication.tokens_come_with_a_join_and_go_with_its_failure,
+)
+class RollbacksEndAsJoins(CdcPublication):
+    """The end of every request was one: where the generation was committed, the node of a join that was rolled back got
+    its tokens again.
+    """
+
+    @CdcPublication.transition.step(ROLLED_BACK, NONE, by=COORDINATOR, fair=Fairness.WEAK)
+    def finish_rollback(self) -> None:
+        """The request is over."""
+        only_when(self.release.rollback)
+        for g in Generation:
+            joined = (self.new_generation == g) & self.committed.has(g)
+            self.tokens.put(g, self.tokens.has(g) | joined)
+        self._end()
 
 
 # -- what is never done ----------------------------------------------------------------------------
@@ -389,6 +428,41 @@ class TheQueueIsClearedAtRest(CdcPublication):
         """What was written leaves the queue at rest."""
         super().take_from_queue(g)
         require(self.transition == NONE, "no topology change goes on")
+
+
+@known_bug(
+    "003-95",
+    "design document 003, Streams description table; scylladb #15194",
+    breaks=CdcPublication.dead_replicas_are_replaced_whatever_is_published,
+    budgets={CdcPublication.failures: 2},
+)
+class ReplacementsWaitForTheQueue(CdcPublication):
+    """A dead node was replaced when what its coordinator had described last had left the queue."""
+
+    @action(by=OPERATOR, fair=Fairness.WEAK)
+    def replace_replica(self) -> None:
+        """The operator has a dead node replaced, while nothing is published."""
+        super().replace_replica()
+        require(self.publishing.is_none(), "nothing is published")
+
+
+@known_bug(
+    "003-96",
+    "design document 001: we need to commit the generation",
+    breaks=CdcPublication.generations_are_committed_whatever_clients_can_see,
+    profile="seed",
+)
+class CommitsWaitForTheTables(CdcPublication):
+    """A generation was not committed while the tables for CDC clients could not be written."""
+
+    @CdcPublication.transition.step(
+        COMMIT, Transition.publish_cdc_generation, by=COORDINATOR, fair=Fairness.WEAK
+    )
+    def commit_before_publishing(self, g: Term[Generation]) -> None:
+        """Every node has the data, and the tables can be written."""
+        only_when(not self.release.publisher)
+        require(self.writable, "the tables can be written")
+        self._commit(g)
 
 
 BUGS = known_bugs_in(globals())

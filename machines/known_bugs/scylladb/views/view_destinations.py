@@ -336,4 +336,57 @@ class DropsWaitForStagedRows(ViewDestinations):
         require(every(~self._waits_anywhere(s) for s in Sstable), "no sstable is staged")
 
 
+@known_bug(
+    "000-277",
+    "design document 000, Tablet operations: new tasks are created at the end",
+    breaks=ViewDestinations.migrations_end_whatever_waits_for_them,
+)
+class MigrationsWaitForNewViews(ViewDestinations):
+    """A migration did not end while a view of the table was created, but not started yet."""
+
+    @ViewDestinations.migration.step(Migration.under_way, Migration.over, by=TOPOLOGY, fair=WEAK)
+    def end_migration(self) -> None:
+        """Everything is streamed, and every view is started."""
+        require(every(self._is_streamed(s) for s in Sstable), "everything is streamed")
+        new = some(self.status[v] == ViewStatus.created for v in View)
+        require(~new, "every view is started")
+        for s in Sstable:
+            self.place[Replica.leaving][s] = Place.nowhere
+
+
+@known_bug(
+    "000-278",
+    "design document 000: at some point, the coordinator will decide to process it",
+    breaks=ViewDestinations.sstables_are_processed_when_their_ranges_are_built,
+)
+class StagingWaitsForNewViews(ViewDestinations):
+    """A coordinator had staging sstables processed for all views at once, when all of them were started."""
+
+    @action(by=WORKER, fair=WEAK)
+    def process_staging(self, r: Term[Replica], s: Term[Sstable]) -> None:
+        """The sstable's task is executed for views that are all started."""
+        new = some(self.status[v] == ViewStatus.created for v in View)
+        require(~new, "every view is started")
+        super().process_staging(r, s)
+
+
+@known_bug(
+    "000-279",
+    "design document 000, Tablet operations: the coordinator needs to react to a migration",
+    breaks=ViewDestinations.sstables_are_streamed_whatever_waits_for_them,
+)
+class SstablesAreStreamedWhenTheirViewsAreMarked(ViewDestinations):
+    """Streaming waited until a view whose rows were all there was marked as built, so as to stage nothing for it."""
+
+    @action(by=TOPOLOGY, fair=WEAK)
+    def stream(self, s: Term[Sstable]) -> None:
+        """The pending replica gets a copy of an sstable that no view is about to have been built from."""
+        waits = some(self._waits_anywhere(u) for u in Sstable)
+        about = some(
+            (self.status[v] == ViewStatus.started) & self.scanned.has(v) & ~waits for v in View
+        )
+        require(~about, "no view is about to be built")
+        super().stream(s)
+
+
 BUGS = known_bugs_in(globals())

@@ -307,6 +307,64 @@ class MergedTaskByHalving(ViewResize):
         return self._halves(s, new)
 
 
+@known_bug(
+    "000-272",
+    "design document 000: group0 stores only tasks that have not been completed yet",
+    breaks=ViewResize.built_views_have_no_ranges_to_build,
+)
+class ViewsAreBuiltByTheLastAnswer(ViewResize):
+    """A coordinator marked a view built when it had the answer for its last task, which it removed later: the next one
+    found a task of a view that was built.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def mark_view_built(self) -> None:
+        """No task is left but the one that is known to be finished."""
+        answered = (self.batch == Work.done) & self.called & ~self.stale
+        last = answered & (self.type == Type.build_range)
+        left = some(
+            (self.building[t] & ~(last & (self.tablet == t))) | self.staging[t]
+            for t in numbers(0, LAST)
+        )
+        require(~left, "no other task is left")
+        require((self.batch == Work.none) | answered, "none is executed")
+        require(~self.built, "not built yet")
+        self.built = True
+
+
+@known_bug(
+    "000-283",
+    EACH_TASK,
+    breaks=ViewResize.staging_tasks_are_created_for_something,
+    budgets={ViewResize.resizes: 1},
+)
+class EveryNewTabletIsProcessed(ViewResize):
+    """A resize stored a process_staging task for each new tablet of a table that had one: most of them found none."""
+
+    def _is_to_process(self, new: Number, becomes: Becomes) -> Bool:
+        of_the_table = some(self.staging[t] | self._started(t) for t in numbers(0, LAST))
+        return of_the_table & some(becomes(s, new) for s in Slot)
+
+
+@known_bug(
+    "000-284",
+    "design document 000: process_staging tasks are created when a staging sstable was registered",
+    breaks=ViewResize.staging_tasks_are_created_for_something,
+    budgets=RESTART,
+)
+class RestartedNodesProcessAllTablets(ViewResize):
+    """A worker that started again stored a process_staging task for every tablet of the node, needed or not."""
+
+    @action(by=WORKER, spends=ViewResize.restarts)
+    def restart(self) -> None:
+        """The worker's node restarts: all its tablets are to be processed."""
+        require(self.batch != Work.none, "the worker has a batch")
+        for t in numbers(0, LAST):
+            self.staging[t] = self._is_tablet(t) & ~self.built
+        self._end_batch()
+        self.restarted = True
+
+
 # -- who is refused, or waits ----------------------------------------------------------------------
 
 
@@ -397,6 +455,40 @@ class TwoRestartsAreEnough(ViewResize):
         """The worker's node restarts."""
         super().restart()
         self.lost = self.lost + 1
+
+
+@known_bug(
+    "000-273",
+    "design document 000, tablet resize: abort the task and create new task with new tablet id",
+    breaks=ViewResize.all_tablets_merge_whatever_is_executed,
+    profile="seed",
+    budgets={ViewResize.resizes: 1, ViewResize.staging_sstables: 0},
+)
+class MergesWaitForTheBatch(ViewResize):
+    """A merge was finalized when no worker executed a task of the table any more."""
+
+    @action(by=TOPOLOGY, spends=ViewResize.resizes)
+    def merge_all(self) -> None:
+        """All tablets merge, two and two, of a table that no worker is busy with."""
+        require(self.batch == Work.none, "the worker has no batch")
+        super().merge_all()
+
+
+@known_bug(
+    "000-274",
+    "design document 000, tablet resize: abort the task and create new tasks",
+    breaks=ViewResize.all_tablets_split_whatever_is_executed,
+    profile="seed",
+    budgets={ViewResize.resizes: 1},
+)
+class SplitsWaitForStagingSstables(ViewResize):
+    """A split was finalized when the table had no sstable in a staging directory."""
+
+    @action(by=TOPOLOGY, spends=ViewResize.resizes)
+    def split_all(self) -> None:
+        """All tablets split, of which none has a staging sstable."""
+        require(~some(self._is_held(s) for s in Slot), "none is staged")
+        super().split_all()
 
 
 BUGS = known_bugs_in(globals())

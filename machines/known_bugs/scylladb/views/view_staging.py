@@ -428,4 +428,34 @@ class SstablesAreFoundAtRest(ViewStaging):
         self._is_at_rest()
 
 
+@known_bug(
+    "000-275",
+    "design document 000: those tasks are removed from group0 state in 200ms intervals",
+    breaks=ViewStaging.finished_tasks_are_removed_at_any_time,
+)
+class FinishedTasksStayWhileTheTabletMoves(ViewStaging):
+    """A coordinator removed nothing of a tablet in transition, and had its worker wait until the operation was over."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def remove_finished(self) -> None:
+        """The coordinator removes the finished tasks of a tablet at rest."""
+        self._is_at_rest()
+        super().remove_finished()
+
+
+@known_bug(
+    "000-276",
+    "design document 000: the worker will eventually reply that the task was finished",
+    breaks=ViewStaging.batches_are_finished_whatever_is_registered,
+)
+class BatchesWaitForTheRegistrator(ViewStaging):
+    """A batch took the mutex that the registrator held until its command was applied, to move its sstables."""
+
+    @action(by=WORKER, fair=WEAK)
+    def finish_batch(self) -> None:
+        """View updates are generated while nothing is registered."""
+        require(self.registering.is_empty(), "no command is under way")
+        super().finish_batch()
+
+
 BUGS = known_bugs_in(globals())

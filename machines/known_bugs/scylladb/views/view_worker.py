@@ -399,6 +399,22 @@ class ViewsAreReadAfterTheFlush(ViewWorker):
         self.flushed_views = self.flushed_views | self.created
 
 
+@known_bug("000-280", REMOVED, breaks=ViewWorker.built_views_have_no_task)
+class AnsweredViewsAreBuilt(ViewWorker):
+    """A coordinator marked a view built when the worker had answered, and removed its task with the next interval: when
+    both restarted in between, a view was built whose task was executed.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def mark_view_built(self, v: Term[View]) -> None:
+        """The view has no task any more, or its task is known to be finished."""
+        left = self.tasks - self.finished
+        require(self.created.has(v) & ~left.has(v), "the view has no other task")
+        require(~self.dropped.has(v), "it is not dropped")
+        require(~self.built.has(v), "not built yet")
+        self.built.add(v)
+
+
 # -- what is never done ----------------------------------------------------------------------------
 
 
@@ -528,6 +544,28 @@ class CallsWaitForTheRemoval(ViewWorker):
         """The coordinator, which has nothing to remove, calls the worker."""
         super().ask()
         require(self.finished.is_empty(), "there is nothing to remove")
+
+
+@known_bug("000-285", REMOVED, breaks=ViewWorker.batches_start_whatever_is_to_be_removed)
+class BatchesWaitForTheRemoval(ViewWorker):
+    """A worker started no batch of a tablet replica until group0 had no finished task of it any more."""
+
+    @action(by=WORKER, fair=WEAK)
+    def start_batch(self) -> None:
+        """The tasks are the batch, when all that were finished are removed."""
+        require(self.finished.is_empty(), "none is to be removed")
+        super().start_batch()
+
+
+@known_bug("000-286", EVENTUALLY, breaks=ViewWorker.batches_are_finished_whatever_is_flushed)
+class BatchesWaitForTheFlush(ViewWorker):
+    """A batch was not through while the table was flushed for a view that was created later."""
+
+    @action(by=WORKER, fair=WEAK)
+    def finish_batch(self) -> None:
+        """The batch has read the tablet, and no flush goes on."""
+        require(self.flush == Flush.none, "no flush goes on")
+        super().finish_batch()
 
 
 BUGS = known_bugs_in(globals())

@@ -19,6 +19,7 @@ from stagewright.spec import (
     every,
     require,
     set_of,
+    some,
 )
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
@@ -437,6 +438,31 @@ class RestartedNodesAreInterrupted(TabletViews):
                 batch.rows.put(r, batch.rows.has(r) & ~lost)
             batch.done = batch.done & ~lost
             batch.stale = batch.stale & ~lost
+
+
+@known_bug("000-282", STORED, breaks=TabletViews.built_views_have_no_task, budgets=ONE_MOVE)
+class AnsweredViewsAreBuilt(TabletViews):
+    """A coordinator marked a view built when a worker had answered for its last task: a tablet that moved before the
+    task was removed had it aborted, and created anew.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def mark_view_built(self) -> None:
+        """No task is left but those that are known to be finished."""
+        require(self.status == ViewStatus.started, "the view is being built")
+
+        def is_finished(t: Tablet, k: Type) -> Bool:
+            answered = some(
+                self._is_batch(n, Term.of(t), Term.of(k)) & self.batch[n].done & self.called.has(n)
+                for n in Node
+            )
+            return answered & (self.tasks[t][k] == Life.normal)
+
+        left = some(
+            (self.tasks[t][k] != Life.absent) & ~is_finished(t, k) for t in Tablet for k in Type
+        )
+        require(~left, "no other task is left")
+        self.status = ViewStatus.success
 
 
 BUGS = known_bugs_in(globals())

@@ -368,4 +368,63 @@ class OnlyTheLastGenerationIsLoaded(CdcGenerations):
         return super()._loads(n, g) & last
 
 
+@known_bug(
+    "003-104",
+    "design document 003: the table contains each generation's timestamp and the set of stream IDs",
+    breaks=CdcGenerations.descriptions_have_streams,
+    profile="seed",
+    budgets=CALM,
+)
+class TimestampsAreDescribed(CdcGenerations):
+    """A node described a generation when it had heard its timestamp, with the streams that it had read: none yet. The
+    row was there, and nobody wrote it again.
+    """
+
+    @action(fair=WEAK)
+    def describe(self, n: Term[Node], g: Term[Generation]) -> None:
+        """Whoever has heard of a generation inserts it."""
+        only_when(not self.release.group0)
+        require(self.introduced.has(g) & ~self._is_missing(n, g), "it has heard of the generation")
+        require(~self.described.has(g), "not there yet")
+        self.described.add(g)
+
+
+@known_bug(
+    "003-105",
+    "design document 003: the table contains each generation's timestamp",
+    breaks=CdcGenerations.descriptions_are_kept,
+    profile="seed",
+    budgets=CALM,
+)
+class TheTableHasOneRow(CdcGenerations):
+    """The table for CDC clients had the generation that was described last, and no other one."""
+
+    @action(fair=WEAK)
+    def describe(self, n: Term[Node], g: Term[Generation]) -> None:
+        """A node puts a generation in the place of the one before it."""
+        require(self.known[n][g] == Known.usable, "it has learned of the generation")
+        require(self.introduced.has(g) & ~self.described.has(g), "not there yet")
+        for h in Generation:
+            self.described.put(h, g == h)
+
+
+@known_bug(
+    "003-106",
+    "design document 003, TODO: expired generations: it is yet to be implemented",
+    breaks=CdcGenerations.descriptions_are_kept,
+    profile="seed",
+    budgets=CALM,
+)
+class DescriptionsGoWithTheSwitch(CdcGenerations):
+    """A generation's row was removed when the next one operated: who had not read all its changes by then lost them."""
+
+    @action(fair=WEAK)
+    def expire(self, n: Term[Node], g: Term[Generation], kept: Term[Generation]) -> None:
+        """A node removes the row of a generation when another one operates."""
+        require(self.described.has(g) & self.described.has(kept), "both are described")
+        require(self.follows(kept, g), "the other one is later")
+        require(self.start[kept] <= self.clock(n), "it operates")
+        self.described.discard(g)
+
+
 BUGS = known_bugs_in(globals())

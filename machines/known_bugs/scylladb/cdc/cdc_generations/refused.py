@@ -10,6 +10,7 @@ from stagewright.machines.scylladb.cdc.cdc_generations import (
     DELAY,
     LAST_COMMIT,
     LAST_TIMESTAMP,
+    LEEWAY,
     NETWORK,
     WEAK,
     CdcGenerations,
@@ -37,6 +38,7 @@ from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 CALM: dict[BudgetName, int | None] = {CdcGenerations.writes: 0, CdcGenerations.partitions: 0}
 THREE_JOINS: dict[BudgetName, int | None] = {**CALM, CdcGenerations.joins: 3}
+JOINS = "design document 003: before a node joins it will introduce a new CDC generation"
 REACHED: dict[BudgetName, int | None] = {CdcGenerations.partitions: 0}
 
 
@@ -256,6 +258,114 @@ class NodesAreToldOnce(CdcGenerations):
         super().learn_that_it_is_abandoned(n, g)
         require(~self.told.has(n), "it was not told yet")
         self.told.add(n)
+
+
+@known_bug(
+    "003-97",
+    "design document 003: nodes race to update the description table",
+    breaks=CdcGenerations.whoever_has_learned_describes,
+    profile="seed",
+    budgets={CdcGenerations.writes: 0},
+)
+class DescriptionsWaitForEveryNode(CdcGenerations):
+    """A node wrote to the table for CDC clients at consistency level ALL: while another one was cut off they saw no new
+    generation.
+    """
+
+    @action(fair=WEAK)
+    def describe(self, n: Term[Node], g: Term[Generation]) -> None:
+        """A node describes a generation while all are reached."""
+        super().describe(n, g)
+        require(self.unreachable.is_empty(), "every node is reached")
+
+
+@known_bug(
+    "003-98",
+    "design document 003: keep trying to read the generation's data in background until it succeeds",
+    breaks=CdcGenerations.data_is_read_whoever_is_cut_off,
+    profile="seed",
+    budgets={CdcGenerations.writes: 0, CdcGenerations.partitions: 0},
+)
+class DataIsReadWhenItIsNeeded(CdcGenerations):
+    """A node that could not read a generation's data tried again when that was about to operate, and not before."""
+
+    @action(fair=WEAK)
+    def read_data(self, n: Term[Node], g: Term[Generation]) -> None:
+        """A node reads the data of what is about to operate."""
+        super().read_data(n, g)
+        require(self.start[g] <= self.clock(n) + LEEWAY, "it is about to operate")
+
+
+@known_bug(
+    "003-99",
+    "design document 003: keep trying to read the generation's data in background until it succeeds",
+    breaks=CdcGenerations.nodes_start_without_the_data,
+    profile="seed",
+    budgets={**CALM, CdcGenerations.restarts: 1},
+)
+class NodesStartWithTheData(CdcGenerations):
+    """A node did not start while it knew no more of a generation than its timestamp."""
+
+    @action(spends=CdcGenerations.restarts)
+    def restart(self, n: Term[Node]) -> None:
+        """A node starts that has read what it knows of."""
+        waits = some(self.known[n][g] == Known.prepared for g in Generation)
+        require(~waits, "all is read")
+        super().restart(n)
+
+
+@known_bug(
+    "003-100",
+    JOINS,
+    breaks=CdcGenerations.data_is_written_whatever_is_published,
+    profile="scylla-2026.2",
+    sizes={Generation: 3},
+    budgets={**CALM, CdcGenerations.joins: 2},
+)
+class DataWaitsForThePublisher(CdcGenerations):
+    """No node joined until CDC clients had been told of the generation of the last one."""
+
+    @action(by=COORDINATOR, spends=CdcGenerations.joins)
+    def write_data(self, g: Term[Generation]) -> None:
+        """The data of a generation is written when there is nothing to publish."""
+        super().write_data(g)
+        require(self.unpublished.is_empty(), "there is nothing to publish")
+
+
+@known_bug(
+    "003-101",
+    JOINS,
+    breaks=CdcGenerations.generations_are_committed_whatever_is_published,
+    profile="scylla-2026.2",
+    sizes={Generation: 3},
+    budgets={**CALM, CdcGenerations.joins: 2},
+)
+class CommitsWaitForThePublisher(CdcGenerations):
+    """The topology coordinator published what it had committed before it committed another one."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def commit_generation(self, n: Term[Node], g: Term[Generation]) -> None:
+        """The generation gets a timestamp when there is nothing to publish."""
+        require(self.unpublished.is_empty(), "there is nothing to publish")
+        super().commit_generation(n, g)
+
+
+@known_bug(
+    "003-102",
+    JOINS,
+    breaks=CdcGenerations.nodes_gossip_whatever_is_published,
+    profile="seed",
+    sizes={Generation: 3},
+    budgets={**CALM, CdcGenerations.joins: 2},
+)
+class GossipWaitsForClients(CdcGenerations):
+    """A joining node gossiped its tokens when the generation before its own was described."""
+
+    @action(spends=CdcGenerations.joins)
+    def gossip_generation(self, n: Term[Node], g: Term[Generation]) -> None:
+        """A joining node whose predecessors are described gossips a generation."""
+        require(self.introduced <= self.described, "all others are described")
+        super().gossip_generation(n, g)
 
 
 BUGS = known_bugs_in(globals())

@@ -447,4 +447,24 @@ class RollbackOfThePendingReplica(ViewBuilding):
         return (self.tasks[t].life == Life.aborted) & of_pending
 
 
+@known_bug("000-281", STORED, breaks=ViewBuilding.built_views_have_no_task, budgets=CALM)
+class AnsweredViewsAreBuilt(ViewBuilding):
+    """A coordinator marked a view built when all its tasks were answered, and not when they were removed: a migration
+    that began in between had a task of a built view to move.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def mark_view_built(self) -> None:
+        """The view has no task that is not known to be finished."""
+        require(self.status == ViewStatus.started, "the view is being built")
+
+        def is_finished(t: Term[Task]) -> Bool:
+            task = self.tasks[t]
+            return (task.call == Call.answered) & (task.life == Life.normal)
+
+        left = some(self.is_stored(t) & ~is_finished(t) for t in Task)
+        require(~left, "it has no other task")
+        self.status = ViewStatus.success
+
+
 BUGS = known_bugs_in(globals())
