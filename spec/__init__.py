@@ -18,6 +18,7 @@ from stagewright.spec.declarations.actions import (
     step_property as step_property,
     wording as wording,
 )
+from stagewright.spec.declarations.independence import independent as independent
 from stagewright.spec.declarations.budgets import (
     BudgetName as BudgetName,
     budget as budget,
@@ -229,6 +230,7 @@ __all__ = [
     "flag",
     "greatest",
     "history",
+    "independent",
     "initially",
     "invariant",
     "known_bug",

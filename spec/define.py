@@ -40,6 +40,7 @@ from stagewright.spec.definition import (
     Variable,
 )
 from stagewright.spec.derived.accepting import accepting
+from stagewright.spec.derived.independence import check_independent, independent_of
 from stagewright.spec.derived.marks import refuse_steering
 from stagewright.spec.derived.mentioned import entities_in
 from stagewright.spec.errors import (
@@ -131,6 +132,7 @@ def _trace(machine: type[Machine], profile: str) -> Definition:
     promised = with_restrictions(trace.properties, trace.restricted, trace.machines)
     asked = accepting(promised, trace.actions, actions)
     properties = asked.properties
+    check_independent(properties, actions)
     final = conjunction(trace.finals) if trace.finals else FALSE
     if trace.deadlock_allowed is not None:
         final = TRUE
@@ -359,6 +361,9 @@ class _Trace:
                 raise returned_value(member.name, member.where)
             self._action(member, name, tracing, params, own, type(this))
             return
+        if member.kind is MemberKind.INDEPENDENT:
+            self._independent(member, name, result, type(this), root)
+            return
         tracing.check_closed(_result_node(result), {*params, *own}, member.where)
         self._condition(member, name, result, (*params, *own), own, what)
 
@@ -405,6 +410,16 @@ class _Trace:
             member.where,
             tuple(tracing.joined),
         )
+
+    def _independent(
+        self, member: Member, name: str, result: object, machine: type[Machine], root: Root
+    ) -> None:
+        if root.prefix:
+            self.left_out.append(NotAsked(name, member.kind.words, "it is asked of the part alone"))
+            return
+        if result is not None:
+            raise wrong_result(member.what, result, "leave its body empty", member)
+        self.properties.append(independent_of(member, name, members(machine)))
 
     def _condition(
         self,

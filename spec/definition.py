@@ -211,6 +211,8 @@ class Property:
     role: Role = Role.PROMISE
     citation: str = field(default="", compare=False)  # of the text whose words a WORDING is of
     because: str = field(default="", compare=False)  # RESTRICTED only: why the system refuses
+    independent: tuple[str, ...] = ()  # an invariant: these actions wait for nothing in
+    apart: tuple[str, ...] = ()  # these variables
 
 
 @dataclass(frozen=True)
@@ -469,7 +471,8 @@ class Definition:
 def _more(prop: Property) -> tuple[object, ...]:
     """What only some kinds of properties have; nothing of the others, whose fingerprints stay as they were."""
     at = () if prop.at is None else (tuple(prop.at.sizes.items()), tuple(prop.at.budgets.items()))
-    return (*([prop.action] if prop.action else []), *at)
+    apart = (prop.independent, prop.apart) if prop.independent else ()
+    return (*([prop.action] if prop.action else []), *at, *apart)
 
 
 _NO_MEANING = frozenset(

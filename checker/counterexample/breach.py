@@ -20,7 +20,7 @@ from stagewright.spec.definition import (
     PropertyKind,
     Requirement,
 )
-from stagewright.spec.derived.accepting import enabled, ways
+from stagewright.spec.derived.accepting import enabled, spelled_property, ways
 from stagewright.spec.errors import DomainError
 from stagewright.spec.interpreter import Interpreter, step_of
 from stagewright.spec.scope import Scope
@@ -68,7 +68,7 @@ def breach_of(
         text, reasons = _refused(interpreter, definition, broken, verdict, run)
         promise, place = broken.doc.strip(), _place(broken.where)
     elif broken is not None:
-        text, reasons = _property(interpreter, broken, verdict, run)
+        text, reasons = _property(interpreter, spelled_property(definition, broken), verdict, run)
         promise, place = broken.doc.strip(), _place(broken.where)
     elif verdict.refined is not None:
         text, reasons = _refinement(verdict, verdict.refined)

@@ -50,6 +50,7 @@ class MemberKind(Enum):
     LIVENESS = auto()
     SOMETIMES = auto()
     ACCEPTS = auto()
+    INDEPENDENT = auto()
     INITIALLY = auto()
     FINAL = auto()
     CONSTRAINT = auto()
@@ -74,6 +75,8 @@ class Member:
     budget: BudgetName | None = None
     actor: Actor | None = None
     accepted: Member | None = None  # ACCEPTS only: the action
+    independent: tuple[Member, ...] = ()  # INDEPENDENT only: the actions, and what they do not wait for
+    apart: tuple[object, ...] = field(default=(), compare=False)
     at: Choice | None = field(default=None, compare=False)  # SOMETIMES only
     role: Role = Role.PROMISE
     citation: str = ""
@@ -381,6 +384,8 @@ def _mark(
     budget: BudgetName | None = None,
     actor: Actor | None = None,
     accepted: Member | None = None,
+    independent: tuple[Member, ...] = (),
+    apart: tuple[object, ...] = (),
     at: Choice | None = None,
     role: Role = Role.PROMISE,
     because: str = "",
@@ -400,6 +405,8 @@ def _mark(
             where,
             names,
             accepted=accepted,
+            independent=independent,
+            apart=apart,
             at=at,
             role=role,
             because=because,
@@ -485,5 +492,5 @@ def _local_names() -> Mapping[str, object]:
     return names
 
 
-local_names = _local_names
+local_names, mark = _local_names, _mark
 """For decorators of other modules."""

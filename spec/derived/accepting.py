@@ -13,6 +13,7 @@ from stagewright.spec.definition import (
     Property,
     PropertyKind,
 )
+from stagewright.spec.derived.independence import waits_for_nothing
 from stagewright.spec.errors import DecoratorError, ParameterError, ReasonError
 from stagewright.spec.nodes import (
     BOOL,
@@ -115,14 +116,24 @@ def refused_where(definition: Definition, prop: Property) -> Node:
 
 
 def spelled_out(definition: Definition) -> Definition:
-    """The definition with an invariant in the place of each ACCEPTS property, and a witness in that of a RESTRICTED one."""
-    spelled = {PropertyKind.ACCEPTS: _as_invariant, PropertyKind.RESTRICTED: _as_witness}
-    if not any(p.kind in spelled for p in definition.properties):
-        return definition
-    properties = tuple(
-        spelled[p.kind](definition, p) if p.kind in spelled else p for p in definition.properties
-    )
-    return replace(definition, properties=properties)
+    """The definition with conditions for all that is said of actions: what accepts one is an invariant, what restricts one is
+    a witness, and what says that some wait for nothing gets its condition.
+    """
+    properties = tuple(spelled_property(definition, p) for p in definition.properties)
+    return definition if properties == definition.properties else replace(definition, properties=properties)
+
+
+def spelled_property(definition: Definition, prop: Property) -> Property:
+    """One property, spelled out."""
+    match prop.kind:
+        case PropertyKind.ACCEPTS:
+            return _as_invariant(definition, prop)
+        case PropertyKind.RESTRICTED:
+            return _as_witness(definition, prop)
+        case PropertyKind.INVARIANT if prop.independent:
+            return replace(prop, condition=waits_for_nothing(definition, prop))
+        case _:
+            return prop
 
 
 def _as_invariant(definition: Definition, prop: Property) -> Property:

@@ -207,6 +207,9 @@ def _property(prop: Property) -> PropertyFacts:
         condition = f"({words(prop.premise)}) leads to ({condition})"
     elif prop.kind is PropertyKind.EVENTUALLY:
         condition = f"eventually ({condition})"
+    if prop.independent:
+        actions, apart = ", ".join(prop.independent), ", ".join(prop.apart)
+        condition = f"{actions}: what refuses one of them refuses it whatever {apart} says"
     if prop.kind is PropertyKind.ACCEPTS:
         condition = f"{prop.action} is enabled whenever {condition}"
     if prop.kind is PropertyKind.RESTRICTED:

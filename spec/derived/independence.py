@@ -1,0 +1,119 @@
+"""What `@independent` promises: where actions are refused, what they require of other variables refuses them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from stagewright.spec.declarations.actions import Member
+from stagewright.spec.definition import Action, Definition, Property, PropertyKind
+from stagewright.spec.errors import DecoratorError
+from stagewright.spec.nodes import (
+    BOOL,
+    TRUE,
+    Apply,
+    Node,
+    Op,
+    Quantified,
+    Select,
+    children,
+    conjunction,
+    for_all,
+    variables_in,
+)
+from stagewright.spec.sorts import SetSort
+from stagewright.spec.source import here
+
+
+def independent_of(member: Member, name: str, found: Mapping[str, object]) -> Property:
+    """The property; `found`: the machine's members by name, variables and parts among them."""
+    sorts = [one.__name__ for one in member.apart if isinstance(one, type)]
+    apart = [called for called, one in found.items() if any(one is a for a in member.apart)]
+    if len(apart) + len(sorts) < len(member.apart):
+        raise DecoratorError(
+            f"`{name}` names what this machine does not have",
+            where=member.where,
+            help="`of` takes variables and parts of the machine itself",
+        )
+    return Property(
+        name,
+        PropertyKind.INVARIANT,
+        (),
+        TRUE,
+        doc=member.doc,
+        where=member.where,
+        role=member.role,
+        independent=tuple(action.name for action in member.independent),
+        apart=(*apart, *sorts),
+    )
+
+
+def check_independent(properties: Sequence[Property], actions: Sequence[Action]) -> None:
+    """Some of the actions happen here.
+
+    Raises:
+        DecoratorError: none does.
+    """
+    happen = {action.name for action in actions}
+    for prop in properties:
+        if prop.independent and not happen.intersection(prop.independent):
+            raise DecoratorError(
+                f"`{prop.name}` is about actions of which none happens here",
+                where=prop.where or here(),
+                help="name actions of this machine that happen by themselves",
+            )
+
+
+def waits_for_nothing(definition: Definition, prop: Property) -> Node:
+    """The invariant: what the actions require of other variables implies what they require of these."""
+    of = [a for a in definition.actions if a.name in prop.independent]
+    return conjunction([for_all(a.params, _follows(a, prop.apart)) for a in of])
+
+
+def _follows(action: Action, apart: Sequence[str]) -> Node:
+    asked = [part for r in action.guards for part in _conjuncts(r.condition)]
+    reads = [_reads(part, action, apart) for part in asked]
+    others = [part for part, of_them in zip(asked, reads, strict=True) if not of_them]
+    rest = [part for part, of_them in zip(asked, reads, strict=True) if of_them]
+    if not rest:
+        return TRUE
+    free = Apply(Op.NOT, (conjunction(others),), BOOL)
+    return Apply(Op.OR, (free, conjunction(rest)), BOOL, rest[0].where)
+
+
+def _reads(condition: Node, action: Action, apart: Sequence[str]) -> bool:
+    if any(_is_of(variable, apart) for variable in variables_in(condition)):
+        return True
+    return any(_is_of_others(node, action, apart) for node in _within(condition))
+
+
+def _is_of_others(node: Node, action: Action, apart: Sequence[str]) -> bool:
+    """Whether it speaks of members of a sort that are no parameters: of all, of some, or of a set as a whole."""
+    match node:
+        case Quantified(_, bound, _):
+            return str(bound.sort) in apart
+        case Select(_, key):
+            return str(key.sort) in apart and key not in action.params
+        case Apply(Op.MEMBER, _):
+            return False
+        case Apply(_, args):
+            sets = [arg.sort for arg in args if isinstance(arg.sort, SetSort)]
+            return any(str(sort.element) in apart for sort in sets)
+        case _:
+            return False
+
+
+def _within(node: Node) -> Iterator[Node]:
+    yield node
+    for child in children(node):
+        yield from _within(child)
+
+
+def _conjuncts(node: Node) -> list[Node]:
+    if isinstance(node, Apply) and node.op is Op.AND:
+        return [part for arg in node.args for part in _conjuncts(arg)]
+    return [node]
+
+
+def _is_of(variable: str, apart: Sequence[str]) -> bool:
+    """Whether it is one of these, or of a part that is."""
+    return any(variable == name or variable.startswith(f"{name}.") for name in apart)
