@@ -18,7 +18,6 @@ from stagewright.spec.declarations.actions import (
     step_property as step_property,
     wording as wording,
 )
-from stagewright.spec.declarations.independence import independent as independent
 from stagewright.spec.declarations.budgets import (
     BudgetName as BudgetName,
     budget as budget,
@@ -44,7 +43,10 @@ from stagewright.spec.declarations.fairness import (
 from stagewright.spec.declarations.messages import bag as bag, queue as queue
 from stagewright.spec.declarations.parameters import between as between
 from stagewright.spec.declarations.records import Record as Record
-from stagewright.spec.declarations.restrictions import restricted as restricted
+from stagewright.spec.declarations.restrictions import (
+    independent as independent,
+    restricted as restricted,
+)
 from stagewright.spec.declarations.unexercised import (
     never_happens as never_happens,
     unexercised as unexercised,

@@ -21,7 +21,7 @@ from stagewright.spec.declarations.exercised import exercised_at, named_choice
 from stagewright.spec.declarations.fairness import SharedFairness, fair_of
 from stagewright.spec.declarations.forgotten import check_assigned, check_decorated, check_spent
 from stagewright.spec.declarations.parameters import bounds_of
-from stagewright.spec.declarations.restrictions import Restricted, with_restrictions
+from stagewright.spec.declarations.restrictions import Restricted, independent_of, with_restrictions
 from stagewright.spec.declarations.unexercised import unexercised_in
 from stagewright.spec.declarations.variables import Var
 from stagewright.spec.declarations.violations import violations_in
@@ -40,7 +40,6 @@ from stagewright.spec.definition import (
     Variable,
 )
 from stagewright.spec.derived.accepting import accepting
-from stagewright.spec.derived.independence import check_independent, independent_of
 from stagewright.spec.derived.marks import refuse_steering
 from stagewright.spec.derived.mentioned import entities_in
 from stagewright.spec.errors import (
@@ -80,8 +79,8 @@ from stagewright.spec.nodes import (
 from stagewright.spec.sorts import EntitySort, EnumSort, IntSort, MapSort, Sort
 from stagewright.spec.source import Source, file_of, of_class
 from stagewright.spec.terms.conditions_and_numbers import Bool
-from stagewright.spec.terms.symbolic import Symbolic, lift
-from stagewright.spec.terms.temporal import Eventually, LeadsTo
+from stagewright.spec.terms.symbolic import lift
+from stagewright.spec.terms.temporal import Eventually, LeadsTo, returned_node
 from stagewright.spec.terms.terms import parameter
 from stagewright.spec.terms.tracing import NotInProfileError, Tracing, tracing_of
 from stagewright.spec.values import Value
@@ -132,7 +131,6 @@ def _trace(machine: type[Machine], profile: str) -> Definition:
     promised = with_restrictions(trace.properties, trace.restricted, trace.machines)
     asked = accepting(promised, trace.actions, actions)
     properties = asked.properties
-    check_independent(properties, actions)
     final = conjunction(trace.finals) if trace.finals else FALSE
     if trace.deadlock_allowed is not None:
         final = TRUE
@@ -356,15 +354,18 @@ class _Trace:
         if member.kind is not MemberKind.ACTION and name in self.driven:
             self.left_out.append(NotAsked(name, member.kind.words, "the system leaves it out"))
             return
+        if member.kind is MemberKind.INDEPENDENT and root.prefix:
+            self.left_out.append(NotAsked(name, member.kind.words, "it is asked of the part alone"))
+            return
         if member.kind is MemberKind.ACTION:
             if result is not None:
                 raise returned_value(member.name, member.where)
             self._action(member, name, tracing, params, own, type(this))
             return
         if member.kind is MemberKind.INDEPENDENT:
-            self._independent(member, name, result, type(this), root)
+            self.properties.append(independent_of(member, name, result, members(type(this))))
             return
-        tracing.check_closed(_result_node(result), {*params, *own}, member.where)
+        tracing.check_closed(returned_node(result), {*params, *own}, member.where)
         self._condition(member, name, result, (*params, *own), own, what)
 
     def _action(
@@ -410,16 +411,6 @@ class _Trace:
             member.where,
             tuple(tracing.joined),
         )
-
-    def _independent(
-        self, member: Member, name: str, result: object, machine: type[Machine], root: Root
-    ) -> None:
-        if root.prefix:
-            self.left_out.append(NotAsked(name, member.kind.words, "it is asked of the part alone"))
-            return
-        if result is not None:
-            raise wrong_result(member.what, result, "leave its body empty", member)
-        self.properties.append(independent_of(member, name, members(machine)))
 
     def _condition(
         self,
@@ -498,16 +489,3 @@ def _after(member: Member, this: Machine) -> tuple[Machine, ...]:
     if not member.of_steps:
         return ()
     return (type(this)(this.profile_name_(), replace(this.root_(), new=True)),)
-
-
-def _result_node(result: object) -> Node:
-    """What a property's body returned, as one node; true if it is no condition at all."""
-    match result:
-        case LeadsTo(premise, conclusion):
-            return conjunction([premise.node, conclusion.node])
-        case Eventually(condition):
-            return condition.node
-        case Symbolic():
-            return result.node
-        case _:
-            return TRUE

@@ -211,8 +211,8 @@ class Property:
     role: Role = Role.PROMISE
     citation: str = field(default="", compare=False)  # of the text whose words a WORDING is of
     because: str = field(default="", compare=False)  # RESTRICTED only: why the system refuses
-    independent: tuple[str, ...] = ()  # an invariant: these actions wait for nothing in
-    apart: tuple[str, ...] = ()  # these variables
+    independent: tuple[str, ...] = ()  # an invariant: what waits for nothing in `apart`
+    apart: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -266,7 +266,7 @@ class EquivalentLoss:
     within: str
     variables: tuple[str, ...]
     field: str  # of a record; else empty
-    helper: str  # the id of that method; else empty
+    helper: str  # the method's id; else empty
     reason: Reason
 
 
@@ -471,8 +471,7 @@ class Definition:
 def _more(prop: Property) -> tuple[object, ...]:
     """What only some kinds of properties have; nothing of the others, whose fingerprints stay as they were."""
     at = () if prop.at is None else (tuple(prop.at.sizes.items()), tuple(prop.at.budgets.items()))
-    apart = (prop.independent, prop.apart) if prop.independent else ()
-    return (*([prop.action] if prop.action else []), *at, *apart)
+    return (*filter(None, [prop.action, prop.independent, prop.apart]), *at)
 
 
 _NO_MEANING = frozenset(

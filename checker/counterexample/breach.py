@@ -117,7 +117,11 @@ def _property(
     end = len(run.steps)
     match broken.kind:
         case PropertyKind.INVARIANT:
-            return f"It is false in state {end}:", last.reasons(broken.condition, names)
+            text = f"It is false in state {end}:"
+            if broken.independent:
+                which = ", ".join(f"`{name}`" for name in broken.independent)
+                text = f"In state {end} it waits for what it should not ({which}):"
+            return text, last.reasons(broken.condition, names)
         case PropertyKind.STEP:
             because = Because(interpreter, run.states[-2], run.states[-1])
             return f"Step {end} breaks it:", because.reasons(broken.condition, names)

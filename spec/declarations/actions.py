@@ -75,8 +75,8 @@ class Member:
     budget: BudgetName | None = None
     actor: Actor | None = None
     accepted: Member | None = None  # ACCEPTS only: the action
-    independent: tuple[Member, ...] = ()  # INDEPENDENT only: the actions, and what they do not wait for
-    apart: tuple[object, ...] = field(default=(), compare=False)
+    independent: tuple[Member, ...] = ()  # INDEPENDENT only: the actions
+    apart: tuple[object, ...] = field(default=(), compare=False)  # and what they do not wait for
     at: Choice | None = field(default=None, compare=False)  # SOMETIMES only
     role: Role = Role.PROMISE
     citation: str = ""

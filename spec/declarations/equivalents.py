@@ -146,7 +146,7 @@ def equivalent_loss(method: Method, *lost: Var[Any, Any] | Method, because: str)
 
     where = here()
     _check_method(method, "equivalent_loss", where)
-    variables = tuple(v for v in lost if isinstance(v, Var))
+    variables = tuple(cast("Var[Any, Any]", v) for v in lost if isinstance(v, Var))
     helpers = tuple(h for h in lost if inspect.isfunction(h))
     if not lost or len(variables) + len(helpers) < len(lost):
         raise ReasonError(

@@ -1,29 +1,37 @@
-"""What a system says of an `@accepts` of a part: that it refuses more than the part does, and why.
+"""When actions may not be refused: what they do not wait for, and what a system refuses though its part accepts it.
 
     views = part(
         ViewBuilding,
         restricts=(restricted(ViewBuilding.tablets_are_moved_at_any_time, because="the balancer moves them"),),
     )
 
-Without such a word the system has to keep what the part promises. A word that nothing needs is an error, too: some run
+    @independent(stream, clean_up, of=(request, written))
+
+What a system says of an `@accepts` of a part is that it refuses more than the part does, and why. Without such a word the system has to keep what the part promises. A word that nothing needs is an error, too: some run
 must come to a state in which the action is refused although the part promises that it is not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from types import MappingProxyType
-from typing import cast
+from typing import Any, TypeVar, cast
 
-from stagewright.spec.declarations.actions import Member, member_of
+from stagewright.spec.declarations.actions import Member, MemberKind, local_names, mark, member_of
+from stagewright.spec.declarations.body_errors import wrong_result
 from stagewright.spec.declarations.exercised import Choice, check_choice, named_choice
 from stagewright.spec.declarations.unexercised import names_in
+from stagewright.spec.declarations.variables import Var
 from stagewright.spec.definition import Property, PropertyKind, Reason
-from stagewright.spec.errors import ReasonError
+from stagewright.spec.entities import Entity
+from stagewright.spec.errors import DecoratorError, ReasonError
+from stagewright.spec.nodes import TRUE
 from stagewright.spec.source import here
 
 _DEFAULT: Choice = MappingProxyType({})
+W = TypeVar("W", bound=Callable[[Any], None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,3 +126,74 @@ def with_restrictions(
 def _restricted(prop: Property, said: Restricted) -> Property:
     at = named_choice(said.at, said.reason.where)
     return replace(prop, kind=PropertyKind.RESTRICTED, because=said.reason.text, at=at)
+
+
+def independent(
+    *actions: Callable[..., None],
+    of: object,
+) -> Callable[[W], W]:
+    """These actions wait for nothing in `of`, in no reachable state: what refuses one refuses it whatever these variables say.
+
+        @independent(stream, clean_up, of=(request, written))
+        def nobody_waits_for_clients(self) -> None:
+            \"\"\"001: "…".\"\"\"
+
+    `of`: variables; parts, which stand for all their variables; entities and enums, which stand for those of their
+    members that are no parameters of the action: `of=Tablet` says that no tablet waits for another one. What an
+    action requires else is left to it: a requirement that reads one of `of` must follow from those that read none.
+    The body is empty. In a system, what a part says of its own actions is not asked again.
+
+    Raises:
+        DecoratorError: something is no action, or there is none.
+    """
+    names, where = local_names(), here()
+    members = [member_of(one) for one in actions]
+    found = tuple(m for m in members if m is not None and m.kind is MemberKind.ACTION)
+    apart = cast("tuple[object, ...]", of) if isinstance(of, tuple) else (of,)
+    right = all(isinstance(one, Var) or _is_part(one) or _is_sort(one) for one in apart)
+    if not found or len(found) < len(members) or not apart or not right:
+        raise DecoratorError(
+            "@independent is given what is no action, or no variable",
+            where=where,
+            help="write `@independent(stream, clean_up, of=(request, written))`",
+        )
+
+    def decorate(body: W) -> W:
+        return mark(body, MemberKind.INDEPENDENT, names, independent=found, apart=apart)
+
+    return decorate
+
+
+def _is_sort(one: object) -> bool:
+    return isinstance(one, type) and issubclass(one, Enum | Entity)
+
+
+def _is_part(one: object) -> bool:
+    return isinstance(getattr(one, "machine", None), type)
+
+
+def independent_of(
+    member: Member, name: str, result: object, found: Mapping[str, object]
+) -> Property:
+    """The property; `found`: the machine's members by name, variables and parts among them."""
+    if result is not None:
+        raise wrong_result(member.what, result, "leave its body empty", member)
+    sorts = [one.__name__ for one in member.apart if isinstance(one, type)]
+    apart = [called for called, one in found.items() if any(one is a for a in member.apart)]
+    if len(apart) + len(sorts) < len(member.apart):
+        raise DecoratorError(
+            f"`{name}` names what this machine does not have",
+            where=member.where,
+            help="`of` takes variables and parts of the machine itself",
+        )
+    return Property(
+        name,
+        PropertyKind.INVARIANT,
+        (),
+        TRUE,
+        doc=member.doc,
+        where=member.where,
+        role=member.role,
+        independent=tuple(action.name for action in member.independent),
+        apart=(*apart, *sorts),
+    )

@@ -13,7 +13,7 @@ from stagewright.spec.definition import (
     Property,
     PropertyKind,
 )
-from stagewright.spec.derived.independence import waits_for_nothing
+from stagewright.spec.derived.independence import check_independent, waits_for_nothing
 from stagewright.spec.errors import DecoratorError, ParameterError, ReasonError
 from stagewright.spec.nodes import (
     BOOL,
@@ -66,6 +66,7 @@ def accepting(
         DecoratorError, ParameterError: the machine has no such action, or a parameter is of another sort than the action's.
         ReasonError: what is restricted is not asked anyway.
     """
+    check_independent(properties, actions)
     asked: list[Property] = []
     left: list[NotAsked] = []
     for prop in properties:
@@ -116,11 +117,10 @@ def refused_where(definition: Definition, prop: Property) -> Node:
 
 
 def spelled_out(definition: Definition) -> Definition:
-    """The definition with conditions for all that is said of actions: what accepts one is an invariant, what restricts one is
-    a witness, and what says that some wait for nothing gets its condition.
-    """
+    """The definition with conditions on states for what is said of actions, whether they are accepted, restricted or wait."""
     properties = tuple(spelled_property(definition, p) for p in definition.properties)
-    return definition if properties == definition.properties else replace(definition, properties=properties)
+    same = properties == definition.properties
+    return definition if same else replace(definition, properties=properties)
 
 
 def spelled_property(definition: Definition, prop: Property) -> Property:

@@ -1,11 +1,10 @@
-"""What `@independent` promises: where actions are refused, what they require of other variables refuses them."""
+"""What actions do not wait for: `@independent(stream, clean_up, of=(request, written))`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from stagewright.spec.declarations.actions import Member
-from stagewright.spec.definition import Action, Definition, Property, PropertyKind
+from stagewright.spec.definition import Action, Definition, Property
 from stagewright.spec.errors import DecoratorError
 from stagewright.spec.nodes import (
     BOOL,
@@ -22,29 +21,6 @@ from stagewright.spec.nodes import (
 )
 from stagewright.spec.sorts import SetSort
 from stagewright.spec.source import here
-
-
-def independent_of(member: Member, name: str, found: Mapping[str, object]) -> Property:
-    """The property; `found`: the machine's members by name, variables and parts among them."""
-    sorts = [one.__name__ for one in member.apart if isinstance(one, type)]
-    apart = [called for called, one in found.items() if any(one is a for a in member.apart)]
-    if len(apart) + len(sorts) < len(member.apart):
-        raise DecoratorError(
-            f"`{name}` names what this machine does not have",
-            where=member.where,
-            help="`of` takes variables and parts of the machine itself",
-        )
-    return Property(
-        name,
-        PropertyKind.INVARIANT,
-        (),
-        TRUE,
-        doc=member.doc,
-        where=member.where,
-        role=member.role,
-        independent=tuple(action.name for action in member.independent),
-        apart=(*apart, *sorts),
-    )
 
 
 def check_independent(properties: Sequence[Property], actions: Sequence[Action]) -> None:

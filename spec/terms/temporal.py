@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stagewright.spec.nodes import BOOL
+from stagewright.spec.nodes import BOOL, TRUE, Node, conjunction
 from stagewright.spec.terms.conditions_and_numbers import Bool
-from stagewright.spec.terms.symbolic import lift
+from stagewright.spec.terms.symbolic import Symbolic, lift
 
 
 @dataclass(frozen=True)
@@ -38,3 +38,16 @@ def eventually(condition: Bool) -> Eventually:
     That it holds again and again is `leads_to(~condition, condition)`.
     """
     return Eventually(Bool(lift(condition, BOOL, "the condition of eventually(...)")))
+
+
+def returned_node(result: object) -> Node:
+    """What a property's body returned, as one node; true if it is no condition at all."""
+    match result:
+        case LeadsTo(premise, conclusion):
+            return conjunction([premise.node, conclusion.node])
+        case Eventually(condition):
+            return condition.node
+        case Symbolic():
+            return result.node
+        case _:
+            return TRUE

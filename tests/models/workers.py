@@ -82,3 +82,36 @@ class OneAtATime(Worker):
         sw.require(~self.down, "the worker is up")
         sw.require(self.busy.is_empty(), "nothing else is under way")
         self.busy.add(t)
+
+
+class Clock(sw.Machine):
+    """What ticks beside the worker."""
+
+    ticks: sw.NumberVar = sw.number(0, 1)
+
+    @sw.action
+    def tick(self) -> None:
+        """Time goes on."""
+        sw.require(self.ticks == 0, "it has not ticked yet")
+        self.ticks = 1
+
+
+class WatchedWorker(Worker):
+    """The same worker, beside a clock, with somebody who looks at it."""
+
+    watched: sw.FlagVar = sw.flag()
+    clock = sw.part(Clock)
+
+    @sw.action
+    def watch(self) -> None:
+        """Somebody begins to look, or looks away."""
+        sw.require(~self.down | self.watched, "there is something to be seen")
+        self.watched = ~self.watched
+
+    @sw.independent(Worker.start, Worker.finish, of=(watched, clock))
+    def nobody_waits_for_who_watches(self) -> None:
+        """Tasks begin and end whoever watches, and at any time."""
+
+    @sw.independent(Worker.start, Worker.finish, of=Task)
+    def no_task_waits_for_another(self) -> None:
+        """Tasks begin and end each for itself."""
