@@ -225,7 +225,7 @@ def _property(prop: Property) -> PropertyFacts:
 
 def kind_of(prop: Property) -> str:
     """A property's kind, with what it is for where that is no promise about data."""
-    kind = prop.kind.value
+    kind = "independent" if prop.independent else prop.kind.value
     if prop.action:
         kind += f" {prop.action}"
     if prop.at is not None and (prop.at.sizes or prop.at.budgets):
