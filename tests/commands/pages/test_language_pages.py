@@ -71,7 +71,7 @@ def test_the_excerpts_stand_in_the_model(page: str) -> None:
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     models = MODEL.read_text("utf-8")
     found = [block for block in blocks if "@sw." in block]
-    assert len(found) == 3
+    assert len(found) >= 3
     for block in found:
         assert block in models
 
