@@ -125,7 +125,11 @@ def _definition(choices: Choices, declared: tuple[Variable, ...]) -> Definition:
         action(choices, f"a{i}", declared, budgets) for i in range(choices.pick((3, 2, 4, 1, 5)))
     )
     spent = {a.budget for a in actions}
-    properties = (*_properties(choices, declared), *_accepting(choices, declared, actions))
+    properties = (
+        *_properties(choices, declared),
+        *_accepting(choices, declared, actions),
+        *_independent(choices, declared, actions),
+    )
     actions = with_fairness(choices, actions)
     actions, joined = _joining(choices, declared, actions)
     properties += joined
@@ -175,6 +179,18 @@ def _accepting(
     params = (*shared, *own)
     condition = outside.within(*params).condition(2)
     return [Property("accepted", PropertyKind.ACCEPTS, params, condition, action=accepted.name)]
+
+
+def _independent(
+    choices: Choices, declared: tuple[Variable, ...], actions: tuple[Action, ...]
+) -> list[Property]:
+    """That some actions wait for nothing that some variables say."""
+    waits = tuple(a.name for a in actions if choices.chance(60))
+    apart = tuple(v.name for v in declared if choices.chance(40))
+    if not waits or not apart:
+        return []
+    kind = PropertyKind.INVARIANT
+    return [Property("independent", kind, (), TRUE, independent=waits, apart=apart)]
 
 
 def _joining(

@@ -13,7 +13,7 @@ from tests.random_machines.definitions import RandomMachine
 from stagewright.spec.definition import Fairness, Joined, Property, PropertyKind
 from stagewright.spec.errors import DomainError
 from stagewright.spec.interpreter import Environment, Interpreter, step_of
-from stagewright.spec.nodes import Bound, Node
+from stagewright.spec.nodes import Apply, Bound, Node, Op, variables_in
 from stagewright.spec.values import State
 from stagewright.spec.verdict import Outcome, Step
 
@@ -117,6 +117,8 @@ class Explored:
 
     def _verdict(self, prop: Property) -> Outcome:
         match prop.kind:
+            case PropertyKind.INVARIANT if prop.independent:
+                holds = all(self._waits_for_nothing(prop, s) for s in self.states)
             case PropertyKind.INVARIANT:
                 holds = all(self.interpreter.holds(prop, s)[0] for s in self.states)
             case PropertyKind.STEP:
@@ -153,6 +155,21 @@ class Explored:
             self.interpreter.evaluate(prop.condition, s, t, environment) is True
             for s, _, t in self.edges
         )
+
+    def _waits_for_nothing(self, prop: Property, state: State) -> bool:
+        """Whether each choice that only the variables apart would refuse is not refused."""
+        apart = set(prop.apart)
+        for action in self.machine.definition.actions:
+            asked = [part for r in action.guards for part in _parts(r.condition)]
+            of_others = [part for part in asked if not apart & variables_in(part)]
+            for e in self.interpreter.instances(action.params):
+                accepted = [
+                    all(self.interpreter.evaluate(part, state, None, e) for part in parts)
+                    for parts in (of_others, asked)
+                ]
+                if action.name in prop.independent and accepted == [True, False]:
+                    return False
+        return True
 
     def _accepted(self, prop: Property, state: State) -> bool:
         """Whether, for each choice at which the condition holds, the action has one that nothing refuses."""
@@ -303,3 +320,10 @@ def _before(edges: list[Edge], goal: set[State]) -> set[State]:
 def _subsets(groups: list[frozenset[Step]]) -> Iterator[tuple[frozenset[Step], ...]]:
     sizes = range(len(groups) + 1)
     return chain.from_iterable(combinations(groups, size) for size in sizes)
+
+
+def _parts(condition: Node) -> list[Node]:
+    """What a condition joins by `&`."""
+    if isinstance(condition, Apply) and condition.op is Op.AND:
+        return [part for arg in condition.args for part in _parts(arg)]
+    return [condition]

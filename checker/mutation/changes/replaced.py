@@ -132,6 +132,8 @@ def _places(node: Node) -> Iterator[tuple[int, Node]]:
     match node:
         case Apply(Op.IF, (condition, Literal(1), Literal(0))):
             yield 0, condition  # it counts
+        case Apply(Op.DIV | Op.MOD, (dividend, _)):
+            yield 0, dividend  # a divisor stays positive
         case _:
             yield from enumerate(children(node))
 

@@ -201,3 +201,24 @@ def test_a_reason_that_is_of_no_change_is_reported() -> None:
     assert said.reason.subject == "yellow for green in `pay`"
     with pytest.raises(DefinitionError, match=r"equivalent_replacement\(\.\.\.\)"):
         equivalent_replacement(Bank.light, because="it is no method")  # type: ignore[arg-type]
+
+
+class Round(Machine):
+    """A number that begins anew after the last one."""
+
+    turn = number(0, 2)
+
+    @action
+    def go_round(self) -> None:
+        """The next one."""
+        require(self.turn < 3, "always")
+        self.turn = (self.turn + 1) % 3
+
+    @final
+    def any_time(self) -> Bool:
+        return self.turn >= 0
+
+
+def test_a_divisor_stays_as_it_is() -> None:
+    found = [text for text in replaced(Round) if "becomes" in text]
+    assert found == ["go_round / turn becomes: 0 for 1", "go_round / turn becomes: 2 for 1"]
