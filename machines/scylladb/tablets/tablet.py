@@ -913,7 +913,7 @@ class TabletCluster(Machine):
         of=(request, written, acknowledged),
     )
     def no_step_waits_for_clients(self) -> None:
-        """001: "Writes are going to both new and old replicas": barriers wait for what began before, nothing else does."""
+        """001: "Writes are going to both new and old replicas": barriers wait for older ones, nothing else does."""
     # fmt: on
 
     @accepts(request_topology_change)

@@ -37,6 +37,7 @@ from stagewright.spec import (
     fault_budget,
     final,
     flag,
+    independent,
     invariant,
     leads_to,
     liveness,
@@ -364,11 +365,6 @@ class TopologyRebuild(Machine):
         lost = self.waits.has(n) | self.failed.has(n) | (self.rebuilding == n)
         return self.rebuilding.is_some() & ~lost & ~self.down.has(n) & (self.write != Write.sent)
 
-    @accepts(start_rebuild)
-    def rebuilds_begin_while_clients_write(self, n: Term[Node]) -> Bool:
-        """001: rebuilding "does not change the topology": a request that has its turn waits for no client."""
-        return self.waits.has(n) & self.rebuilding.is_none() & self.down.is_empty()
-
     @accepts(stream)
     def replicas_send_their_rows_each_for_itself(self, n: Term[Node], source: Term[Node]) -> Bool:
         """001, "streaming data from other replicas": one that is asked, and up, sends its rows whatever clients
@@ -377,14 +373,19 @@ class TopologyRebuild(Machine):
         asked = (self.rebuilding == n) & self.sources.has(source) & ~self.streamed.has(source)
         return asked & ~self.down.has(source) & ~self.down.has(n)
 
-    @accepts(finish_rebuild)
-    def rebuilds_end_while_clients_write(self, n: Term[Node]) -> Bool:
-        """001: a node is rebuilt as long as it "is streaming data": once every replica that was asked has sent its
-        rows, and none of them has lost them meanwhile, it is done.
+    @independent(
+        cancel,
+        start_rebuild,
+        begin_streaming,
+        stream,
+        finish_rebuild,
+        fail_to_rebuild,
+        of=(write, stored, owed),
+    )
+    def no_step_waits_for_clients(self) -> None:
+        """001: rebuilding "does not change the topology": a rebuild begins, streams and ends, well or not, and a
+        request is cancelled, whatever clients write.
         """
-        sent = ~self.streamed.is_empty() & (self.sources <= self.streamed)
-        lost = some(self.sources.has(m) & self.waits.has(m) for m in Node)
-        return (self.rebuilding == n) & sent & ~self.down.has(n) & ~lost
 
     @accepts(time_out)
     def clients_need_not_wait_for_rebuilds(self) -> Bool:
