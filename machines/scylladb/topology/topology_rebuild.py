@@ -299,15 +299,17 @@ class TopologyRebuild(Machine):
 
     # -- promises --------------------------------------------------------------------------------------
 
-    @accepts(send)
-    def clients_write_while_nodes_are_rebuilt(self) -> Bool:
-        """A rebuild locks nobody out."""
-        return self.write == Write.none
-
-    @accepts(store)
-    def writes_are_stored_while_nodes_are_rebuilt(self, n: Term[Node]) -> Bool:
-        """001: rebuilding "does not change the topology": whoever is up takes writes, also who is rebuilt."""
-        return (self.write == Write.sent) & ~self.stored.has(n) & ~self.down.has(n)
+    @independent(
+        send,
+        store,
+        acknowledge,
+        restart,
+        of=(waits, rebuild_option, failed, rebuilding, session, sources, streamed, broken),
+    )
+    def nobody_waits_for_a_rebuild(self) -> None:
+        """001: rebuilding "does not change the topology": clients write, replicas store, also those that are rebuilt, and
+        a node that was dead comes back, whoever is rebuilt.
+        """
 
     @accepts(acknowledge)
     def writes_succeed_while_nodes_are_rebuilt(self) -> Bool:
@@ -338,11 +340,6 @@ class TopologyRebuild(Machine):
         """001: rebuilding "does not change the topology": a client is told meanwhile that its row is written."""
         told = (self.write != Write.acknowledged) & (after.write == Write.acknowledged)
         return told & self.rebuilding.is_some()
-
-    @accepts(restart)
-    def dead_nodes_come_back_while_others_are_rebuilt(self, n: Term[Node]) -> Bool:
-        """001: "data from other replicas", of which one that was dead is one again as soon as it is up."""
-        return self.down.has(n)
 
     @accepts(ask_again)
     def rebuilds_are_asked_for_at_any_time(self, n: Term[Node]) -> Bool:
