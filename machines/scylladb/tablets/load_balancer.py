@@ -39,6 +39,7 @@ from stagewright.spec import (
     fault_budget,
     final,
     flag,
+    independent,
     initially,
     invariant,
     leads_to,
@@ -421,22 +422,27 @@ class LoadBalancer(Machine):
         helps = self._helps(t, leaving, pending) & self._is_free(t, leaving, pending)
         return counts & quiet & helps
 
-    @accepts(finish_streaming)
-    def tablets_finish_streaming_independently(self, t: Term[Tablet]) -> Bool:
-        """001's change: "This allows new migrations to be started as soon as tablets finish streaming": whatever
-        becomes of other tablets, and whatever is planned meanwhile, none is held in the stage in which it streams.
+    @independent(
+        finish_streaming,
+        finish_migration,
+        revert_migration,
+        of=(Tablet, invoked, plan_leaving, plan_pending, outdated, draining, request_pending),
+    )
+    def tablets_advance_independently(self) -> None:
+        """001: "Tablets are migrated in parallel and independently": one that has streamed, or could not be, is held in
+        no stage by others, nor by what is planned; 001's change: new ones start "as soon as tablets finish streaming".
         """
-        return self._streams(t)
 
-    @accepts(finish_migration)
-    def migrations_end_independently(self, t: Term[Tablet]) -> Bool:
-        """001: "Tablets are migrated in parallel and independently": one that has streamed ends while others stream."""
-        return self.stage[t] == Stage.write_both_read_new
-
-    @accepts(revert_migration)
-    def migrations_are_undone_while_others_go_on(self, t: Term[Tablet]) -> Bool:
-        """The same for one that could not be streamed: its tablet can be planned for again, whatever happens to others."""
-        return self.stage[t] == Stage.cleanup_target
+    @independent(
+        begin_topology_change,
+        end_topology_change,
+        of=(Tablet, invoked, plan_leaving, plan_pending, outdated, draining),
+    )
+    def topology_changes_wait_for_no_plan(self) -> None:
+        """001: with a pending request "the load balancer will not be invoked", which is to "allow pending topology
+        operation to start": once the track is left, it waits for nothing that the balancer does, or has still to look
+        for.
+        """
 
     @invariant
     def the_cluster_is_saturated(

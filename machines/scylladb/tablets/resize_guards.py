@@ -35,6 +35,7 @@ from stagewright.spec import (
     every,
     final,
     flag,
+    independent,
     initially,
     invariant,
     leads_to,
@@ -282,15 +283,11 @@ class ResizeGuards(Machine):
         changes = commits | (self.drained != after.drained) | learns
         return (changes & (self.guard[n].key == key)).implies(after.guard[n].key == key)
 
-    @accepts(split)
-    def tablets_are_split_under_requests(self) -> Bool:
-        """ScyllaDB's code: guards that a resize makes outdated are refreshed or aborted: it waits for none of them."""
-        return (self.layout == Layout.one_tablet) & self.migrating.is_none()
-
-    @accepts(merge)
-    def tablets_are_merged_under_requests(self) -> Bool:
-        """The same for a merge."""
-        return (self.layout == Layout.two_tablets) & self.migrating.is_none()
+    @independent(split, merge, start_migration, finish_migration, learn, of=guard)
+    def only_barriers_wait_for_requests(self) -> None:
+        """001: a migration begins at once, and its barrier waits for requests that began before it; guards that a
+        resize makes outdated are refreshed or aborted. No commit waits for one, and no node that learns of it.
+        """
 
     @sometimes(at={resizes: 1, migrations: 0})
     def tablets_change_under_requests(self, after: Self, layout: Term[Layout]) -> Bool:
@@ -300,12 +297,6 @@ class ResizeGuards(Machine):
         changes = (self.layout == layout) & (after.layout != layout)
         runs = some((self.guard[n].layout == layout) & self.guard[n].key.is_some() for n in Node)
         return changes & runs
-
-    @accepts(start_migration)
-    def tablets_migrate_under_requests(self, t: Term[TabletId]) -> Bool:
-        """001: a migration begins at once; its barrier waits for requests that began before it."""
-        there = (t == TabletId.t0) | (self.layout == Layout.two_tablets)
-        return there & self.migrating.is_none()
 
     @invariant
     def migrations_wait_for_requests_of_their_tablet(self, n: Term[Node]) -> Bool:

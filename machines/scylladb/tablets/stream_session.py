@@ -29,6 +29,7 @@ from stagewright.spec import (
     fault_budget,
     final,
     flag,
+    independent,
     invariant,
     leads_to,
     lemma,
@@ -282,6 +283,20 @@ class StreamSession(Machine):
         """
         goes_on = (self.master == Session.streaming) & (self.message_plan == self.plan)
         return (self.message == Message.failed) & goes_on & (after.master == Session.failed)
+
+    @independent(
+        ask_to_stream,
+        receive_rows,
+        receive_complete,
+        receive_failure,
+        report,
+        hear_of_restart,
+        of=(follower, follower_plan, sent, prepare),
+    )
+    def nobody_waits_for_an_old_session(self) -> None:
+        """001: migrations go on "to keep the cluster saturated with streaming": a session that has ended is reported,
+        and the next one asked for, whatever the follower still does for the last.
+        """
 
     @lemma
     def plans_are_in_order(self) -> Bool:

@@ -59,6 +59,7 @@ from stagewright.spec import (
     flag,
     greatest,
     history,
+    independent,
     initially,
     invariant,
     known_violations,
@@ -812,9 +813,7 @@ class TabletCluster(Machine):
     def tablets_are_migrated_independently(
         self, t: Term[Tablet], leaving: Term[Node], pending: Term[Node]
     ) -> Bool:
-        """001: "Tablets are migrated in parallel and independently": a tablet at rest need not wait for others,
-        whatever their stages are.
-        """
+        """001: "Tablets are migrated in parallel and independently": one at rest waits for no other's stage."""
         moves = self.replicas[t].has(leaving) & self._may_come_to(pending, t)
         return (self.tablets[t].stage == Stage.none) & moves
 
@@ -875,19 +874,6 @@ class TabletCluster(Machine):
         )
         return ~self.down.has(n) & knows & (request.abandoned | began_now)
 
-    @accepts(use_new)
-    def tablets_advance_independently(self, t: Term[Tablet]) -> Bool:
-        """001, "independently": a tablet moves on when its own barrier has passed, wherever others are."""
-        tablet = self.tablets[t]
-        return (tablet.stage == Stage.write_both_read_new) & (tablet.barrier == Progress.done)
-
-    @accepts(finish)
-    def tablets_come_to_rest_independently(self, t: Term[Tablet]) -> Bool:
-        """The same at its end: nobody waits for the others of the track."""
-        only_when(self.release.end_migration)
-        tablet = self.tablets[t]
-        return (tablet.stage == Stage.end_migration) & (tablet.barrier == Progress.done)
-
     @accepts(clean_up)
     def replicas_are_cleaned_up_independently(self, t: Term[Tablet], n: Term[Node]) -> Bool:
         """The same for rows that go: a node that has learned the stage waits for what uses this replica alone."""
@@ -906,12 +892,29 @@ class TabletCluster(Machine):
     def rows_are_streamed_while_clients_write(
         self, t: Term[Tablet], source: Term[Node], target: Term[Node]
     ) -> Bool:
-        """001, stage 3: "either by the means of coordinator replication or by the means of streaming": both go on at
-        once.
-        """
+        """001, stage 3: "by the means of coordinator replication or by the means of streaming": both go on at once."""
         leaves = self._is_leaving(source, t) & ~self.down.has(source)
         free = self.chunk[t].target.is_none() & ~self.copied[t]
         return (self.streaming_at[t] == target) & leaves & free
+
+    # fmt: off
+    @independent(
+        receive_chunk, drop_chunk, finish_streaming, fail_unanswered, refuse_cleanup, finish_cleanup, finish_repair_run,
+        end_compaction, fail_barrier, use_new, finish, finish_revert, end, fall_back, revert,
+        of=Tablet,
+    )
+    def tablets_advance_independently(self) -> None:
+        """001, "independently": a tablet moves on, and back, and comes to rest, wherever the others are."""
+
+    @independent(
+        restart, ask_dead_node, fail_unanswered, ask_to_stream, receive_chunk, drop_chunk, finish_streaming,
+        refuse_cleanup, finish_cleanup, finish_repair_run, start_migration, start_rebuild, start_repair, leave_track,
+        change_topology, end_topology_change, begin_streaming, use_new, finish, finish_revert, end, fall_back, revert,
+        of=(request, written, acknowledged),
+    )
+    def no_step_waits_for_clients(self) -> None:
+        """001: "Writes are going to both new and old replicas": barriers wait for older ones, nothing else does."""
+    # fmt: on
 
     @accepts(request_topology_change)
     def topology_changes_are_requested_at_any_time(self) -> Bool:
@@ -922,17 +925,13 @@ class TabletCluster(Machine):
         at={writes: 0, reads: 0, crashes: 0, TabletMigration.failures: 0, topology_changes: 1}
     )
     def requests_wait_until_migrations_have_drained(self, after: Self) -> Bool:
-        """001: "node operations will have to wait for tablet migration track to finish": a request that comes while a tablet
-        moves is there when it has come to rest.
-        """
+        """001: "will have to wait for tablet migration track to finish": a request is there when tablets rest."""
         leaves = (self.track == Track.tablet_migration) & (after.track == Track.idle)
         return leaves & self.request_pending & after.request_pending
 
     @step_property
     def requests_let_migrations_drain(self, after: Self, t: Term[Tablet]) -> Bool:
-        """001: the load balancer is silent "to allow for current migrations to drain": they go on as before, and none is
-        pointless for the request.
-        """
+        """001: it is silent "to allow for current migrations to drain": they go on, none is pointless for it."""
         asked = ~self.request_pending & after.request_pending
         before, now = self.tablets[t], after.tablets[t]
         same = (before.stage == now.stage) & (before.unwanted == now.unwanted)

@@ -36,6 +36,7 @@ from stagewright.spec import (
     fault_budget,
     final,
     flag,
+    independent,
     invariant,
     leads_to,
     lemma,
@@ -284,6 +285,12 @@ class TabletRepair(Machine):
         """ScyllaDB's code: nor is a request lost that comes when the repair before it is done, and its locks are held still."""
         asked = ~self.requested & after.requested
         return asked & (self.stage == Stage.end_repair)
+
+    @independent(learn, have_repaired, of=(Node, requested, operation, unlocked))
+    def replicas_wait_for_no_other(self) -> None:
+        """001, stage 2: all replicas "see the transition info … via local token metadata", each its own: none waits
+        with that until another one has repaired, nor with the end of its own repair.
+        """
 
     @invariant
     def locks_are_released(self, n: Term[Node]) -> Bool:

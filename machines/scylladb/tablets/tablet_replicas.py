@@ -44,6 +44,7 @@ from stagewright.spec import (
     flag,
     greatest,
     history,
+    independent,
     initially,
     invariant,
     leads_to,
@@ -426,6 +427,15 @@ class TabletReplicas(Machine):
         majority = ~both & (missing < write.stored.size())
         enough = (write.value > 0) & (majority | (missing == 0))
         return enough & (self.acknowledged < write.value)
+
+    @independent(
+        learn, stream_after_repair, read_new, end, of=(write, written, acknowledged, Client)
+    )
+    def no_step_waits_for_clients(self) -> None:
+        """001, stage 2, of replicas that "see the transition info": whoever coordinates a write learns of it meanwhile,
+        and what is repaired, streamed or cleaned up is so while clients write: barriers wait for what began before
+        them, nothing else.
+        """
 
     @sometimes(at={removals: 0, additions: 0, moves: 0, failures: 0, Node: 2})
     def replicas_answer_that_they_stored(self, after: Self) -> Bool:

@@ -42,6 +42,7 @@ from stagewright.spec import (
     fault_budget,
     final,
     flag,
+    independent,
     initially,
     invariant,
     leads_to,
@@ -527,6 +528,25 @@ class TabletResize(Machine):
         free = self.writer[n].is_none() & (self.view[n].track != FINALIZATION)
         leaves = some(self.leaving[half] == n for half in list(Half))
         return free & ~leaves & some(self.rows[half].has(n) for half in list(Half))
+
+    @independent(
+        leave_track,
+        finalize_split,
+        finalize_merge,
+        give_up_finalization,
+        of=(view, rows, unsplit, splitting, ready, writer),
+    )
+    def the_topology_waits_for_no_sstable(self) -> None:
+        """001: "to allow for current migrations to drain, after which the state machine will exit the tablet migration
+        track": what replicas still split or write does not keep it there, nor in the finalization once its barrier has
+        passed.
+        """
+
+    @independent(learn, finish_splitting, finish_writer, of=(Node, reported, drained))
+    def replicas_prepare_each_for_itself(self) -> None:
+        """ScyllaDB's code: what a node has split, or written, takes its place when it is done, wherever the others are;
+        and what is committed each node learns for itself.
+        """
 
     @step_property
     def no_barrier_ends_a_repair(self, after: Self, n: Term[Node]) -> Bool:

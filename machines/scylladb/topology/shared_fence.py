@@ -41,6 +41,7 @@ from stagewright.spec import (
     every,
     fault_budget,
     final,
+    independent,
     initially,
     invariant,
     leads_to,
@@ -366,6 +367,12 @@ class SharedFence(Machine):
         if not self.release.exclude:
             return ready
         return ready & every((k == m) | self._is_out_of_its_track(m) for m in Kind)
+
+    @independent(begin_barrier, learn, stream, advance, of=(request, stored, acknowledged))
+    def only_barriers_wait_for_clients(self) -> None:
+        """001: "After the entire cluster learns about it, streaming starts": a node learns of a stage while it has
+        requests under way; what is older is waited for by the barrier, and by nothing else.
+        """
 
     def _is_out_of_its_track(self, k: Kind | Term[Kind]) -> Bool:
         """It has not begun, or the cluster has learned its last stage."""

@@ -37,6 +37,7 @@ from stagewright.spec import (
     fault_budget,
     final,
     flag,
+    independent,
     invariant,
     leads_to,
     liveness,
@@ -298,15 +299,17 @@ class TopologyRebuild(Machine):
 
     # -- promises --------------------------------------------------------------------------------------
 
-    @accepts(send)
-    def clients_write_while_nodes_are_rebuilt(self) -> Bool:
-        """A rebuild locks nobody out."""
-        return self.write == Write.none
-
-    @accepts(store)
-    def writes_are_stored_while_nodes_are_rebuilt(self, n: Term[Node]) -> Bool:
-        """001: rebuilding "does not change the topology": whoever is up takes writes, also who is rebuilt."""
-        return (self.write == Write.sent) & ~self.stored.has(n) & ~self.down.has(n)
+    @independent(
+        send,
+        store,
+        acknowledge,
+        restart,
+        of=(waits, rebuild_option, failed, rebuilding, session, sources, streamed, broken),
+    )
+    def nobody_waits_for_a_rebuild(self) -> None:
+        """001: rebuilding "does not change the topology": clients write, replicas store, also those that are rebuilt, and
+        a node that was dead comes back, whoever is rebuilt.
+        """
 
     @accepts(acknowledge)
     def writes_succeed_while_nodes_are_rebuilt(self) -> Bool:
@@ -338,11 +341,6 @@ class TopologyRebuild(Machine):
         told = (self.write != Write.acknowledged) & (after.write == Write.acknowledged)
         return told & self.rebuilding.is_some()
 
-    @accepts(restart)
-    def dead_nodes_come_back_while_others_are_rebuilt(self, n: Term[Node]) -> Bool:
-        """001: "data from other replicas", of which one that was dead is one again as soon as it is up."""
-        return self.down.has(n)
-
     @accepts(ask_again)
     def rebuilds_are_asked_for_at_any_time(self, n: Term[Node]) -> Bool:
         """001: "When a request is issued to a node the entry is added to the map", also while another node is rebuilt."""
@@ -364,11 +362,6 @@ class TopologyRebuild(Machine):
         lost = self.waits.has(n) | self.failed.has(n) | (self.rebuilding == n)
         return self.rebuilding.is_some() & ~lost & ~self.down.has(n) & (self.write != Write.sent)
 
-    @accepts(start_rebuild)
-    def rebuilds_begin_while_clients_write(self, n: Term[Node]) -> Bool:
-        """001: rebuilding "does not change the topology": a request that has its turn waits for no client."""
-        return self.waits.has(n) & self.rebuilding.is_none() & self.down.is_empty()
-
     @accepts(stream)
     def replicas_send_their_rows_each_for_itself(self, n: Term[Node], source: Term[Node]) -> Bool:
         """001, "streaming data from other replicas": one that is asked, and up, sends its rows whatever clients
@@ -377,14 +370,19 @@ class TopologyRebuild(Machine):
         asked = (self.rebuilding == n) & self.sources.has(source) & ~self.streamed.has(source)
         return asked & ~self.down.has(source) & ~self.down.has(n)
 
-    @accepts(finish_rebuild)
-    def rebuilds_end_while_clients_write(self, n: Term[Node]) -> Bool:
-        """001: a node is rebuilt as long as it "is streaming data": once every replica that was asked has sent its
-        rows, and none of them has lost them meanwhile, it is done.
+    @independent(
+        cancel,
+        start_rebuild,
+        begin_streaming,
+        stream,
+        finish_rebuild,
+        fail_to_rebuild,
+        of=(write, stored, owed),
+    )
+    def no_step_waits_for_clients(self) -> None:
+        """001: rebuilding "does not change the topology": a rebuild begins, streams and ends, well or not, and a
+        request is cancelled, whatever clients write.
         """
-        sent = ~self.streamed.is_empty() & (self.sources <= self.streamed)
-        lost = some(self.sources.has(m) & self.waits.has(m) for m in Node)
-        return (self.rebuilding == n) & sent & ~self.down.has(n) & ~lost
 
     @accepts(time_out)
     def clients_need_not_wait_for_rebuilds(self) -> Bool:

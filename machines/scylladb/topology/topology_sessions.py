@@ -31,6 +31,7 @@ from stagewright.spec import (
     every,
     fault_budget,
     final,
+    independent,
     invariant,
     leads_to,
     liveness,
@@ -265,6 +266,12 @@ class TopologySessions(Machine):
     def tables_are_truncated_at_any_time(self, s: Term[Session]) -> Bool:
         """TRUNCATE is queued whatever streams meanwhile: the request does not wait for its session."""
         return ~self.used.has(s) & self.queued.is_none()
+
+    @independent(learn, of=(message, guard, driven, worked, queued, done, failed, Node))
+    def nodes_learn_whatever_they_do(self) -> None:
+        """001: "After the entire cluster learns about it, streaming starts": a node learns which session is open, or closed,
+        while work for it is on its way, waits or goes on; the barrier waits for that, not who learns.
+        """
 
     @step_property
     def the_topology_follows_its_table(self, after: Self) -> Bool:

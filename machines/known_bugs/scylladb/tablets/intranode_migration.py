@@ -101,7 +101,7 @@ class WritesWaitForTheOtherShard(IntranodeMigration):
 @known_bug(
     "001-180",
     NOBODY_WAITS,
-    breaks=IntranodeMigration.rows_are_streamed_while_clients_write,
+    breaks=IntranodeMigration.no_step_waits_for_clients,
 )
 class ShardsStreamInSilence(IntranodeMigration):
     """One shard streamed to another when no write was on its way."""
@@ -178,6 +178,23 @@ class CleanupsWaitForReads(IntranodeMigration):
         quiet = ~self.reading | (self.stage != Stage.cleanup)
         require(quiet, "no read is under way")
         super().clean_up(shard)
+
+
+@known_bug(
+    "001-546",
+    NOBODY_WAITS,
+    breaks=IntranodeMigration.no_step_waits_for_clients,
+)
+class ReadsMoveBetweenReads(IntranodeMigration):
+    """Reads were to move to the pending shard when none was under way: on a busy shard, never."""
+
+    @IntranodeMigration.stage.step(
+        Stage.streaming, Stage.write_both_read_new, by=COORDINATOR, fair=WEAK
+    )
+    def read_new(self) -> None:
+        """The pending shard contains all writes, and nobody reads."""
+        require(~self.reading, "no read is under way")
+        self._operation_done()
 
 
 BUGS = known_bugs_in(globals())

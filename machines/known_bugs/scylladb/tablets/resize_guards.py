@@ -136,7 +136,7 @@ class RequestsWaitForMigrations(ResizeGuards):
 @known_bug(
     "001-188",
     "design document 001, in the releases: a resize waits for no request; its guard is refreshed or aborted",
-    breaks=ResizeGuards.tablets_are_split_under_requests,
+    breaks=ResizeGuards.only_barriers_wait_for_requests,
 )
 class ResizesWaitForRequests(ResizeGuards):
     """A table was split or merged when nobody used it."""
@@ -149,7 +149,7 @@ class ResizesWaitForRequests(ResizeGuards):
 @known_bug(
     "001-189",
     "design document 001: a migration begins, and its barriers wait for what is older",
-    breaks=ResizeGuards.tablets_migrate_under_requests,
+    breaks=ResizeGuards.only_barriers_wait_for_requests,
 )
 class MigrationsWaitForRequests(ResizeGuards):
     """A tablet began to migrate when no request was under way, of any tablet."""

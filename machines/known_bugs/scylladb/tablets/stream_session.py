@@ -118,4 +118,22 @@ class WhoHasSentNothingSaysNothing(StreamSession):
         require(self.sent > 0, "it has sent something")
 
 
+@known_bug(
+    "001-547",
+    'design document 001: "to keep the cluster saturated with streaming"',
+    breaks=StreamSession.nobody_waits_for_an_old_session,
+)
+class FailuresAreReportedWhenTheFollowerIsDone(StreamSession):
+    """A master reported its session's end when the follower had forgotten it, too: one that had given up an idle
+    session went on waiting for it.
+    """
+
+    @action(by=MASTER, fair=WEAK)
+    def report(self) -> None:
+        """The master answers the coordinator, and nobody works for it any more."""
+        over = (self.follower == Session.none) | (self.follower_plan != self.plan)
+        require(over, "the follower has ended as well")
+        super().report()
+
+
 BUGS = known_bugs_in(globals())

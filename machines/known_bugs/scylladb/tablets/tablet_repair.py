@@ -11,7 +11,7 @@ from stagewright.machines.scylladb.tablets.tablet_repair import (
     Stage,
     TabletRepair,
 )
-from stagewright.spec import Fairness, Number, NumberVar, Term, action, number, require
+from stagewright.spec import Fairness, Number, NumberVar, Term, action, every, number, require
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 WEAK = Fairness.WEAK
@@ -118,6 +118,25 @@ class RepairIsRefusedUntilTheTabletRests(TabletRepair):
         """The operator asks for a repair of a tablet at rest."""
         super().request_repair()
         require(self.stage == Stage.none, "the tablet is at rest")
+
+
+@known_bug(
+    "001-543",
+    'design document 001, stage 2: replicas "see the transition info … via local token metadata"',
+    breaks=TabletRepair.replicas_wait_for_no_other,
+    budgets={TabletRepair.requests: 1, TabletRepair.failures: 1},
+)
+class RepairsEndWhenAllKnowTheSession(TabletRepair):
+    """A replica that had repaired asked all others which session they knew, and was done when that was its own: one that
+    was behind kept the locks of all.
+    """
+
+    @action(fair=WEAK)
+    def have_repaired(self, n: Term[Node]) -> None:
+        """A replica has repaired, and all others know the same session."""
+        known = every(self.replica[m].session == self.replica[n].session for m in Node)
+        require(known, "all know the same session")
+        super().have_repaired(n)
 
 
 BUGS = known_bugs_in(globals())

@@ -340,4 +340,21 @@ class StreamsWaitForWrites(TabletReplicas):
         require(every(self.write[c].value == 0 for c in Client), "nobody writes")
 
 
+@known_bug(
+    "001-542",
+    'design document 001, stage 2: replicas "see the transition info … via local token metadata"',
+    breaks=TabletReplicas.no_step_waits_for_clients,
+    sizes={Node: 2},
+    budgets=ONE_MOVE,
+)
+class WhoCoordinatesDoesNotLearn(TabletReplicas):
+    """A coordinator learned of a stage between two writes: one that always had one on its way never did."""
+
+    @action(fair=WEAK)
+    def learn(self, c: Term[Client]) -> None:
+        """A coordinator without a write on its way learns what is committed."""
+        super().learn(c)
+        require(self.write[c].value == 0, "no write is on its way")
+
+
 BUGS = known_bugs_in(globals())

@@ -353,4 +353,40 @@ class MigrationsWaitForEverySplit(TabletResize):
         require(self.splitting.is_empty(), "no split compaction runs")
 
 
+@known_bug(
+    "001-544",
+    'design document 001: "after which the state machine will exit the tablet migration track"',
+    breaks=TabletResize.the_topology_waits_for_no_sstable,
+    budgets={TabletResize.decisions: 1},
+)
+class TheTrackIsLeftWhenNothingIsSplit(TabletResize):
+    """The migration track was left when no replica split its sstables any more: topology changes waited for
+    compactions, which take hours.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def leave_track(self) -> None:
+        """No tablet is in transition, and nothing is split."""
+        super().leave_track()
+        require(self.splitting.is_empty(), "no split compaction runs")
+
+
+@known_bug(
+    "001-545",
+    "design document 001, in the releases: each replica splits for itself",
+    breaks=TabletResize.replicas_prepare_each_for_itself,
+    budgets={TabletResize.decisions: 1, TabletResize.migrations: 0},
+)
+class WritersEndWhenNothingIsSplit(TabletResize):
+    """What a repair had written was added when no replica ran a split compaction: the repair, and the barriers that
+    wait for it, waited for the slowest node.
+    """
+
+    @action(fair=WEAK)
+    def finish_writer(self, n: Term[Node]) -> None:
+        """The sstable is added, unless a node still splits."""
+        require(self.splitting.is_empty(), "no node splits")
+        super().finish_writer(n)
+
+
 BUGS = known_bugs_in(globals())

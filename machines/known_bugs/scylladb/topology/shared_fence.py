@@ -243,4 +243,22 @@ class OneStreamsWhileTheOtherDoesNotFence(SharedFence):
         require(~moves, "no reads of the other kind move")
 
 
+@known_bug(
+    "001-550",
+    'design document 001: "After the entire cluster learns about it"',
+    breaks=SharedFence.only_barriers_wait_for_clients,
+    budgets={SharedFence.failures: 0},
+)
+class WhoCoordinatesDoesNotLearn(SharedFence):
+    """A node applied what was committed, of either kind, between two requests: one that always had one to coordinate
+    held up both changes.
+    """
+
+    @action(fair=WEAK)
+    def learn(self, n: Term[Node]) -> None:
+        """A node that coordinates nothing applies what is committed."""
+        super().learn(n)
+        require(self.request.coordinator != n, "no request is under way")
+
+
 BUGS = known_bugs_in(globals())

@@ -224,7 +224,7 @@ class RowsAreRefusedWithoutSession(TopologyRebuild):
 @known_bug(
     "001-21",
     "design document 001: streaming data from other replicas",
-    breaks=TopologyRebuild.clients_write_while_nodes_are_rebuilt,
+    breaks=TopologyRebuild.nobody_waits_for_a_rebuild,
 )
 class WritesWaitForTheRebuild(TopologyRebuild):
     """No client writes while a node is rebuilt."""
@@ -239,7 +239,7 @@ class WritesWaitForTheRebuild(TopologyRebuild):
 @known_bug(
     "001-87",
     "design document 001: a node that is rebuilt streams data, and serves its slice of the ring",
-    breaks=TopologyRebuild.writes_are_stored_while_nodes_are_rebuilt,
+    breaks=TopologyRebuild.nobody_waits_for_a_rebuild,
 )
 class WhoIsRebuiltTakesNoWrites(TopologyRebuild):
     """A node took no writes while it was rebuilt, and lacked them when it was done."""
@@ -292,7 +292,7 @@ class RebuildsStopTheClock(TopologyRebuild):
 @known_bug(
     "001-232",
     'design document 001: "streaming data from other replicas"',
-    breaks=TopologyRebuild.dead_nodes_come_back_while_others_are_rebuilt,
+    breaks=TopologyRebuild.nobody_waits_for_a_rebuild,
 )
 class RebuildsKeepOthersOut(TopologyRebuild):
     """A node that had died was let in when no node was rebuilt: the rebuild waited for it as a source."""
@@ -323,7 +323,7 @@ class OneRequestToRebuild(TopologyRebuild):
 @known_bug(
     "001-500",
     'design document 001: rebuilding "does not change the topology"',
-    breaks=TopologyRebuild.rebuilds_begin_while_clients_write,
+    breaks=TopologyRebuild.no_step_waits_for_clients,
     budgets=REBUILD,
 )
 class RebuildsBeginWhenNobodyWrites(TopologyRebuild):
@@ -339,7 +339,7 @@ class RebuildsBeginWhenNobodyWrites(TopologyRebuild):
 @known_bug(
     "001-501",
     'design document 001: rebuilding "does not change the topology"',
-    breaks=TopologyRebuild.rebuilds_end_while_clients_write,
+    breaks=TopologyRebuild.no_step_waits_for_clients,
     budgets=REBUILD,
 )
 class RebuildsEndWhenNobodyWrites(TopologyRebuild):
@@ -384,6 +384,24 @@ class ADeadNodeStopsEveryStream(TopologyRebuild):
         """A source sends its rows, if all nodes are up."""
         super().stream(n, source)
         require(self.down.is_empty(), "no node is down")
+
+
+@known_bug(
+    "001-549",
+    'design document 001: rebuilding "does not change the topology but requires streaming data"',
+    breaks=TopologyRebuild.no_step_waits_for_clients,
+    budgets=REBUILD,
+)
+class SourcesAreChosenWhenNobodyWrites(TopologyRebuild):
+    """A node looked for its sources when no write was on its way to any replica: as if a row that comes later were
+    lost.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def begin_streaming(self, n: Term[Node]) -> None:
+        """The node looks for sources, while nobody writes."""
+        require(self.write != Write.sent, "no write is on its way")
+        super().begin_streaming(n)
 
 
 BUGS = known_bugs_in(globals())

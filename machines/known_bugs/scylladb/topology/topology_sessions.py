@@ -204,4 +204,21 @@ class OperationsWaitForTruncate(TopologySessions):
         self.session = s
 
 
+@known_bug(
+    "001-551",
+    'design document 001: "After the entire cluster learns about it, streaming starts"',
+    breaks=TopologySessions.nodes_learn_whatever_they_do,
+)
+class WhoIsSentWorkLearnsLater(TopologySessions):
+    """A node took what had arrived before it learned what was committed: work that was late was let in, in a session
+    that had been closed long before.
+    """
+
+    @action(fair=WEAK)
+    def learn(self, n: Term[Node]) -> None:
+        """A node to which no work is on its way applies what is committed."""
+        super().learn(n)
+        require(self.message[n].is_none(), "no work is on its way")
+
+
 BUGS = known_bugs_in(globals())

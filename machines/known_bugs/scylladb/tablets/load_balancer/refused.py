@@ -99,7 +99,7 @@ class NodesAreEmptiedOneAfterTheOther(LoadBalancer):
 @known_bug(
     "001-385",
     INDEPENDENTLY,
-    breaks=LoadBalancer.migrations_end_independently,
+    breaks=LoadBalancer.tablets_advance_independently,
     sizes={Tablet: 2},
     budgets={LoadBalancer.disturbances: 1},
 )
@@ -119,7 +119,7 @@ class MigrationsEndTogether(LoadBalancer):
 @known_bug(
     "001-386",
     INDEPENDENTLY,
-    breaks=LoadBalancer.migrations_are_undone_while_others_go_on,
+    breaks=LoadBalancer.tablets_advance_independently,
     sizes={Tablet: 3},
     budgets={LoadBalancer.disturbances: 1},
 )
@@ -137,7 +137,7 @@ class WhatFailedWaitsForTheRest(LoadBalancer):
 @known_bug(
     "001-514",
     INDEPENDENTLY,
-    breaks=LoadBalancer.tablets_finish_streaming_independently,
+    breaks=LoadBalancer.tablets_advance_independently,
     sizes={Tablet: 2},
     budgets={LoadBalancer.disturbances: 2},
 )
@@ -155,7 +155,7 @@ class StreamsEndWhenNothingIsUndone(LoadBalancer):
 @known_bug(
     "001-515",
     "design document 001, its change: new migrations are started as soon as tablets finish streaming",
-    breaks=LoadBalancer.tablets_finish_streaming_independently,
+    breaks=LoadBalancer.tablets_advance_independently,
     sizes={Tablet: 2},
     budgets={LoadBalancer.disturbances: 2},
 )
@@ -169,6 +169,22 @@ class StreamsEndWhenNothingIsPlanned(LoadBalancer):
         """The tablet has streamed, and no plan is being made."""
         super().finish_streaming(t)
         require(self._plan_is_empty(), "no plan is being made")
+
+
+@known_bug(
+    "001-548",
+    'design document 001: the balancer is silent to "allow pending topology operation to start"',
+    breaks=LoadBalancer.topology_changes_wait_for_no_plan,
+    sizes={Tablet: 2},
+)
+class TopologyChangesWaitForTheBalancer(LoadBalancer):
+    """A topology change began when the balancer had found that there was nothing to do."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def begin_topology_change(self) -> None:
+        """The topology change takes over, once the balancer has looked."""
+        super().begin_topology_change()
+        require(~self.invoked, "the balancer is done")
 
 
 BUGS = known_bugs_in(globals())

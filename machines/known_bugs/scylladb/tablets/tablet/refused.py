@@ -364,7 +364,7 @@ class MigrationsWaitForCleanups(TabletCluster):
 @known_bug(
     "001-516",
     INDEPENDENTLY,
-    breaks=TabletCluster.tablets_come_to_rest_independently,
+    breaks=TabletCluster.tablets_advance_independently,
     sizes={Tablet: 2},
     budgets=TWO_TABLETS,
 )
@@ -427,6 +427,44 @@ class StreamsWaitForClients(TabletCluster):
         """A replica sends its rows, while the tablet is not in use."""
         super().send_chunk(t, source, target)
         require(every(self.request[n].tablet != t for n in Node), "no client uses the tablet")
+
+
+@known_bug(
+    "001-540",
+    INDEPENDENTLY,
+    breaks=TabletCluster.tablets_advance_independently,
+    sizes={Tablet: 2},
+    budgets={**TWO_TABLETS, TabletMigration.failures: 1},
+)
+class TabletsAreMovedBackOneByOne(TabletCluster):
+    """A migration that had failed was undone when no other tablet was streamed any more: the balancer always found one
+    that was.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def revert(self, t: Term[Tablet]) -> None:
+        """The pending replica is cleaned up, and nothing is streamed."""
+        super().revert(t)
+        require(every(self.tablets[o].stage != Stage.streaming for o in Tablet), "nothing streams")
+
+
+@known_bug(
+    "001-541",
+    'design document 001, stage 3: "by the means of coordinator replication or by the means of streaming"',
+    breaks=TabletCluster.no_step_waits_for_clients,
+    budgets={**NO_FAULTS, TabletCluster.reads: 0},
+)
+class StreamsAreOverWhenNobodyWrites(TabletCluster):
+    """That all rows had been sent was heard when no write to the tablet was on its way: one to which clients wrote all
+    the time stayed in its stage.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_streaming(self, t: Term[Tablet]) -> None:
+        """The pending replica answers, while nobody writes to the tablet."""
+        quiet = every((self.request[n].tablet != t) | ~self.request[n].write for n in Node)
+        require(quiet, "nobody writes to the tablet")
+        super().finish_streaming(t)
 
 
 BUGS = known_bugs_in(globals())
