@@ -363,7 +363,8 @@ class _Trace:
             self._action(member, name, tracing, params, own, type(this))
             return
         if member.kind is MemberKind.INDEPENDENT:
-            self.properties.append(independent_of(member, name, result, members(type(this))))
+            own_members = members(type(this))
+            self.properties.append(independent_of(member, result, own_members, self.machines))
             return
         tracing.check_closed(returned_node(result), {*params, *own}, member.where)
         self._condition(member, name, result, (*params, *own), own, what)

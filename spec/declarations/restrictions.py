@@ -173,27 +173,38 @@ def _is_part(one: object) -> bool:
 
 
 def independent_of(
-    member: Member, name: str, result: object, found: Mapping[str, object]
+    member: Member,
+    result: object,
+    found: Mapping[str, object],
+    machines: Sequence[tuple[type[object], str]],
 ) -> Property:
-    """The property; `found`: the machine's members by name, variables and parts among them."""
+    """The property; `found`: the machine's members by name; `machines`: itself and its parts, with the prefixes of their names.
+
+    Raises:
+        DecoratorError, ReasonError: it names what the machine does not have.
+    """
     if result is not None:
         raise wrong_result(member.what, result, "leave its body empty", member)
     sorts = [one.__name__ for one in member.apart if isinstance(one, type)]
     apart = [called for called, one in found.items() if any(one is a for a in member.apart)]
     if len(apart) + len(sorts) < len(member.apart):
         raise DecoratorError(
-            f"`{name}` names what this machine does not have",
+            f"`{member.name}` names what this machine does not have",
             where=member.where,
             help="`of` takes variables and parts of the machine itself",
         )
     return Property(
-        name,
+        member.name,
         PropertyKind.INVARIANT,
         (),
         TRUE,
         doc=member.doc,
         where=member.where,
         role=member.role,
-        independent=tuple(action.name for action in member.independent),
+        independent=tuple(
+            name
+            for one in member.independent
+            for name in names_in(machines[0][0], one, machines, member.where)
+        ),
         apart=(*apart, *sorts),
     )

@@ -22,6 +22,7 @@ from stagewright.spec import (
     action,
     define,
     every,
+    flag,
     independent,
     part,
     require,
@@ -141,6 +142,29 @@ def test_what_a_part_says_of_its_own_actions_is_not_asked_of_a_system() -> None:
     assert WATCHED not in {p.name.rpartition(".")[2] for p in definition.properties}
 
 
+class Shop(Machine):
+    """A worker as a part, whose own actions happen by themselves."""
+
+    worker = part(Worker)
+    open = flag()
+
+    @action
+    def turn_the_sign(self) -> None:
+        """It opens, or shuts."""
+        require(self.open | ~self.open, "at any time")
+        self.open = ~self.open
+
+    @independent(Worker.start, Worker.finish, of=Task)
+    def no_task_waits_for_another(self) -> None:
+        """Tasks begin and end each for itself."""
+
+
+def test_a_system_may_speak_of_what_its_parts_do_by_themselves() -> None:
+    (prop,) = [p for p in define(Shop).properties if p.name == EACH]
+    assert prop.independent == ("worker.start", "worker.finish")
+    assert verdicts(checked(define(Shop)))[EACH].outcome is Outcome.HOLDS
+
+
 def test_it_takes_part_in_the_fingerprint() -> None:
     class Less(WatchedWorker):
         @independent(Worker.start, of=WatchedWorker.watched)
@@ -166,6 +190,14 @@ def test_it_is_given_actions_and_what_they_do_not_wait_for() -> None:
 
     with pytest.raises(DefinitionError, match="names what this machine does not have"):
         define(Elsewhere)
+
+    class Foreign(Worker):
+        @independent(WatchedWorker.watch, of=Task)
+        def it_names_an_action_that_is_not_here(self) -> None:
+            """Nobody watches this one."""
+
+    with pytest.raises(DefinitionError, match="belongs to no part"):
+        define(Foreign)
 
 
 def test_its_body_is_empty() -> None:
