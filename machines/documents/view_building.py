@@ -162,6 +162,8 @@ VIEW_BUILDING = Document(
                 ViewCoordinator.running_batches_are_not_replaced,
                 ViewCoordinator.shards_work_at_once,
                 ViewCoordinator.shards_process_staging_at_once,
+                ViewCoordinator.shards_wait_for_no_other,
+                ViewCoordinator.workers_wait_for_no_coordinator,
                 ViewBuilding.each_replica_works,
                 TabletViews.each_tablet_is_worked_on,
                 ViewBuilding.each_worker_starts_its_batch,
