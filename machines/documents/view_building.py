@@ -182,6 +182,7 @@ VIEW_BUILDING = Document(
                 ViewTask.workers_notice_aborts,
                 ViewTask.workers_notice_deletions,
                 ViewWorker.workers_notice_deletions,
+                ViewWorker.deletions_are_noticed_at_any_time,
                 ViewStaging.workers_notice_aborts,
                 ViewCoordinator.workers_notice_deletions,
                 ViewResize.workers_notice_deletions,
