@@ -185,6 +185,7 @@ VIEW_BUILDING = Document(
                 ViewWorker.workers_notice_deletions,
                 ViewWorker.deletions_are_noticed_at_any_time,
                 ViewStaging.workers_notice_aborts,
+                ViewStaging.aborts_are_noticed_at_any_time,
                 ViewCoordinator.workers_notice_deletions,
                 ViewResize.workers_notice_deletions,
                 TabletViews.workers_notice_aborts,

@@ -458,4 +458,15 @@ class BatchesWaitForTheRegistrator(ViewStaging):
         super().finish_batch()
 
 
+@known_bug("000-305", OBSERVED, breaks=ViewStaging.aborts_are_noticed_at_any_time)
+class AbortsAreNoticedWhenTheTabletRests(ViewStaging):
+    """A worker left the batch of tasks that were aborted when the tablet had moved."""
+
+    @action(by=WORKER, fair=WEAK)
+    def observe_abort(self) -> None:
+        """The worker of a tablet at rest sees that the batch's tasks are aborted or gone."""
+        self._is_at_rest()
+        super().observe_abort()
+
+
 BUGS = known_bugs_in(globals())
