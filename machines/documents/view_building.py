@@ -62,6 +62,7 @@ VIEW_BUILDING = Document(
                 ViewWakeups.what_is_taken_gets_a_task,
                 ViewWakeups.sstables_are_queued_at_any_time,
                 ViewWakeups.the_registrator_waits_for_no_batch,
+                ViewWakeups.registering_goes_on_whatever_is_executed,
             ),
         ),
         Section(
@@ -127,6 +128,7 @@ VIEW_BUILDING = Document(
                 ViewWakeups.group0_changes_at_any_time,
                 ViewWakeups.tasks_are_created_at_any_time,
                 ViewWakeups.the_coordinator_waits_for_no_call,
+                ViewWakeups.the_coordinator_waits_for_no_fiber,
                 ViewWakeups.calls_are_for_stored_tasks,
                 ViewWakeups.stored_tasks_are_worked_on,
                 ViewWakeups.tasks_are_removed_when_answered,
@@ -194,6 +196,7 @@ VIEW_BUILDING = Document(
                 ViewWakeups.batches_start_at_any_time,
                 ViewWakeups.every_command_is_for_the_observer_to_see,
                 ViewWakeups.finished_batches_are_reported,
+                ViewWakeups.batches_are_reported_whatever_is_registered,
                 ViewWakeups.changes_are_observed,
             ),
         ),
