@@ -491,4 +491,37 @@ class SplitsWaitForStagingSstables(ViewResize):
         super().split_all()
 
 
+@known_bug(
+    "000-312",
+    "design document 000: each view building worker keeps track of finished tasks locally",
+    breaks=ViewResize.batches_end_whatever_becomes_of_the_tablets,
+    budgets=FAILOVER,
+)
+class BatchesWaitForWhoCalls(ViewResize):
+    """A range that was read for a coordinator that was gone was built when the new one had called for it."""
+
+    @action(by=WORKER, fair=WEAK)
+    def build_range(self) -> None:
+        """The batch has read the tablet, and somebody waits for that."""
+        super().build_range()
+        require(self.called | self.stale, "a call waits")
+
+
+@known_bug(
+    "000-313",
+    "design document 000: it removes those tasks from group0 state in 200ms intervals",
+    breaks=ViewResize.finished_tasks_are_removed_at_any_time,
+    budgets={ViewResize.resizes: 1},
+)
+class StagingTasksAreRemovedLast(ViewResize):
+    """The task of staging sstables was removed when every range of the table was built."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def remove_finished(self) -> None:
+        """The coordinator removes a finished task, one of staging sstables when no range is left."""
+        left = some(self.building[t] for t in numbers(0, LAST))
+        require((self.type == Type.build_range) | ~left, "no range is left")
+        super().remove_finished()
+
+
 BUGS = known_bugs_in(globals())
