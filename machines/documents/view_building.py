@@ -136,6 +136,8 @@ VIEW_BUILDING = Document(
                 ViewWakeups.tasks_are_removed_when_answered,
                 ViewUpdates.the_view_is_what_the_base_row_says,
                 ViewUpdates.tasks_and_updates_end,
+                ViewUpdates.tasks_wait_for_no_write,
+                ViewUpdates.updates_wait_for_no_task,
             ),
         ),
         Section(
