@@ -123,7 +123,6 @@ VIEW_BUILDING = Document(
                 ViewDestinations.sstables_are_processed_when_their_ranges_are_built,
                 ViewResize.ranges_are_built_in_any_order,
                 ViewResize.tasks_are_finished_by_answers,
-                ViewResize.finished_tasks_are_removed_at_any_time,
                 ViewResize.batches_end_whatever_becomes_of_the_tablets,
                 ViewResize.staging_waits_for_no_other_tablet,
                 ViewWorker.completed_tasks_are_answered_immediately,

@@ -558,10 +558,6 @@ class ViewResize(Machine):
         tablets and tasks there are by then.
         """
 
-    @independent(remove_finished, of=(id, building, staging, built, held, view))
-    def finished_tasks_are_removed_at_any_time(self) -> None:
-        """000: finished tasks are removed "in 200ms intervals", whichever others are left."""
-
     @step_property
     def one_batch_on_the_shard(self, after: Self) -> Bool:
         """000: the worker "can execute only one batch per shard": of one tablet, whose id may change as others split

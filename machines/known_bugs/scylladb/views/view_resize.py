@@ -507,21 +507,4 @@ class BatchesWaitForWhoCalls(ViewResize):
         require(self.called | self.stale, "a call waits")
 
 
-@known_bug(
-    "000-313",
-    "design document 000: it removes those tasks from group0 state in 200ms intervals",
-    breaks=ViewResize.finished_tasks_are_removed_at_any_time,
-    budgets={ViewResize.resizes: 1},
-)
-class StagingTasksAreRemovedLast(ViewResize):
-    """The task of staging sstables was removed when every range of the table was built."""
-
-    @action(by=COORDINATOR, fair=WEAK)
-    def remove_finished(self) -> None:
-        """The coordinator removes a finished task, one of staging sstables when no range is left."""
-        left = some(self.building[t] for t in numbers(0, LAST))
-        require((self.type == Type.build_range) | ~left, "no range is left")
-        super().remove_finished()
-
-
 BUGS = known_bugs_in(globals())

@@ -459,13 +459,13 @@ class BatchesWaitForTheRegistrator(ViewStaging):
 
 
 @known_bug("000-305", OBSERVED, breaks=ViewStaging.aborts_are_noticed_at_any_time)
-class AbortsAreNoticedWhenTheTabletRests(ViewStaging):
-    """A worker left the batch of tasks that were aborted when the tablet had moved."""
+class AbortsAreNoticedBetweenRegistrations(ViewStaging):
+    """A worker did not look for aborted tasks while the registrator's command was under way, which waits for group0."""
 
     @action(by=WORKER, fair=WEAK)
     def observe_abort(self) -> None:
-        """The worker of a tablet at rest sees that the batch's tasks are aborted or gone."""
-        self._is_at_rest()
+        """The worker sees that the batch's tasks are aborted or gone, and registers nothing."""
+        require(self.registering.is_empty(), "no command is under way")
         super().observe_abort()
 
 
