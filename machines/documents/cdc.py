@@ -38,6 +38,7 @@ CDC = Document(
             "The generation's mapping",
             (
                 CdcLog.replicas_receive_both_writes_or_none,
+                CdcLog.writes_are_received_while_nodes_join,
                 CdcLog.writes_go_to_the_replicas_of_their_tokens,
                 CdcLog.log_rows_go_to_streams_of_their_generation,
                 CdcMapping.ranges_have_a_stream_for_each_shard,
@@ -70,6 +71,7 @@ CDC = Document(
                 CdcLog.joins_leave_rows_readable,
                 CdcLog.nodes_join,
                 CdcLog.new_nodes_are_written_to_at_once,
+                CdcLog.nodes_join_whatever_is_written,
                 CdcLog.nodes_join_after_their_generations,
                 CdcMapping.ranges_refine_the_vnodes,
                 CdcMapping.a_join_is_of_a_node_with_a_token,
