@@ -172,6 +172,7 @@ VIEW_BUILDING = Document(
                 ViewCoordinator.workers_wait_for_no_coordinator,
                 ViewBuilding.each_replica_works,
                 TabletViews.each_tablet_is_worked_on,
+                TabletViews.workers_wait_for_no_other,
                 ViewBuilding.each_worker_starts_its_batch,
                 ViewWorker.others_stay_in_their_batch,
                 ViewCoordinator.others_stay_in_their_batch,
