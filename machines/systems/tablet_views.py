@@ -48,6 +48,7 @@ from stagewright.spec import (
     final,
     flag,
     history,
+    independent,
     initially,
     invariant,
     leads_to,
@@ -630,6 +631,12 @@ class TabletViews(Machine):
         batch = self.batch[n]
         runs = (batch.tablet == t) & (batch.type == k) & ~batch.stale & ~self.called.has(n)
         return runs & (self.tasks[t][k] == Life.normal) & self._is_at_rest(t)
+
+    @independent(finish_batch, observe_abort, of=(tablets, called, status, host, pending, Node))
+    def workers_wait_for_no_other(self) -> None:
+        """000: "only batch per tablet replica": it ends, or its abort is noticed, whatever stage a tablet is in, and whatever
+        other nodes execute.
+        """
 
     @accepts(finish)
     def migrations_end_whatever_is_executed(self, t: Term[Tablet], new: Term[Node]) -> Bool:

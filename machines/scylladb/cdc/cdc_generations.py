@@ -46,6 +46,7 @@ from stagewright.spec import (
     final,
     flag,
     history,
+    independent,
     initially,
     invariant,
     known_violations,
@@ -796,6 +797,43 @@ class CdcGenerations(Machine):
         with the node's own time is not, if it has what operates then.
         """
         return some(self.uses(n, g, self.clock(n)) for g in Generation)
+
+    @independent(
+        gossip_generation,
+        write_data,
+        prepare_generation,
+        store_data,
+        commit_generation,
+        commit_prepared,
+        abandon,
+        learn,
+        read_data,
+        learn_that_it_is_abandoned,
+        publish,
+        describe,
+        of=write,
+    )
+    def generations_wait_for_no_write(self) -> None:
+        """003: nodes "reject writes … that are supposed to use this new generation", and so "give up availability for safety":
+        writes wait for generations, and no generation for a write.
+        """
+
+    @independent(
+        store_data,
+        abandon,
+        learn,
+        read_data,
+        learn_that_it_is_abandoned,
+        of=(unpublished, described),
+    )
+    def nodes_learn_whatever_is_published(self) -> None:
+        """003: "The node will keep trying to read the generation's data in background until it succeeds or sees that it's not
+        necessary anymore": the table for CDC clients is "in contrast" to the one which nodes use.
+        """
+
+    @independent(store_data, learn, read_data, learn_that_it_is_abandoned, of=Node)
+    def nodes_learn_whoever_else_does(self) -> None:
+        """003: "When other nodes learn about the generation, they'll extract it … and save it": each does for itself."""
 
     @step_property
     def timestamps_are_in_the_window(self, after: Self) -> Bool:

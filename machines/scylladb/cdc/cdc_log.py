@@ -49,6 +49,7 @@ from stagewright.spec import (
     fault_budget,
     final,
     flag,
+    independent,
     initially,
     invariant,
     known_violations,
@@ -421,6 +422,20 @@ class CdcLog(Machine):
         is_next = g.number_column(lambda generation: generation.number) == self.committed.size()
         fresh = self.committed.size() == count(self.mapping.ring[t].is_some() for t in Token)
         return self.mapping.joining.is_some() & is_next & fresh
+
+    @independent(make_generation, of=(under_way, stored, logged, timestamp))
+    def nodes_join_whatever_is_written(self) -> None:
+        """003: "When a new node joins the cluster", it "will introduce a new CDC generation": no write that is under way is
+        waited for.
+        """
+
+    @independent(
+        receive, of=(now, committed, start, stream, pending, timestamp, logged, mapping, Node)
+    )
+    def writes_are_received_while_nodes_join(self) -> None:
+        """003: "each replica either receives both writes or none of them": whatever the others receive, whichever generation
+        operates, and whoever joins.
+        """
 
     @sometimes
     def a_row_moves_to_the_node_that_joins(self) -> Bool:

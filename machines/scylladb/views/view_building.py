@@ -53,6 +53,7 @@ from stagewright.spec import (
     every,
     fault_budget,
     final,
+    independent,
     initially,
     invariant,
     leads_to,
@@ -630,6 +631,16 @@ class ViewBuilding(Machine):
     def _waits_for_its_worker(self, t: Term[Task]) -> Bool:
         """The coordinator has called for the task, and knows of no result."""
         return ~self.tasks[t].call.any_of(Call.none, Call.answered)
+
+    @independent(stream, of=(tasks, status, view))
+    def rows_are_streamed_whatever_is_executed(self) -> None:
+        """000, "Tablet operations": an operation has its tasks "aborted at the start", and waits for none while it streams."""
+
+    @independent(finish_batch, of=(stage, next, status, base, view, Task))
+    def batches_end_whatever_the_tablet_does(self) -> None:
+        """000: "Unless the task was aborted, the worker will eventually reply that the task was finished": also while the tablet
+        is in transition, and whatever other replicas' workers do.
+        """
 
     @invariant
     def built_views_are_complete(self) -> Bool:

@@ -41,6 +41,7 @@ from stagewright.spec import (
     final,
     flag,
     history,
+    independent,
     invariant,
     leads_to,
     lemma,
@@ -676,6 +677,16 @@ class ViewCoordinator(Machine):
     def a_new_coordinator_finds_a_finished_batch(self, s: Term[Shard]) -> Bool:
         """000: "it is possible that the coordinator may lose this information (e.g. due to Raft leader change)"."""
         return self.batch[s].done & ~self.called.has(s)
+
+    @independent(finish_batch, observe_deletion, of=(called, processed, status, scanned, restarted))
+    def workers_wait_for_no_coordinator(self) -> None:
+        """000: "each view building worker keeps track of finished tasks locally", and it "observes the group0 state": a batch
+        ends whether or not a coordinator waits for it, and whichever table is processed.
+        """
+
+    @independent(finish_batch, observe_deletion, of=Shard)
+    def shards_wait_for_no_other(self) -> None:
+        """000: a worker "can execute only one batch per shard": its own, which ends whatever the others execute."""
 
     @final
     def nothing_to_do(self) -> Bool:

@@ -44,6 +44,7 @@ from stagewright.spec import (
     final,
     flag,
     history,
+    independent,
     initially,
     invariant,
     leads_to,
@@ -548,6 +549,14 @@ class ViewResize(Machine):
         """000, the same of its staging sstables: for the tablet's own range at most."""
         there = some(self.id[s] == t for s in Slot)
         return there & self.staging[t] & ~self.building[t] & (self.batch == Work.none)
+
+    @independent(
+        build_range, process_staging, observe_deletion, of=(called, id, building, staging, built)
+    )
+    def batches_end_whatever_becomes_of_the_tablets(self) -> None:
+        """000: "each view building worker keeps track of finished tasks locally": whoever waits for the result, and whichever
+        tablets and tasks there are by then.
+        """
 
     @step_property
     def one_batch_on_the_shard(self, after: Self) -> Bool:

@@ -40,6 +40,7 @@ from stagewright.spec import (
     fault_budget,
     final,
     flag,
+    independent,
     invariant,
     leads_to,
     lemma,
@@ -370,6 +371,12 @@ class ViewStaging(Machine):
     def migrations_to_the_node_are_given_up_at_any_time(self) -> Bool:
         """000, the same of the replica that the tablet was to come to, though something waits there in staging."""
         return self.standing == Standing.pending
+
+    @independent(observe_abort, of=(standing, waiting, aborted, to_register, registering, staging))
+    def aborts_are_noticed_at_any_time(self) -> None:
+        """000: "The worker also observes the group0 state to notice when tasks are aborted": whatever it registers meanwhile,
+        and wherever the tablet is by then.
+        """
 
     @invariant
     def processed_sstables_are_in_the_view(self, s: Term[Sstable]) -> Bool:

@@ -36,6 +36,7 @@ from stagewright.spec import (
     final,
     flag,
     history,
+    independent,
     invariant,
     leads_to,
     lemma,
@@ -448,6 +449,18 @@ class ViewTask(Machine):
     def tasks_are_deleted_at_any_time(self) -> Bool:
         """000: when a view is dropped "we simply delete relevant view building tasks", executed or not."""
         return self.life.any_of(Life.normal, Life.aborted)
+
+    @independent(finish, observe_abort, of=(call, late, worked, forgotten))
+    def workers_wait_for_no_coordinator(self) -> None:
+        """000: "each view building worker keeps track of finished tasks locally", and it "observes the group0 state": whoever
+        waits for the result, and whether anybody does.
+        """
+
+    @independent(start, attach, answer, forget_answer, of=(late, worked, forgotten))
+    def calls_wait_for_no_lost_request(self) -> None:
+        """000: "the worker will immediately response that those tasks were completed": whatever was asked for before that, and is
+        still under way.
+        """
 
     # -- harmless changes ------------------------------------------------------------------------------
 

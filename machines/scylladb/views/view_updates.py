@@ -36,6 +36,7 @@ from stagewright.spec import (
     final,
     flag,
     greatest,
+    independent,
     invariant,
     leads_to,
     least,
@@ -191,6 +192,16 @@ class ViewUpdates(Machine):
     def views_are_created_at_any_time(self) -> Bool:
         """000: tasks are created when "a view/index is created", of a table with rows and of one without."""
         return ~self.created
+
+    @independent(execute, finish, of=(value, timestamp, puts, deletes, put_at, deleted_at))
+    def tasks_wait_for_no_write(self) -> None:
+        """000: "the worker will eventually reply that the task was finished": however often the row is written meanwhile, and
+        whichever updates are on their way.
+        """
+
+    @independent(put, remove, of=(created, work, read, read_at, value, timestamp))
+    def updates_wait_for_no_task(self) -> None:
+        """000: "view building tasks are idempotent": updates arrive before, while and after one is executed."""
 
     @invariant
     def the_view_is_what_the_base_row_says(self, k: Term[Key]) -> Bool:

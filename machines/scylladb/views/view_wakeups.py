@@ -32,6 +32,7 @@ from stagewright.spec import (
     equivalents,
     final,
     flag,
+    independent,
     invariant,
     leads_to,
     lemma,
@@ -350,6 +351,30 @@ class ViewWakeups(Machine):
         waits until it has been read.
         """
         return (self.observer == Observer.waiting) & self.staging_mutex.is_empty()
+
+    @independent(
+        take_guard,
+        call_worker,
+        remove_task,
+        await_event,
+        of=(queued, taken, changed, batch, staging_mutex, apply_mutex, registrator, observer),
+    )
+    def the_coordinator_waits_for_no_fiber(self) -> None:
+        """000: the coordinator "is a single entity within the whole cluster": its loop waits for no mutex and no fiber of the
+        worker beside it.
+        """
+
+    @independent(add_entry, look_again, move, of=(batch, loop, stored, call, news))
+    def registering_goes_on_whatever_is_executed(self) -> None:
+        """000: tasks are created when "a staging sstable was registered": whatever is called for, or executed."""
+
+    @independent(
+        finish_batch, end_update, go_on, of=(queued, taken, registrator, loop, stored, call)
+    )
+    def batches_are_reported_whatever_is_registered(self) -> None:
+        """000: "the worker will eventually reply that the task was finished": whatever else is to be registered, and whoever
+        waits for the reply.
+        """
 
     @invariant
     def a_mutex_has_one_holder(self) -> Bool:

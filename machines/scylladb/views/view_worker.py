@@ -34,6 +34,7 @@ from stagewright.spec import (
     fault_budget,
     final,
     history,
+    independent,
     invariant,
     leads_to,
     lemma,
@@ -480,6 +481,14 @@ class ViewWorker(Machine):
         known = self.to_flush_for | self.flushed_views | self.built | self.worked
         flushing = (self.flush == Flush.none).implies(self.to_flush_for.is_empty())
         return (known <= self.created) & flushing & (self.batch <= self.flushed_views)
+
+    @independent(
+        observe_drop, of=(asked, finished, completed, flush, to_flush_for, flushed_views, built)
+    )
+    def deletions_are_noticed_at_any_time(self) -> None:
+        """000: "The worker also observes the group0 state to notice when tasks are aborted": whoever waits for a result, and
+        whatever is flushed.
+        """
 
     @final
     def nothing_to_do(self) -> Bool:

@@ -294,4 +294,34 @@ class NewNodesWaitForWrites(CdcLog):
         require(self._nothing_is_under_way(), "nothing is under way")
 
 
+@known_bug(
+    "003-114",
+    "design document 003: when a new node joins the cluster, it will introduce a new CDC generation",
+    breaks=CdcLog.nodes_join_whatever_is_written,
+)
+class JoinsBeginWhenNothingIsWritten(CdcLog):
+    """No generation was made for a node that was to join while a write was under way: under load that was never."""
+
+    @action(by=COORDINATOR, spends=CdcLog.joins)
+    def make_generation(self, n: Term[Node], t: Term[Token]) -> None:
+        """A node is to join while nothing is under way."""
+        super().make_generation(n, t)
+        require(self._nothing_is_under_way(), "nothing is under way")
+
+
+@known_bug(
+    "003-115",
+    "design document 003: each replica either receives both writes or none of them",
+    breaks=CdcLog.writes_are_received_while_nodes_join,
+)
+class WritesWaitForTheNewReplica(CdcLog):
+    """Replicas kept writes in a queue from the time when a generation was made until they went to the joining node, too."""
+
+    @action(fair=WEAK)
+    def receive(self, n: Term[Node]) -> None:
+        """A replica receives what is for it, unless a node is about to be written to."""
+        super().receive(n)
+        require(self.mapping.joining.is_none() | self.pending, "no node is about to be one")
+
+
 BUGS = known_bugs_in(globals())

@@ -491,4 +491,20 @@ class SplitsWaitForStagingSstables(ViewResize):
         super().split_all()
 
 
+@known_bug(
+    "000-312",
+    "design document 000: each view building worker keeps track of finished tasks locally",
+    breaks=ViewResize.batches_end_whatever_becomes_of_the_tablets,
+    budgets=FAILOVER,
+)
+class BatchesWaitForWhoCalls(ViewResize):
+    """A range that was read for a coordinator that was gone was built when the new one had called for it."""
+
+    @action(by=WORKER, fair=WEAK)
+    def build_range(self) -> None:
+        """The batch has read the tablet, and somebody waits for that."""
+        super().build_range()
+        require(self.called | self.stale, "a call waits")
+
+
 BUGS = known_bugs_in(globals())

@@ -458,4 +458,15 @@ class BatchesWaitForTheRegistrator(ViewStaging):
         super().finish_batch()
 
 
+@known_bug("000-305", OBSERVED, breaks=ViewStaging.aborts_are_noticed_at_any_time)
+class AbortsAreNoticedBetweenRegistrations(ViewStaging):
+    """A worker did not look for aborted tasks while the registrator's command was under way, which waits for group0."""
+
+    @action(by=WORKER, fair=WEAK)
+    def observe_abort(self) -> None:
+        """The worker sees that the batch's tasks are aborted or gone, and registers nothing."""
+        require(self.registering.is_empty(), "no command is under way")
+        super().observe_abort()
+
+
 BUGS = known_bugs_in(globals())

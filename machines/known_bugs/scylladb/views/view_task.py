@@ -299,4 +299,37 @@ class NewLeadersWaitForTheOldBatch(ViewTask):
         require(self.work != Work.executing, "it is not executed")
 
 
+@known_bug(
+    "000-310",
+    REMEMBERED,
+    breaks=ViewTask.workers_wait_for_no_coordinator,
+    budgets={ViewTask.restarts: 0},
+)
+class BatchesWaitForWhoCalls(ViewTask):
+    """A batch whose coordinator was gone was through when the new one had called for its tasks."""
+
+    @action(by=WORKER, fair=WEAK)
+    def finish(self) -> None:
+        """The batch is through, and a call waits for that."""
+        gone = ~self.life.column(lambda life: life.executable)
+        require((self.call == Call.attached) | gone, "a call waits")
+        super().finish()
+
+
+@known_bug(
+    "000-311",
+    "design document 000, RPC: it returns result when the tasks are finished",
+    breaks=ViewTask.calls_wait_for_no_lost_request,
+    budgets={ViewTask.restarts: 0},
+)
+class AnswersWaitForLostRequests(ViewTask):
+    """A worker answered when every request of which its node had heard had come or was given up."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def answer(self) -> None:
+        """The worker answers, and no other request is under way."""
+        super().answer()
+        require(self.late.is_empty(), "no other request is under way")
+
+
 BUGS = known_bugs_in(globals())

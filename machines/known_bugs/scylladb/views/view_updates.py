@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from stagewright.machines.scylladb.views.view_task import Work
-from stagewright.machines.scylladb.views.view_updates import CLIENT, Key, ViewUpdates
-from stagewright.spec import Bool, Number, Term, action, require
+from stagewright.machines.scylladb.views.view_updates import (
+    CLIENT,
+    LAST,
+    NETWORK,
+    WEAK,
+    WORKER,
+    Key,
+    ViewUpdates,
+)
+from stagewright.spec import Bool, Number, Term, action, between, require
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
 
 CREATED = "design document 000: tasks are created when a view or index is created"
@@ -99,6 +109,36 @@ class ViewsAreOfEmptyTables(ViewUpdates):
         """A view is created of an empty table."""
         require(self.value.is_none(), "there is no row")
         super().create_view()
+
+
+@known_bug(
+    "000-314",
+    "design document 000: the worker will eventually reply that the task was finished",
+    breaks=ViewUpdates.tasks_wait_for_no_write,
+)
+class RowsAreReadWhenTheirUpdatesHaveCome(ViewUpdates):
+    """A batch read a row when no update of it was on its way: while it was written again and again that was never."""
+
+    @action(by=WORKER, fair=WEAK)
+    def execute(self) -> None:
+        """The batch reads a row of which no update is on its way."""
+        require(self._nothing_is_under_way(), "no update is on its way")
+        super().execute()
+
+
+@known_bug(
+    "000-315",
+    "design document 000: view building tasks are idempotent",
+    breaks=ViewUpdates.updates_wait_for_no_task,
+)
+class UpdatesWaitForTheBatch(ViewUpdates):
+    """A view replica kept what clients' writes had sent it while a batch was executed."""
+
+    @action(by=NETWORK, fair=WEAK)
+    def put(self, k: Term[Key], t: Annotated[Number, between(1, LAST)]) -> None:
+        """An update arrives while no batch is executed."""
+        require(self.work != Work.executing, "no batch is executed")
+        super().put(k, t)
 
 
 BUGS = known_bugs_in(globals())

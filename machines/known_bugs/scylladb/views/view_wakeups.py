@@ -258,4 +258,54 @@ class TheObserverWaitsWithTheMutex(ViewWakeups):
         self.batch = choose(self.batch == Work.done, Work.none, self.batch)
 
 
+@known_bug(
+    "000-307",
+    "design document 000: the coordinator is a single entity within the whole cluster",
+    breaks=ViewWakeups.the_coordinator_waits_for_no_fiber,
+)
+class TasksAreRemovedBetweenUpdates(ViewWakeups):
+    """On the coordinator's own node no finished task was removed while the observer of its worker read the state."""
+
+    @ViewWakeups.call.step(Work.done, Work.none, by=COORDINATOR, fair=WEAK)
+    def remove_task(self) -> None:
+        """The finished task is removed while the state is not read."""
+        require(self.apply_mutex.is_empty(), "read-apply mutex is free")
+        self._guard_is_free()
+        self.stored = False
+        self._wake_loop()
+
+
+@known_bug(
+    "000-308",
+    "design document 000: tasks are created when a staging sstable was registered",
+    breaks=ViewWakeups.registering_goes_on_whatever_is_executed,
+)
+class EntriesWaitForTheBatch(ViewWakeups):
+    """The registrator held its mutex until the batch that was executed had ended, and then sent its command."""
+
+    @ViewWakeups.registrator.step(Registrator.looking, Registrator.adding, by=WORKER, fair=WEAK)
+    def add_entry(self) -> None:
+        """An sstable has to be registered, and no batch is executed."""
+        require(self.batch != Work.executing, "no batch is executed")
+        require(self.queued, "an sstable is queued")
+        self.queued = False
+        self.taken = True
+        self._release_before_adding()
+
+
+@known_bug(
+    "000-309",
+    "design document 000: the worker will eventually reply that the task was finished",
+    breaks=ViewWakeups.batches_are_reported_whatever_is_registered,
+)
+class BatchesEndWhenNothingIsQueued(ViewWakeups):
+    """A batch was through when all sstables that had come meanwhile were registered."""
+
+    @action(by=WORKER, fair=WEAK)
+    def finish_batch(self) -> None:
+        """The batch is done, and nothing is to be registered."""
+        require(~self.queued & ~self.taken, "nothing is to be registered")
+        super().finish_batch()
+
+
 BUGS = known_bugs_in(globals())

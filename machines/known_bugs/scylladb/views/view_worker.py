@@ -568,4 +568,15 @@ class BatchesWaitForTheFlush(ViewWorker):
         super().finish_batch()
 
 
+@known_bug("000-302", OBSERVED, breaks=ViewWorker.deletions_are_noticed_at_any_time)
+class DeletionsAreNoticedBetweenCalls(ViewWorker):
+    """A task that was deleted stayed in its batch for as long as a call waited for that."""
+
+    @action(by=WORKER, fair=WEAK)
+    def observe_drop(self, v: Term[View]) -> None:
+        """The task of a dropped view leaves the batch while no call waits."""
+        require(self.asked.is_empty(), "no call is under way")
+        super().observe_drop(v)
+
+
 BUGS = known_bugs_in(globals())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from stagewright.machines.scylladb.cluster import CLIENT, Node
 from stagewright.machines.scylladb.views.view_coordinator import ViewStatus
 from stagewright.machines.scylladb.views.view_resize import Type
-from stagewright.machines.scylladb.views.view_task import COORDINATOR, TOPOLOGY
+from stagewright.machines.scylladb.views.view_task import COORDINATOR, TOPOLOGY, WORKER
 from stagewright.machines.systems.tablet_views import WEAK, Row, Tablet, TabletViews
 from stagewright.spec import FlagVar, Term, action, every, flag, require, some
 from stagewright.spec.known_bugs import known_bug, known_bugs_in
@@ -216,6 +216,22 @@ class NewLeadersTakeOneMigrationAfterTheOther(TabletViews):
         first = (t == Tablet.t1) | self._is_at_rest(Term.of(Tablet.t1))
         require(~self.taken_over | first, "no other migration is under way")
         super().write_both(t)
+
+
+@known_bug(
+    "000-316",
+    "design document 000: the worker will eventually reply that the task was finished",
+    breaks=TabletViews.workers_wait_for_no_other,
+    budgets={TabletViews.repairs: 0, TabletViews.leader_changes: 0},
+)
+class BatchesRestWhileATabletMoves(TabletViews):
+    """No batch was through while a tablet of the table was in transition."""
+
+    @action(by=WORKER, fair=WEAK)
+    def finish_batch(self, n: Term[Node]) -> None:
+        """The worker has read its replica, and no tablet is in transition."""
+        super().finish_batch(n)
+        require(every(self._is_at_rest(Term.of(t)) for t in Tablet), "no tablet is in transition")
 
 
 BUGS = known_bugs_in(globals())

@@ -14,6 +14,7 @@ from stagewright.machines.scylladb.cdc.cdc_generations import (
     NETWORK,
     WEAK,
     CdcGenerations,
+    Fate,
     Generation,
     Known,
     Node,
@@ -366,6 +367,60 @@ class GossipWaitsForClients(CdcGenerations):
         """A joining node whose predecessors are described gossips a generation."""
         require(self.introduced <= self.described, "all others are described")
         super().gossip_generation(n, g)
+
+
+@known_bug(
+    "003-111",
+    "design document 003: reject writes that are supposed to use this new generation",
+    breaks=CdcGenerations.generations_wait_for_no_write,
+    profile="seed",
+    budgets={CdcGenerations.partitions: 0},
+)
+class NodesLearnBetweenDecisions(CdcGenerations):
+    """A node learned of no generation while a conditional write that Paxos had decided was still to be applied."""
+
+    @action(fair=WEAK)
+    def learn(self, n: Term[Node], g: Term[Generation]) -> None:
+        """A node learns of a generation, when no decision is to be applied."""
+        require(self.write.fate != Fate.decided, "no decision is to be applied")
+        super().learn(n, g)
+
+
+@known_bug(
+    "003-112",
+    JOINS,
+    breaks=CdcGenerations.nodes_learn_whatever_is_published,
+    sizes={Generation: 3},
+    budgets={**CALM, CdcGenerations.joins: 2},
+)
+class GivenUpWhenAllIsPublished(CdcGenerations):
+    """A generation that could not be committed any more was given up when the publisher's queue was empty: until then no other
+    node joined.
+    """
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def abandon(self, n: Term[Node], g: Term[Generation]) -> None:
+        """The generation is given up when there is nothing to publish."""
+        require(self.unpublished.is_empty(), "there is nothing to publish")
+        super().abandon(n, g)
+
+
+@known_bug(
+    "003-113",
+    "design document 003: when other nodes learn about the generation, they will save it",
+    breaks=CdcGenerations.nodes_learn_whoever_else_does,
+    profile="seed",
+    sizes={Node: 2},
+    budgets={CdcGenerations.writes: 0},
+)
+class NodesLearnTogether(CdcGenerations):
+    """No node learned of a generation while another one was cut off, so that all would have it at once."""
+
+    @action(fair=WEAK)
+    def learn(self, n: Term[Node], g: Term[Generation]) -> None:
+        """A node learns of a generation while all are reached."""
+        require(self.unreachable.is_empty(), "every node is reached")
+        super().learn(n, g)
 
 
 BUGS = known_bugs_in(globals())

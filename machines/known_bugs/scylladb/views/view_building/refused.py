@@ -404,4 +404,33 @@ class RollbacksWithoutTasksWaitForBatches(ViewBuilding):
         require(~some(self.tasks[t].work == Work.executing for t in Task), "no batch runs")
 
 
+@known_bug(
+    "000-303", ABORTED, breaks=ViewBuilding.rows_are_streamed_whatever_is_executed, budgets=CALM
+)
+class RowsAreStreamedWhenNoBatchRuns(ViewBuilding):
+    """The pending replica got no row while a worker executed a batch of the tablet."""
+
+    @action(by=TOPOLOGY, fair=WEAK)
+    def stream(self, n: Term[Node]) -> None:
+        """The pending replica gets the row, and no batch reads it."""
+        require(every(self.tasks[t].work != Work.executing for t in Task), "no batch is executed")
+        super().stream(n)
+
+
+@known_bug(
+    "000-304",
+    "design document 000: the worker will eventually reply that the task was finished",
+    breaks=ViewBuilding.batches_end_whatever_the_tablet_does,
+    budgets=CALM,
+)
+class BatchesRestWhileTheTabletMoves(ViewBuilding):
+    """A batch that ran when its tablet began to move was through when that was over."""
+
+    @action(by=WORKER, fair=WEAK)
+    def finish_batch(self, t: Term[Task], n: Term[Node]) -> None:
+        """The batch has read its replica, and the tablet is at rest."""
+        require(self.stage == Stage.none, "the tablet is not in transition")
+        super().finish_batch(t, n)
+
+
 BUGS = known_bugs_in(globals())

@@ -266,4 +266,36 @@ class TablesAreChosenWhenAllShardsAreIdle(ViewCoordinator):
         require(every(self.batch[s].tablet.is_none() for s in Shard), "no shard has a batch")
 
 
+@known_bug(
+    "000-300",
+    "design document 000: each view building worker keeps track of finished tasks locally",
+    breaks=ViewCoordinator.workers_wait_for_no_coordinator,
+    sizes=ONE_BASE,
+)
+class BatchesWaitForWhoCalls(ViewCoordinator):
+    """A batch whose coordinator was gone stood still at its end until the new one had called for its tasks."""
+
+    @action(by=WORKER, fair=WEAK)
+    def finish_batch(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> None:
+        """The shard has updated the views, and somebody waits for that."""
+        require(self.called.has(s), "a call waits for it")
+        super().finish_batch(s, t, b)
+
+
+@known_bug(
+    "000-301",
+    "design document 000: it can execute only one batch per shard",
+    breaks=ViewCoordinator.shards_wait_for_no_other,
+    sizes=ONE_BASE,
+)
+class ResultsAreTakenOneByOne(ViewCoordinator):
+    """A shard did not finish its batch while the result of another one was still to be removed."""
+
+    @action(by=WORKER, fair=WEAK)
+    def finish_batch(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> None:
+        """The shard has updated the views, and no other one's result is left."""
+        require(every(~self.batch[other].done for other in Shard), "no other result is left")
+        super().finish_batch(s, t, b)
+
+
 BUGS = known_bugs_in(globals())
