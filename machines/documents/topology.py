@@ -85,6 +85,8 @@ TOPOLOGY = Document(
                 TopologyCluster.nodes_learn_while_clients_wait,
                 TopologyCluster.ranges_are_streamed_while_clients_write,
                 TopologyCluster.joins_end_while_clients_wait,
+                TopologyCluster.operations_wait_for_no_client,
+                TopologyCluster.clients_wait_for_no_operation,
                 TopologyCluster.a_node_that_is_down_does_nothing,
                 TopologyCluster.a_barrier_waits_until_all_have_learned,
                 TopologyCluster.a_passed_barrier_means_a_learned_fence,
