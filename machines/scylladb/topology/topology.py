@@ -1014,10 +1014,12 @@ class TopologyCluster(Machine):
             because="what was learned stays true, whether or not it is remembered",
         ),
         equivalent_drop(
+            stream,
             "the source is alive",
             because="what a dead owner stores, and was acknowledged, every owner stores",
         ),
         equivalent_replacement(
+            stream,
             "the source is alive",
             because="what a dead owner stores, and was acknowledged, every owner stores",
         ),
