@@ -202,6 +202,7 @@ TOPOLOGY = Document(
                 TopologyChange.tablets_are_written_at_any_time,
                 TopologyChange.nodes_apply_what_is_committed_while_clients_wait,
                 TopologyChange.the_newcomer_streams_while_clients_write,
+                TopologyChange.no_change_waits_for_clients,
             ),
         ),
         Section(
@@ -284,6 +285,8 @@ TOPOLOGY = Document(
                 TopologyChange.vnodes_are_written_while_a_tablet_moves,
                 TopologyChange.vnodes_are_written_while_a_node_joins,
                 TopologyChange.the_track_is_left_while_clients_write,
+                TopologyChange.tablets_wait_for_no_join,
+                TopologyChange.joins_wait_for_no_tablet,
             ),
         ),
         Section(
